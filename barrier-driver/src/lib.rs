@@ -1,0 +1,1 @@
+//! The toggle protocol over embedded-hal pins, and its ports

@@ -1,0 +1,1 @@
+//! The hardware barrier as a collective component, built in and loadable

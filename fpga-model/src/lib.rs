@@ -1,0 +1,1 @@
+//! The cycle-accurate model of the toggle barrier

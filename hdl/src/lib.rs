@@ -1,0 +1,1 @@
+//! The HDL sources of the barrier, their test benches and co-simulation

@@ -1,0 +1,1 @@
+//! libmpi_abi: the standard MPI 5.0 C ABI over the engine

@@ -1,0 +1,1 @@
+//! Memory, atomics, rings, doorbell, parameters: what the MPI engine stands on

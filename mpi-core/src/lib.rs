@@ -1,0 +1,1 @@
+//! The MPI engine: frameworks and components

@@ -1,0 +1,1 @@
+//! mpirun, mpicc, mpi-info and mpi-bench

@@ -1,0 +1,1 @@
+//! The barrier simulator: live board, virtual time, faults, waveforms; the hwbarr command

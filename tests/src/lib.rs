@@ -1,0 +1,1 @@
+//! Suites and real programs that hold Portcullis to its claims
