@@ -1,1 +1,10 @@
-//! The MPI engine: frameworks and components
+//! The MPI engine: everything below the C symbols, as values.
+//!
+//! A folder is a framework and a file or subfolder in it is a component, as in Open MPI's modular component architecture.
+//! `mpi-core` never learns that hardware exists, and it holds no process-wide state:
+//! a test runs four ranks as four threads of one process.
+
+pub mod btl;
+pub mod datatype;
+pub mod op;
+pub mod rte;

@@ -1,0 +1,176 @@
+//! BTL, the byte transfer layer: moves bytes between two processes and nothing more.
+//!
+//! A BTL never matches tags.
+//! It carries *active messages*: a small handler number, sixteen bytes of header in two registers, and a payload.
+//! What they mean is the PML's business.
+//!
+//! Promises of every BTL, held by one suite:
+//! * messages between one ordered pair of processes are delivered once each, in the order of `send`;
+//! * `send` either takes the whole message or answers [`SendError::WouldBlock`] and has taken nothing;
+//! * when `send` returns `Ok`, the payload has been copied and the caller may reuse the memory;
+//! * `progress` never calls the sink re-entrantly, and the slices it delivers live until `deliver` returns.
+
+use std::fmt;
+
+/// A process of the job by its rank in the job (`MPI_COMM_WORLD` of one launch).
+pub type ProcId = u32;
+
+/// The handler number of an active message; the PML owns the meaning.
+pub type Am = u8;
+
+/// Two words that travel with each active message beside its payload.
+///
+/// They are passed by value so that the header of a small message never touches memory before it is written to the wire.
+pub type Header = [u64; 2];
+
+/// A BTL's own number for a peer it reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Endpoint(pub u32);
+
+/// Whether a BTL reaches a peer, and if not, why; the reason is what `mpirun --explain` prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    No(String),
+    Yes(Endpoint),
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// No room now; progress and try again.
+    WouldBlock,
+    /// The peer has ended or the link is cut; it will not come back.
+    PeerGone,
+    /// The payload is longer than [`Limits::max_send`]; nothing was sent.
+    TooLong { len: usize, max: usize },
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendError::WouldBlock => write!(f, "the queue to the peer is full"),
+            SendError::PeerGone => write!(f, "the peer has ended"),
+            SendError::TooLong { len, max } => {
+                write!(
+                    f,
+                    "a payload of {len} bytes is longer than the {max} bytes one message holds"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for SendError {}
+
+/// What a message carries.
+pub enum Payload<'a> {
+    /// Bytes that lie together.
+    Bytes(&'a [u8]),
+    /// `len` bytes that `fill` writes straight into the transport's buffer, so that a datatype is packed only once.
+    Fill {
+        len: usize,
+        fill: &'a mut dyn FnMut(&mut [u8]),
+    },
+}
+
+impl Payload<'_> {
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Payload::Bytes(b) => b.len(),
+            Payload::Fill { len, .. } => *len,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Payload sizes in bytes that suit a BTL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Up to here a message is best sent at once, unasked.
+    pub eager: usize,
+    /// The longest payload one `send` takes; larger messages are cut into fragments of this size.
+    pub max_send: usize,
+}
+
+/// Receives what `progress` found.
+pub trait Sink {
+    /// One active message from `from`; both slices end with the call.
+    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
+}
+
+/// Reading a peer's memory in one copy, without its help.
+pub trait SingleCopy {
+    /// Copies `len` bytes at `remote` in the peer's address space to `local`.
+    ///
+    /// # Safety
+    /// `local` must be valid for writes of `len` bytes.
+    /// The remote range needs no promise: a range the peer does not own is an error, not undefined behaviour.
+    unsafe fn get(
+        &self,
+        peer: Endpoint,
+        remote: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Result<(), GetError>;
+}
+
+/// Why a peer's memory could not be read; the caller falls back to fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GetError {
+    /// The system forbids it (container, ptrace scope) or does not have it.
+    Forbidden,
+    /// The peer has ended.
+    PeerGone,
+    /// The range is not mapped in the peer.
+    BadAddress,
+}
+
+impl fmt::Display for GetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GetError::Forbidden => "the system does not allow reading the peer's memory",
+            GetError::PeerGone => "the peer has ended",
+            GetError::BadAddress => "the range is not mapped in the peer",
+        })
+    }
+}
+
+impl std::error::Error for GetError {}
+
+/// One transport as seen by one process.
+pub trait Btl {
+    /// The component's name, as in `--mca btl self,sm`.
+    fn name(&self) -> &'static str;
+
+    /// Where several BTLs reach a peer, only those of the highest exclusivity are used.
+    fn exclusivity(&self) -> u32;
+
+    fn limits(&self) -> Limits;
+
+    /// Whether this BTL reaches job rank `peer`.
+    fn reach(&self, peer: ProcId) -> Reach;
+
+    /// Sends one active message; see the promises above.
+    fn send(
+        &self,
+        to: Endpoint,
+        am: Am,
+        header: Header,
+        payload: Payload<'_>,
+    ) -> Result<(), SendError>;
+
+    /// Delivers what has arrived; returns how many messages were delivered.
+    fn progress(&self, sink: &dyn Sink) -> usize;
+
+    /// Whether a message waits that `progress` would deliver; called right before the process goes to sleep.
+    fn pending(&self) -> bool;
+
+    /// Single copy from peers, where the BTL has it.
+    fn single_copy(&self) -> Option<&dyn SingleCopy> {
+        None
+    }
+}

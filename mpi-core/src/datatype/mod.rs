@@ -1,0 +1,1 @@
+//! Datatypes: one engine, no components.

@@ -1,0 +1,1 @@
+//! RTE, the run-time environment: who we are, how we find each other, who died.
