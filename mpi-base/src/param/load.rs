@@ -1,0 +1,200 @@
+//! Where values come from: the environment and the two files, merged once into a [`Params`].
+
+use super::value::Value;
+use super::{About, Param, ParamError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The environment variable of a parameter is this and its name.
+pub const PREFIX: &str = "PORTCULLIS_MCA_";
+
+/// Names, separated by commas, of the parameters in the environment that `mpirun --mca` put there.
+pub const MARKER: &str = "PORTCULLIS_MPIRUN_MCA";
+
+/// Where a value came from; the greater one wins.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    Default,
+    /// `<prefix>/etc/portcullis-mca-params.conf`.
+    SystemFile(String),
+    /// `~/.portcullis/mca-params.conf`.
+    UserFile(String),
+    Environment,
+    CommandLine,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => write!(f, "default"),
+            Source::SystemFile(path) | Source::UserFile(path) => write!(f, "file {path}"),
+            Source::Environment => write!(f, "environment"),
+            Source::CommandLine => write!(f, "command line"),
+        }
+    }
+}
+
+/// The parameter files; one that does not exist says nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    pub user: Option<PathBuf>,
+    pub system: Option<PathBuf>,
+}
+
+impl Files {
+    /// The usual places below a home directory and an installation prefix.
+    pub fn standard(home: Option<&Path>, prefix: Option<&Path>) -> Files {
+        Files {
+            user: home.map(|home| home.join(".portcullis/mca-params.conf")),
+            system: prefix.map(|prefix| prefix.join("etc/portcullis-mca-params.conf")),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Setting {
+    value: String,
+    source: Source,
+}
+
+/// What the user has set, merged.
+#[derive(Clone, Debug, Default)]
+pub struct Params {
+    settings: BTreeMap<String, Setting>,
+    complaints: Vec<ParamError>,
+}
+
+impl Params {
+    /// Merges the environment and the files.
+    ///
+    /// Nothing in them can make this fail: what could not be understood is kept in [`Params::complaints`].
+    pub fn load(env: impl IntoIterator<Item = (OsString, OsString)>, files: &Files) -> Params {
+        let mut params = Params::default();
+        let mut from_mpirun = BTreeSet::new();
+        let mut from_env = Vec::new();
+        for (name, value) in env {
+            let value = value.to_string_lossy().into_owned();
+            if name == OsStr::new(MARKER) {
+                from_mpirun.extend(value.split(',').map(str::to_string));
+            } else if let Some(name) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) {
+                from_env.push((name.to_string(), value));
+            }
+        }
+        if let Some(path) = &files.system {
+            params.read_file(path, Source::SystemFile);
+        }
+        if let Some(path) = &files.user {
+            params.read_file(path, Source::UserFile);
+        }
+        for (name, value) in from_env {
+            let source = if from_mpirun.contains(&name) {
+                Source::CommandLine
+            } else {
+                Source::Environment
+            };
+            params.set(&name, &value, source);
+        }
+        params
+    }
+
+    /// Merges this process's environment and the usual files; `prefix` is the installation, if it is known.
+    pub fn from_process(prefix: Option<&Path>) -> Params {
+        let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+        Params::load(
+            std::env::vars_os(),
+            &Files::standard(home.as_deref().map(Path::new), prefix),
+        )
+    }
+
+    /// Sets a value unless a stronger source has already done so; of equal sources the later wins.
+    pub fn set(&mut self, name: &str, value: &str, source: Source) {
+        match self.settings.get(name) {
+            Some(present) if present.source > source => {}
+            _ => {
+                let value = value.to_string();
+                self.settings
+                    .insert(name.to_string(), Setting { value, source });
+            }
+        }
+    }
+
+    /// The value of a parameter.
+    pub fn get<T: Value>(&self, param: &Param<T>) -> Result<T, ParamError> {
+        let about = param.about();
+        let text = self.text(about);
+        T::parse(text).map_err(|expected| ParamError::Malformed {
+            name: about.full_name(),
+            value: text.to_string(),
+            source: self.source(about),
+            expected,
+        })
+    }
+
+    /// The value of a parameter as it is written.
+    pub fn text<'a>(&'a self, about: &'a About) -> &'a str {
+        self.settings
+            .get(&about.full_name())
+            .map_or(about.default, |setting| &setting.value)
+    }
+
+    /// Where the value of a parameter comes from.
+    pub fn source(&self, about: &About) -> Source {
+        self.settings
+            .get(&about.full_name())
+            .map_or(Source::Default, |setting| setting.source.clone())
+    }
+
+    /// Everything that is set anywhere, by name: `(name, value, source)`.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &str, &Source)> {
+        self.settings
+            .iter()
+            .map(|(name, setting)| (name.as_str(), setting.value.as_str(), &setting.source))
+    }
+
+    /// What could not be understood in the files.
+    pub fn complaints(&self) -> &[ParamError] {
+        &self.complaints
+    }
+
+    fn read_file(&mut self, path: &Path, source: fn(String) -> Source) {
+        let file = path.display().to_string();
+        let text = match std::fs::read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            // A home that may not be looked into is as good as one without a file.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound
+                        | std::io::ErrorKind::PermissionDenied
+                        | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return;
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                self.complaints
+                    .push(ParamError::Unreadable { file, reason });
+                return;
+            }
+        };
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            match line.split_once('=') {
+                Some((name, value)) if !name.trim().is_empty() => {
+                    self.set(name.trim(), value.trim(), source(file.clone()));
+                }
+                _ => self.complaints.push(ParamError::BadLine {
+                    file: file.clone(),
+                    line: number + 1,
+                    text: line.to_string(),
+                }),
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! How a text becomes a value: one implementation of [`Value`] for each type a parameter can have.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The type of a parameter as a listing names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Bool,
+    Int,
+    Unsigned,
+    Size,
+    Double,
+    Duration,
+    Text,
+    Selection,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+impl fmt::Display for Kind {
+    /// The names are those of `ompi_info`, where it has one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Bool => "bool",
+            Kind::Int => "int",
+            Kind::Unsigned => "unsigned_int",
+            Kind::Size => "size_t",
+            Kind::Double => "double",
+            Kind::Duration => "duration",
+            Kind::Text => "string",
+            Kind::Selection => "selection",
+            Kind::OneOf(_) => "enumerator",
+        })
+    }
+}
+
+/// A type that a parameter can have.
+pub trait Value: Sized {
+    const KIND: Kind;
+
+    /// Reads a value; the error says what was expected, as the object of "but … is expected".
+    fn parse(text: &str) -> Result<Self, String>;
+}
+
+impl Value for bool {
+    const KIND: Kind = Kind::Bool;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" | "enabled" => Ok(true),
+            "0" | "false" | "no" | "off" | "disabled" => Ok(false),
+            _ => Err("true or false (also 1, 0, yes, no, on, off)".into()),
+        }
+    }
+}
+
+impl Value for i32 {
+    const KIND: Kind = Kind::Int;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map_err(|_| format!("a whole number from {} to {}", i32::MIN, i32::MAX))
+    }
+}
+
+impl Value for u32 {
+    const KIND: Kind = Kind::Unsigned;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map_err(|_| format!("a whole number from 0 to {}", u32::MAX))
+    }
+}
+
+/// Bytes or counts, with the binary suffixes k, M, G and T.
+impl Value for usize {
+    const KIND: Kind = Kind::Size;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let expected = || "a size such as 4096, 64k, 1M or 2G".to_string();
+        let (digits, shift) = match text.as_bytes().last() {
+            Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
+            Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
+            Some(b'g' | b'G') => (&text[..text.len() - 1], 30),
+            Some(b't' | b'T') => (&text[..text.len() - 1], 40),
+            _ => (text, 0),
+        };
+        let number: usize = digits.parse().map_err(|_| expected())?;
+        number.checked_mul(1 << shift).ok_or_else(expected)
+    }
+}
+
+impl Value for f64 {
+    const KIND: Kind = Kind::Double;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => Err("a number such as 0.5".into()),
+        }
+    }
+}
+
+/// A number with a unit; a bare number is in seconds, as users write time limits.
+impl Value for Duration {
+    const KIND: Kind = Kind::Duration;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let expected =
+            || "a time such as 50us, 200ms, 1.5s, 2min (a bare number is seconds)".to_string();
+        let unit_at = text
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(unit_at);
+        let seconds = match unit {
+            "ns" => 1e-9,
+            "us" => 1e-6,
+            "ms" => 1e-3,
+            "" | "s" => 1.0,
+            "min" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(expected()),
+        };
+        let number: f64 = number.trim_end().parse().map_err(|_| expected())?;
+        Duration::try_from_secs_f64(number * seconds).map_err(|_| expected())
+    }
+}
+
+impl Value for String {
+    const KIND: Kind = Kind::Text;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(text.to_string())
+    }
+}
