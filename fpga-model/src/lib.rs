@@ -1,1 +1,244 @@
-//! The cycle-accurate model of the toggle barrier
+//! The cycle-accurate model of the toggle barrier, the reference that the RTL is compared with.
+//!
+//! # The machine
+//!
+//! Every node drives one wire to the barrier and reads one wire from it.
+//! All wires from the barrier carry the same level.
+//! A node enters by changing its own wire, and may leave when the barrier's wire has followed.
+//! This is the hardware of Hoefler, Squyres, Mehlan, Mietke and Rehm,
+//! "Implementing a Hardware-based Barrier in Open MPI", Chemnitz 2005:
+//!
+//! ```text
+//!            +--------+   +--------+   +----------------------+   +--------+
+//! wire 0 --->| stage1 |-->| stage2 |-->|                      |   |        |--> wire 0
+//! wire 1 --->|   :    |-->|   :    |-->| all differ from out? |-->| output |--> wire 1
+//!   :        |   :    |   |   :    |   |     then toggle      |   |        |     :
+//! wire N-1 ->|        |-->|        |-->|                      |   |        |--> wire N-1
+//!            +--------+   +--------+   +----------------------+   +--------+
+//! ```
+//!
+//! Two flip-flops for each wire bring the asynchronous arrival into the clock domain.
+//! The two-state machine is one flip-flop, and that flip-flop is also the registered output:
+//! in state 0 it waits for all ones, in state 1 for all zeros,
+//! which is one condition, "every synchronised wire differs from the output".
+//!
+//! # Latency, cycle by cycle
+//!
+//! Let the last arrival be stable at its pin before clock edge 1.
+//!
+//! | edge | what it does                              | pins of the barrier |
+//! |------|-------------------------------------------|---------------------|
+//! | 1    | `stage1` samples the arrival              | old level           |
+//! | 2    | `stage2` takes it over                    | old level           |
+//! | 3    | every wire differs from the output: toggle | **new level**       |
+//!
+//! So a release is seen [`LATENCY_EDGES`] edges after the last arrival.
+//! At 25.175 MHz that is 79 to 119 ns, depending on where in the period the arrival fell.
+//!
+//! # Who may touch what
+//!
+//! A [`ToggleMachine`] is a plain value; nothing is shared and nothing is hidden.
+//! [`Registers`] are its flip-flops, to be stored elsewhere (the simulator keeps them in shared memory) and put back.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+/// The oscillator of the ALTERA UP1 board: one edge each 39.72 ns.
+pub const CLOCK_HZ: u64 = 25_175_000;
+
+/// As many wire pairs as fit one mask.
+pub const MAX_NODES: usize = 64;
+
+/// Clock edges from the last arrival at the pin to the release at the output,
+/// and therefore also the number of edges after which constant inputs change nothing any more.
+pub const LATENCY_EDGES: u64 = 3;
+
+/// The flip-flops of the machine, and the count of releases that the model keeps beside them.
+///
+/// Bit `n` of a mask belongs to node `n`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Registers {
+    /// First synchroniser stage.
+    pub stage1: u64,
+    /// Second synchroniser stage; what the two-state machine sees.
+    pub stage2: u64,
+    /// The output flip-flop, spread over all wires: no bit set or all of them.
+    pub output: u64,
+    /// How often the output has toggled since power-on: one release each.
+    pub releases: u64,
+}
+
+/// A barrier must have at least one node and at most [`MAX_NODES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadNodeCount(pub usize);
+
+impl fmt::Display for BadNodeCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a barrier of {} nodes cannot be built: it has 1 to {MAX_NODES} wire pairs",
+            self.0
+        )
+    }
+}
+
+impl core::error::Error for BadNodeCount {}
+
+/// The toggle barrier of `nodes` wire pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToggleMachine {
+    wires: u64,
+    registers: Registers,
+}
+
+impl ToggleMachine {
+    /// The machine as it is after power-on: FPGA configuration clears every flip-flop.
+    pub const fn new(nodes: usize) -> Result<Self, BadNodeCount> {
+        if nodes == 0 || nodes > MAX_NODES {
+            return Err(BadNodeCount(nodes));
+        }
+        let registers = Registers {
+            stage1: 0,
+            stage2: 0,
+            output: 0,
+            releases: 0,
+        };
+        Ok(Self {
+            wires: u64::MAX >> (MAX_NODES - nodes),
+            registers,
+        })
+    }
+
+    /// The machine with the given flip-flops, which are cut to the wires that exist.
+    /// An output that is neither all low nor all high cannot be held by one flip-flop; it is taken as high.
+    pub const fn with_registers(nodes: usize, registers: Registers) -> Result<Self, BadNodeCount> {
+        match Self::new(nodes) {
+            Err(bad) => Err(bad),
+            Ok(Self { wires, .. }) => {
+                let output = if registers.output & wires == 0 {
+                    0
+                } else {
+                    wires
+                };
+                let stage1 = registers.stage1 & wires;
+                let stage2 = registers.stage2 & wires;
+                Ok(Self {
+                    wires,
+                    registers: Registers {
+                        stage1,
+                        stage2,
+                        output,
+                        releases: registers.releases,
+                    },
+                })
+            }
+        }
+    }
+
+    /// The reset line: every flip-flop to its power-on level; the count of releases goes on.
+    pub const fn reset(&mut self) {
+        self.registers = Registers {
+            stage1: 0,
+            stage2: 0,
+            output: 0,
+            releases: self.registers.releases,
+        };
+    }
+
+    /// One rising clock edge with these levels at the input pins; returns the levels at the output pins after it.
+    #[inline]
+    pub const fn step(&mut self, inputs: u64) -> u64 {
+        let Self {
+            wires,
+            registers: r,
+        } = self;
+        // Right-hand sides are the values before the edge, as in a clocked process.
+        let toggle = (r.stage2 ^ r.output == *wires) as u64;
+        r.output ^= toggle.wrapping_neg() & *wires;
+        r.releases += toggle;
+        r.stage2 = r.stage1;
+        r.stage1 = inputs & *wires;
+        r.output
+    }
+
+    /// Exactly `cycles` steps with constant inputs, in constant time.
+    #[inline]
+    pub fn fast_forward(&mut self, inputs: u64, cycles: u64) -> u64 {
+        self.fast_forward_with(inputs, cycles, |_, _| ())
+    }
+
+    /// [`fast_forward`](Self::fast_forward) that reports every release:
+    /// `on_release(edge, outputs)`, the first edge being number 1.
+    ///
+    /// It steps at most [`LATENCY_EDGES`] times.
+    /// After two edges both synchroniser stages hold `inputs`; the third edge decides on them.
+    /// If it toggles, the output now equals the inputs; if it does not, they did not all differ from it:
+    /// in both cases no later edge can toggle, so the remaining edges change nothing.
+    #[inline]
+    pub fn fast_forward_with(
+        &mut self,
+        inputs: u64,
+        cycles: u64,
+        mut on_release: impl FnMut(u64, u64),
+    ) -> u64 {
+        for edge in 1..=cycles.min(LATENCY_EDGES) {
+            let before = self.registers.releases;
+            self.step(inputs);
+            if self.registers.releases != before {
+                on_release(edge, self.registers.output);
+            }
+        }
+        self.registers.output
+    }
+
+    /// The number of edges after which the output next toggles if the inputs stay as they are; `None` if it never does.
+    pub fn edges_to_release(&self, inputs: u64) -> Option<u64> {
+        let mut first = None;
+        self.clone()
+            .fast_forward_with(inputs, LATENCY_EDGES, |edge, _| {
+                first = first.or(Some(edge))
+            });
+        first
+    }
+
+    /// Whether no number of further edges changes anything while the inputs stay as they are.
+    #[inline]
+    pub const fn is_settled(&self, inputs: u64) -> bool {
+        let Registers {
+            stage1,
+            stage2,
+            output,
+            ..
+        } = self.registers;
+        let inputs = inputs & self.wires;
+        stage1 == inputs && stage2 == inputs && inputs ^ output != self.wires
+    }
+
+    /// Levels at the output pins: all wires or none.
+    pub const fn outputs(&self) -> u64 {
+        self.registers.output
+    }
+
+    /// How often the output has toggled since power-on.
+    pub const fn releases(&self) -> u64 {
+        self.registers.releases
+    }
+
+    /// The wires that exist, as a mask.
+    pub const fn wires(&self) -> u64 {
+        self.wires
+    }
+
+    /// How many wire pairs the machine has.
+    pub const fn nodes(&self) -> usize {
+        self.wires.count_ones() as usize
+    }
+
+    /// The flip-flops, to be stored and put back by [`with_registers`](Self::with_registers).
+    pub const fn registers(&self) -> Registers {
+        self.registers
+    }
+}
