@@ -1,0 +1,46 @@
+//! Message buffers that begin on a page, as in the OSU benchmarks, so that alignment is the same for every library.
+
+const PAGE: usize = 4096;
+
+/// `len` bytes on a page boundary.
+#[derive(Debug)]
+pub struct Buffer {
+    storage: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    /// A buffer of `len` bytes that all hold `fill`, so that every page is really there.
+    pub fn new(len: usize, fill: u8) -> Self {
+        let storage = vec![fill; len + PAGE];
+        let start = storage.as_ptr().align_offset(PAGE).min(PAGE);
+        Self {
+            storage,
+            start,
+            len,
+        }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.storage[self.start..self.start + self.len]
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.storage[self.start..self.start + self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_begins_on_a_page_and_has_its_length() {
+        for len in [0, 1, 4095, 4096, 100_000] {
+            let mut buffer = Buffer::new(len, 7);
+            assert_eq!(buffer.bytes().as_ptr().addr() % PAGE, 0);
+            assert_eq!(buffer.bytes_mut().len(), len);
+        }
+    }
+}

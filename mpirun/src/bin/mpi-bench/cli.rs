@@ -1,0 +1,201 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use serde::Serialize;
+
+/// Micro-benchmarks for any MPI library with the standard ABI (and Open MPI's).
+#[derive(Debug, Parser)]
+#[command(name = "mpi-bench", version)]
+pub struct Options {
+    /// What to measure
+    #[arg(value_enum)]
+    pub benchmark: Benchmark,
+
+    /// The MPI library to measure: a file, or a folder that holds one
+    #[arg(long, value_name = "PATH")]
+    pub lib: Option<PathBuf>,
+
+    /// Message sizes in bytes: one (8), several (8,1K,64K) or powers of two in a range (1:4M)
+    #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
+    pub sizes: Option<Sizes>,
+
+    /// Iterations of a row; the default is that of the OSU benchmarks for the size
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub iterations: Option<u64>,
+
+    /// Iterations before the clock starts
+    #[arg(short = 'x', long, value_name = "N")]
+    pub warmup: Option<u64>,
+
+    /// A row makes fewer iterations when they would take longer than this
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds)]
+    pub max_seconds: Duration,
+
+    /// Print one line of JSON instead of columns
+    #[arg(long)]
+    pub json: bool,
+
+    /// Measure against the library in this folder, each under its own launcher (may be repeated)
+    #[arg(long, value_name = "LIBDIR")]
+    pub vs: Vec<PathBuf>,
+
+    /// Ranks, with --vs
+    #[arg(short = 'n', long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks: u32,
+
+    /// How often the libraries take turns, with --vs
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+
+    /// How the peers are run, with --vs
+    #[arg(long, value_enum, default_value = "best")]
+    pub settings: Settings,
+
+    /// Passed to our own mpirun, with --vs (may be repeated)
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub our_arg: Vec<String>,
+
+    /// A run that takes longer is stopped and counts as not measured, with --vs
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = parse_seconds)]
+    pub timeout: Duration,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Benchmark {
+    /// Half a round trip between two ranks
+    Latency,
+    /// One-way bandwidth, 64 messages in flight
+    Bw,
+    /// Bandwidth in both directions at once
+    Bibw,
+    /// MPI_Barrier on all ranks
+    Barrier,
+    /// MPI_Allreduce, sum of MPI_FLOAT
+    Allreduce,
+    /// MPI_Bcast from rank 0
+    Bcast,
+    /// MPI_Init; with --vs also the whole command from start to end
+    Init,
+}
+
+impl Benchmark {
+    /// The name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |v| v.get_name().to_owned())
+    }
+}
+
+/// Which of a peer's settings are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Settings {
+    /// Every tuned setting; each row takes the best of them
+    Best,
+    /// As the peer comes
+    Default,
+}
+
+/// Message sizes, in the order in which they are measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes(pub Vec<usize>);
+
+impl std::fmt::Display for Sizes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&words.join(","))
+    }
+}
+
+fn parse_sizes(text: &str) -> Result<Sizes, String> {
+    if let Some((first, last)) = text.split_once(':') {
+        let (first, last) = (parse_size(first)?, parse_size(last)?);
+        if first > last {
+            return Err(format!("the range {text} ends before it begins"));
+        }
+        return Ok(powers_of_two(first, last));
+    }
+    text.split(',')
+        .map(parse_size)
+        .collect::<Result<_, _>>()
+        .map(Sizes)
+}
+
+/// `first`, then its doublings up to `last`; a range from zero continues at one.
+pub fn powers_of_two(first: usize, last: usize) -> Sizes {
+    let next = |&size: &usize| {
+        if size == 0 {
+            Some(1)
+        } else {
+            size.checked_mul(2)
+        }
+    };
+    Sizes(
+        std::iter::successors(Some(first), next)
+            .take_while(|&s| s <= last)
+            .collect(),
+    )
+}
+
+fn parse_size(text: &str) -> Result<usize, String> {
+    let text = text.trim();
+    let (digits, unit) = match text.chars().last() {
+        Some('k' | 'K') => (&text[..text.len() - 1], 1 << 10),
+        Some('m' | 'M') => (&text[..text.len() - 1], 1 << 20),
+        _ => (text, 1),
+    };
+    let size: usize = digits
+        .parse()
+        .map_err(|_| format!("{text:?} is not a size such as 8, 64K or 4M"))?;
+    // Counts are handed to MPI as a C int.
+    size.checked_mul(unit)
+        .filter(|&s| i32::try_from(s).is_ok())
+        .ok_or_else(|| format!("{text} is more than an MPI count of type int can hold"))
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|d| !d.is_zero())
+        .ok_or_else(|| format!("{text} seconds is not a length of time"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_holds_the_powers_of_two_up_to_its_end() {
+        assert_eq!(parse_sizes("1:10").unwrap(), Sizes(vec![1, 2, 4, 8]));
+        assert_eq!(parse_sizes("0:2").unwrap(), Sizes(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn a_list_keeps_its_order_and_understands_units() {
+        assert_eq!(
+            parse_sizes("64K,8,4M").unwrap(),
+            Sizes(vec![65536, 8, 4 << 20])
+        );
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused_with_a_sentence() {
+        assert!(parse_sizes("8,x").unwrap_err().contains("not a size"));
+        assert!(parse_sizes("4096M").unwrap_err().contains("MPI count"));
+        assert!(parse_sizes("8:4").unwrap_err().contains("ends before"));
+        assert!(parse_sizes("").is_err());
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Options::command().debug_assert();
+    }
+}

@@ -1,0 +1,97 @@
+//! Where the MPI library is.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The standard ABI's library, and Open MPI's own as second choice.
+pub const STANDARD: &str = "libmpi_abi.so.1";
+/// Open MPI 5 has no standard ABI library; its own is recognised by its soname.
+pub const OPEN_MPI: &str = "libmpi.so.40";
+
+/// No MPI library where we looked.
+#[derive(Debug)]
+pub struct NotFound {
+    searched: Vec<PathBuf>,
+}
+
+impl fmt::Display for NotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let places: Vec<String> = self
+            .searched
+            .iter()
+            .map(|p| p.display().to_string())
+            .collect();
+        write!(
+            f,
+            "found neither {STANDARD} nor {OPEN_MPI} in {}; name the library with --lib PATH",
+            places.join(", ")
+        )
+    }
+}
+
+impl std::error::Error for NotFound {}
+
+/// The library to measure: what `--lib` says, else the first in `LD_LIBRARY_PATH`, else the one beside this program.
+pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
+    let folders = match named {
+        Some(path) if path.is_dir() => vec![path.to_owned()],
+        Some(path) => return Ok(path.to_owned()),
+        None => search_path(),
+    };
+    in_folders(&folders).ok_or(NotFound { searched: folders })
+}
+
+/// The library in one of `folders`; a standard ABI anywhere is preferred to Open MPI's own.
+fn in_folders(folders: &[PathBuf]) -> Option<PathBuf> {
+    [STANDARD, OPEN_MPI]
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .find(|file| file.is_file())
+}
+
+fn search_path() -> Vec<PathBuf> {
+    let listed = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&listed)
+        .filter(|p| !p.as_os_str().is_empty())
+        .collect();
+    folders.extend(beside_this_program());
+    folders
+}
+
+/// `../lib` beside `bin/mpi-bench`.
+pub fn beside_this_program() -> Option<PathBuf> {
+    Some(
+        std::env::current_exe()
+            .ok()?
+            .parent()?
+            .parent()?
+            .join("lib"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standard_abi_later_in_the_path_beats_open_mpi_earlier() {
+        let root = tempfile::tempdir().unwrap();
+        let (a, b) = (root.path().join("a"), root.path().join("b"));
+        for (folder, file) in [(&a, OPEN_MPI), (&b, STANDARD)] {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join(file), b"").unwrap();
+        }
+        assert_eq!(in_folders(&[a.clone(), b.clone()]), Some(b.join(STANDARD)));
+        assert_eq!(in_folders(std::slice::from_ref(&a)), Some(a.join(OPEN_MPI)));
+    }
+
+    #[test]
+    fn a_folder_without_a_library_is_named_in_the_refusal() {
+        let root = tempfile::tempdir().unwrap();
+        let refusal = library(Some(root.path())).unwrap_err().to_string();
+        assert!(
+            refusal.contains(&root.path().display().to_string()),
+            "{refusal}"
+        );
+    }
+}

@@ -1,0 +1,434 @@
+//! Starting a run under the launcher that belongs to a library.
+//!
+//! How a peer runs best is data: [`Setting`]s, each with arguments and environment, taken from what the peers' own documentation and measurements recommend.
+
+use std::fmt;
+use std::fs::File;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::cli::{Benchmark, Settings};
+use crate::find;
+use crate::table::Report;
+
+/// Whose launcher it is; each has its own command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    Portcullis,
+    Mpich,
+    OpenMpi,
+}
+
+/// A library together with its launcher.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    pub family: Family,
+    pub library: PathBuf,
+    pub launcher: PathBuf,
+}
+
+/// One way to run a library.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub name: &'static str,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+    /// Asked with the number of ranks and of cores.
+    suits: fn(Benchmark, u32, usize) -> bool,
+}
+
+const ALWAYS: fn(Benchmark, u32, usize) -> bool = |_, _, _| true;
+
+/// How a library comes; ours is measured like this only.
+const AS_IT_COMES: &[Setting] = &[Setting {
+    name: "default",
+    arguments: &[],
+    environment: &[],
+    suits: ALWAYS,
+}];
+
+const MPICH_BEST: &[Setting] = &[
+    Setting {
+        name: "ch4 shm, bound",
+        arguments: &["-bind-to", "core"],
+        environment: &[],
+        suits: |_, ranks, cores| ranks as usize <= cores,
+    },
+    Setting {
+        name: "ucx shm",
+        arguments: &[],
+        environment: &[("MPIR_CVAR_NOLOCAL", "1"), ("UCX_TLS", "sm,self")],
+        suits: ALWAYS,
+    },
+    Setting {
+        name: "ch4 shm",
+        arguments: &[],
+        environment: &[],
+        // Start-up is compared without the detour through UCX too.
+        suits: |benchmark, _, _| matches!(benchmark, Benchmark::Init),
+    },
+];
+
+const OPEN_MPI_BEST: &[Setting] = &[
+    Setting {
+        name: "ob1+sm",
+        arguments: &["--mca", "pml", "ob1", "--mca", "btl", "self,sm"],
+        environment: &[],
+        suits: |_, ranks, cores| ranks as usize <= cores,
+    },
+    Setting {
+        name: "ob1+sm, yielding",
+        arguments: &[
+            "--mca",
+            "pml",
+            "ob1",
+            "--mca",
+            "btl",
+            "self,sm",
+            "--mca",
+            "mpi_yield_when_idle",
+            "1",
+        ],
+        environment: &[],
+        suits: |_, ranks, cores| ranks as usize > cores,
+    },
+    Setting {
+        name: "ob1+sm, two copies",
+        arguments: &[
+            "--mca", "pml", "ob1", "--mca", "btl", "self,sm", "--mca", "smsc", "^cma",
+        ],
+        environment: &[],
+        suits: |benchmark, _, _| {
+            matches!(
+                benchmark,
+                Benchmark::Bw | Benchmark::Bibw | Benchmark::Latency
+            )
+        },
+    },
+    Setting {
+        name: "ucx",
+        arguments: &[
+            "--mca",
+            "pml",
+            "ucx",
+            "--mca",
+            "pml_ucx_tls",
+            "any",
+            "--mca",
+            "pml_ucx_devices",
+            "any",
+            "-x",
+            "UCX_TLS=sm,self",
+        ],
+        environment: &[],
+        suits: |_, ranks, cores| ranks as usize <= cores,
+    },
+];
+
+/// Why a run gave no figures.
+#[derive(Debug)]
+pub enum RunError {
+    NoLauncher {
+        folder: PathBuf,
+        searched: Vec<PathBuf>,
+    },
+    NoLibrary(find::NotFound),
+    Start {
+        launcher: PathBuf,
+        reason: std::io::Error,
+    },
+    Files(std::io::Error),
+    TimedOut {
+        after: Duration,
+    },
+    Failed {
+        status: ExitStatus,
+        said: String,
+    },
+    NoReport,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLauncher { folder, searched } => {
+                let names: Vec<String> = searched.iter().map(|p| p.display().to_string()).collect();
+                write!(
+                    f,
+                    "{} has a library but no launcher beside it: looked for {}",
+                    folder.display(),
+                    names.join(", ")
+                )
+            }
+            Self::NoLibrary(error) => error.fmt(f),
+            Self::Start { launcher, reason } => {
+                write!(f, "cannot start {}: {reason}", launcher.display())
+            }
+            Self::Files(reason) => write!(f, "cannot keep the run's output: {reason}"),
+            Self::TimedOut { after } => write!(f, "stopped after {} s", after.as_secs_f64()),
+            Self::Failed { status, said } if said.is_empty() => {
+                write!(f, "the launcher ended with {status}")
+            }
+            Self::Failed { status, said } => write!(f, "the launcher ended with {status}: {said}"),
+            Self::NoReport => write!(f, "the run ended well but printed no figures"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl Family {
+    /// The launcher's name in `bin`, most telling first.
+    const LAUNCHERS: [(Self, &'static str); 3] = [
+        (Self::Mpich, "mpiexec.hydra"),
+        (Self::OpenMpi, "mpirun"),
+        (Self::Portcullis, "mpirun"),
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portcullis => "portcullis",
+            Self::Mpich => "MPICH",
+            Self::OpenMpi => "Open MPI",
+        }
+    }
+}
+
+impl Installation {
+    /// The library in `folder` and the launcher in `../bin` beside it.
+    pub fn at(folder: &Path) -> Result<Self, RunError> {
+        let library = find::library(Some(folder)).map_err(RunError::NoLibrary)?;
+        let prefix = library.parent().and_then(Path::parent).unwrap_or(folder);
+        let open_mpi = library.ends_with(find::OPEN_MPI);
+        let candidates =
+            Family::LAUNCHERS.map(|(family, name)| (family, prefix.join("bin").join(name)));
+        candidates
+            .iter()
+            .find(|(family, path)| (*family == Family::OpenMpi) == open_mpi && path.is_file())
+            .map(|(family, launcher)| Self {
+                family: *family,
+                library: library.clone(),
+                launcher: launcher.clone(),
+            })
+            .ok_or_else(|| RunError::NoLauncher {
+                folder: folder.to_owned(),
+                searched: candidates.iter().map(|(_, path)| path.clone()).collect(),
+            })
+    }
+
+    /// The settings worth trying for this benchmark.
+    pub fn settings(
+        &self,
+        which: Settings,
+        benchmark: Benchmark,
+        ranks: u32,
+    ) -> Vec<&'static Setting> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let all = match (self.family, which) {
+            (Family::Portcullis, _) | (_, Settings::Default) => AS_IT_COMES,
+            (Family::Mpich, Settings::Best) => MPICH_BEST,
+            (Family::OpenMpi, Settings::Best) => OPEN_MPI_BEST,
+        };
+        all.iter()
+            .filter(|setting| (setting.suits)(benchmark, ranks, cores))
+            .collect()
+    }
+
+    /// Runs this program on `ranks` processes; the report and how long the whole command took.
+    pub fn run(
+        &self,
+        setting: &Setting,
+        ranks: u32,
+        extra: &[String],
+        benchmark_arguments: &[String],
+        timeout: Duration,
+    ) -> Result<(Report, Duration), RunError> {
+        let this_program = std::env::current_exe().map_err(RunError::Files)?;
+        let mut command = Command::new(&self.launcher);
+        command.args(["-n", &ranks.to_string()]);
+        match self.family {
+            // Open MPI refuses more ranks than cores, and refuses root, unless told otherwise.
+            Family::OpenMpi => {
+                command.arg("--oversubscribe");
+                command
+                    .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+                    .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            }
+            Family::Portcullis => {
+                command.args(extra);
+            }
+            Family::Mpich => {}
+        }
+        command
+            .args(setting.arguments)
+            .envs(setting.environment.iter().copied());
+        command
+            .arg(this_program)
+            .arg("--lib")
+            .arg(&self.library)
+            .arg("--json")
+            .args(benchmark_arguments);
+        run_to_end(command, &self.launcher, timeout)
+    }
+}
+
+/// Starts the command in a process group of its own, waits, and reads its report.
+///
+/// Output goes to files: a pipe could be held open by a stray process and keep us waiting.
+fn run_to_end(
+    mut command: Command,
+    launcher: &Path,
+    timeout: Duration,
+) -> Result<(Report, Duration), RunError> {
+    let out = tempfile::NamedTempFile::new().map_err(RunError::Files)?;
+    let err = tempfile::NamedTempFile::new().map_err(RunError::Files)?;
+    let reopen = |file: &tempfile::NamedTempFile| -> Result<File, RunError> {
+        file.reopen().map_err(RunError::Files)
+    };
+    command
+        .stdin(std::process::Stdio::null())
+        .stdout(reopen(&out)?)
+        .stderr(reopen(&err)?)
+        .process_group(0);
+    let begin = Instant::now();
+    let mut child = command.spawn().map_err(|reason| RunError::Start {
+        launcher: launcher.to_owned(),
+        reason,
+    })?;
+    let Some(status) = wait_until(&mut child, begin + timeout).map_err(RunError::Files)? else {
+        stop(&mut child);
+        return Err(RunError::TimedOut { after: timeout });
+    };
+    let took = begin.elapsed();
+    let text = |file: &tempfile::NamedTempFile| {
+        std::fs::read(file.path()).map(|b| String::from_utf8_lossy(&b).into_owned())
+    };
+    if !status.success() {
+        let said = text(&err).unwrap_or_default();
+        let said = said
+            .lines()
+            .map(str::trim)
+            .find(|line| line.contains("mpi-bench:") || line.chars().any(char::is_alphabetic));
+        return Err(RunError::Failed {
+            status,
+            said: said.unwrap_or_default().to_owned(),
+        });
+    }
+    let lines = text(&out).map_err(RunError::Files)?;
+    let report = lines
+        .lines()
+        .find_map(|line| serde_json::from_str::<Report>(line).ok())
+        .ok_or(RunError::NoReport)?;
+    Ok((report, took))
+}
+
+/// Waits for the child, at most until `deadline`.
+fn wait_until(
+    child: &mut std::process::Child,
+    deadline: Instant,
+) -> std::io::Result<Option<ExitStatus>> {
+    // Polling finely at first keeps the measured time of a short command honest.
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 5 / 4).min(Duration::from_millis(5));
+    }
+}
+
+/// Asks the launcher to end its job, then insists.
+fn stop(child: &mut std::process::Child) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // The group may be gone already; then there is nothing left to stop.
+        let _ = kill_process_group(group, Signal::TERM);
+        if matches!(
+            wait_until(child, Instant::now() + Duration::from_secs(2)),
+            Ok(None)
+        ) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn installation(files: &[&str]) -> (tempfile::TempDir, Result<Installation, RunError>) {
+        let root = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, b"").unwrap();
+        }
+        std::fs::create_dir_all(root.path().join("lib")).unwrap();
+        let found = Installation::at(&root.path().join("lib"));
+        (root, found)
+    }
+
+    #[test]
+    fn a_library_is_run_by_the_launcher_beside_it() {
+        let family = |files: &[&str]| installation(files).1.unwrap().family;
+        assert_eq!(
+            family(&["lib/libmpi_abi.so.1", "bin/mpirun"]),
+            Family::Portcullis
+        );
+        assert_eq!(
+            family(&["lib/libmpi_abi.so.1", "bin/mpirun", "bin/mpiexec.hydra"]),
+            Family::Mpich
+        );
+        assert_eq!(family(&["lib/libmpi.so.40", "bin/mpirun"]), Family::OpenMpi);
+    }
+
+    #[test]
+    fn a_library_without_launcher_is_refused_with_the_places_searched() {
+        let refusal = installation(&["lib/libmpi_abi.so.1"])
+            .1
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refusal.contains("bin/mpiexec.hydra") && refusal.contains("no launcher"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn a_run_that_takes_too_long_is_stopped_with_all_it_started() {
+        let marker = tempfile::NamedTempFile::new().unwrap();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "sleep 60 & echo $! > \"$0\"; wait"])
+            .arg(marker.path());
+        let ended = run_to_end(command, Path::new("sh"), Duration::from_millis(300));
+        assert!(matches!(ended, Err(RunError::TimedOut { .. })), "{ended:?}");
+        let sleeper = std::fs::read_to_string(marker.path()).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.trim()));
+        // Gone, or a zombie that waits for init.
+        assert!(
+            status.map_or(true, |s| s.contains(") Z")),
+            "the sleeper survived"
+        );
+    }
+
+    #[test]
+    fn a_failing_launcher_is_quoted() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo 'no such host' >&2; exit 3"]);
+        let sentence = run_to_end(command, Path::new("sh"), Duration::from_secs(10))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            sentence.contains("no such host") && sentence.contains('3'),
+            "{sentence}"
+        );
+    }
+}

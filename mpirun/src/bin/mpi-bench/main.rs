@@ -1,0 +1,62 @@
+//! `mpi-bench`: the usual micro-benchmarks, on whichever MPI library is there.
+//!
+//! The program is linked to no MPI library.
+//! It opens one when it starts and calls it through the MPI 5.0 standard ABI, so one file measures our library, MPICH's and, by a small table of handles, Open MPI's.
+//! The loops are those of the OSU micro-benchmarks (D. K. Panda and others, "OSU Micro-Benchmarks" 7), so the columns can be laid beside theirs.
+//!
+//! Two ways to run it:
+//! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
+//! - with `--vs LIBDIR` it starts launchers itself, alternates between the libraries and prints ratios of medians.
+//!
+//! Promise: every figure printed was measured in this run; a setting that cannot be measured is named with its reason and never replaced.
+#![deny(unsafe_code)]
+
+mod buffer;
+mod cli;
+mod find;
+mod launcher;
+mod measure;
+#[allow(unsafe_code)]
+mod mpi;
+mod pace;
+mod table;
+mod versus;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::Options;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let outcome = if options.vs.is_empty() {
+        measure_here(&options)
+    } else {
+        versus::run(&options).map_err(|e| e.to_string())
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("mpi-bench: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Measures with the library that was found, as one rank of the job we are in.
+fn measure_here(options: &Options) -> Result<(), String> {
+    let path = find::library(options.lib.as_deref()).map_err(|e| e.to_string())?;
+    let library = mpi::Library::load(&path).map_err(|e| e.to_string())?;
+    let (world, took) = library.init().map_err(|e| e.to_string())?;
+    let rows = measure::run(options, &world, took).map_err(|e| e.to_string())?;
+    if world.rank() == 0 {
+        let report = table::Report::new(options.benchmark, &world, rows);
+        if options.json {
+            println!("{}", report.json());
+        } else {
+            print!("{}", report.text());
+        }
+    }
+    world.finalize().map_err(|e| e.to_string())
+}

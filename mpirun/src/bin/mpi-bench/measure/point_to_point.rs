@@ -1,0 +1,130 @@
+//! Between two ranks: `osu_latency`, `osu_bw` and `osu_bibw`.
+
+use std::time::{Duration, Instant};
+
+use crate::buffer::Buffer;
+use crate::measure::Row;
+use crate::mpi::{Flights, MpiError, World};
+use crate::pace::Pace;
+
+/// Messages in flight, as in `osu_bw`.
+const WINDOW: usize = 64;
+const DATA: i32 = 1;
+const BACK: i32 = 10;
+const ACK: i32 = 101;
+
+/// Half of an average round trip, in microseconds.
+pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
+    let sent = Buffer::new(size, b'a');
+    let mut received = Buffer::new(size, b'b');
+    let mut ping_pong = |n: u64| {
+        for _ in 0..n {
+            if world.rank() == 0 {
+                world.send(sent.bytes(), 1, DATA)?;
+                world.recv(received.bytes_mut(), 1, DATA)?;
+            } else {
+                world.recv(received.bytes_mut(), 0, DATA)?;
+                world.send(sent.bytes(), 0, DATA)?;
+            }
+        }
+        Ok(())
+    };
+    let (iterations, took) = timed(world, pace, &mut ping_pong)?;
+    let micros = took.as_secs_f64() * 1e6 / (2.0 * iterations as f64);
+    Ok(Row {
+        size,
+        avg: micros,
+        min: None,
+        max: None,
+        iterations,
+    })
+}
+
+/// Windows of messages from rank 0 to rank 1, each window acknowledged, in MB/s.
+pub fn bandwidth(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
+    let mut data = Buffer::new(size, b'a');
+    let mut flights = Flights::new(WINDOW);
+    let mut windows = |n: u64| {
+        let mut ack = [0; 4];
+        for _ in 0..n {
+            if world.rank() == 0 {
+                world.send_many(data.bytes(), 1, DATA, &mut flights)?;
+                world.recv(&mut ack, 1, ACK)?;
+            } else {
+                world.recv_many(data.bytes_mut(), 0, DATA, &mut flights)?;
+                world.send(&ack, 0, ACK)?;
+            }
+        }
+        Ok(())
+    };
+    let (iterations, took) = timed(world, pace, &mut windows)?;
+    Ok(megabytes(size, 1, iterations, took))
+}
+
+/// Windows in both directions at once, in MB/s of both together.
+pub fn bidirectional(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
+    let sent = Buffer::new(size, b'a');
+    let mut received = Buffer::new(size, b'b');
+    let mut flights = Flights::new(WINDOW);
+    let mut windows = |n: u64| {
+        let mut ack = [0; 4];
+        for _ in 0..n {
+            if world.rank() == 0 {
+                world.exchange_many(
+                    (sent.bytes(), DATA),
+                    (received.bytes_mut(), BACK),
+                    1,
+                    &mut flights,
+                )?;
+                world.recv(&mut ack, 1, ACK)?;
+            } else {
+                world.exchange_many(
+                    (sent.bytes(), BACK),
+                    (received.bytes_mut(), DATA),
+                    0,
+                    &mut flights,
+                )?;
+                world.send(&ack, 0, ACK)?;
+            }
+        }
+        Ok(())
+    };
+    let (iterations, took) = timed(world, pace, &mut windows)?;
+    Ok(megabytes(size, 2, iterations, took))
+}
+
+/// Warms up, then measures on rank 0; both ranks get rank 0's figures.
+fn timed(
+    world: &World<'_>,
+    pace: Pace,
+    body: &mut impl FnMut(u64) -> Result<(), MpiError>,
+) -> Result<(u64, Duration), MpiError> {
+    let iterations = pace.settle(world, &mut *body)?;
+    world.barrier()?;
+    let begin = Instant::now();
+    body(iterations)?;
+    let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Ok((iterations, Duration::from_nanos(world.bcast_number(nanos)?)))
+}
+
+fn megabytes(size: usize, directions: u32, iterations: u64, took: Duration) -> Row {
+    let bytes = size as f64 * WINDOW as f64 * iterations as f64 * f64::from(directions);
+    Row {
+        size,
+        avg: bytes / 1e6 / took.as_secs_f64(),
+        min: None,
+        max: None,
+        iterations,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidth_counts_the_window_and_both_directions() {
+        let row = megabytes(1_000_000, 2, 10, Duration::from_secs(1));
+        assert_eq!(row.avg, 2.0 * 64.0 * 10.0);
+    }
+}

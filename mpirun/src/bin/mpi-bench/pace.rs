@@ -1,0 +1,77 @@
+//! How many iterations a row gets.
+//!
+//! The OSU loops make a fixed number; sixty ranks on two cores would then measure for hours with some libraries.
+//! Here the warm-up runs in doubling batches under a clock, and rank 0's clock decides for everybody: the decision is broadcast, so all ranks leave the loops together.
+
+use std::time::{Duration, Instant};
+
+use crate::mpi::{MpiError, World};
+
+/// Warm-up may use this part of the row's time.
+const WARMUP_SHARE: u32 = 5;
+
+/// The wished numbers and the time that bounds them.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    pub warmup: u64,
+    pub iterations: u64,
+    pub budget: Duration,
+}
+
+impl Pace {
+    /// Warms up by calling `batch(n)` and says how many iterations to measure; the same answer on every rank.
+    pub fn settle(
+        &self,
+        world: &World<'_>,
+        mut batch: impl FnMut(u64) -> Result<(), MpiError>,
+    ) -> Result<u64, MpiError> {
+        world.barrier()?;
+        let begin = Instant::now();
+        let (mut done, mut next) = (0, 1);
+        loop {
+            let started = Instant::now();
+            batch(next)?;
+            done += next;
+            let each = started.elapsed() / u32::try_from(next).unwrap_or(u32::MAX);
+            let enough =
+                done >= self.warmup.max(1) || begin.elapsed() >= self.budget / WARMUP_SHARE;
+            let decision = if enough { self.fitting(each) } else { 0 };
+            let decision = world.bcast_number(decision)?;
+            if decision > 0 {
+                return Ok(decision);
+            }
+            next = (next * 2).min(self.warmup.saturating_sub(done).max(1));
+        }
+    }
+
+    /// As many iterations of `each` as fit, at least one and at most what was wished.
+    fn fitting(&self, each: Duration) -> u64 {
+        let fit = self.budget.as_nanos() / each.as_nanos().max(1);
+        u64::try_from(fit)
+            .unwrap_or(u64::MAX)
+            .clamp(1, self.iterations.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace {
+        warmup: 10,
+        iterations: 1000,
+        budget: Duration::from_secs(2),
+    };
+
+    #[test]
+    fn slow_operations_are_measured_less_often() {
+        assert_eq!(PACE.fitting(Duration::from_millis(100)), 20);
+        assert_eq!(PACE.fitting(Duration::from_secs(100)), 1);
+    }
+
+    #[test]
+    fn fast_operations_are_measured_as_often_as_wished() {
+        assert_eq!(PACE.fitting(Duration::from_nanos(200)), 1000);
+        assert_eq!(PACE.fitting(Duration::ZERO), 1000);
+    }
+}

@@ -1,0 +1,177 @@
+//! What is printed: columns as the OSU benchmarks print them, or one line of JSON.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Benchmark;
+use crate::measure::Row;
+use crate::mpi::World;
+
+/// The result of one run.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    pub benchmark: String,
+    /// The library's own words about itself.
+    pub library: String,
+    pub ranks: i32,
+    pub rows: Vec<Row>,
+}
+
+/// What a benchmark's figures mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Meaning {
+    pub size: &'static str,
+    pub figure: &'static str,
+    pub unit: &'static str,
+    /// Bandwidths are better when larger, times when smaller.
+    pub larger_is_better: bool,
+}
+
+/// The headings of a benchmark.
+pub fn meaning(benchmark: Benchmark) -> Meaning {
+    let time = Meaning {
+        size: "Size",
+        figure: "Latency",
+        unit: "us",
+        larger_is_better: false,
+    };
+    let rate = Meaning {
+        size: "Size",
+        figure: "Bandwidth",
+        unit: "MB/s",
+        larger_is_better: true,
+    };
+    match benchmark {
+        Benchmark::Latency | Benchmark::Allreduce | Benchmark::Bcast => time,
+        Benchmark::Bw | Benchmark::Bibw => rate,
+        Benchmark::Barrier => Meaning {
+            size: "Ranks",
+            ..time
+        },
+        Benchmark::Init => Meaning {
+            size: "Ranks",
+            figure: "Init",
+            unit: "ms",
+            ..time
+        },
+    }
+}
+
+/// Width of the first column and of the others, as in OSU's tables.
+const FIRST: usize = 12;
+const COLUMN: usize = 18;
+
+impl Report {
+    pub fn new(benchmark: Benchmark, world: &World<'_>, rows: Vec<Row>) -> Self {
+        Self {
+            benchmark: benchmark.name(),
+            library: world.version(),
+            ranks: world.size(),
+            rows,
+        }
+    }
+
+    /// One line.
+    pub fn json(&self) -> String {
+        // A struct of strings and numbers always has a JSON form; an empty line would be noticed by every reader.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "# mpi-bench {}, {} ranks, {}\n",
+            self.benchmark, self.ranks, self.library
+        );
+        let benchmark = <Benchmark as clap::ValueEnum>::from_str(&self.benchmark, true)
+            .unwrap_or(Benchmark::Latency);
+        let Meaning {
+            size, figure, unit, ..
+        } = meaning(benchmark);
+        let spread = self.rows.iter().any(|row| row.min.is_some());
+        let _ = if spread {
+            let [avg, min, max] =
+                ["Avg", "Min", "Max"].map(|which| format!("{which} {figure}({unit})"));
+            writeln!(
+                text,
+                "{:<FIRST$}{avg:>COLUMN$}{min:>COLUMN$}{max:>COLUMN$}{:>COLUMN$}",
+                format!("# {size}"),
+                "Iterations"
+            )
+        } else {
+            writeln!(
+                text,
+                "{:<FIRST$}{:>COLUMN$}",
+                format!("# {size}"),
+                format!("{figure} ({unit})")
+            )
+        };
+        for row in &self.rows {
+            let _ = write!(text, "{:<FIRST$}{:>COLUMN$}", row.size, number(row.avg));
+            if let (Some(min), Some(max)) = (row.min, row.max) {
+                let _ = write!(
+                    text,
+                    "{:>COLUMN$}{:>COLUMN$}{:>COLUMN$}",
+                    number(min),
+                    number(max),
+                    row.iterations
+                );
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Two decimals as in OSU's tables, three where two would hide the difference.
+pub fn number(value: f64) -> String {
+    if value < 10.0 {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(benchmark: Benchmark, spread: bool) -> Report {
+        let row = Row {
+            size: 8,
+            avg: 0.1714,
+            min: spread.then_some(0.1),
+            max: spread.then_some(12.345),
+            iterations: 100,
+        };
+        Report {
+            benchmark: benchmark.name(),
+            library: "X".into(),
+            ranks: 2,
+            rows: vec![row],
+        }
+    }
+
+    #[test]
+    fn latency_has_two_columns() {
+        let text = report(Benchmark::Latency, false).text();
+        assert_eq!(
+            text,
+            "# mpi-bench latency, 2 ranks, X\n# Size            Latency (us)\n8                        0.171\n"
+        );
+    }
+
+    #[test]
+    fn collectives_show_the_ranks_that_differ() {
+        let text = report(Benchmark::Barrier, true).text();
+        let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(last, ["8", "0.171", "0.100", "12.35", "100"]);
+    }
+
+    #[test]
+    fn json_is_read_back_as_it_was() {
+        let written = report(Benchmark::Bw, false);
+        let read: Report = serde_json::from_str(&written.json()).unwrap();
+        assert_eq!(read.rows, written.rows);
+    }
+}

@@ -1,0 +1,320 @@
+//! `--vs`: two or more libraries on the same machine in the same minutes.
+//!
+//! Absolute figures differ from machine to machine and from minute to minute, so the libraries take turns, round by round, and what is compared are medians over the rounds.
+//! A peer is run at each of its settings, and each row takes the one that is best there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::cli::{Benchmark, Options};
+use crate::find;
+use crate::launcher::{Installation, RunError, Setting};
+use crate::table::{Meaning, meaning, number};
+
+/// Why there is nothing to compare.
+#[derive(Debug)]
+pub enum VersusError {
+    NoOwnLibrary(find::NotFound),
+    Peer(RunError),
+    /// Our own runs failed, so there is nothing to compare with.
+    Ours(RunError),
+}
+
+impl fmt::Display for VersusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoOwnLibrary(error) => error.fmt(f),
+            Self::Peer(error) => error.fmt(f),
+            Self::Ours(error) => write!(f, "the library that is compared gave no figures: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for VersusError {}
+
+/// One library at one setting, and what it measured: for each size the figures of all rounds.
+struct Contestant {
+    installation: Installation,
+    setting: &'static Setting,
+    figures: BTreeMap<usize, Vec<f64>>,
+    /// Seconds of the whole command, for `init`.
+    commands: Vec<f64>,
+    failed: Option<RunError>,
+}
+
+/// The best setting's median for one row.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+struct Best {
+    library: &'static str,
+    setting: &'static str,
+    median: f64,
+    /// How many times better ours is; below one, the peer is better.
+    ours_is_better_by: f64,
+}
+
+/// One row of the comparison.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    benchmark: String,
+    ranks: u32,
+    size: usize,
+    unit: &'static str,
+    ours: f64,
+    peers: Vec<Best>,
+}
+
+/// Measures everything and prints the comparison.
+pub fn run(options: &Options) -> Result<(), VersusError> {
+    let mut contestants = contestants(options)?;
+    let arguments = benchmark_arguments(options);
+    for round in 1..=options.rounds {
+        for contestant in contestants.iter_mut().filter(|c| c.failed.is_none()) {
+            progress(&format!(
+                "round {round} of {}: {} ({})",
+                options.rounds,
+                contestant.installation.family.name(),
+                contestant.setting.name
+            ));
+            contestant.take_turn(options, &arguments);
+        }
+    }
+    progress("");
+    report_failures(&contestants);
+    let (ours, peers) = contestants.split_at_mut(1);
+    let Some(ours) = ours.first_mut() else {
+        return Ok(());
+    };
+    if let Some(error) = ours.failed.take() {
+        return Err(VersusError::Ours(error));
+    }
+    let rows = compare(options, ours, peers);
+    if options.json {
+        for row in &rows {
+            // Strings and numbers always have a JSON form.
+            println!("{}", serde_json::to_string(row).unwrap_or_default());
+        }
+    } else {
+        print_table(options, &rows);
+    }
+    Ok(())
+}
+
+/// Ours first, then every peer at every setting.
+fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
+    let own = find::library(options.lib.as_deref()).map_err(VersusError::NoOwnLibrary)?;
+    let own = own.parent().map_or_else(PathBuf::new, PathBuf::from);
+    let mut all = Vec::new();
+    for folder in std::iter::once(&own).chain(&options.vs) {
+        let installation = Installation::at(folder).map_err(VersusError::Peer)?;
+        for setting in installation.settings(options.settings, options.benchmark, options.ranks) {
+            all.push(Contestant {
+                installation: installation.clone(),
+                setting,
+                figures: BTreeMap::new(),
+                commands: Vec::new(),
+                failed: None,
+            });
+            // The library under test has one setting: the one users get.
+            if all.len() == 1 {
+                break;
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl Contestant {
+    fn take_turn(&mut self, options: &Options, arguments: &[String]) {
+        let Options {
+            ranks,
+            timeout,
+            our_arg,
+            ..
+        } = options;
+        match self
+            .installation
+            .run(self.setting, *ranks, our_arg, arguments, *timeout)
+        {
+            Ok((report, took)) => {
+                for row in report.rows {
+                    self.figures.entry(row.size).or_default().push(row.avg);
+                }
+                self.commands.push(took.as_secs_f64() * 1e3);
+            }
+            Err(error) => self.failed = Some(error),
+        }
+    }
+}
+
+/// What the ranks are told, so that both sides run the same loops.
+fn benchmark_arguments(options: &Options) -> Vec<String> {
+    let mut arguments = vec![options.benchmark.name()];
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            arguments.extend([name.to_owned(), value]);
+        }
+    };
+    option("--sizes", options.sizes.as_ref().map(ToString::to_string));
+    option("--iterations", options.iterations.map(|n| n.to_string()));
+    option("--warmup", options.warmup.map(|n| n.to_string()));
+    option(
+        "--max-seconds",
+        Some(options.max_seconds.as_secs_f64().to_string()),
+    );
+    arguments
+}
+
+/// Medians, and for each peer its best setting, row by row.
+fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Comparison> {
+    let Meaning {
+        unit,
+        larger_is_better,
+        ..
+    } = meaning(options.benchmark);
+    let row =
+        |size: usize, ours: f64, unit, figures: &dyn Fn(&Contestant) -> Option<f64>| Comparison {
+            benchmark: options.benchmark.name(),
+            ranks: options.ranks,
+            size,
+            unit,
+            ours,
+            peers: best_of_each(peers, ours, larger_is_better, figures),
+        };
+    let mut rows: Vec<Comparison> = ours
+        .figures
+        .iter()
+        .filter_map(|(&size, values)| {
+            let figure = |c: &Contestant| c.figures.get(&size).and_then(|v| median(v));
+            Some(row(size, median(values)?, unit, &figure))
+        })
+        .collect();
+    if let (Benchmark::Init, Some(command)) = (options.benchmark, median(&ours.commands)) {
+        // The launcher's whole run belongs to the comparison of start-up: it is what a user waits for.
+        let mut whole = row(options.ranks as usize, command, unit, &|c: &Contestant| {
+            median(&c.commands)
+        });
+        whole.benchmark = "launch".into();
+        rows.push(whole);
+    }
+    rows
+}
+
+/// For each peer library, in the order they were named, its best setting.
+fn best_of_each(
+    peers: &[Contestant],
+    ours: f64,
+    larger_is_better: bool,
+    figure: &dyn Fn(&Contestant) -> Option<f64>,
+) -> Vec<Best> {
+    let mut best: Vec<Best> = Vec::new();
+    for peer in peers {
+        let Some(median) = figure(peer) else { continue };
+        let ours_is_better_by = if larger_is_better {
+            ours / median
+        } else {
+            median / ours
+        };
+        let library = peer.installation.family.name();
+        let candidate = Best {
+            library,
+            setting: peer.setting.name,
+            median,
+            ours_is_better_by,
+        };
+        match best.iter_mut().find(|b| b.library == library) {
+            // The better setting of a peer is the one against which we look worse.
+            Some(known) if candidate.ours_is_better_by < known.ours_is_better_by => {
+                *known = candidate
+            }
+            Some(_) => {}
+            None => best.push(candidate),
+        }
+    }
+    best
+}
+
+/// The middle value, or the mean of the two in the middle.
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+    }
+}
+
+fn print_table(options: &Options, rows: &[Comparison]) {
+    let Meaning { size, unit, .. } = meaning(options.benchmark);
+    println!(
+        "# mpi-bench {}, {} ranks, medians of {} rounds in {unit}; ratio above 1: ours is better",
+        options.benchmark.name(),
+        options.ranks,
+        options.rounds
+    );
+    let peers: &[Best] = rows.first().map_or(&[], |row| &row.peers);
+    print!("{:<12}{:>14}", format!("# {size}"), "ours");
+    for peer in peers {
+        print!(
+            "{:>14}{:>8}  {:<20}",
+            peer.library, "ratio", "at its best with"
+        );
+    }
+    println!();
+    for row in rows {
+        let label = if row.benchmark == "launch" {
+            "command".to_owned()
+        } else {
+            row.size.to_string()
+        };
+        print!("{label:<12}{:>14}", number(row.ours));
+        for peer in &row.peers {
+            print!(
+                "{:>14}{:>8.2}  {:<20}",
+                number(peer.median),
+                peer.ours_is_better_by,
+                peer.setting
+            );
+        }
+        println!();
+    }
+}
+
+/// One line on the terminal, overwritten by the next; nothing when nobody looks.
+fn progress(line: &str) {
+    let mut err = std::io::stderr().lock();
+    if err.is_terminal() {
+        // A terminal that does not take the line loses nothing but the line.
+        let _ = write!(err, "\r\x1b[K{line}");
+        let _ = err.flush();
+    }
+}
+
+fn report_failures(contestants: &[Contestant]) {
+    for c in contestants {
+        if let Some(error) = &c.failed {
+            eprintln!(
+                "mpi-bench: not measured: {} ({}): {error}",
+                c.installation.family.name(),
+                c.setting.name
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_the_middle_of_the_sorted_values() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+}
