@@ -1,1 +1,38 @@
-//! libmpi_abi: the standard MPI 5.0 C ABI over the engine
+//! `libmpi_abi.so.1`: the standard MPI 5.0 C interface over the engine, and the composition root of the library.
+//!
+//! * `api/*.txt` describes the interface; the build script makes [`abi`] (types and constants) and the exported symbols from it.
+//! * [`api`] holds the implementations, one file for each subject, in C's types but with Rust's errors.
+//! * [`call`](mod@call) is what every exported symbol passes through: it notes the call, keeps panics on this side of the C boundary and
+//!   takes failures to the error handlers.
+//! * [`handle`] gives out handles that are numbers, never addresses, so that a stale or invented one is an error with a sentence.
+//! * [`error`] owns classes, codes, texts and error handlers.
+//!
+//! Nothing below this crate is global; everything process-wide is here.
+
+pub mod abi;
+pub mod api;
+pub mod call;
+pub mod convert;
+pub mod error;
+mod exports;
+pub mod handle;
+pub mod state;
+
+/// A function of the interface, as `mpi-info --functions` lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionInfo {
+    pub name: &'static str,
+    /// The number of its chapter in the standard.
+    pub chapter: u32,
+    /// The title of the chapter.
+    pub subject: &'static str,
+    /// The version of the standard that introduced it.
+    pub since: &'static str,
+    /// Whether it works; otherwise it raises `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub implemented: bool,
+}
+
+/// Every function of the interface.
+pub fn functions() -> &'static [FunctionInfo] {
+    &exports::FUNCTIONS
+}

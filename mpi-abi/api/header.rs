@@ -1,0 +1,163 @@
+//! Writes `mpi.h` from the table.
+//!
+//! Users read this file, so it is laid out as one would by hand: types and constants by subject, then the functions by chapter
+//! of the standard, then their profiling twins.
+
+use super::table::{Function, Functions, Kind, Section};
+use std::fmt::Write;
+
+/// The column that lines keep within.
+const WIDTH: usize = 110;
+
+/// The whole header.
+pub fn header(functions: &Functions, sections: &[Section]) -> String {
+    let mut out = String::from(
+        "/* mpi.h: the C interface of MPI 5.0 with the standard application binary interface (chapter 20).\n\
+         \x20*\n\
+         \x20* Programs compiled with this header run on every library that provides libmpi_abi.so.1.\n\
+         \x20* Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.\n\
+         \x20*/\n\
+         #ifndef MPI_H_ABI\n#define MPI_H_ABI\n\n\
+         #include <stdint.h>\n\n\
+         #if defined(__cplusplus)\nextern \"C\" {\n#endif\n",
+    );
+    for section in sections {
+        out.push('\n');
+        write_section(&mut out, section);
+    }
+    for prefix in ["MPI_", "PMPI_"] {
+        for (index, chapter) in functions.chapters.iter().enumerate() {
+            let profiling = if prefix == "PMPI_" {
+                ", for profiling tools"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                out,
+                "\n/* Chapter {}: {}{profiling} */",
+                chapter.number, chapter.title
+            );
+            for function in functions.functions.iter().filter(|f| f.chapter == index) {
+                write_prototype(&mut out, function, prefix);
+            }
+        }
+    }
+    out.push_str("\n#if defined(__cplusplus)\n}\n#endif\n\n#endif /* MPI_H_ABI */\n");
+    out
+}
+
+fn write_section(out: &mut String, section: &Section) {
+    let _ = writeln!(out, "/* {} */", section.title);
+    let width = section
+        .items
+        .iter()
+        .map(|i| i.name.len())
+        .max()
+        .unwrap_or(0);
+    match section.kind {
+        Kind::Typedef | Kind::Alias => {
+            for item in &section.items {
+                let _ = writeln!(out, "typedef {} {};", item.value, item.name);
+            }
+        }
+        Kind::Struct => {
+            out.push_str("typedef struct {\n");
+            for item in &section.items {
+                let _ = writeln!(out, "    {};", item.value);
+            }
+            let _ = writeln!(out, "}} {};", section.ctype);
+        }
+        Kind::Handle => {
+            let tag = match section.ctype.strip_prefix("MPI_T_") {
+                Some(_) => format!("{}_t", section.ctype),
+                None => section.ctype.replacen("MPI_", "MPI_ABI_", 1),
+            };
+            let _ = writeln!(out, "typedef struct {tag} *{};", section.ctype);
+            write_defines(out, section, width);
+        }
+        Kind::Define => write_defines(out, section, width),
+        Kind::Enum => {
+            match section.ctype.as_str() {
+                "" => out.push_str("enum {\n"),
+                name => {
+                    let _ = writeln!(out, "typedef enum {name} {{");
+                }
+            }
+            for (i, item) in section.items.iter().enumerate() {
+                let comma = if i + 1 == section.items.len() {
+                    ""
+                } else {
+                    ","
+                };
+                let _ = write!(out, "    {:width$} = {}{comma}", item.name, item.value);
+                write_note(out, item.note.as_deref());
+            }
+            match section.ctype.as_str() {
+                "" => out.push_str("};\n"),
+                name => {
+                    let _ = writeln!(out, "}} {name};");
+                }
+            }
+        }
+        Kind::Callback => {
+            for item in &section.items {
+                let (returns, rest) = item.value.split_once(' ').unwrap_or_default();
+                let declared = rest.replacen(&item.name, &format!("({})", item.name), 1);
+                let (head, tail) = declared.split_once(")(").unwrap_or_default();
+                let mut words = vec![format!("typedef {returns} {head})(")];
+                words.extend(tail.split_inclusive(", ").map(str::to_string));
+                if let Some(last) = words.last_mut() {
+                    last.push(';');
+                }
+                write_wrapped(out, &words);
+                write_note(out, item.note.as_deref());
+            }
+        }
+    }
+}
+
+fn write_defines(out: &mut String, section: &Section, width: usize) {
+    for item in &section.items {
+        let value = match item.number() {
+            Some(_) if section.ctype == "int" => item.value.clone(),
+            Some(_) => format!("(({}){})", section.ctype, item.value),
+            None => item.value.clone(),
+        };
+        let _ = write!(out, "#define {:width$} {value}", item.name);
+        write_note(out, item.note.as_deref());
+    }
+}
+
+fn write_note(out: &mut String, note: Option<&str>) {
+    match note {
+        Some(note) => {
+            let _ = writeln!(out, " /* {note} */");
+        }
+        None => out.push('\n'),
+    }
+}
+
+fn write_prototype(out: &mut String, function: &Function, prefix: &str) {
+    let name = function.name.replacen("MPI_", prefix, 1);
+    write_wrapped(out, &function.prototype(&name));
+    let note = function
+        .deprecated
+        .as_ref()
+        .map(|v| format!("deprecated: MPI-{v}"));
+    write_note(out, note.as_deref());
+}
+
+/// Writes words one after another, starting a new indented line where the next would pass the margin.
+fn write_wrapped(out: &mut String, words: &[String]) {
+    let mut column = 0;
+    for word in words {
+        if column > 0 && column + word.trim_end().len() > WIDTH {
+            let line_end = out.trim_end().len();
+            out.truncate(line_end);
+            out.push_str("\n        ");
+            column = 8;
+        }
+        out.push_str(word);
+        column += word.len();
+    }
+}

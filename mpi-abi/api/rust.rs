@@ -1,0 +1,393 @@
+//! Writes the Rust side of the C interface from the table: types, constants, and every exported symbol.
+//!
+//! An exported function is a thin wrapper around the implementation of the same name in `src/api`, which returns
+//! `Result<(), Failure>`; functions whose result is the returned value are called directly.
+//! What is found there is exported as it is.
+//! Where only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ in scalars alone, the other is made
+//! by converting the scalars.
+//! Everything else is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
+
+use super::table::{Function, Functions, Item, Kind, Param, Section};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Handle types whose argument decides which error handler a failing call reaches.
+const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Session"];
+
+/// Words that C uses as parameter names and Rust reserves.
+const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
+
+/// Types and constants.
+pub fn types(sections: &[Section]) -> String {
+    let mut out = String::new();
+    for s in sections {
+        match s.kind {
+            Kind::Typedef => {
+                for i in &s.items {
+                    let _ = writeln!(out, "pub type {} = {};", i.name, base_type(&i.value));
+                }
+            }
+            Kind::Struct => struct_type(&mut out, s),
+            Kind::Handle => handle_type(&mut out, s),
+            Kind::Enum => {
+                if !s.ctype.is_empty() {
+                    let _ = writeln!(out, "/// {}.\npub type {} = c_int;", s.title, s.ctype);
+                }
+                for i in &s.items {
+                    let _ = writeln!(out, "pub const {}: c_int = {};", i.name, i.value);
+                }
+            }
+            Kind::Define => {
+                for i in &s.items {
+                    define(&mut out, &s.ctype, i);
+                }
+            }
+            Kind::Callback => {
+                for i in &s.items {
+                    callback(&mut out, i);
+                }
+            }
+            Kind::Alias => {
+                for i in &s.items {
+                    let _ = writeln!(out, "pub type {} = {};", i.name, i.value);
+                }
+            }
+        }
+    }
+    error_classes(&mut out, sections);
+    out
+}
+
+fn struct_type(out: &mut String, s: &Section) {
+    let _ = writeln!(
+        out,
+        "/// {}.\n#[repr(C)]\n#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]\npub struct {} {{",
+        s.title, s.ctype
+    );
+    for i in &s.items {
+        let (ctype, field) = i.value.split_once(' ').unwrap_or_default();
+        let rust = base_type(ctype);
+        let _ = match field.split_once('[') {
+            Some((name, len)) => writeln!(out, "    pub {name}: [{rust}; {len},"),
+            None => writeln!(out, "    pub {field}: {rust},"),
+        };
+    }
+    out.push_str("}\n");
+}
+
+fn handle_type(out: &mut String, s: &Section) {
+    let _ = writeln!(
+        out,
+        "/// {}: a handle as wide as a pointer.\n#[repr(transparent)]\n\
+         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\npub struct {}(pub usize);",
+        s.title, s.ctype
+    );
+    for i in &s.items {
+        let value = match i.number() {
+            Some(n) => format!("{}({n:#x})", s.ctype),
+            None => i.value.clone(),
+        };
+        let _ = writeln!(out, "pub const {}: {} = {value};", i.name, s.ctype);
+    }
+    let names: Vec<String> = s
+        .items
+        .iter()
+        .filter(|i| i.number().is_some())
+        .map(|i| format!("({}, \"{}\")", i.value, i.name))
+        .collect();
+    let _ = writeln!(
+        out,
+        "impl {} {{\n    /// The predefined handles and their names, in the order of the table.\n    \
+         pub const PREDEFINED: &'static [(usize, &'static str)] = &[{}];\n}}",
+        s.ctype,
+        names.join(", ")
+    );
+}
+
+fn define(out: &mut String, ctype: &str, item: &Item) {
+    let base = ctype.trim_end_matches('*');
+    let stars = ctype.len() - base.len();
+    let _ = if stars == 0 {
+        writeln!(
+            out,
+            "pub const {}: {} = {};",
+            item.name,
+            base_type(base),
+            item.value
+        )
+    } else if base.ends_with("_function") || base.ends_with("_function_c") {
+        // A function pointer of this value cannot be made; callers compare addresses.
+        writeln!(out, "pub const {}: usize = {};", item.name, item.value)
+    } else {
+        let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
+        writeln!(
+            out,
+            "pub const {}: *mut {rust} = std::ptr::without_provenance_mut({});",
+            item.name, item.value
+        )
+    };
+}
+
+fn callback(out: &mut String, item: &Item) {
+    let Some((returns, name, params)) = super::table::parse_prototype(&item.value) else {
+        return;
+    };
+    let params: Vec<String> = params
+        .iter()
+        .map(|p| match p.base.as_str() {
+            "..." => "...".to_string(),
+            _ => pointer_type(p),
+        })
+        .collect();
+    let result = match returns.as_str() {
+        "void" => String::new(),
+        other => format!(" -> {}", base_type(other)),
+    };
+    let _ = writeln!(
+        out,
+        "pub type {name} = unsafe extern \"C\" fn({}){result};",
+        params.join(", ")
+    );
+}
+
+/// The names and texts of the error classes.
+fn error_classes(out: &mut String, sections: &[Section]) {
+    out.push_str(
+        "/// Every error class with its name and its text.\n\
+         pub const ERROR_CLASSES: &[(c_int, &str, &str)] = &[\n",
+    );
+    let classes = sections
+        .iter()
+        .filter(|s| s.items.first().is_some_and(|i| i.name == "MPI_SUCCESS"))
+        .flat_map(|s| &s.items);
+    for i in classes {
+        let text = i.note.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "    ({0}, \"{0}\", {text:?}),", i.name);
+    }
+    out.push_str("];\n");
+}
+
+fn base_type(c: &str) -> &str {
+    match c {
+        "int" => "c_int",
+        "double" => "c_double",
+        "char" => "c_char",
+        "void" => "c_void",
+        "intptr_t" => "isize",
+        "int64_t" => "i64",
+        other => other,
+    }
+}
+
+/// The Rust type of a parameter that is not a function.
+fn pointer_type(p: &Param) -> String {
+    let mut rust = base_type(&p.base).to_string();
+    let mut levels = p.stars;
+    match p.array.as_str() {
+        "" => {}
+        "[]" => levels += 1,
+        inner => {
+            let len = inner.trim_start_matches("[][").trim_end_matches(']');
+            rust = format!("[{rust}; {len}]");
+            levels += 1;
+        }
+    }
+    for level in 0..levels {
+        let qualifier = if level == 0 && p.is_const {
+            "const"
+        } else {
+            "mut"
+        };
+        rust = format!("*{qualifier} {rust}");
+    }
+    rust
+}
+
+/// Writes the exported functions.
+pub struct Exports<'a> {
+    functions: &'a Functions,
+    callbacks: BTreeSet<&'a str>,
+    /// The Rust path of each implementation found, by function name.
+    found: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Exports<'a> {
+    pub fn new(
+        functions: &'a Functions,
+        sections: &'a [Section],
+        found: &'a BTreeMap<String, String>,
+    ) -> Self {
+        let callbacks = sections
+            .iter()
+            .filter(|s| matches!(s.kind, Kind::Callback | Kind::Alias))
+            .flat_map(|s| s.items.iter().map(|i| i.name.as_str()))
+            .collect();
+        Exports {
+            functions,
+            callbacks,
+            found,
+        }
+    }
+
+    /// The exported symbols and the list of functions.
+    pub fn write(&self) -> String {
+        let mut out = String::new();
+        let mut list = String::new();
+        for (id, f) in self.functions.functions.iter().enumerate() {
+            let body = self.body(f);
+            let chapter = &self.functions.chapters[f.chapter];
+            let _ = writeln!(
+                list,
+                "    FunctionInfo {{ name: {:?}, chapter: {}, subject: {:?}, since: {:?}, implemented: {} }},",
+                f.name,
+                chapter.number,
+                chapter.title,
+                f.since,
+                body.is_some()
+            );
+            self.export(&mut out, id, f, body);
+        }
+        let _ = writeln!(
+            out,
+            "/// Every function of the interface, in the order of the table; a call id is an index into it.\n\
+             pub static FUNCTIONS: [FunctionInfo; {}] = [\n{list}];",
+            self.functions.functions.len()
+        );
+        out
+    }
+
+    fn export(&self, out: &mut String, id: usize, f: &Function, body: Option<String>) {
+        let name = &f.name;
+        let params: Vec<String> = f
+            .params
+            .iter()
+            .filter(|p| p.base != "...")
+            .map(|p| format!("{}: {}", ident(&p.name), self.rust_type(p)))
+            .collect();
+        let params = params.join(", ");
+        let args = arguments(f);
+        let result = base_type(&f.returns);
+        let target = f
+            .params
+            .iter()
+            .find(|p| p.by_value() && ERROR_TARGETS.contains(&p.base.as_str()))
+            .map_or("Target::None".to_string(), |p| {
+                format!(
+                    "Target::{}({})",
+                    p.base.trim_start_matches("MPI_"),
+                    ident(&p.name)
+                )
+            });
+        let body = if f.returns_value() {
+            // There is no error to return, so the few functions of this sort must be there.
+            body.unwrap_or_else(|| format!("compile_error!(\"{name} has no implementation\")"))
+        } else if f.is_tool() {
+            let body = body.unwrap_or_else(|| "Err(Failure::unsupported_tool())".to_string());
+            format!("tool_call({id}, move || {body})")
+        } else {
+            let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
+            format!("call({id}, {target}, move || {body})")
+        };
+        let unused = if body.contains("unsupported") {
+            "#[allow(unused_variables)]\n"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "{unused}#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn P{name}({params}) -> {result} {{\n    {body}\n}}\n\
+             #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({params}) -> {result} {{\n    \
+             unsafe {{ P{name}({args}) }}\n}}"
+        );
+    }
+
+    /// The expression that performs the call, none if nothing implements it.
+    fn body(&self, f: &Function) -> Option<String> {
+        if let Some(path) = self.found.get(&f.name) {
+            return Some(format!("unsafe {{ {path}({}) }}", arguments(f)));
+        }
+        let twin_name = match f.name.strip_suffix("_c") {
+            Some(small) => small.to_string(),
+            None => format!("{}_c", f.name),
+        };
+        let path = self.found.get(&twin_name)?;
+        let twin = self
+            .functions
+            .functions
+            .iter()
+            .find(|t| t.name == twin_name)?;
+        converted(f, twin, path)
+    }
+
+    fn rust_type(&self, p: &Param) -> String {
+        if self.callbacks.contains(p.base.as_str()) && p.stars == 1 {
+            format!("Option<{}>", p.base)
+        } else {
+            pointer_type(p)
+        }
+    }
+}
+
+/// Calls `twin`, which lies at `path`, with the arguments of `f`; none where they differ in more than scalars.
+fn converted(f: &Function, twin: &Function, path: &str) -> Option<String> {
+    if f.params.len() != twin.params.len() {
+        return None;
+    }
+    let (mut before, mut args, mut after) = (String::new(), Vec::new(), String::new());
+    for (mine, theirs) in f.params.iter().zip(&twin.params) {
+        let name = ident(&mine.name);
+        if mine.declaration == theirs.declaration {
+            args.push(name);
+        } else if mine.by_value() && theirs.by_value() {
+            args.push(format!("scalar({name}, {:?})?", mine.name));
+        } else if mine.scalar_out() && theirs.scalar_out() && mine.base.starts_with(['i', 'M']) {
+            let wide = format!("{}_converted", mine.name);
+            let start = if mine.inout {
+                format!("read_scalar({name}, {:?})?", mine.name)
+            } else {
+                "0".to_string()
+            };
+            let _ = write!(
+                before,
+                "let mut {wide}: {} = {start}; ",
+                base_type(&theirs.base)
+            );
+            args.push(format!(
+                "if {name}.is_null() {{ std::ptr::null_mut() }} else {{ &raw mut {wide} }}"
+            ));
+            let _ = write!(after, "write_scalar({name}, {wide}); ");
+        } else {
+            return None;
+        }
+    }
+    // A function pointer cannot be converted here, though its declaration looks like a scalar behind a pointer.
+    if f.params
+        .iter()
+        .zip(&twin.params)
+        .any(|(a, b)| a.declaration != b.declaration && a.base.contains("function"))
+    {
+        return None;
+    }
+    Some(format!(
+        "{{ unsafe {{ {before}{path}({})?; {after}Ok(()) }} }}",
+        args.join(", ")
+    ))
+}
+
+fn arguments(f: &Function) -> String {
+    let names: Vec<String> = f
+        .params
+        .iter()
+        .filter(|p| p.base != "...")
+        .map(|p| ident(&p.name))
+        .collect();
+    names.join(", ")
+}
+
+fn ident(name: &str) -> String {
+    if RESERVED.contains(&name) {
+        format!("r#{name}")
+    } else {
+        name.to_string()
+    }
+}

@@ -1,0 +1,89 @@
+//! Makes the C interface: types, constants and exported symbols, from `api/*.txt` and the implementations in `src/api`.
+
+#[path = "api/rust.rs"]
+mod rust;
+#[path = "api/table.rs"]
+#[allow(dead_code)] // The header's part of the table.
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn main() -> Result<(), String> {
+    println!("cargo:rerun-if-changed=api");
+    println!("cargo:rerun-if-changed=src/api");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+
+    let functions = table::functions(&read(Path::new("api/functions.txt"))?)?;
+    let sections = table::constants(&read(Path::new("api/constants.txt"))?)?;
+    let mut found = BTreeMap::new();
+    find_implementations(Path::new("src/api"), "crate::api", &mut found)?;
+
+    if let Some(name) = found
+        .keys()
+        .find(|n| !functions.functions.iter().any(|f| f.name == **n))
+    {
+        return Err(format!(
+            "{name} is implemented in src/api but is not a function of api/functions.txt"
+        ));
+    }
+
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    let write = |name: &str, text: String| {
+        let path = out.join(name);
+        std::fs::write(&path, text)
+            .map_err(|e| format!("{} cannot be written: {e}", path.display()))
+    };
+    write("abi.rs", rust::types(&sections))?;
+    write(
+        "exports.rs",
+        rust::Exports::new(&functions, &sections, &found).write(),
+    )
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
+}
+
+/// Notes the path of each `pub unsafe fn MPI_X(` or `pub fn MPI_X(` below a module folder.
+fn find_implementations(
+    dir: &Path,
+    module: &str,
+    found: &mut BTreeMap<String, String>,
+) -> Result<(), String> {
+    let entries =
+        std::fs::read_dir(dir).map_err(|e| format!("{} cannot be listed: {e}", dir.display()))?;
+    for entry in entries {
+        let path = entry
+            .map_err(|e| format!("{} cannot be listed: {e}", dir.display()))?
+            .path();
+        let stem = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if path.is_dir() {
+            find_implementations(&path, &format!("{module}::{stem}"), found)?;
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let module = if stem == "mod" {
+                module.to_string()
+            } else {
+                format!("{module}::{stem}")
+            };
+            for line in read(&path)?.lines() {
+                let Some(rest) = line
+                    .strip_prefix("pub unsafe fn MPI_")
+                    .or_else(|| line.strip_prefix("pub fn MPI_"))
+                else {
+                    continue;
+                };
+                let end = rest
+                    .find(|c: char| !c.is_alphanumeric() && c != '_')
+                    .unwrap_or(rest.len());
+                let name = format!("MPI_{}", &rest[..end]);
+                found.insert(name.clone(), format!("{module}::{name}"));
+            }
+        }
+    }
+    Ok(())
+}

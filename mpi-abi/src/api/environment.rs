@@ -1,0 +1,105 @@
+//! Questions about the library and the machine that need no engine: versions, time, addresses, memory (chapters 9 and 20).
+
+use super::args::{out, write_string};
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use std::ffi::{c_char, c_int, c_void};
+
+pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> Outcome {
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(version, MPI_VERSION, "version")?;
+        out(subversion, MPI_SUBVERSION, "subversion")
+    }
+}
+
+pub unsafe fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Outcome {
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(abi_major, MPI_ABI_VERSION, "abi_major")?;
+        out(abi_minor, MPI_ABI_SUBVERSION, "abi_minor")
+    }
+}
+
+pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) -> Outcome {
+    let text = concat!(
+        "Portcullis ",
+        env!("CARGO_PKG_VERSION"),
+        ", MPI 5.0 with the standard ABI"
+    );
+    // SAFETY: the caller promises room for MPI_MAX_LIBRARY_VERSION_STRING characters.
+    unsafe {
+        write_string(
+            version,
+            resultlen,
+            text,
+            MPI_MAX_LIBRARY_VERSION_STRING,
+            "version",
+        )
+    }
+}
+
+pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Outcome {
+    let host = crate::state::host_name();
+    // SAFETY: the caller promises room for MPI_MAX_PROCESSOR_NAME characters.
+    unsafe { write_string(name, resultlen, &host, MPI_MAX_PROCESSOR_NAME, "name") }
+}
+
+/// A clock of this machine in nanoseconds.
+fn clock(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int) -> f64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the monotonic clock exists and the result goes into a local.
+    unsafe { read(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+pub unsafe fn MPI_Wtime() -> f64 {
+    clock(libc::clock_gettime)
+}
+
+pub unsafe fn MPI_Wtick() -> f64 {
+    clock(libc::clock_getres)
+}
+
+pub unsafe fn MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) -> Outcome {
+    // SAFETY: an output argument of the caller.
+    unsafe { out(address, location.expose_provenance() as MPI_Aint, "address") }
+}
+
+pub unsafe fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
+    base.wrapping_add(disp)
+}
+
+pub unsafe fn MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
+    addr1.wrapping_sub(addr2)
+}
+
+pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, _info: MPI_Info, baseptr: *mut c_void) -> Outcome {
+    let bytes = usize::try_from(size)
+        .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
+    let mut memory = std::ptr::null_mut();
+    // SAFETY: 64 is a power of two and a multiple of a pointer's size; the result goes into a local.
+    let failed = unsafe { libc::posix_memalign(&mut memory, 64, bytes.max(1)) };
+    if failed != 0 {
+        return Err(Failure::new(
+            MPI_ERR_NO_MEM,
+            format!("there is no memory for {bytes} bytes"),
+        ));
+    }
+    // SAFETY: `baseptr` is the address of a pointer of the caller.
+    unsafe { out(baseptr.cast(), memory, "baseptr") }
+}
+
+pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
+    // SAFETY: the caller promises that it came from MPI_Alloc_mem; null is allowed.
+    unsafe { libc::free(base) };
+    Ok(())
+}
+
+pub unsafe fn MPI_Pcontrol(_level: c_int) -> Outcome {
+    // The library has no profiling of its own to control (section 15.2.4); tools intercept the call.
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! What every exported function passes through.
+//!
+//! The promise: a panic never crosses the C boundary, a failure reaches the error handler that the standard names, and a call
+//! that succeeds costs neither allocation nor lock nor lookup here.
+
+use crate::abi::*;
+use crate::error::{Failure, handler};
+use crate::exports::FUNCTIONS;
+use crate::state;
+use std::any::Any;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The object whose error handler hears of a failure; without one it is that of `MPI_COMM_SELF` (section 9.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    None,
+    Comm(MPI_Comm),
+    Win(MPI_Win),
+    File(MPI_File),
+    Session(MPI_Session),
+}
+
+/// Runs the body of function `id` (an index into [`crate::functions`]) and turns its outcome into an error code.
+#[inline]
+pub fn call(id: usize, target: Target, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    let _inside = state::enter(id);
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => MPI_SUCCESS,
+        Ok(Err(failure)) => handler::raise(id, target, failure),
+        Err(panic) => handler::raise(id, target, from_panic(panic)),
+    }
+}
+
+/// As [`call`], for the tool interface, whose errors are only returned (section 15.3.10).
+#[inline]
+pub fn tool_call(id: usize, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    let _inside = state::enter(id);
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => MPI_SUCCESS,
+        Ok(Err(failure)) => failure.code(),
+        Err(_) => MPI_T_ERR_INVALID,
+    }
+}
+
+/// The failure that a panic becomes.
+#[cold]
+fn from_panic(panic: Box<dyn Any + Send>) -> Failure {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|s| s.to_string())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no reason given".to_string());
+    Failure::new(
+        MPI_ERR_INTERN,
+        format!("the library has an error of its own: {text}"),
+    )
+}
+
+/// The name of function `id`.
+pub fn name(id: usize) -> &'static str {
+    FUNCTIONS.get(id).map_or("MPI", |f| f.name)
+}

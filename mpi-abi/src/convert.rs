@@ -1,0 +1,88 @@
+//! Scalars between a function and its large-count twin, used by the generated wrappers.
+
+use crate::abi::{MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_VALUE_TOO_LARGE, MPI_UNDEFINED};
+use crate::error::Failure;
+use std::fmt::Display;
+
+/// Passes a scalar argument in another width; a value that does not fit is the caller's error.
+#[inline]
+pub fn scalar<From, To>(value: From, name: &str) -> Result<To, Failure>
+where
+    From: Copy + Display + TryInto<To>,
+{
+    value.try_into().map_err(|_| {
+        Failure::new(
+            MPI_ERR_COUNT,
+            format!("{name} is {value}, more than this function can pass on"),
+        )
+    })
+}
+
+/// Reads the scalar behind a pointer that the function reads and writes.
+///
+/// # Safety
+/// A pointer that is not null must be valid, as MPI asks of its caller.
+#[inline]
+pub unsafe fn read_scalar<From, To>(from: *mut From, name: &str) -> Result<To, Failure>
+where
+    From: Copy + Display + TryInto<To>,
+{
+    if from.is_null() {
+        return Err(Failure::new(
+            MPI_ERR_ARG,
+            format!("{name} is a null pointer"),
+        ));
+    }
+    // SAFETY: not null, and otherwise valid by the caller's promise.
+    let value = unsafe { *from };
+    value.try_into().map_err(|_| {
+        Failure::new(
+            MPI_ERR_VALUE_TOO_LARGE,
+            format!("{name} is {value}, more than this function can hold"),
+        )
+    })
+}
+
+/// Stores a result in another width; what does not fit becomes `MPI_UNDEFINED`, as the standard has it for counts.
+///
+/// # Safety
+/// A pointer that is not null must be valid, as MPI asks of its caller.
+#[inline]
+pub unsafe fn write_scalar<From, To>(to: *mut To, value: From)
+where
+    From: TryInto<To>,
+    To: TryFrom<i32>,
+{
+    let stored = value
+        .try_into()
+        .ok()
+        .or_else(|| To::try_from(MPI_UNDEFINED).ok());
+    if let (false, Some(stored)) = (to.is_null(), stored) {
+        // SAFETY: not null, and otherwise valid by the caller's promise.
+        unsafe { *to = stored };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_does_not_fit_is_refused_by_name() {
+        assert_eq!(scalar::<i32, i64>(-7, "count").ok(), Some(-7));
+        let failure = scalar::<i64, i32>(1 << 40, "count").unwrap_err();
+        assert_eq!(failure.code(), MPI_ERR_COUNT);
+        assert!(failure.message().contains("count is 1099511627776"));
+    }
+
+    #[test]
+    fn a_result_that_does_not_fit_becomes_undefined() {
+        let mut small = 0i32;
+        // SAFETY: a pointer to a local.
+        unsafe { write_scalar(&mut small, 1i64 << 40) };
+        assert_eq!(small, MPI_UNDEFINED);
+        // SAFETY: a pointer to a local.
+        unsafe { write_scalar(&mut small, 12i64) };
+        assert_eq!(small, 12);
+    }
+}

@@ -1,0 +1,85 @@
+//! Failures, their classes and texts, and the error handlers that hear of them.
+//!
+//! Below this crate every operation has its own closed error enum; here each becomes a [`Failure`]: an MPI error code and a
+//! sentence.  [`codes`] holds the classes and codes that programs add, [`handler`] the error handlers.
+
+pub mod codes;
+pub mod handler;
+
+use crate::abi::*;
+use crate::call::{self, Target};
+use std::ffi::c_int;
+
+/// Why a call failed.
+///
+/// Boxed, so that the result of a successful call fits a register.
+#[derive(Clone, Debug)]
+pub struct Failure(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    code: c_int,
+    message: String,
+    target: Option<Target>,
+}
+
+impl Failure {
+    /// A failure of the class `code` (or a code that the program added), with the sentence the user reads.
+    #[cold]
+    pub fn new(code: c_int, message: impl Into<String>) -> Self {
+        Failure(Box::new(Inner {
+            code,
+            message: message.into(),
+            target: None,
+        }))
+    }
+
+    /// The same failure, heard by the handler of `target` instead of that of the call's argument.
+    ///
+    /// Completion calls use it: their requests belong to a communicator that is not among the arguments.
+    pub fn on(mut self, target: Target) -> Self {
+        self.0.target = Some(target);
+        self
+    }
+
+    /// Function `id` is not there yet.
+    #[cold]
+    pub fn unsupported(id: usize) -> Self {
+        Failure::new(
+            MPI_ERR_UNSUPPORTED_OPERATION,
+            format!("{} is not implemented yet", call::name(id)),
+        )
+    }
+
+    /// A function of the tool interface is not there yet.
+    #[cold]
+    pub fn unsupported_tool() -> Self {
+        Failure::new(
+            MPI_T_ERR_NOT_SUPPORTED,
+            "the tool interface is not implemented yet",
+        )
+    }
+
+    pub fn code(&self) -> c_int {
+        self.0.code
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub fn target(&self) -> Option<Target> {
+        self.0.target
+    }
+}
+
+/// What the functions of the C interface return.
+pub type Outcome = Result<(), Failure>;
+
+/// The name and the text of a class of the standard.
+pub fn class_text(class: c_int) -> Option<(&'static str, &'static str)> {
+    ERROR_CLASSES
+        .iter()
+        .find(|(c, _, _)| *c == class)
+        .map(|(_, name, text)| (*name, *text))
+}

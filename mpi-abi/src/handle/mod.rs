@@ -1,0 +1,189 @@
+//! Handles: numbers that stand for objects, never addresses.
+//!
+//! A predefined handle has the value the standard gives it, below 2^12.
+//! A handle made at run time is a number of 31 bits, so it converts to a Fortran `INTEGER` by taking it as it is:
+//!
+//! ```text
+//!   30..27   26..20       19..0
+//!   kind     generation   index into the table of the kind
+//! ```
+//!
+//! The generation of a slot grows each time the slot is given out, so a handle that was freed is told from its successor, and
+//! the kind tells a request from a datatype.
+//! Looking one up is a load, a comparison and an index check.
+
+mod table;
+
+pub use table::Table;
+
+use crate::abi::*;
+use crate::error::Failure;
+use std::ffi::c_int;
+
+/// What a handle stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Op = 1,
+    Comm,
+    Group,
+    Win,
+    File,
+    Session,
+    Message,
+    Info,
+    Errhandler,
+    Request,
+    Datatype,
+}
+
+/// Handles below this value are predefined.
+pub const FIRST_DYNAMIC: usize = 1 << KIND_SHIFT;
+
+const KIND_SHIFT: u32 = 27;
+const GENERATION_SHIFT: u32 = 20;
+const INDEX_MASK: usize = (1 << GENERATION_SHIFT) - 1;
+const GENERATION_MASK: usize = (1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1;
+
+impl Kind {
+    const ALL: [Kind; 11] = [
+        Kind::Op,
+        Kind::Comm,
+        Kind::Group,
+        Kind::Win,
+        Kind::File,
+        Kind::Session,
+        Kind::Message,
+        Kind::Info,
+        Kind::Errhandler,
+        Kind::Request,
+        Kind::Datatype,
+    ];
+
+    /// The kind a dynamic handle claims to be of.
+    fn of(handle: usize) -> Option<Kind> {
+        Kind::ALL
+            .into_iter()
+            .find(|k| *k as usize == handle >> KIND_SHIFT)
+    }
+
+    /// As a sentence names it, with its article.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Kind::Op => "an operator",
+            Kind::Comm => "a communicator",
+            Kind::Group => "a group",
+            Kind::Win => "a window",
+            Kind::File => "a file",
+            Kind::Session => "a session",
+            Kind::Message => "a message",
+            Kind::Info => "an info object",
+            Kind::Errhandler => "an error handler",
+            Kind::Request => "a request",
+            Kind::Datatype => "a datatype",
+        }
+    }
+
+    /// The class of the error that a wrong handle is.
+    pub fn error_class(self) -> c_int {
+        match self {
+            Kind::Op => MPI_ERR_OP,
+            Kind::Comm => MPI_ERR_COMM,
+            Kind::Group => MPI_ERR_GROUP,
+            Kind::Win => MPI_ERR_WIN,
+            Kind::File => MPI_ERR_FILE,
+            Kind::Session => MPI_ERR_SESSION,
+            Kind::Message => MPI_ERR_REQUEST,
+            Kind::Info => MPI_ERR_INFO,
+            Kind::Errhandler => MPI_ERR_ERRHANDLER,
+            Kind::Request => MPI_ERR_REQUEST,
+            Kind::Datatype => MPI_ERR_TYPE,
+        }
+    }
+
+    fn predefined(self) -> &'static [(usize, &'static str)] {
+        match self {
+            Kind::Op => MPI_Op::PREDEFINED,
+            Kind::Comm => MPI_Comm::PREDEFINED,
+            Kind::Group => MPI_Group::PREDEFINED,
+            Kind::Win => MPI_Win::PREDEFINED,
+            Kind::File => MPI_File::PREDEFINED,
+            Kind::Session => MPI_Session::PREDEFINED,
+            Kind::Message => MPI_Message::PREDEFINED,
+            Kind::Info => MPI_Info::PREDEFINED,
+            Kind::Errhandler => MPI_Errhandler::PREDEFINED,
+            Kind::Request => MPI_Request::PREDEFINED,
+            Kind::Datatype => MPI_Datatype::PREDEFINED,
+        }
+    }
+}
+
+/// The name of a predefined handle of any kind.
+pub fn predefined_name(handle: usize) -> Option<&'static str> {
+    Kind::ALL
+        .iter()
+        .flat_map(|k| k.predefined())
+        .find(|(value, _)| *value == handle)
+        .map(|(_, name)| *name)
+}
+
+/// The failure that a handle is where one of `kind` was expected.
+#[cold]
+pub fn wrong(kind: Kind, handle: usize) -> Failure {
+    let noun = kind.noun();
+    let sentence = match (predefined_name(handle), Kind::of(handle)) {
+        (Some(name), _) => format!("{name} was given where {noun} is needed"),
+        (None, Some(other)) if other == kind => {
+            format!("the handle {handle:#x} is {noun} that has been freed")
+        }
+        (None, Some(other)) => format!("the handle {handle:#x} is {}, not {noun}", other.noun()),
+        (None, None) => format!("the handle {handle:#x} is not {noun}"),
+    };
+    Failure::new(kind.error_class(), sentence)
+}
+
+/// A handle as a Fortran integer; a handle that no table gave out becomes one that no table knows.
+pub fn to_int(handle: usize) -> c_int {
+    c_int::try_from(handle).unwrap_or(-1)
+}
+
+/// A Fortran integer as a handle.
+pub fn from_int(value: c_int) -> usize {
+    value as isize as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wrong_handle_is_told_what_it_is() {
+        let said = |kind, handle| wrong(kind, handle).message().to_string();
+        assert_eq!(
+            said(Kind::Comm, MPI_COMM_NULL.0),
+            "MPI_COMM_NULL was given where a communicator is needed"
+        );
+        assert_eq!(
+            said(Kind::Comm, MPI_INT.0),
+            "MPI_INT was given where a communicator is needed"
+        );
+        let mut table = Table::new(Kind::Request);
+        let Some(request) = table.insert(()) else {
+            panic!("an empty table is full")
+        };
+        assert!(said(Kind::Datatype, request).ends_with("is a request, not a datatype"));
+        assert!(said(Kind::Request, request).ends_with("is a request that has been freed"));
+        assert!(said(Kind::Win, usize::MAX).ends_with("is not a window"));
+        assert_eq!(wrong(Kind::Win, 0).code(), MPI_ERR_WIN);
+    }
+
+    #[test]
+    fn handles_survive_the_way_through_fortran() {
+        let mut table = Table::new(Kind::Datatype);
+        let Some(handle) = table.insert(5) else {
+            panic!("an empty table is full")
+        };
+        assert_eq!(from_int(to_int(handle)), handle);
+        assert!(to_int(handle) > 0);
+        assert_eq!(from_int(to_int(MPI_COMM_WORLD.0)), MPI_COMM_WORLD.0);
+    }
+}

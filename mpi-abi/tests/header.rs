@@ -1,0 +1,160 @@
+//! The checked-in `mpi.h` is what the tables say, and a C compiler agrees with them to the last constant.
+
+#[path = "../api/header.rs"]
+mod header;
+#[path = "../api/table.rs"]
+#[allow(dead_code)] // The part that the build script uses.
+mod table;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use table::{Functions, Kind, Section};
+
+fn crate_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(crate_dir().join(name)).expect("a file of the repository")
+}
+
+fn tables() -> (Functions, Vec<Section>) {
+    (
+        table::functions(&read("api/functions.txt")).expect("functions.txt"),
+        table::constants(&read("api/constants.txt")).expect("constants.txt"),
+    )
+}
+
+#[test]
+fn the_checked_in_header_is_what_the_tables_say() {
+    let (functions, sections) = tables();
+    assert!(
+        read("include/mpi.h") == header::header(&functions, &sections),
+        "mpi-abi/include/mpi.h is not what the tables say; run `cargo xtask gen`"
+    );
+}
+
+#[test]
+fn the_interface_is_complete() {
+    let (functions, _) = tables();
+    let f = &functions.functions;
+    // The counts of the MPI Forum's header: 503 functions, 161 large-count twins, 51 of them all in the tool interface.
+    assert_eq!(f.len(), 664);
+    assert_eq!(f.iter().filter(|f| f.name.ends_with("_c")).count(), 161);
+    assert_eq!(f.iter().filter(|f| f.is_tool()).count(), 51);
+    for twin in f.iter().filter_map(|f| f.name.strip_suffix("_c")) {
+        assert!(
+            f.iter().any(|f| f.name == twin),
+            "{twin}_c has no small twin"
+        );
+    }
+}
+
+/// A program that compares every constant, size and offset with the table and counts the differences.
+fn checking_program(sections: &[Section]) -> String {
+    let mut c = String::from(
+        "#include \"mpi.h\"\n#include <stddef.h>\n#include <stdio.h>\nstatic int wrong;\n\
+         static void check(const char *name, long long is, long long should) {\n    \
+         if (is != should) { printf(\"%s is %lld, not %lld\\n\", name, is, should); wrong++; }\n}\nint main(void) {\n",
+    );
+    for s in sections {
+        let pointer = s.kind == Kind::Handle || s.ctype.ends_with('*');
+        for i in &s.items {
+            match (s.kind, i.number()) {
+                (Kind::Handle | Kind::Enum | Kind::Define, Some(n)) => {
+                    let cast = if pointer { "(intptr_t)" } else { "" };
+                    let _ = writeln!(c, "    check(\"{0}\", {cast}{0}, {n}LL);", i.name);
+                }
+                (Kind::Handle, None) => {
+                    let _ = writeln!(
+                        c,
+                        "    check(\"{0}\", (intptr_t){0}, (intptr_t){1});",
+                        i.name, i.value
+                    );
+                }
+                _ => {}
+            }
+        }
+        if s.kind == Kind::Handle {
+            let _ = writeln!(
+                c,
+                "    check(\"sizeof {0}\", sizeof({0}), sizeof(void *));",
+                s.ctype
+            );
+        }
+    }
+    // Section 20.3: the layout of a status and the widths of the integers.
+    for (what, is, should) in [
+        ("size of MPI_Status", "sizeof(MPI_Status)", 32),
+        ("MPI_SOURCE", "offsetof(MPI_Status, MPI_SOURCE)", 0),
+        ("MPI_TAG", "offsetof(MPI_Status, MPI_TAG)", 4),
+        ("MPI_ERROR", "offsetof(MPI_Status, MPI_ERROR)", 8),
+        ("MPI_internal", "offsetof(MPI_Status, MPI_internal)", 12),
+        ("size of MPI_Aint", "sizeof(MPI_Aint)", 8),
+        ("size of MPI_Offset", "sizeof(MPI_Offset)", 8),
+        ("size of MPI_Count", "sizeof(MPI_Count)", 8),
+        ("size of MPI_T_cb_safety", "sizeof(MPI_T_cb_safety)", 4),
+        (
+            "size of MPI_T_source_order",
+            "sizeof(MPI_T_source_order)",
+            4,
+        ),
+    ] {
+        let _ = writeln!(c, "    check(\"{what}\", {is}, {should});");
+    }
+    c.push_str("    return wrong != 0;\n}\n");
+    c
+}
+
+/// Compiles a program against the header, warnings being errors.
+fn compile(compiler: &str, options: &[&str], dir: &Path, name: &str, text: &str) -> PathBuf {
+    let source = dir.join(name);
+    std::fs::write(&source, text).expect("a file in the temporary folder");
+    let binary = source.with_extension("out");
+    let output = Command::new(compiler)
+        .args(["-Wall", "-Wextra", "-Werror", "-pedantic"])
+        .args(options)
+        .arg("-I")
+        .arg(crate_dir().join("include"))
+        .arg("-o")
+        .args([&binary, &source])
+        .output()
+        .expect("a C compiler");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    binary
+}
+
+#[test]
+fn a_c_compiler_agrees_with_every_constant_and_layout() {
+    let (_, sections) = tables();
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let program = compile(
+        "gcc",
+        &["-std=c99"],
+        dir.path(),
+        "check.c",
+        &checking_program(&sections),
+    );
+    let output = Command::new(program)
+        .output()
+        .expect("the checking program");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+#[test]
+fn a_cpp_compiler_takes_the_header_twice() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let text = "#include \"mpi.h\"\n#include \"mpi.h\"\n\
+                MPI_Comm world = MPI_COMM_WORLD;\nMPI_Comm_copy_attr_function *copy = MPI_COMM_DUP_FN;\n\
+                int main() { return world == MPI_COMM_SELF || copy == MPI_COMM_NULL_COPY_FN; }\n";
+    compile("g++", &["-std=c++11"], dir.path(), "check.cpp", text);
+}

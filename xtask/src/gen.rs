@@ -1,0 +1,29 @@
+//! `cargo xtask gen`: writes the files that are made from tables.
+//!
+//! The generators live beside their tables; this command only says where the result goes.
+//! A test beside each table compares the checked-in file with a fresh one, so a forgotten run is noticed.
+
+#[path = "../../mpi-abi/api/header.rs"]
+mod header;
+#[path = "../../mpi-abi/api/table.rs"]
+// The build script of mpi-abi uses the rest of the table.
+#[allow(dead_code)]
+mod table;
+
+use std::path::Path;
+
+/// Regenerates every generated file of the repository.
+pub fn run() -> Result<(), String> {
+    let abi = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi-abi");
+    let read = |name: &str| {
+        let path = abi.join("api").join(name);
+        std::fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
+    };
+    let functions = table::functions(&read("functions.txt")?).map_err(|e| format!("functions.txt, {e}"))?;
+    let sections = table::constants(&read("constants.txt")?).map_err(|e| format!("constants.txt, {e}"))?;
+    let path = abi.join("include/mpi.h");
+    std::fs::write(&path, header::header(&functions, &sections))
+        .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
