@@ -1,1 +1,63 @@
-//! The toggle protocol over embedded-hal pins, and its ports
+//! The toggle protocol, written once over embedded-hal's [`OutputPin`](embedded_hal::digital::OutputPin)
+//! and [`InputPin`](embedded_hal::digital::InputPin), for whatever carries the two wires of a node.
+//!
+//! # The protocol
+//!
+//! The barrier hardware (crate `fpga-model`) toggles the level of all its outgoing wires
+//! when every incoming wire differs from that level.
+//! So a node *enters* by writing the level opposite to the one it reads, and *leaves* when it reads what it wrote.
+//! Hoefler, Squyres, Mehlan, Mietke and Rehm, "Implementing a Hardware-based Barrier in Open MPI", Chemnitz 2005,
+//! describe a barrier as three accesses: read, write the opposite, read until they agree.
+//!
+//! # Why the first read can be saved
+//!
+//! [`ToggleBarrier`] remembers the level it last read instead of reading it again at entry,
+//! which saves one port access of about a microsecond for each barrier.
+//! It is right because of this invariant, for every node between two barriers:
+//!
+//! > *the remembered level = the level on the node's own wire = the level a read would give.*
+//!
+//! * It holds after [`ToggleBarrier::open`]: the level was read, written to the wire, and read again after the fence.
+//! * It is kept while the node stays out: the barrier's wire toggles only when *every* synchronised wire differs from it.
+//!   The node's own wire equals it and does not change, so the machine cannot toggle, whatever the others do
+//!   and however long the synchronisers take.
+//! * It is kept by a barrier: the node leaves when it reads what it wrote, and remembers that level.
+//!   When it reads it the machine has toggled, hence at that edge all synchronised wires had the new level.
+//!   From then on the node's wire again equals the barrier's wire, which is the previous case.
+//!
+//! The invariant asks that nobody but us drives the wire and that the machine is not reset;
+//! both are what `open`, its fence and [`self_test`] look for before the barrier is used.
+//! The property test `the_remembered_level_is_what_a_read_would_give` checks it against the model
+//! with arbitrary interleavings of nodes and clock edges.
+//!
+//! # The life of a wire
+//!
+//! ```text
+//!          open: read, write it back, fence, read again
+//!   (any) ---------------------------------------------> idle <---------------+
+//!                                                         | enter:            | poll reads
+//!                                                         | write opposite    | what was written
+//!                                                         v                   |
+//!                 close, drop, unwind:  <---------------- entered ------------+
+//!                 read, write it back, read again
+//! ```
+//!
+//! Levels left over from power-on or an aborted job count as arrivals, a rebooting node can release the others early,
+//! and a floating input looks like a release; `open` documents how each is met.
+//!
+//! # Ports
+//!
+//! A port is a pair of pins, nothing else.
+//! Every port joins the same claims by one line, see the module `suite` (feature `suite`).
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod self_test;
+#[cfg(feature = "suite")]
+pub mod suite;
+mod toggle;
+
+pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
+pub use self_test::{SelfTest, self_test};
+pub use toggle::ToggleBarrier;

@@ -1,0 +1,225 @@
+//! One closed enum for each operation; every message is a sentence that says which wire and what was expected.
+//!
+//! `E` is the pins' own error, which embedded-hal only promises to be `Debug`; `F` is what the caller's fence fails with.
+
+use core::{error::Error, fmt, time::Duration};
+use embedded_hal::digital::PinState;
+
+/// The port refused an access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PinFault<E> {
+    /// The wire from the barrier could not be read.
+    Read(E),
+    /// The wire to the barrier could not be written.
+    Write(E),
+}
+
+/// Why [`ToggleBarrier::open`](crate::ToggleBarrier::open) refuses a pair of wires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpenError<E, F> {
+    /// The port refused an access.
+    Pin(PinFault<E>),
+    /// The software fence that all nodes meet in failed.
+    Fence(F),
+    /// The wire from the barrier changed while every node should have been idle.
+    InputMoved {
+        /// The level that was read before the fence and written as the idle level.
+        idle: PinState,
+    },
+}
+
+/// Why [`ToggleBarrier::enter`](crate::ToggleBarrier::enter) fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnterError<E> {
+    /// The port refused the write; the node has not entered as far as the driver knows.
+    Pin(PinFault<E>),
+    /// The node is in the barrier already and has not left it.
+    AlreadyEntered,
+}
+
+/// Why [`ToggleBarrier::wait`](crate::ToggleBarrier::wait) returns without a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitError<E> {
+    /// The port refused the read.
+    Pin(PinFault<E>),
+    /// The others did not all arrive in time; the node is still in the barrier.
+    TimedOut {
+        /// How long it waited.
+        waited: Duration,
+        /// The level that this node drives and that the barrier has not followed.
+        driven: PinState,
+    },
+}
+
+/// Why [`ToggleBarrier::close`](crate::ToggleBarrier::close) could not leave the wire idle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CloseError<E> {
+    /// The port refused an access.
+    Pin(PinFault<E>),
+    /// The wire from the barrier changed each time its level had been written back.
+    NeverStill {
+        /// How often it was tried.
+        tries: u32,
+    },
+}
+
+/// Why [`self_test`](crate::self_test) does not trust the wiring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SelfTestError<E, F> {
+    /// The port refused an access.
+    Pin(PinFault<E>),
+    /// The software fence that all nodes meet in failed.
+    Fence(F),
+    /// The barrier released this node although the late node had not entered.
+    LeftEarly {
+        /// The node that stayed out on purpose.
+        late: usize,
+        /// The level that this node drove to enter.
+        driven: PinState,
+    },
+    /// All nodes had entered, and the barrier did not release this one.
+    NotReleased {
+        /// The node that entered last.
+        late: usize,
+        /// The level that this node drove to enter.
+        driven: PinState,
+        /// How long it waited.
+        waited: Duration,
+    },
+    /// The barrier was not idle when the test began.
+    NotIdle,
+}
+
+/// How a level is called in a sentence.
+pub(crate) fn name(level: PinState) -> &'static str {
+    match level {
+        PinState::Low => "low",
+        PinState::High => "high",
+    }
+}
+
+impl<E: fmt::Debug> fmt::Display for PinFault<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(e) => write!(f, "the wire from the barrier cannot be read: {e:?}"),
+            Self::Write(e) => write!(f, "the wire to the barrier cannot be written: {e:?}"),
+        }
+    }
+}
+
+impl<E: fmt::Debug, F: fmt::Display> fmt::Display for OpenError<E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin(fault) => fault.fmt(f),
+            Self::Fence(e) => write!(f, "the software fence before the first barrier failed: {e}"),
+            Self::InputMoved { idle } => write!(
+                f,
+                "the wire from the barrier was {} before all nodes were idle and is not any more: \
+                 it floats, or another node's wire was driven during the fence",
+                name(*idle)
+            ),
+        }
+    }
+}
+
+impl<E: fmt::Debug> fmt::Display for EnterError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin(fault) => fault.fmt(f),
+            Self::AlreadyEntered => {
+                f.write_str("this node has entered the barrier and not left it yet")
+            }
+        }
+    }
+}
+
+impl<E: fmt::Debug> fmt::Display for WaitError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin(fault) => fault.fmt(f),
+            Self::TimedOut { waited, driven } => write!(
+                f,
+                "this node drives its wire {} since {waited:?} and the barrier has not followed: \
+                 not all nodes have entered",
+                name(*driven)
+            ),
+        }
+    }
+}
+
+impl<E: fmt::Debug> fmt::Display for CloseError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin(fault) => fault.fmt(f),
+            Self::NeverStill { tries } => write!(
+                f,
+                "the wire from the barrier changed each of {tries} times its level was written back: it floats"
+            ),
+        }
+    }
+}
+
+impl<E: fmt::Debug, F: fmt::Display> fmt::Display for SelfTestError<E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin(fault) => fault.fmt(f),
+            Self::Fence(e) => write!(f, "the software fence of the self-test failed: {e}"),
+            Self::LeftEarly { late, driven } => write!(
+                f,
+                "the barrier followed this node's wire going {} before node {late} had entered: \
+                 an input floats or is inverted, or the wire of node {late} is not its own",
+                name(*driven)
+            ),
+            Self::NotReleased {
+                late,
+                driven,
+                waited,
+            } => write!(
+                f,
+                "all nodes have entered, node {late} last, and the barrier has not followed \
+                 this node's wire going {} within {waited:?}: a wire is cut, stuck or inverted",
+                name(*driven)
+            ),
+            Self::NotIdle => {
+                f.write_str("the self-test needs this node out of the barrier, and it is in it")
+            }
+        }
+    }
+}
+
+impl<E: fmt::Debug> Error for PinFault<E> {}
+impl<E: fmt::Debug, F: fmt::Debug + fmt::Display> Error for OpenError<E, F> {}
+impl<E: fmt::Debug> Error for EnterError<E> {}
+impl<E: fmt::Debug> Error for WaitError<E> {}
+impl<E: fmt::Debug> Error for CloseError<E> {}
+impl<E: fmt::Debug, F: fmt::Debug + fmt::Display> Error for SelfTestError<E, F> {}
+
+impl<E, F> From<PinFault<E>> for OpenError<E, F> {
+    fn from(fault: PinFault<E>) -> Self {
+        Self::Pin(fault)
+    }
+}
+
+impl<E> From<PinFault<E>> for EnterError<E> {
+    fn from(fault: PinFault<E>) -> Self {
+        Self::Pin(fault)
+    }
+}
+
+impl<E> From<PinFault<E>> for WaitError<E> {
+    fn from(fault: PinFault<E>) -> Self {
+        Self::Pin(fault)
+    }
+}
+
+impl<E> From<PinFault<E>> for CloseError<E> {
+    fn from(fault: PinFault<E>) -> Self {
+        Self::Pin(fault)
+    }
+}
+
+impl<E, F> From<PinFault<E>> for SelfTestError<E, F> {
+    fn from(fault: PinFault<E>) -> Self {
+        Self::Pin(fault)
+    }
+}

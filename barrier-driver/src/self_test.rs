@@ -1,0 +1,154 @@
+//! The start-up self-test: one node stays out on purpose, and nobody may leave before it enters.
+//!
+//! It finds what `open` cannot see: an inverted input, an input that floats, a wire that is cut, stuck or another's.
+//!
+//! # The protocol, for each late node and each of the two directions of the wires
+//!
+//! 1. Everybody but the late node enters, then all meet in the fence.
+//! 2. Everybody but the late node polls for a while and must find the barrier closed, then all meet in the fence.
+//! 3. The late node enters, and everybody must be released within the limit.
+//!
+//! The fences, not the clock, put the late node last, so a busy machine cannot make a good barrier fail in step 2.
+//! A node that has found a fault stays out from then on but keeps every fence,
+//! so a fault leaves nobody in the fence; the others find it by the limit of step 3.
+
+use crate::{EnterError, SelfTestError, ToggleBarrier, WaitError};
+use core::time::Duration;
+use embedded_hal::digital::{InputPin, OutputPin, PinState};
+use std::time::Instant;
+
+/// What a self-test needs to know; every node passes the same, except for `me`.
+#[derive(Debug, Clone, Copy)]
+pub struct SelfTest {
+    /// This node.
+    pub me: usize,
+    /// For how long the barrier must be seen closed while a node is missing.
+    pub hold: Duration,
+    /// How long a release may take when all have entered.
+    pub limit: Duration,
+}
+
+/// Runs the self-test with each of the `late` nodes in turn; see the head of the module.
+///
+/// `fence` must return only after every node has called it, and `progress` is called between polls.
+pub fn self_test<O, I, F>(
+    barrier: &mut ToggleBarrier<O, I>,
+    test: SelfTest,
+    late: impl IntoIterator<Item = usize>,
+    mut fence: impl FnMut() -> Result<(), F>,
+    mut progress: impl FnMut(),
+) -> Result<(), SelfTestError<O::Error, F>>
+where
+    O: OutputPin,
+    I: InputPin<Error = O::Error>,
+{
+    let mut verdict = if barrier.is_entered() {
+        Err(SelfTestError::NotIdle)
+    } else {
+        Ok(())
+    };
+    for late in late {
+        // Two barriers bring the wires up and down again, or down and up.
+        for _direction in 0..2 {
+            let round = Round {
+                late,
+                driven: !barrier.level(),
+                test,
+            };
+            verdict = verdict.and_then(|()| round.all_but_late_enter(barrier));
+            fence().map_err(SelfTestError::Fence)?;
+            verdict = verdict.and_then(|()| round.nobody_leaves(barrier, &mut progress));
+            fence().map_err(SelfTestError::Fence)?;
+            verdict = verdict.and_then(|()| round.everybody_leaves(barrier, &mut progress));
+        }
+    }
+    verdict
+}
+
+/// One barrier of the test.
+struct Round {
+    late: usize,
+    driven: PinState,
+    test: SelfTest,
+}
+
+impl Round {
+    fn is_late(&self) -> bool {
+        self.test.me == self.late
+    }
+
+    fn all_but_late_enter<O, I, F>(
+        &self,
+        barrier: &mut ToggleBarrier<O, I>,
+    ) -> Result<(), SelfTestError<O::Error, F>>
+    where
+        O: OutputPin,
+        I: InputPin<Error = O::Error>,
+    {
+        if self.is_late() {
+            Ok(())
+        } else {
+            enter(barrier)
+        }
+    }
+
+    fn nobody_leaves<O, I, F>(
+        &self,
+        barrier: &mut ToggleBarrier<O, I>,
+        progress: &mut impl FnMut(),
+    ) -> Result<(), SelfTestError<O::Error, F>>
+    where
+        O: OutputPin,
+        I: InputPin<Error = O::Error>,
+    {
+        let start = Instant::now();
+        while !self.is_late() {
+            if barrier.poll()?.is_ready() {
+                return Err(SelfTestError::LeftEarly {
+                    late: self.late,
+                    driven: self.driven,
+                });
+            }
+            if start.elapsed() >= self.test.hold {
+                break;
+            }
+            progress();
+        }
+        Ok(())
+    }
+
+    fn everybody_leaves<O, I, F>(
+        &self,
+        barrier: &mut ToggleBarrier<O, I>,
+        progress: &mut impl FnMut(),
+    ) -> Result<(), SelfTestError<O::Error, F>>
+    where
+        O: OutputPin,
+        I: InputPin<Error = O::Error>,
+    {
+        if self.is_late() {
+            enter(barrier)?;
+        }
+        barrier
+            .wait(progress, self.test.limit)
+            .map_err(|e| match e {
+                WaitError::Pin(fault) => SelfTestError::Pin(fault),
+                WaitError::TimedOut { waited, driven } => SelfTestError::NotReleased {
+                    late: self.late,
+                    driven,
+                    waited,
+                },
+            })
+    }
+}
+
+fn enter<O, I, F>(barrier: &mut ToggleBarrier<O, I>) -> Result<(), SelfTestError<O::Error, F>>
+where
+    O: OutputPin,
+    I: InputPin<Error = O::Error>,
+{
+    barrier.enter().map_err(|e| match e {
+        EnterError::Pin(fault) => SelfTestError::Pin(fault),
+        EnterError::AlreadyEntered => SelfTestError::NotIdle,
+    })
+}

@@ -1,0 +1,281 @@
+//! The claims that every port keeps; a port joins by naming its [`Rig`]: `port_suite!(MyRig);`.
+//!
+//! The nodes of a rig are threads here, so the claims run in one process;
+//! a port that also works between processes is tested for that beside its own code.
+//! No claim measures time: a wait has a limit only so that a broken port fails instead of hanging.
+
+use crate::{SelfTest, ToggleBarrier, WaitError, self_test};
+use core::fmt::Debug;
+use core::time::Duration;
+use embedded_hal::digital::{InputPin, OutputPin, PinState};
+use std::convert::Infallible;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+/// A barrier with its nodes' wires, real or simulated.
+pub trait Rig: Sync {
+    /// What the pins fail with.
+    type Error: Debug + embedded_hal::digital::Error + Send;
+    /// The wire to the barrier.
+    type Out: OutputPin<Error = Self::Error> + Send;
+    /// The wire from the barrier.
+    type In: InputPin<Error = Self::Error> + Send;
+
+    /// A barrier of `nodes` nodes as after power-on.
+    fn build(nodes: usize) -> Self;
+
+    /// The wires of one node; may be asked for again when the earlier pins have been dropped.
+    fn wires(&self, node: usize) -> (Self::Out, Self::In);
+
+    /// How often the barrier has released its nodes.
+    fn releases(&self) -> u64;
+}
+
+/// Makes the claims of this module tests of the given [`Rig`].
+#[macro_export]
+macro_rules! port_suite {
+    ($rig:ty) => {
+        $crate::port_suite!(@ $rig:
+            nobody_leaves_before_all_have_entered,
+            every_barrier_is_one_release,
+            a_late_node_holds_everyone,
+            open_clears_what_an_aborted_job_left,
+            closing_withdraws_an_arrival,
+            a_panic_withdraws_an_arrival,
+            a_wait_has_a_limit_and_can_be_resumed,
+            good_wires_pass_the_self_test,
+        );
+    };
+    (@ $rig:ty: $($claim:ident,)*) => {
+        $(
+            #[test]
+            fn $claim() {
+                $crate::suite::$claim::<$rig>();
+            }
+        )*
+    };
+}
+
+/// Far more than any claim needs; reached only by a broken port.
+const LIMIT: Duration = Duration::from_secs(30);
+
+type Node<R> = ToggleBarrier<<R as Rig>::Out, <R as Rig>::In>;
+
+fn never_fails() -> Result<(), Infallible> {
+    Ok(())
+}
+
+/// Opens all nodes from one thread, which is a fence by itself.
+fn open_all<R: Rig>(rig: &R, nodes: usize) -> Vec<Node<R>> {
+    (0..nodes).map(|node| open::<R>(rig, node)).collect()
+}
+
+fn open<R: Rig>(rig: &R, node: usize) -> Node<R> {
+    let (out, input) = rig.wires(node);
+    ToggleBarrier::open(out, input, never_fails).expect("an idle barrier can be opened")
+}
+
+/// Runs `body(node, barrier)` with one thread for each node.
+fn with_threads<R: Rig>(barriers: Vec<Node<R>>, body: impl Fn(usize, &mut Node<R>) + Sync) {
+    thread::scope(|scope| {
+        for (node, mut barrier) in barriers.into_iter().enumerate() {
+            let body = &body;
+            scope.spawn(move || body(node, &mut barrier));
+        }
+    });
+}
+
+fn pass<R: Rig>(barrier: &mut Node<R>) {
+    barrier.enter().expect("an idle node can enter");
+    barrier
+        .wait(thread::yield_now, LIMIT)
+        .expect("all nodes enter");
+}
+
+/// Polls long enough for any wrong release to be seen.
+fn stays_closed<R: Rig>(barrier: &mut Node<R>) {
+    for _ in 0..200 {
+        assert!(
+            barrier.poll().expect("a poll").is_pending(),
+            "released although a node is missing"
+        );
+        thread::yield_now();
+    }
+}
+
+/// Arrivals are counted before each entry; whoever leaves barrier `k` must find `k` arrivals of everybody.
+pub fn nobody_leaves_before_all_have_entered<R: Rig>() {
+    for nodes in [1, 2, 7] {
+        let rig = R::build(nodes);
+        let entered: Vec<AtomicU64> = (0..nodes).map(|_| AtomicU64::new(0)).collect();
+        with_threads::<R>(open_all(&rig, nodes), |node, barrier| {
+            let mut random = node as u64 + 1;
+            for round in 1..=60 {
+                random = random
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
+                for _ in 0..random >> 60 {
+                    thread::yield_now();
+                }
+                entered[node].store(round, Ordering::SeqCst);
+                pass::<R>(barrier);
+                for (other, count) in entered.iter().enumerate() {
+                    let count = count.load(Ordering::SeqCst);
+                    assert!(
+                        count >= round,
+                        "node {node} left barrier {round} of {nodes} nodes, node {other} had entered {count}"
+                    );
+                }
+            }
+        });
+    }
+}
+
+/// The barrier counts what the nodes passed, neither less nor more.
+pub fn every_barrier_is_one_release<R: Rig>() {
+    for nodes in [1, 2, 7] {
+        let rig = R::build(nodes);
+        let before = rig.releases();
+        with_threads::<R>(open_all(&rig, nodes), |_, barrier| {
+            (0..25).for_each(|_| pass::<R>(barrier))
+        });
+        assert_eq!(
+            rig.releases() - before,
+            25,
+            "{nodes} nodes passed 25 barriers"
+        );
+    }
+}
+
+/// All but one have entered, in either direction of the wires, and nobody gets through until it enters too.
+pub fn a_late_node_holds_everyone<R: Rig>() {
+    let nodes = 5;
+    let rig = R::build(nodes);
+    let mut barriers = open_all(&rig, nodes);
+    for late in [0, 2, 4, 1] {
+        for (node, barrier) in barriers.iter_mut().enumerate() {
+            if node != late {
+                barrier.enter().expect("an idle node can enter");
+            }
+        }
+        for (node, barrier) in barriers.iter_mut().enumerate() {
+            if node != late {
+                stays_closed::<R>(barrier);
+            }
+        }
+        barriers[late].enter().expect("an idle node can enter");
+        for barrier in &mut barriers {
+            barrier
+                .wait(thread::yield_now, LIMIT)
+                .expect("all nodes have entered");
+        }
+    }
+}
+
+/// Wires that somebody left at the wrong level do not count as arrivals of the next job.
+pub fn open_clears_what_an_aborted_job_left<R: Rig>() {
+    let nodes = 4;
+    let rig = R::build(nodes);
+    for left_over in 0..nodes - 1 {
+        let (mut out, mut input) = rig.wires(left_over);
+        let idle = PinState::from(input.is_high().expect("a read"));
+        out.set_state(!idle).expect("a write");
+    }
+    let mut barriers = open_all(&rig, nodes);
+    barriers[3].enter().expect("an idle node can enter");
+    stays_closed::<R>(&mut barriers[3]);
+    for barrier in &mut barriers[..3] {
+        barrier.enter().expect("an idle node can enter");
+    }
+    for barrier in &mut barriers {
+        barrier
+            .wait(thread::yield_now, LIMIT)
+            .expect("all nodes have entered");
+    }
+}
+
+/// Withdraws the arrival of node 0 by `withdraw`; the others must then wait for it as if it had never come.
+fn withdrawn<R: Rig>(withdraw: impl FnOnce(Node<R>)) {
+    let nodes = 3;
+    let rig = R::build(nodes);
+    let mut barriers = open_all(&rig, nodes);
+    let mut first = barriers.remove(0);
+    first.enter().expect("an idle node can enter");
+    withdraw(first);
+    for barrier in &mut barriers {
+        barrier.enter().expect("an idle node can enter");
+    }
+    for barrier in &mut barriers {
+        stays_closed::<R>(barrier);
+    }
+    let mut again = open::<R>(&rig, 0);
+    pass::<R>(&mut again);
+    for barrier in &mut barriers {
+        barrier
+            .wait(thread::yield_now, LIMIT)
+            .expect("all nodes have entered");
+    }
+}
+
+/// A node that closes in the middle of a barrier has not arrived.
+pub fn closing_withdraws_an_arrival<R: Rig>() {
+    withdrawn::<R>(|node| node.close().expect("a wire that is still can be put back"));
+}
+
+/// A node that unwinds in the middle of a barrier has not arrived.
+pub fn a_panic_withdraws_an_arrival<R: Rig>() {
+    withdrawn::<R>(|node| {
+        let unwound = thread::scope(|scope| {
+            let inside = scope.spawn(move || {
+                let _held = node;
+                // Unwinds without the message that a panic would print into the test's output.
+                std::panic::resume_unwind(Box::new("a node fails inside the barrier"));
+            });
+            inside.join()
+        });
+        assert!(unwound.is_err());
+    });
+}
+
+/// A wait for a node that does not come ends with an error, after which the same barrier can still complete.
+pub fn a_wait_has_a_limit_and_can_be_resumed<R: Rig>() {
+    let rig = R::build(2);
+    let mut barriers = open_all(&rig, 2);
+    barriers[0].enter().expect("an idle node can enter");
+    let mut progressed = 0u32;
+    let waited = barriers[0].wait(|| progressed += 1, Duration::from_millis(5));
+    assert!(
+        matches!(waited, Err(WaitError::TimedOut { .. })),
+        "{waited:?}"
+    );
+    assert!(
+        progressed > 0,
+        "the caller's progress function was never called"
+    );
+    barriers[1].enter().expect("an idle node can enter");
+    for barrier in &mut barriers {
+        barrier
+            .wait(thread::yield_now, LIMIT)
+            .expect("all nodes have entered");
+    }
+}
+
+/// Every node late once, in both directions.
+pub fn good_wires_pass_the_self_test<R: Rig>() {
+    let nodes = 4;
+    let rig = R::build(nodes);
+    let fence = Barrier::new(nodes);
+    with_threads::<R>(open_all(&rig, nodes), |me, barrier| {
+        let test = SelfTest {
+            me,
+            hold: Duration::from_micros(50),
+            limit: LIMIT,
+        };
+        let meet = || {
+            fence.wait();
+            never_fails()
+        };
+        self_test(barrier, test, 0..nodes, meet, thread::yield_now).expect("the wires are good");
+    });
+}
