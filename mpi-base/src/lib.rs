@@ -1,5 +1,15 @@
 //! Memory, atomics, rings, doorbell, parameters: what the MPI engine stands on
 
+pub mod atomic;
+pub mod bell;
+pub mod bitmap;
+#[cfg(not(loom))]
 pub mod cpu;
+pub mod inbox;
+#[cfg(not(loom))]
+pub mod mem;
+#[cfg(not(loom))]
 pub mod param;
+pub mod ring;
+#[cfg(not(loom))]
 pub mod state;

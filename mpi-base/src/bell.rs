@@ -1,0 +1,178 @@
+//! The doorbell: one word for each process, on which it sleeps and by which it is woken.
+//!
+//! Who touches what: the owner alone sets [`SLEEPING`] and [`MARK`]; anybody may clear `SLEEPING`, and who clears it calls `futex_wake`.
+//! A sender that finds the word zero, as it does while the owner is awake, has nothing more to do.
+//!
+//! The protocol is Dekker's, one fence on each side:
+//!
+//! ```text
+//! sender                              sleeper
+//!   publish news (release)              word |= SLEEPING
+//!   fence(SeqCst)                       fence(SeqCst)
+//!   if word has SLEEPING:               if there is news: word &= !SLEEPING, stay awake
+//!     if it clears it: futex_wake       else futex_wait(word)
+//! ```
+//!
+//! SYNC POINT `bell.sleep`: of the two fences one comes first; either the sleeper's recheck sees the news or the sender sees the sleeper.
+//! The futex is a shared one, since the word lies in memory of several processes.
+//! A sleep ends after [`NAP`] at the latest; nothing relies on that but services that have no bell.
+
+use std::time::Duration;
+
+use crate::atomic::{AtomicU32, Ordering, fence};
+
+/// The owner sleeps, or is about to and will look once more.
+pub const SLEEPING: u32 = 1;
+/// The owner sleeps in `epoll_wait`; reserved for transports that wait on file descriptors.
+pub const POLLING: u32 = 2;
+/// The owner wants senders to mark its bitmap of news too (see [`crate::inbox`]).
+pub const MARK: u32 = 4;
+
+/// The longest uninterrupted sleep.
+pub const NAP: Duration = Duration::from_millis(10);
+
+/// One process's doorbell.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Bell {
+    word: AtomicU32,
+}
+
+// SAFETY: transparent over an atomic.
+#[cfg(not(loom))]
+unsafe impl crate::mem::Shared for Bell {}
+
+impl Bell {
+    pub fn new() -> Bell {
+        Bell {
+            word: AtomicU32::new(0),
+        }
+    }
+
+    /// What the owner asks of senders: zero, or some of [`SLEEPING`], [`POLLING`] and [`MARK`].
+    ///
+    /// A sender calls it after its fence.
+    #[inline(always)]
+    pub fn wishes(&self) -> u32 {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    /// Asks senders for marks from now on (owner only).
+    ///
+    /// The owner must look at every source once more after the call.
+    pub fn ask_for_marks(&self) {
+        self.word.fetch_or(MARK, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Wakes the owner if it sleeps; the caller has published its news and executed its fence.
+    #[cold]
+    pub fn wake(&self) {
+        let before = self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
+        if before & SLEEPING != 0 {
+            futex::wake(&self.word);
+        }
+    }
+
+    /// Publishes nothing, only makes sure that the owner looks: the fence, the look and the wake-up in one.
+    #[inline]
+    pub fn ring(&self) {
+        // SYNC POINT bell.sleep
+        fence(Ordering::SeqCst);
+        if self.wishes() & SLEEPING != 0 {
+            self.wake();
+        }
+    }
+
+    /// Sleeps until rung, for `limit` and [`NAP`] at the longest, unless `news` says that there is something already (owner only).
+    ///
+    /// `news` must look at every source that rings this bell.
+    pub fn sleep(&self, limit: Duration, news: impl FnOnce() -> bool) {
+        let word = self.word.fetch_or(SLEEPING, Ordering::Relaxed) | SLEEPING;
+        // SYNC POINT bell.sleep
+        fence(Ordering::SeqCst);
+        if !news() {
+            futex::wait(&self.word, word, limit.min(NAP));
+        }
+        self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
+    }
+}
+
+impl Default for Bell {
+    fn default() -> Bell {
+        Bell::new()
+    }
+}
+
+#[cfg(not(loom))]
+mod futex {
+    use std::time::Duration;
+
+    use rustix::thread::futex::{Flags, Timespec};
+
+    use crate::atomic::AtomicU32;
+
+    pub fn wait(word: &AtomicU32, expected: u32, limit: Duration) {
+        let limit = Timespec {
+            tv_sec: limit.as_secs() as i64,
+            tv_nsec: limit.subsec_nanos().into(),
+        };
+        // A signal, a changed word and the time limit all mean the same to the caller: look again.
+        let _ = rustix::thread::futex::wait(word, Flags::empty(), expected, Some(&limit));
+    }
+
+    pub fn wake(word: &AtomicU32) {
+        let _ = rustix::thread::futex::wake(word, Flags::empty(), i32::MAX as u32);
+    }
+}
+
+/// Under loom a sleep has no time limit, so that a lost wake-up is a model that never ends, which loom reports.
+#[cfg(loom)]
+mod futex {
+    use std::time::Duration;
+
+    use crate::atomic::{AtomicU32, Ordering};
+
+    pub fn wait(word: &AtomicU32, expected: u32, _limit: Duration) {
+        while word.load(Ordering::Relaxed) == expected {
+            loom::thread::yield_now();
+        }
+    }
+
+    pub fn wake(_word: &AtomicU32) {}
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32 as StdU32;
+
+    #[test]
+    fn news_before_the_sleep_keeps_the_owner_awake() {
+        let bell = Bell::new();
+        let mut asked = false;
+        bell.sleep(NAP, || {
+            asked = true;
+            true
+        });
+        assert!(asked);
+        assert_eq!(bell.wishes(), 0);
+    }
+
+    #[test]
+    fn a_ring_ends_the_sleep_and_keeps_the_owners_other_wishes() {
+        let bell = Bell::new();
+        bell.ask_for_marks();
+        let news = StdU32::new(0);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                while news.load(Ordering::Acquire) == 0 {
+                    bell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
+                }
+            });
+            news.store(1, Ordering::Release);
+            bell.ring();
+        });
+        assert_eq!(bell.wishes(), MARK);
+    }
+}

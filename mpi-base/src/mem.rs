@@ -1,0 +1,189 @@
+//! Memory shared by processes, without names.
+//!
+//! A [`Segment`] is a shared mapping of a memfd.
+//! A memfd has no name in any file system, is not bound by the size of `/dev/shm`, and disappears with its last descriptor and mapping,
+//! so nothing is left behind by any kind of death.
+//! It is sparse: a page costs memory from its first touch on, which is why a layout may be generous with addresses.
+//!
+//! What lies in a segment is read and written by other processes at any time.
+//! Safe code therefore sees it only as types that are [`Shared`], that is, made of atomics.
+
+use std::ffi::c_void;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::atomic::{AtomicU32, AtomicU64};
+
+/// The size of a page of memory on every machine this library runs on.
+pub const PAGE: usize = 4096;
+
+/// A type that may lie in memory which other processes write at any time.
+///
+/// # Safety
+/// Every bit pattern must be a valid value, and every byte that any process writes must be inside an atomic.
+pub unsafe trait Shared {}
+
+// SAFETY: an atomic integer has no invalid bit pattern.
+unsafe impl Shared for AtomicU32 {}
+// SAFETY: an atomic integer has no invalid bit pattern.
+unsafe impl Shared for AtomicU64 {}
+// SAFETY: an array is as shareable as its elements.
+unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
+
+/// Makes an empty, nameless, sparse file of `len` bytes in memory, closed on `exec`.
+///
+/// `label` appears in `/proc/PID/maps` only.
+pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
+    let fd = memfd_create(label, MemfdFlags::CLOEXEC)?;
+    ftruncate(&fd, len)?;
+    Ok(fd)
+}
+
+/// A shared mapping of part of a memfd; unmapped on drop.
+#[derive(Debug)]
+pub struct Segment {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a segment is an address range; what lies in it is reached as atomics or through unsafe code that argues for itself.
+unsafe impl Send for Segment {}
+// SAFETY: as above; no method of Segment mutates the segment's own fields.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// Maps the first `len` bytes of `fd` for reading and writing, without reserving memory for them.
+    pub fn map(fd: impl AsFd, len: usize) -> Result<Segment, Errno> {
+        // A mapping longer than its file would turn a touch into SIGBUS instead of an error here.
+        let size = rustix::fs::fstat(&fd)?.st_size;
+        if len == 0 || u64::try_from(size).unwrap_or(0) < len as u64 {
+            return Err(Errno::INVAL);
+        }
+        // SAFETY: the kernel chooses a free address range, so no existing memory is affected.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                fd,
+                0,
+            )
+        }?;
+        let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::FAULT)?;
+        Ok(Segment { base, len })
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of `len` bytes at `offset`, if they are inside the segment.
+    pub fn range(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
+        let end = offset.checked_add(len)?;
+        if end > self.len {
+            return None;
+        }
+        // SAFETY: offset <= end <= self.len, so the result stays in the mapping.
+        Some(unsafe { self.base.add(offset) })
+    }
+
+    /// The `T` at `offset`, if it is inside the segment and aligned.
+    pub fn at<T: Shared>(&self, offset: usize) -> Option<&T> {
+        self.slice(offset, 1).map(|s| &s[0])
+    }
+
+    /// `count` times `T` from `offset` on, if they are inside the segment and aligned.
+    pub fn slice<T: Shared>(&self, offset: usize, count: usize) -> Option<&[T]> {
+        let p = self.range(offset, size_of::<T>().checked_mul(count)?)?;
+        let p = p.cast::<T>();
+        if !p.is_aligned() {
+            return None;
+        }
+        // SAFETY: in range and aligned; `Shared` makes every bit pattern valid and all writes atomic.
+        Some(unsafe { std::slice::from_raw_parts(p.as_ptr(), count) })
+    }
+
+    /// Gives the memory of all whole pages in the range back to the system; they read as zero afterwards.
+    ///
+    /// # Safety
+    /// No process may use the range until it is handed out again.
+    pub unsafe fn punch_hole(&self, offset: usize, len: usize) -> Result<(), Errno> {
+        let first = offset.next_multiple_of(PAGE);
+        let last = (offset + len) / PAGE * PAGE;
+        if first >= last {
+            return Ok(());
+        }
+        let p = self.range(first, last - first).ok_or(Errno::INVAL)?;
+        // SAFETY: the range is inside our mapping and, by the caller's promise, out of use.
+        unsafe {
+            rustix::mm::madvise(
+                p.as_ptr().cast::<c_void>(),
+                last - first,
+                Advice::LinuxRemove,
+            )
+        }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `map`, and nothing borrowed from the segment outlives it.
+        // An error leaves the mapping to the end of the process, which is harmless.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast::<c_void>(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn two_mappings_of_one_memfd_see_the_same_memory() {
+        let fd = memfd("test", 1 << 30).unwrap();
+        let a = Segment::map(&fd, 1 << 30).unwrap();
+        let b = Segment::map(&fd, 1 << 30).unwrap();
+        a.at::<AtomicU64>(512 << 20).unwrap().store(7, Relaxed);
+        assert_eq!(b.at::<AtomicU64>(512 << 20).unwrap().load(Relaxed), 7);
+    }
+
+    #[test]
+    fn nothing_outside_the_segment_or_misaligned_is_handed_out() {
+        let fd = memfd("test", 8192).unwrap();
+        let s = Segment::map(&fd, 8192).unwrap();
+        assert!(s.range(8192, 0).is_some());
+        assert!(s.range(8192, 1).is_none());
+        assert!(s.range(usize::MAX, 2).is_none());
+        assert!(s.at::<AtomicU64>(8188).is_none());
+        assert!(s.at::<AtomicU64>(4).is_none());
+        assert!(s.slice::<AtomicU64>(0, usize::MAX).is_none());
+        assert!(Segment::map(&fd, 8193).is_err());
+    }
+
+    #[test]
+    fn a_punched_hole_reads_as_zero_and_frees_its_memory() {
+        let len = 1 << 20;
+        let fd = memfd("test", len as u64).unwrap();
+        let s = Segment::map(&fd, len).unwrap();
+        for w in s.slice::<AtomicU64>(0, len / 8).unwrap() {
+            w.store(1, Relaxed);
+        }
+        let before = rustix::fs::fstat(&fd).unwrap().st_blocks;
+        // SAFETY: nobody else knows this segment.
+        unsafe { s.punch_hole(100, len - 200) }.unwrap();
+        let after = rustix::fs::fstat(&fd).unwrap().st_blocks;
+        assert!(after < before);
+        let words = s.slice::<AtomicU64>(0, len / 8).unwrap();
+        assert_eq!(words[0].load(Relaxed), 1);
+        assert_eq!(words[PAGE / 8].load(Relaxed), 0);
+    }
+}

@@ -1,0 +1,154 @@
+//! The reading end of a ring.
+
+use super::{Control, Cursor, INLINE, INLINE_WORDS, Kind, RingMemory};
+use crate::atomic::Ordering;
+
+/// A message as the consumer shows it; it ends with the call that shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    pub am: u8,
+    pub header: [u64; 2],
+    pub body: Body<'a>,
+}
+
+/// A message's payload.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a> {
+    Here(&'a [u8]),
+    /// `len` bytes in the place the sender's `token` names; both are the sender's word and to be checked.
+    Elsewhere {
+        token: u64,
+        len: usize,
+    },
+}
+
+/// What a look into the ring found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polled<R> {
+    Empty,
+    Got(R),
+    /// A cell that no producer of ours can have written; the ring is dead from here on.
+    Broken,
+}
+
+/// The only reader of a ring.
+#[derive(Debug)]
+pub struct Consumer {
+    memory: RingMemory,
+    /// The number of the message expected next.
+    next: u32,
+    cursor: Cursor,
+    /// What the producer knows to be given back.
+    published: u32,
+    units_published: u32,
+    broken: bool,
+}
+
+impl Consumer {
+    /// The consumer of a fresh ring.
+    ///
+    /// # Safety
+    /// It must be the only consumer this memory ever has.
+    pub unsafe fn new(memory: RingMemory) -> Consumer {
+        Consumer {
+            memory,
+            next: 1,
+            cursor: Cursor::default(),
+            published: 0,
+            units_published: 0,
+            broken: false,
+        }
+    }
+
+    /// Whether a message is there.
+    #[inline(always)]
+    pub fn is_ready(&self) -> bool {
+        let word = self.memory.cell(self.next).words[0].load(Ordering::Relaxed);
+        word as u32 == self.next && !self.broken
+    }
+
+    /// Whether the ring was found to hold what no producer of ours writes.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Shows the next message to `f` and gives its place back, sooner or later.
+    #[inline]
+    pub fn pop<R>(&mut self, f: impl FnOnce(Message<'_>) -> R) -> Polled<R> {
+        let words = &self.memory.cell(self.next).words;
+        // SYNC POINT ring.cell
+        let word = words[0].load(Ordering::Acquire);
+        if word as u32 != self.next || self.broken {
+            return Polled::Empty;
+        }
+        let Some(control) = Control::unpack(word) else {
+            self.broken = true;
+            return Polled::Broken;
+        };
+        let header = [
+            words[1].load(Ordering::Relaxed),
+            words[2].load(Ordering::Relaxed),
+        ];
+        let am = control.am;
+        let show = |body: Body<'_>| f(Message { am, header, body });
+        let len = control.len;
+        let result = match control.kind {
+            Kind::Inline if len <= INLINE => {
+                // The words are copied out before the sink sees them, so it works on memory that is its own.
+                let payload: [u64; INLINE_WORDS] =
+                    std::array::from_fn(|i| words[3 + i].load(Ordering::Relaxed));
+                // SAFETY: len <= INLINE, the size of `payload`, all of it initialised.
+                show(Body::Here(unsafe {
+                    std::slice::from_raw_parts(payload.as_ptr().cast::<u8>(), len)
+                }))
+            }
+            Kind::Bytes if len <= self.memory.shape().longest() => {
+                let (after, start) = self.cursor.advance(len, self.memory.shape().units());
+                // SAFETY: `advance` keeps the block inside the ring; the cell that named it handed it to us until we give it back.
+                let result = unsafe {
+                    self.memory
+                        .read(start, len, |bytes| show(Body::Here(bytes)))
+                };
+                self.cursor = after;
+                result
+            }
+            Kind::Elsewhere => show(Body::Elsewhere {
+                token: words[3].load(Ordering::Relaxed),
+                len,
+            }),
+            _ => {
+                self.broken = true;
+                return Polled::Broken;
+            }
+        };
+        self.next = self.next.wrapping_add(1);
+        let (cells, units) = self.unpublished();
+        let shape = self.memory.shape();
+        if cells >= shape.cells() / 4 || units > shape.units() / 4 {
+            self.give_back();
+        }
+        Polled::Got(result)
+    }
+
+    /// Tells the producer about everything consumed; called when there is nothing better to do.
+    #[inline]
+    pub fn give_back(&mut self) {
+        if self.unpublished() == (0, 0) {
+            return;
+        }
+        self.published = self.next.wrapping_sub(1);
+        self.units_published = self.cursor.total;
+        let back = u64::from(self.published) | u64::from(self.units_published) << 32;
+        // SYNC POINT ring.consumed
+        self.memory.consumed().store(back, Ordering::Release);
+    }
+
+    /// Cells and units consumed of which the producer has not been told.
+    #[inline(always)]
+    fn unpublished(&self) -> (u32, u32) {
+        (
+            self.next.wrapping_sub(1).wrapping_sub(self.published),
+            self.cursor.total.wrapping_sub(self.units_published),
+        )
+    }
+}

@@ -1,0 +1,215 @@
+//! The memory of one ring, wherever it lies.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::UNIT;
+use crate::atomic::AtomicU64;
+
+/// One message's place: control word, two header words, five payload words.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Cell {
+    pub words: [AtomicU64; 8],
+}
+
+/// What the consumer has given back: cells in the low half, units of the byte ring in the high half.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct GivenBack {
+    pub consumed: AtomicU64,
+}
+
+/// How large a ring is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    cells: u32,
+    units: u32,
+}
+
+impl Shape {
+    /// `cells` must be a power of two from 4 to 2^16; `bytes` a multiple of 64 up to 64 MiB.
+    pub fn new(cells: u32, bytes: u32) -> Option<Shape> {
+        let cells_ok = cells.is_power_of_two() && (4..=1 << 16).contains(&cells);
+        let bytes_ok = bytes.is_multiple_of(UNIT as u32) && bytes <= 64 << 20;
+        (cells_ok && bytes_ok).then_some(Shape {
+            cells,
+            units: bytes / UNIT as u32,
+        })
+    }
+
+    pub fn cells(self) -> u32 {
+        self.cells
+    }
+
+    pub(super) fn units(self) -> u32 {
+        self.units
+    }
+
+    /// The longest payload that goes through the byte ring: a quarter of it, so that it always fits in the end and several are on their way.
+    pub fn longest(self) -> usize {
+        (self.units as usize / 4 * UNIT).min(super::MAX_LEN)
+    }
+
+    /// The size of the memory of such a ring in bytes.
+    pub const fn footprint(self) -> usize {
+        size_of::<GivenBack>()
+            + self.cells as usize * size_of::<Cell>()
+            + self.units as usize * UNIT
+    }
+}
+
+/// The memory of one ring and what keeps it alive.
+#[derive(Clone)]
+pub struct RingMemory {
+    given_back: NonNull<GivenBack>,
+    cells: NonNull<Cell>,
+    bytes: NonNull<u8>,
+    shape: Shape,
+    #[cfg(loom)]
+    watch: Arc<Vec<loom::cell::UnsafeCell<()>>>,
+    _owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: cells and `given_back` are atomics; the bytes are reached only through `Producer` and `Consumer`, which hand them over by the cells.
+unsafe impl Send for RingMemory {}
+
+impl RingMemory {
+    /// A ring in `shape.footprint()` bytes at `base`, which were zero when the ring's first user came.
+    ///
+    /// # Safety
+    /// `base` must be 128-byte aligned and valid as long as `owner` lives;
+    /// nothing else may use the memory, and it has at most one producer and one consumer, ever.
+    #[cfg(not(loom))]
+    pub unsafe fn at(base: NonNull<u8>, shape: Shape, owner: Arc<dyn Any + Send + Sync>) -> Self {
+        let cells_at = size_of::<GivenBack>();
+        let bytes_at = cells_at + shape.cells as usize * size_of::<Cell>();
+        RingMemory {
+            given_back: base.cast(),
+            // SAFETY: inside the footprint, which the caller vouches for.
+            cells: unsafe { base.add(cells_at) }.cast(),
+            // SAFETY: as above.
+            bytes: unsafe { base.add(bytes_at) },
+            shape,
+            _owner: owner,
+        }
+    }
+
+    /// A ring on the heap, for ranks that are threads and for models.
+    pub fn on_heap(shape: Shape) -> Self {
+        struct Heap {
+            given_back: Box<GivenBack>,
+            cells: Box<[Cell]>,
+            bytes: NonNull<u8>,
+            units: usize,
+        }
+        // SAFETY: the owner only frees; see RingMemory for the use of the memory.
+        unsafe impl Send for Heap {}
+        // SAFETY: as above.
+        unsafe impl Sync for Heap {}
+        impl Drop for Heap {
+            fn drop(&mut self) {
+                let line = std::ptr::slice_from_raw_parts_mut(
+                    self.bytes.as_ptr().cast::<[u8; UNIT]>(),
+                    self.units,
+                );
+                // SAFETY: made by Box::into_raw below and freed once, here.
+                drop(unsafe { Box::from_raw(line) });
+            }
+        }
+        let bytes: Box<[[u8; UNIT]]> = vec![[0; UNIT]; shape.units as usize].into();
+        let heap = Arc::new(Heap {
+            given_back: Box::new(GivenBack {
+                consumed: AtomicU64::new(0),
+            }),
+            cells: (0..shape.cells)
+                .map(|_| Cell {
+                    words: std::array::from_fn(|_| AtomicU64::new(0)),
+                })
+                .collect(),
+            // SAFETY: a pointer from a box is not null.
+            bytes: unsafe { NonNull::new_unchecked(Box::into_raw(bytes).cast()) },
+            units: shape.units as usize,
+        });
+        RingMemory {
+            given_back: NonNull::from(&*heap.given_back),
+            cells: NonNull::from(&*heap.cells).cast(),
+            bytes: heap.bytes,
+            shape,
+            #[cfg(loom)]
+            watch: Arc::new(
+                (0..shape.units)
+                    .map(|_| loom::cell::UnsafeCell::new(()))
+                    .collect(),
+            ),
+            _owner: heap,
+        }
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    #[inline(always)]
+    pub(super) fn consumed(&self) -> &AtomicU64 {
+        // SAFETY: valid while self lives, by the constructors' contract.
+        unsafe { &self.given_back.as_ref().consumed }
+    }
+
+    /// The cell of message number `seq`.
+    #[inline(always)]
+    pub(super) fn cell(&self, seq: u32) -> &Cell {
+        let i = (seq & (self.shape.cells - 1)) as usize;
+        // SAFETY: the mask keeps i below the number of cells.
+        unsafe { self.cells.add(i).as_ref() }
+    }
+
+    /// Runs `f` on the bytes of a block as its writer.
+    ///
+    /// # Safety
+    /// The block lies in the byte ring and is the producer's now.
+    #[inline(always)]
+    pub(super) unsafe fn write<R>(
+        &self,
+        start: usize,
+        len: usize,
+        f: impl FnOnce(&mut [u8]) -> R,
+    ) -> R {
+        debug_assert!(start + len <= self.shape.units as usize * UNIT);
+        #[cfg(loom)]
+        for line in &self.watch[start / UNIT..(start + len).div_ceil(UNIT)] {
+            line.with_mut(|_| ());
+        }
+        // SAFETY: in range, and by the caller's promise no one else reads or writes it now.
+        f(unsafe { std::slice::from_raw_parts_mut(self.bytes.as_ptr().add(start), len) })
+    }
+
+    /// Runs `f` on the bytes of a block as its reader.
+    ///
+    /// # Safety
+    /// The block lies in the byte ring and is the consumer's now.
+    #[inline(always)]
+    pub(super) unsafe fn read<R>(
+        &self,
+        start: usize,
+        len: usize,
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> R {
+        debug_assert!(start + len <= self.shape.units as usize * UNIT);
+        #[cfg(loom)]
+        for line in &self.watch[start / UNIT..(start + len).div_ceil(UNIT)] {
+            line.with(|_| ());
+        }
+        // SAFETY: in range, and by the caller's promise no one writes it now.
+        f(unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().add(start), len) })
+    }
+}
+
+impl std::fmt::Debug for RingMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RingMemory")
+            .field("shape", &self.shape)
+            .finish_non_exhaustive()
+    }
+}

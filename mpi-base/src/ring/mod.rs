@@ -1,0 +1,125 @@
+//! A lock-free ring from one process to another, for small messages.
+//!
+//! A message is one 64-byte *cell*: a word of control, two words of header, five words of payload.
+//! An 8-byte message therefore moves one cache line and nothing else.
+//! Payloads beyond [`INLINE`] bytes lie in a byte ring beside the cells, whole and 64-byte aligned;
+//! payloads that live elsewhere (pooled fragments) send a token in the first payload word.
+//!
+//! ```text
+//! control word:  63      44 43  40 39    32 31                 0
+//!                [ length ][ kind ][ number ][ sequence number ]
+//! ```
+//!
+//! A cell is valid when its sequence number is the one the consumer expects next.
+//! Cells hold nothing but control words in that place, so an old cell can never be mistaken for a new one and nothing is zeroed ahead.
+//! Numbers start at 1, in memory that starts as zero.
+//!
+//! Where a block lies in the byte ring is not sent: both sides compute it from the lengths alone.
+//! A block that would cross the end starts at the beginning instead, and the bytes skipped count as used.
+//!
+//! Who touches what: the producer alone writes cells and bytes; the consumer alone writes `consumed`,
+//! a word on a line of its own that holds how many cells and how many 64-byte units it has given back.
+//! The consumer writes it every quarter ring or when it finds the ring empty; the producer reads it only when it seems to have no room.
+//! So in the common case the two share nothing but the message: no read-modify-write, no system call, no allocation.
+//!
+//! SYNC POINT `ring.cell`: the producer's store of the control word (Release) is read by the consumer (Acquire).
+//! SYNC POINT `ring.consumed`: the consumer's store (Release) is read by the producer (Acquire) before it reuses what was given back.
+//!
+//! The protocol follows the single-producer ring of L. Lamport, "Specifying concurrent program modules" (1983),
+//! with cell sequence numbers in place of a shared tail, as in UCX's and Open MPI's shared-memory transports.
+
+mod consumer;
+mod memory;
+mod producer;
+
+#[cfg(loom)]
+mod loom_model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use consumer::{Body, Consumer, Message, Polled};
+pub use memory::{Shape, RingMemory};
+pub use producer::{Full, Producer};
+
+/// The longest payload in bytes that travels inside the cell.
+pub const INLINE: usize = 40;
+
+/// The unit of the byte ring: a cache line.
+const UNIT: usize = 64;
+
+const INLINE_WORDS: usize = INLINE / 8;
+
+/// Where a message's payload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Inline,
+    Bytes,
+    Elsewhere,
+}
+
+/// The control word of a cell, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Control {
+    seq: u32,
+    am: u8,
+    kind: Kind,
+    len: usize,
+}
+
+/// The longest length a control word can tell.
+pub const MAX_LEN: usize = (1 << 20) - 1;
+
+impl Control {
+    #[inline(always)]
+    fn pack(self) -> u64 {
+        debug_assert!(self.len <= MAX_LEN);
+        u64::from(self.seq)
+            | u64::from(self.am) << 32
+            | (self.kind as u64) << 40
+            | (self.len as u64) << 44
+    }
+
+    /// The control word with the sequence number known to be right; `None` if no producer of ours wrote it.
+    #[inline(always)]
+    fn unpack(word: u64) -> Option<Control> {
+        let kind = match (word >> 40) & 0xf {
+            0 => Kind::Inline,
+            1 => Kind::Bytes,
+            2 => Kind::Elsewhere,
+            _ => return None,
+        };
+        Some(Control {
+            seq: word as u32,
+            am: (word >> 32) as u8,
+            kind,
+            len: (word >> 44) as usize,
+        })
+    }
+}
+
+/// A place in the byte ring, computed alike by both sides.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    /// Units used since the beginning, including those skipped; wraps around.
+    total: u32,
+    /// Where the next block starts, in units from the start of the ring.
+    next: u32,
+}
+
+impl Cursor {
+    /// The cursor after a block of `len` bytes in a ring of `cap` units, and where the block starts.
+    #[inline(always)]
+    fn advance(self, len: usize, cap: u32) -> (Cursor, usize) {
+        let units = len.div_ceil(UNIT) as u32;
+        let (start, skipped) = if self.next + units > cap {
+            (0, cap - self.next)
+        } else {
+            (self.next, 0)
+        };
+        let after = Cursor {
+            total: self.total.wrapping_add(skipped + units),
+            next: start + units,
+        };
+        (after, start as usize * UNIT)
+    }
+}

@@ -1,0 +1,165 @@
+//! The writing end of a ring.
+
+use super::{Control, Cursor, INLINE, INLINE_WORDS, Kind, MAX_LEN, RingMemory};
+use crate::atomic::Ordering;
+
+/// The ring has no room now; nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// The only writer of a ring.
+#[derive(Debug)]
+pub struct Producer {
+    memory: RingMemory,
+    /// The number of the next message.
+    next: u32,
+    cursor: Cursor,
+    /// What the consumer had given back when we last looked.
+    consumed: u32,
+    units_back: u32,
+    longest: usize,
+}
+
+impl Producer {
+    /// The producer of a fresh ring.
+    ///
+    /// # Safety
+    /// It must be the only producer this memory ever has.
+    pub unsafe fn new(memory: RingMemory) -> Producer {
+        let longest = memory.shape().longest();
+        Producer {
+            memory,
+            next: 1,
+            cursor: Cursor::default(),
+            consumed: 0,
+            units_back: 0,
+            longest,
+        }
+    }
+
+    /// The longest payload that [`Producer::push`] takes.
+    #[inline(always)]
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Sends a message of at most [`Producer::longest`] bytes, which `fill` writes into the place it is given.
+    ///
+    /// A longer payload is answered with [`Full`], since it never fits.
+    #[inline]
+    pub fn push(
+        &mut self,
+        am: u8,
+        header: [u64; 2],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Full> {
+        if !self.has_cell() {
+            return Err(Full);
+        }
+        if len <= INLINE {
+            let mut payload = [0u64; INLINE_WORDS];
+            // SAFETY: len <= INLINE, the size of `payload`, and bytes have no alignment.
+            fill(unsafe {
+                std::slice::from_raw_parts_mut(payload.as_mut_ptr().cast::<u8>(), len)
+            });
+            self.publish(am, Kind::Inline, len, header, &payload[..len.div_ceil(8)]);
+            return Ok(());
+        }
+        if len > self.longest {
+            return Err(Full);
+        }
+        let (after, start) = self.cursor.advance(len, self.memory.shape().units());
+        if !self.has_units(after) {
+            return Err(Full);
+        }
+        // SAFETY: `advance` keeps the block inside the ring, and `has_units` has shown that the consumer gave it back.
+        unsafe { self.memory.write(start, len, fill) };
+        self.cursor = after;
+        self.publish(am, Kind::Bytes, len, header, &[]);
+        Ok(())
+    }
+
+    /// Sends a message of exactly one payload word, the commonest small message.
+    #[inline]
+    pub fn push_word(&mut self, am: u8, header: [u64; 2], word: u64) -> Result<(), Full> {
+        if !self.has_cell() {
+            return Err(Full);
+        }
+        self.publish(am, Kind::Inline, 8, header, &[word]);
+        Ok(())
+    }
+
+    /// Sends a message whose `len` bytes of payload lie where `token` says.
+    #[inline]
+    pub fn push_elsewhere(
+        &mut self,
+        am: u8,
+        header: [u64; 2],
+        len: usize,
+        token: u64,
+    ) -> Result<(), Full> {
+        if len > MAX_LEN || !self.has_cell() {
+            return Err(Full);
+        }
+        self.publish(am, Kind::Elsewhere, len, header, &[token]);
+        Ok(())
+    }
+
+    /// Whether a message without bytes in the byte ring would find room now.
+    #[inline(always)]
+    pub fn has_cell(&mut self) -> bool {
+        let cells = self.memory.shape().cells();
+        let used = |p: &Self| p.next.wrapping_sub(1).wrapping_sub(p.consumed);
+        if used(self) < cells {
+            return true;
+        }
+        self.look();
+        used(self) < cells
+    }
+
+    /// Whether a payload of `len` bytes would find room now.
+    pub fn has_room(&mut self, len: usize) -> bool {
+        let (after, _) = self.cursor.advance(len, self.memory.shape().units());
+        self.has_cell() && (len <= INLINE || (len <= self.longest && self.has_units(after)))
+    }
+
+    /// Whether everything sent has been consumed.
+    pub fn is_drained(&mut self) -> bool {
+        self.look();
+        self.next.wrapping_sub(1) == self.consumed
+    }
+
+    #[inline(always)]
+    fn has_units(&mut self, after: Cursor) -> bool {
+        let cap = self.memory.shape().units();
+        if after.total.wrapping_sub(self.units_back) <= cap {
+            return true;
+        }
+        self.look();
+        after.total.wrapping_sub(self.units_back) <= cap
+    }
+
+    #[inline(never)]
+    fn look(&mut self) {
+        // SYNC POINT ring.consumed
+        let back = self.memory.consumed().load(Ordering::Acquire);
+        self.consumed = back as u32;
+        self.units_back = (back >> 32) as u32;
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, am: u8, kind: Kind, len: usize, header: [u64; 2], payload: &[u64]) {
+        let seq = self.next;
+        let words = &self.memory.cell(seq).words;
+        words[1].store(header[0], Ordering::Relaxed);
+        words[2].store(header[1], Ordering::Relaxed);
+        for (to, from) in words[3..].iter().zip(payload) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        let control = Control { seq, am, kind, len };
+        // SYNC POINT ring.cell
+        words[0].store(control.pack(), Ordering::Release);
+        self.next = seq.wrapping_add(1);
+    }
+}
