@@ -1,6 +1,6 @@
 //! The doorbell: one word for each process, on which it sleeps and by which it is woken.
 //!
-//! Who touches what: the owner alone sets [`SLEEPING`] and [`MARK`]; anybody may clear `SLEEPING`, and who clears it calls `futex_wake`.
+//! Who touches what: the owner alone sets [`SLEEPING`] and [`MARK`], and [`GONE`] as its last word; anybody may clear `SLEEPING`, and who clears it calls `futex_wake`.
 //! A sender that finds the word zero, as it does while the owner is awake, has nothing more to do.
 //!
 //! The protocol is Dekker's, one fence on each side:
@@ -28,6 +28,9 @@ pub const POLLING: u32 = 2;
 /// The owner wants senders to mark its bitmap of news too (see [`crate::inbox`]).
 pub const MARK: u32 = 4;
 
+/// The owner has left for good; nobody will read what is sent.
+pub const GONE: u32 = 8;
+
 /// The longest uninterrupted sleep.
 pub const NAP: Duration = Duration::from_millis(10);
 
@@ -49,7 +52,7 @@ impl Bell {
         }
     }
 
-    /// What the owner asks of senders: zero, or some of [`SLEEPING`], [`POLLING`] and [`MARK`].
+    /// What the owner asks of senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`] and [`GONE`].
     ///
     /// A sender calls it after its fence.
     #[inline(always)]
@@ -63,6 +66,11 @@ impl Bell {
     pub fn ask_for_marks(&self) {
         self.word.fetch_or(MARK, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+    }
+
+    /// Says that the owner has left; called by the owner, or for it by whoever saw it die.
+    pub fn leave(&self) {
+        self.word.fetch_or(GONE, Ordering::Relaxed);
     }
 
     /// Wakes the owner if it sleeps; the caller has published its news and executed its fence.

@@ -11,7 +11,7 @@
 //! SYNC POINT `inbox.calls`: the sender's add (Release) after its mark is read by the owner (Acquire) before it takes the marks.
 
 use crate::atomic::{AtomicU32, Ordering, fence};
-use crate::bell::{Bell, MARK, SLEEPING};
+use crate::bell::{Bell, GONE, MARK, SLEEPING};
 use crate::bitmap::Bitmap;
 
 /// The owner's published wishes and its senders' requests.
@@ -51,18 +51,18 @@ impl Inbox {
     }
 
     /// Tells the owner that `me` has published a message: the one fence of the sending side, and usually one load.
+    ///
+    /// Answers whether the owner is still there.
     #[inline(always)]
-    pub fn notify(&self, me: usize) {
+    pub fn notify(&self, me: usize) -> bool {
         // SYNC POINT bell.sleep
         fence(Ordering::SeqCst);
         let wishes = self.bell.0.wishes();
-        if wishes != 0 {
-            self.fulfil(wishes, me);
-        }
+        wishes == 0 || self.fulfil(wishes, me)
     }
 
     #[cold]
-    fn fulfil(&self, wishes: u32, me: usize) {
+    fn fulfil(&self, wishes: u32, me: usize) -> bool {
         if wishes & MARK != 0 {
             self.news.mark(me);
         }
@@ -76,6 +76,7 @@ impl Inbox {
         if wishes & SLEEPING != 0 {
             self.bell.0.wake();
         }
+        wishes & GONE == 0
     }
 
     /// Announces `me` as a sender, before or after its first message but before that message's [`Inbox::notify`].

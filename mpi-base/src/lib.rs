@@ -1,15 +1,23 @@
 //! Memory, atomics, rings, doorbell, parameters: what the MPI engine stands on
 
+pub mod arena;
 pub mod atomic;
 pub mod bell;
 pub mod bitmap;
 #[cfg(not(loom))]
+pub mod cma;
+#[cfg(not(loom))]
 pub mod cpu;
+#[cfg(not(loom))]
+pub mod fdpass;
 pub mod inbox;
 #[cfg(not(loom))]
 pub mod mem;
+#[cfg(not(loom))]
+pub mod node;
 #[cfg(not(loom))]
 pub mod param;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod state;
+pub mod wait;

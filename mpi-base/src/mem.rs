@@ -9,8 +9,10 @@
 //! Safe code therefore sees it only as types that are [`Shared`], that is, made of atomics.
 
 use std::ffi::c_void;
+use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
@@ -130,6 +132,47 @@ impl Segment {
                 last - first,
                 Advice::LinuxRemove,
             )
+        }
+    }
+}
+
+/// A `T` in a segment, together with what keeps the segment mapped.
+#[derive(Debug)]
+pub struct Held<T> {
+    at: NonNull<T>,
+    segment: Arc<Segment>,
+}
+
+// SAFETY: it hands out only `&T` of a `Shared` type, which any thread may use.
+unsafe impl<T: Shared> Send for Held<T> {}
+// SAFETY: as above.
+unsafe impl<T: Shared> Sync for Held<T> {}
+
+impl<T: Shared> Held<T> {
+    /// The `T` at `offset` of `segment`, if it is inside and aligned.
+    pub fn new(segment: &Arc<Segment>, offset: usize) -> Option<Held<T>> {
+        Some(Held {
+            at: NonNull::from(segment.at::<T>(offset)?),
+            segment: Arc::clone(segment),
+        })
+    }
+}
+
+impl<T: Shared> Deref for Held<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: `at` came from a reference into `segment`, which is mapped as long as self holds it.
+        unsafe { self.at.as_ref() }
+    }
+}
+
+impl<T> Clone for Held<T> {
+    fn clone(&self) -> Held<T> {
+        Held {
+            at: self.at,
+            segment: Arc::clone(&self.segment),
         }
     }
 }

@@ -36,10 +36,10 @@ pub enum Polled<R> {
 pub struct Consumer {
     memory: RingMemory,
     /// The number of the message expected next.
-    next: u32,
+    pub(super) next: u32,
     cursor: Cursor,
     /// What the producer knows to be given back.
-    published: u32,
+    pub(super) published: u32,
     units_published: u32,
     broken: bool,
 }

@@ -190,12 +190,7 @@ impl RingMemory {
     /// # Safety
     /// The block lies in the byte ring and is the consumer's now.
     #[inline(always)]
-    pub(super) unsafe fn read<R>(
-        &self,
-        start: usize,
-        len: usize,
-        f: impl FnOnce(&[u8]) -> R,
-    ) -> R {
+    pub(super) unsafe fn read<R>(&self, start: usize, len: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         debug_assert!(start + len <= self.shape.units as usize * UNIT);
         #[cfg(loom)]
         for line in &self.watch[start / UNIT..(start + len).div_ceil(UNIT)] {

@@ -32,13 +32,11 @@ mod consumer;
 mod memory;
 mod producer;
 
-#[cfg(loom)]
-mod loom_model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use consumer::{Body, Consumer, Message, Polled};
-pub use memory::{Shape, RingMemory};
+pub use memory::{RingMemory, Shape};
 pub use producer::{Full, Producer};
 
 /// The longest payload in bytes that travels inside the cell.

@@ -12,10 +12,10 @@ pub struct Full;
 pub struct Producer {
     memory: RingMemory,
     /// The number of the next message.
-    next: u32,
+    pub(super) next: u32,
     cursor: Cursor,
     /// What the consumer had given back when we last looked.
-    consumed: u32,
+    pub(super) consumed: u32,
     units_back: u32,
     longest: usize,
 }
@@ -60,9 +60,7 @@ impl Producer {
         if len <= INLINE {
             let mut payload = [0u64; INLINE_WORDS];
             // SAFETY: len <= INLINE, the size of `payload`, and bytes have no alignment.
-            fill(unsafe {
-                std::slice::from_raw_parts_mut(payload.as_mut_ptr().cast::<u8>(), len)
-            });
+            fill(unsafe { std::slice::from_raw_parts_mut(payload.as_mut_ptr().cast::<u8>(), len) });
             self.publish(am, Kind::Inline, len, header, &payload[..len.div_ceil(8)]);
             return Ok(());
         }

@@ -1,0 +1,117 @@
+//! Which parts of a private area are handed out.
+//!
+//! An arena belongs to one process, so it is plain data without locks; it deals in offsets and never touches the memory itself.
+//! First fit over an ordered map of free ranges, neighbours joined on return
+//! (D. Knuth, The Art of Computer Programming, volume 1, section 2.5).
+
+use std::collections::BTreeMap;
+
+/// All blocks are multiples of this and aligned to it, so no two share a cache line.
+pub const GRAIN: usize = 64;
+
+/// The free and the used ranges of one area.
+#[derive(Debug)]
+pub struct Arena {
+    /// Start to length of each free range; never two side by side.
+    free: BTreeMap<usize, usize>,
+    /// Start to length of each block that is out.
+    out: BTreeMap<usize, usize>,
+}
+
+impl Arena {
+    pub fn new(len: usize) -> Arena {
+        Arena {
+            free: BTreeMap::from([(0, len / GRAIN * GRAIN)]),
+            out: BTreeMap::new(),
+        }
+    }
+
+    /// The start of a block of at least `len` bytes aligned to `align`, a power of two.
+    pub fn take(&mut self, len: usize, align: usize) -> Option<usize> {
+        let len = len.max(1).checked_next_multiple_of(GRAIN)?;
+        let align = align.max(GRAIN);
+        let (start, range_len, at) = self.free.iter().find_map(|(&start, &range_len)| {
+            let at = start.checked_next_multiple_of(align)?;
+            (at.checked_add(len)? <= start + range_len).then_some((start, range_len, at))
+        })?;
+        self.free.remove(&start);
+        if at > start {
+            self.free.insert(start, at - start);
+        }
+        let end = start + range_len;
+        if at + len < end {
+            self.free.insert(at + len, end - at - len);
+        }
+        self.out.insert(at, len);
+        Some(at)
+    }
+
+    /// Takes back the block at `start` and tells its length; `None` if no such block is out.
+    pub fn give(&mut self, start: usize) -> Option<usize> {
+        let len = self.out.remove(&start)?;
+        let (mut from, mut to) = (start, start + len);
+        if let Some((&before, &before_len)) = self.free.range(..start).next_back()
+            && before + before_len == start
+        {
+            self.free.remove(&before);
+            from = before;
+        }
+        if let Some(after_len) = self.free.remove(&to) {
+            to += after_len;
+        }
+        self.free.insert(from, to - from);
+        Some(len)
+    }
+
+    /// Bytes that are out.
+    pub fn used(&self) -> usize {
+        self.out.values().sum()
+    }
+
+    /// The longest block that could be had now.
+    pub fn longest_free(&self) -> usize {
+        self.free.values().copied().max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blocks_never_overlap_and_everything_comes_back(
+            steps in proptest::collection::vec((0usize..3000, 0u32..13, any::<bool>()), 1..200)
+        ) {
+            let mut arena = Arena::new(1 << 16);
+            let mut out: Vec<(usize, usize)> = Vec::new();
+            for (len, align, back) in steps {
+                if back && !out.is_empty() {
+                    let (at, len) = out.swap_remove(len % out.len());
+                    prop_assert!(arena.give(at).unwrap() >= len);
+                    prop_assert!(arena.give(at).is_none());
+                } else if let Some(at) = arena.take(len, 1 << align) {
+                    prop_assert_eq!(at % (1 << align), 0);
+                    prop_assert!(at + len <= 1 << 16);
+                    prop_assert!(out.iter().all(|&(o, l)| at + len <= o || o + l <= at));
+                    out.push((at, len));
+                }
+            }
+            for (at, _) in out {
+                arena.give(at);
+            }
+            prop_assert_eq!(arena.used(), 0);
+            prop_assert_eq!(arena.longest_free(), 1 << 16);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut arena = Arena::new(1024);
+        assert!(arena.take(usize::MAX, 64).is_none());
+        assert!(arena.take(1025, 64).is_none());
+        assert_eq!(arena.take(1024, 64), Some(0));
+        assert!(arena.take(0, 1).is_none());
+    }
+}

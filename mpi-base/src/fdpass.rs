@@ -1,0 +1,346 @@
+//! Handing a file descriptor to other processes of the same user.
+//!
+//! For launchers that do not let our processes inherit descriptors: the first process of a node makes the segment,
+//! listens on an abstract socket (a name without a file, gone with the process) and gives the descriptor to each that comes.
+//! Who comes must run as the same user (`SO_PEERCRED`) and say a random key, which travelled through the launcher;
+//! the giver says another half of the key first, so that a stranger on the name is found out too.
+//! Everything has a deadline.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+/// Why a descriptor was not passed.
+#[derive(Debug)]
+pub enum PassError {
+    /// The system refused an operation.
+    System {
+        doing: &'static str,
+        error: io::Error,
+    },
+    /// Only `served` of `takers` processes came in time.
+    TooFewCame { served: usize, takers: usize },
+    /// Nobody gave a descriptor under this name in time; the last attempt ended like this.
+    NobodyGave { name: String, last: String },
+}
+
+impl std::fmt::Display for PassError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PassError::System { doing, error } => write!(f, "{doing} failed: {error}"),
+            PassError::TooFewCame { served, takers } => write!(
+                f,
+                "only {served} of {takers} processes of this node came for the shared memory in time"
+            ),
+            PassError::NobodyGave { name, last } => write!(
+                f,
+                "the first process of this node did not give its shared memory at \"{name}\" in time: {last}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PassError {}
+
+fn system(doing: &'static str) -> impl FnOnce(io::Error) -> PassError {
+    move |error| PassError::System { doing, error }
+}
+
+/// A secret that giver and takers know: the giver shows the first half, the taker the second.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key([u8; 32]);
+
+const HALF: usize = 16;
+
+impl Key {
+    /// A fresh random key.
+    pub fn random() -> Result<Key, PassError> {
+        let mut bytes = [0; 32];
+        std::fs::File::open("/dev/urandom")
+            .and_then(|mut f| f.read_exact(&mut bytes))
+            .map_err(system("reading /dev/urandom"))?;
+        Ok(Key(bytes))
+    }
+
+    /// As text for a launcher's key-value space.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// Reads what [`Key::to_hex`] wrote.
+    pub fn from_hex(text: &str) -> Option<Key> {
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return None;
+        }
+        for (i, b) in bytes.iter_mut().enumerate() {
+            *b = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
+        }
+        Some(Key(bytes))
+    }
+
+    fn halves(&self) -> (&[u8], &[u8]) {
+        self.0.split_at(HALF)
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(secret)")
+    }
+}
+
+/// How long one partner may take to say its part; a stalled one must not use up everybody's time.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Waits for takers.
+#[derive(Debug)]
+pub struct Giver {
+    listener: UnixListener,
+}
+
+impl Giver {
+    /// Listens on the abstract name; from now on takers may come.
+    pub fn bind(name: &str) -> Result<Giver, PassError> {
+        let address = SocketAddr::from_abstract_name(name)
+            .map_err(system("making an abstract socket name"))?;
+        let listener =
+            UnixListener::bind_addr(&address).map_err(system("listening on an abstract socket"))?;
+        listener
+            .set_nonblocking(true)
+            .map_err(system("listening on an abstract socket"))?;
+        Ok(Giver { listener })
+    }
+
+    /// Gives `fd` to `takers` processes that know the key.
+    pub fn give(
+        self,
+        fd: BorrowedFd<'_>,
+        key: &Key,
+        takers: usize,
+        deadline: Instant,
+    ) -> Result<(), PassError> {
+        let mut served = 0;
+        while served < takers {
+            if !readable(self.listener.as_fd(), deadline) {
+                return Err(PassError::TooFewCame { served, takers });
+            }
+            // Strangers and those who leave early do not count, and cost nobody else the job.
+            if let Ok((mut stream, _)) = self.listener.accept()
+                && give_one(&mut stream, fd, key, deadline).is_ok()
+            {
+                served += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn give_one(
+    stream: &mut UnixStream,
+    fd: BorrowedFd<'_>,
+    key: &Key,
+    deadline: Instant,
+) -> io::Result<()> {
+    prepare(stream, deadline)?;
+    let (ours, theirs) = key.halves();
+    stream.write_all(ours)?;
+    expect(stream, theirs)?;
+    let fds = [fd];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    sendmsg(
+        &*stream,
+        &[IoSlice::new(&[1])],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )?;
+    // The taker says that it has it, so a taker that died in between is not counted.
+    expect(stream, &[1])
+}
+
+/// Fetches the descriptor that is given under `name`, trying again until the deadline.
+pub fn take(name: &str, key: &Key, deadline: Instant) -> Result<OwnedFd, PassError> {
+    let address =
+        SocketAddr::from_abstract_name(name).map_err(system("making an abstract socket name"))?;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        let last = match take_once(&address, key, deadline) {
+            Ok(fd) => return Ok(fd),
+            Err(error) => error,
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(PassError::NobodyGave {
+                name: name.to_string(),
+                last: last.to_string(),
+            });
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn take_once(address: &SocketAddr, key: &Key, deadline: Instant) -> io::Result<OwnedFd> {
+    let mut stream = UnixStream::connect_addr(address)?;
+    // The giver serves one after the other, so a taker waits for its turn as long as it has time.
+    stream.set_read_timeout(Some(remaining(deadline)))?;
+    let (theirs, ours) = key.halves();
+    same_user(&stream)?;
+    expect(&mut stream, theirs)?;
+    prepare(&stream, deadline)?;
+    stream.write_all(ours)?;
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(
+        &stream,
+        &mut [IoSliceMut::new(&mut byte)],
+        &mut control,
+        RecvFlags::CMSG_CLOEXEC,
+    )?;
+    let fd = control
+        .drain()
+        .find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+            _ => None,
+        })
+        .ok_or_else(|| io::Error::other("the answer carried no descriptor"))?;
+    stream.write_all(&[1])?;
+    Ok(fd)
+}
+
+fn remaining(deadline: Instant) -> Duration {
+    deadline
+        .saturating_duration_since(Instant::now())
+        .max(Duration::from_millis(1))
+}
+
+fn prepare(stream: &UnixStream, deadline: Instant) -> io::Result<()> {
+    same_user(stream)?;
+    let limit = Some(remaining(deadline).min(PATIENCE));
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(limit)?;
+    stream.set_write_timeout(limit)
+}
+
+fn same_user(stream: &UnixStream) -> io::Result<()> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)?;
+    if peer.uid == rustix::process::geteuid() {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+fn expect(stream: &mut UnixStream, what: &[u8]) -> io::Result<()> {
+    let mut said = [0; HALF];
+    let said = &mut said[..what.len()];
+    stream.read_exact(said)?;
+    if said == what {
+        Ok(())
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the key is wrong",
+        ))
+    }
+}
+
+fn readable(fd: BorrowedFd<'_>, deadline: Instant) -> bool {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let limit = Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&limit)) {
+            Ok(n) if n > 0 => return true,
+            _ if left.is_zero() => return false,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem::memfd;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    fn name(key: &Key) -> String {
+        format!("portcullis-test-{}", &key.to_hex()[..16])
+    }
+
+    #[test]
+    fn every_taker_gets_the_same_file_even_if_it_comes_first() {
+        let key = Key::random().unwrap();
+        let fd = memfd("test", 4096).unwrap();
+        let inode = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
+        std::thread::scope(|s| {
+            let takers: Vec<_> = (0..5)
+                .map(|_| s.spawn(|| take(&name(&key), &key, soon()).unwrap()))
+                .collect();
+            let giver = Giver::bind(&name(&key)).unwrap();
+            giver.give(fd.as_fd(), &key, 5, soon()).unwrap();
+            for taker in takers {
+                assert_eq!(inode(&taker.join().unwrap()), inode(&fd));
+            }
+        });
+    }
+
+    #[test]
+    fn a_stranger_gets_nothing_and_does_not_count() {
+        let key = Key::random().unwrap();
+        let fd = memfd("test", 4096).unwrap();
+        std::thread::scope(|s| {
+            let giver = Giver::bind(&name(&key)).unwrap();
+            let stranger = s.spawn(|| {
+                let wrong = Key::random().unwrap();
+                let limit = Instant::now() + Duration::from_millis(100);
+                take(&name(&key), &wrong, limit).is_err()
+            });
+            let taker = s.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                take(&name(&key), &key, soon()).is_ok()
+            });
+            giver.give(fd.as_fd(), &key, 1, soon()).unwrap();
+            assert!(taker.join().unwrap());
+            assert!(stranger.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn both_sides_give_up_at_their_deadline_with_a_sentence() {
+        let key = Key::random().unwrap();
+        let past = Instant::now();
+        let error = take(&name(&key), &key, past).unwrap_err();
+        assert!(error.to_string().contains("did not give"));
+        let fd = memfd("test", 4096).unwrap();
+        let giver = Giver::bind(&name(&key)).unwrap();
+        let error = giver.give(fd.as_fd(), &key, 2, past).unwrap_err();
+        assert!(error.to_string().contains("only 0 of 2"));
+    }
+
+    #[test]
+    fn a_key_survives_its_text() {
+        let key = Key::random().unwrap();
+        assert_eq!(Key::from_hex(&key.to_hex()), Some(key));
+        assert_eq!(Key::from_hex("zz"), None);
+    }
+}

@@ -1,0 +1,201 @@
+//! Where everything lies in a node's segment.
+//!
+//! ```text
+//! header | control page of each rank | ring of each ordered pair | private area of each rank
+//!                                                                  [ fragment states | fragments | arena ]
+//! ```
+//!
+//! Every address follows from the five numbers of [`Sizes`] and the number of ranks; the segment holds those and no pointers.
+//! Rings to the same receiver lie side by side.
+//! Nothing costs memory before its first touch, so rings between ranks that never talk are free.
+
+use crate::mem::PAGE;
+use crate::ring::Shape;
+
+/// The generous sizes of a node's parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Cells in each ring.
+    pub ring_cells: u32,
+    /// Bytes in each ring beside the cells.
+    pub ring_bytes: u32,
+    /// Pooled fragments of each rank.
+    pub frags: u32,
+    /// Bytes in a pooled fragment.
+    pub frag_len: u32,
+    /// Bytes in each rank's arena.
+    pub arena_len: u64,
+}
+
+impl Sizes {
+    /// What suits `nlocal` ranks: few ranks get deep rings; many get shallow ones, because all pairs may talk.
+    pub fn for_ranks(nlocal: u32) -> Sizes {
+        let (ring_cells, ring_bytes) = match nlocal {
+            0..=8 => (128, 64 << 10),
+            9..=32 => (64, 32 << 10),
+            // Cells, bytes and the consumer's line fill four pages exactly.
+            _ => (32, (16 << 10) - (32 * 64) - 128),
+        };
+        Sizes {
+            ring_cells,
+            ring_bytes,
+            frags: 64,
+            frag_len: 32 << 10,
+            arena_len: 1 << 30,
+        }
+    }
+}
+
+/// The largest number of ranks on one node.
+pub const MAX_LOCAL: u32 = crate::bitmap::BITS as u32;
+
+/// The bytes between two fragment state words: a pair of cache lines, as they have different readers.
+pub(super) const FRAG_STATE: usize = 128;
+
+/// The checked layout of one segment; every offset it computes is inside `total`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub nlocal: u32,
+    pub sizes: Sizes,
+    pub ring_shape: Shape,
+    ring_stride: usize,
+    rings_at: usize,
+    areas_at: usize,
+    area_len: usize,
+    frags_at: usize,
+    arena_at: usize,
+    total: usize,
+}
+
+impl Layout {
+    /// The layout, unless a number is out of its range or the whole beyond an address space.
+    pub fn new(nlocal: u32, sizes: Sizes) -> Option<Layout> {
+        if nlocal == 0 || nlocal > MAX_LOCAL {
+            return None;
+        }
+        let ring_shape = Shape::new(sizes.ring_cells, sizes.ring_bytes)?;
+        let n = nlocal as usize;
+        let frag_ok = (64..=crate::ring::MAX_LEN).contains(&(sizes.frag_len as usize))
+            && sizes.frag_len.is_multiple_of(64)
+            && sizes.frags <= 1 << 16;
+        if !frag_ok {
+            return None;
+        }
+        let page = |bytes: usize| bytes.checked_next_multiple_of(PAGE);
+        let rings_at = PAGE * (1 + n);
+        let ring_stride = page(ring_shape.footprint())?;
+        let areas_at = n
+            .checked_mul(n)?
+            .checked_mul(ring_stride)?
+            .checked_add(rings_at)?;
+        let frags_at = page(sizes.frags as usize * FRAG_STATE)?;
+        let arena_at = page(frags_at + sizes.frags as usize * sizes.frag_len as usize)?;
+        let area_len = page(arena_at.checked_add(usize::try_from(sizes.arena_len).ok()?)?)?;
+        let total = area_len.checked_mul(n)?.checked_add(areas_at)?;
+        // Linux gives a process 47 bits of addresses; half of them is far beyond any use of ours.
+        (total < 1 << 46).then_some(Layout {
+            nlocal,
+            sizes,
+            ring_shape,
+            ring_stride,
+            rings_at,
+            areas_at,
+            area_len,
+            frags_at,
+            arena_at,
+            total,
+        })
+    }
+
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// The part that tools outside the job need: header and control pages.
+    pub fn public_len(&self) -> usize {
+        self.rings_at
+    }
+
+    pub(super) fn control(&self, rank: u32) -> usize {
+        PAGE * (1 + rank as usize)
+    }
+
+    pub(super) fn ring(&self, from: u32, to: u32) -> usize {
+        self.rings_at + (to as usize * self.nlocal as usize + from as usize) * self.ring_stride
+    }
+
+    fn area(&self, rank: u32) -> usize {
+        self.areas_at + rank as usize * self.area_len
+    }
+
+    pub(super) fn frag_state(&self, rank: u32, frag: u32) -> usize {
+        self.area(rank) + frag as usize * FRAG_STATE
+    }
+
+    pub(super) fn frag(&self, rank: u32, frag: u32) -> usize {
+        self.area(rank) + self.frags_at + frag as usize * self.sizes.frag_len as usize
+    }
+
+    pub(super) fn arena(&self, rank: u32) -> usize {
+        self.area(rank) + self.arena_at
+    }
+
+    pub(super) fn arena_len(&self) -> usize {
+        self.area_len - self.arena_at
+    }
+
+    /// Whose arena holds all of the `len` bytes at `offset`, if anybody's.
+    pub(super) fn owner(&self, offset: usize, len: usize) -> Option<u32> {
+        let into = offset.checked_sub(self.areas_at)?;
+        let rank = u32::try_from(into / self.area_len).ok()?;
+        let in_area = into % self.area_len;
+        let inside = in_area >= self.arena_at && in_area.checked_add(len)? <= self.area_len;
+        (rank < self.nlocal && inside).then_some(rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_ring_among_sixty_ranks_fills_four_pages() {
+        let layout = Layout::new(60, Sizes::for_ranks(60)).unwrap();
+        assert_eq!(layout.ring_stride, 4 * PAGE);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_never_overlap(n in 1u32..70, frags in 0u32..9, kib in 1u64..999) {
+            let sizes = Sizes { frags, arena_len: kib << 10, ..Sizes::for_ranks(n) };
+            let l = Layout::new(n, sizes).unwrap();
+            let mut parts = vec![(0, PAGE)];
+            for r in 0..n {
+                parts.push((l.control(r), PAGE));
+                parts.push((l.arena(r), l.arena_len()));
+                for s in 0..n {
+                    parts.push((l.ring(s, r), l.ring_shape.footprint()));
+                }
+                for f in 0..frags {
+                    parts.push((l.frag_state(r, f), FRAG_STATE));
+                    parts.push((l.frag(r, f), sizes.frag_len as usize));
+                }
+            }
+            parts.sort_unstable();
+            for two in parts.windows(2) {
+                prop_assert!(two[0].0 + two[0].1 <= two[1].0);
+            }
+            let (at, len) = parts[parts.len() - 1];
+            prop_assert!(at + len <= l.total());
+        }
+
+        #[test]
+        fn only_an_arena_has_an_owner(n in 1u32..5, at in 0usize..1 << 24, len in 0usize..1 << 22) {
+            let sizes = Sizes { arena_len: 1 << 20, ..Sizes::for_ranks(n) };
+            let l = Layout::new(n, sizes).unwrap();
+            let expected = (0..n).find(|&r| at >= l.arena(r) && at + len <= l.arena(r) + l.arena_len());
+            prop_assert_eq!(l.owner(at, len), expected);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Claims about a node's memory, with ranks that are threads or plain values of one process.
+
+use super::*;
+use crate::ring::{Body, Polled};
+
+fn ranks(n: u32) -> Vec<Node> {
+    let fd = Node::create(n).unwrap();
+    (0..n).map(|r| Node::attach(&fd, r).unwrap()).collect()
+}
+
+#[test]
+fn sixty_ranks_cost_little_memory_before_they_talk() {
+    let fd = Node::create(60).unwrap();
+    let nodes: Vec<_> = (0..60).map(|r| Node::attach(&fd, r).unwrap()).collect();
+    let kib = rustix::fs::fstat(&fd).unwrap().st_blocks / 2;
+    assert!(kib <= 61 * 4, "{kib} KiB");
+    assert_eq!(nodes[59].nlocal(), 60);
+}
+
+#[test]
+fn a_rank_is_claimed_once() {
+    let fd = Node::create(2).unwrap();
+    let _first = Node::attach(&fd, 1).unwrap();
+    let error = Node::attach(&fd, 1).unwrap_err();
+    assert_eq!(
+        error,
+        NodeError::Claimed {
+            rank: 1,
+            pid: std::process::id()
+        }
+    );
+    assert!(matches!(
+        Node::attach(&fd, 2),
+        Err(NodeError::NoSuchRank { rank: 2, nlocal: 2 })
+    ));
+}
+
+#[test]
+fn an_end_of_a_ring_is_handed_out_once() {
+    let nodes = ranks(2);
+    assert!(nodes[0].producer(1).is_ok());
+    assert!(matches!(
+        nodes[0].producer(1),
+        Err(NodeError::Taken { from: 0, to: 1, .. })
+    ));
+    assert!(nodes[0].producer(0).is_ok());
+    assert!(nodes[0].consumer(2).is_err());
+    assert!(nodes[0].frags().is_ok());
+    assert!(nodes[0].frags().is_err());
+}
+
+#[test]
+fn what_is_not_a_node_is_refused() {
+    let fd = memfd("test", 8192).unwrap();
+    assert_eq!(Node::attach(&fd, 0).unwrap_err(), NodeError::NotANode);
+    let file = Node::create(2).unwrap();
+    let head = Segment::map(&file, PAGE).unwrap();
+    let nlocal = &head.at::<Head>(0).unwrap().nlocal;
+    nlocal.store(3, Ordering::Relaxed);
+    // The file is too short for three ranks, so nothing of it is believed.
+    assert!(matches!(Node::attach(&file, 0), Err(NodeError::Map { .. })));
+    nlocal.store(u32::MAX, Ordering::Relaxed);
+    assert!(matches!(
+        Node::attach(&file, 0),
+        Err(NodeError::Sizes { .. })
+    ));
+}
+
+#[test]
+fn a_message_and_a_fragment_cross_the_node() {
+    let nodes = ranks(2);
+    let mut tx = nodes[0].producer(1).unwrap();
+    let mut rx = nodes[1].consumer(0).unwrap();
+    let mut pool = nodes[0].frags().unwrap();
+    tx.push(7, [1, 2], 3, |to| to.copy_from_slice(b"abc"))
+        .unwrap();
+    let token = pool.fill(1, 30000, |to| to.fill(9)).unwrap();
+    tx.push_elsewhere(8, [3, 4], 30000, token).unwrap();
+    let seen = rx.pop(|m| match m.body {
+        Body::Here(bytes) => (m.am, m.header, bytes.to_vec()),
+        Body::Elsewhere { .. } => panic!("a short payload travels in the cell"),
+    });
+    assert_eq!(seen, Polled::Got((7, [1, 2], b"abc".to_vec())));
+    let seen = rx.pop(|m| match m.body {
+        Body::Elsewhere { token, len } => {
+            nodes[1].read_frag(0, token, len, |bytes| bytes.iter().all(|&b| b == 9))
+        }
+        Body::Here(_) => None,
+    });
+    assert_eq!(seen, Polled::Got(Some(true)));
+    // It is back now, so it is not handed out by us a second time.
+    assert_eq!(nodes[1].read_frag(0, token, 1, |_| ()), None);
+}
+
+#[test]
+fn fragments_come_back_in_any_order_and_run_out() {
+    let fd = Node::create_with(
+        2,
+        Sizes {
+            frags: 3,
+            ..Sizes::for_ranks(2)
+        },
+    )
+    .unwrap();
+    let [a, b] = [0, 1].map(|r| Node::attach(&fd, r).unwrap());
+    let mut pool = a.frags().unwrap();
+    let tokens: Vec<_> = (0..3).map(|_| pool.fill(1, 8, |_| ()).unwrap()).collect();
+    assert!(!pool.has_free());
+    assert_eq!(pool.fill(1, 8, |_| ()), None);
+    assert_eq!(pool.slowest(), Some(1));
+    b.read_frag(0, tokens[1], 8, |_| ()).unwrap();
+    assert!(pool.has_free());
+    assert_eq!(pool.fill(1, 8, |_| ()), Some(tokens[1]));
+    assert_eq!(pool.fill(1, 8, |_| ()), None);
+}
+
+#[test]
+fn a_token_or_place_from_a_confused_peer_is_refused() {
+    let nodes = ranks(2);
+    assert_eq!(nodes[1].read_frag(0, 0, 8, |_| ()), None);
+    assert_eq!(nodes[1].read_frag(0, 64, 8, |_| ()), None);
+    assert_eq!(nodes[1].read_frag(0, u64::MAX, 8, |_| ()), None);
+    assert_eq!(nodes[1].read_frag(2, 0, 8, |_| ()), None);
+    for place in [0, 4096, u64::MAX, 1 << 40] {
+        assert!(nodes[1].resolve(ShmOffset(place), 8).is_none());
+    }
+    let block = nodes[0].alloc(1 << 20, 64).unwrap();
+    assert!(nodes[1].resolve(block.place(), 1 << 20).is_some());
+    assert!(nodes[1].resolve(block.place(), 2 << 30).is_none());
+}
+
+#[test]
+fn a_block_is_seen_by_its_name_and_comes_back_zeroed() {
+    let nodes = ranks(2);
+    for len in [8usize, 100, 70_000, 1 << 20] {
+        let block = nodes[0].alloc(len, 64).unwrap();
+        let bytes = nodes[1].resolve(block.place(), len).unwrap();
+        // SAFETY: only this test knows the block.
+        unsafe { std::slice::from_raw_parts_mut(bytes, len) }.fill(0xff);
+        // SAFETY: as above.
+        assert_eq!(unsafe { block.as_ptr().add(len - 1).read() }, 0xff);
+        let place = block.place();
+        drop(block);
+        let again = nodes[0].alloc(len, 64).unwrap();
+        assert_eq!(again.place(), place);
+        // SAFETY: as above.
+        let bytes = unsafe { std::slice::from_raw_parts(again.as_ptr(), len) };
+        assert!(bytes.iter().all(|&b| b == 0));
+        let words = nodes[1].shared::<AtomicU64>(again.place(), 1).unwrap();
+        words[0].store(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_gallery_sees_who_is_there_and_wakes_senders_of_the_dead() {
+    let fd = Node::create(3).unwrap();
+    let gallery = Gallery::open(&fd).unwrap();
+    assert_eq!(gallery.pid(1), None);
+    let node = Node::attach(&fd, 1).unwrap();
+    assert_eq!(gallery.pid(1), Some(std::process::id()));
+    assert!(gallery.state(1).is_some() && gallery.state(3).is_none());
+    assert!(node.inbox(2).unwrap().notify(1));
+    gallery.mark_gone(2);
+    assert!(!node.inbox(2).unwrap().notify(1));
+    drop(node);
+    let other = Node::attach(&fd, 0).unwrap();
+    assert!(!other.inbox(1).unwrap().notify(0));
+}
+
+#[test]
+fn reading_a_peers_memory_is_tried_on_the_peer_itself() {
+    let nodes = ranks(2);
+    let Some(pid) = nodes[0].readable_pid(1) else {
+        return;
+    };
+    assert_eq!(pid, std::process::id());
+    assert_eq!(nodes[0].readable_pid(2), None);
+}

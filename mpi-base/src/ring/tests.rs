@@ -1,0 +1,198 @@
+//! Claims about one ring.
+
+use super::*;
+use proptest::prelude::*;
+
+fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
+    let memory = RingMemory::on_heap(Shape::new(cells, bytes).unwrap());
+    // SAFETY: the only two ends of this memory.
+    unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) }
+}
+
+/// The payload of message number `n`: its length and bytes follow from the number.
+fn payload(n: u64, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|i| (n as usize * 31 + i * 7 + (i >> 8)) as u8)
+        .collect()
+}
+
+fn push(tx: &mut Producer, n: u64, len: usize) -> Result<(), Full> {
+    let bytes = payload(n, len);
+    tx.push(n as u8, [n, !n], len, |to| to.copy_from_slice(&bytes))
+}
+
+fn pop(rx: &mut Consumer, n: u64, len: usize) -> bool {
+    let seen = rx.pop(|m| {
+        assert_eq!((m.am, m.header), (n as u8, [n, !n]));
+        match m.body {
+            Body::Here(bytes) => assert_eq!(bytes, payload(n, len)),
+            Body::Elsewhere { .. } => panic!("message {n} was pushed with its payload"),
+        }
+    });
+    match seen {
+        Polled::Got(()) => true,
+        Polled::Empty => false,
+        Polled::Broken => panic!("message {n} broke the ring"),
+    }
+}
+
+#[test]
+fn a_cell_is_one_cache_line_and_the_consumer_has_its_own() {
+    let shape = Shape::new(4, 0).unwrap();
+    assert_eq!(shape.footprint(), 128 + 4 * 64);
+}
+
+#[test]
+fn a_control_word_keeps_every_field_and_refuses_unknown_kinds() {
+    for kind in [Kind::Inline, Kind::Bytes, Kind::Elsewhere] {
+        let control = Control {
+            seq: 0xdead_beef,
+            am: 0xa5,
+            kind,
+            len: MAX_LEN,
+        };
+        assert_eq!(Control::unpack(control.pack()), Some(control));
+    }
+    assert_eq!(Control::unpack(3 << 40), None);
+}
+
+#[test]
+fn an_untouched_ring_is_empty() {
+    let (_tx, mut rx) = ring(4, 256);
+    assert!(!rx.is_ready());
+    assert_eq!(rx.pop(|_| ()), Polled::Empty);
+}
+
+#[test]
+fn a_full_ring_takes_nothing_until_something_is_given_back() {
+    let (mut tx, mut rx) = ring(8, 0);
+    for n in 0..8 {
+        push(&mut tx, n, 8).unwrap();
+    }
+    assert_eq!(push(&mut tx, 8, 8), Err(Full));
+    assert_eq!(tx.push_word(0, [0; 2], 0), Err(Full));
+    assert_eq!(tx.push_elsewhere(0, [0; 2], 9, 0), Err(Full));
+    assert!(pop(&mut rx, 0, 8));
+    // One cell is less than a quarter, so it is given back only on request.
+    assert_eq!(push(&mut tx, 8, 8), Err(Full));
+    rx.give_back();
+    push(&mut tx, 8, 8).unwrap();
+    for n in 1..=8 {
+        assert!(pop(&mut rx, n, 8));
+    }
+    assert!(!rx.is_ready());
+    rx.give_back();
+    assert!(tx.is_drained());
+}
+
+#[test]
+fn payloads_of_every_length_arrive_whole() {
+    let (mut tx, mut rx) = ring(16, 16384);
+    for (n, len) in (0..=tx.longest()).enumerate() {
+        push(&mut tx, n as u64, len).unwrap();
+        assert!(pop(&mut rx, n as u64, len));
+        rx.give_back();
+    }
+    let too_long = tx.longest() + 1;
+    assert_eq!(push(&mut tx, 0, too_long), Err(Full));
+}
+
+#[test]
+fn a_word_and_a_token_travel_in_the_cell() {
+    let (mut tx, mut rx) = ring(4, 0);
+    tx.push_word(1, [2, 3], 0x0807_0605_0403_0201).unwrap();
+    tx.push_elsewhere(4, [5, 6], 70_000, 99).unwrap();
+    let word = rx.pop(|m| matches!(m.body, Body::Here([1, 2, 3, 4, 5, 6, 7, 8])));
+    assert_eq!(word, Polled::Got(true));
+    let token = rx.pop(|m| match m.body {
+        Body::Elsewhere { token, len } => (m.am, token, len),
+        Body::Here(_) => (0, 0, 0),
+    });
+    assert_eq!(token, Polled::Got((4, 99, 70_000)));
+}
+
+#[test]
+fn a_cell_that_no_producer_wrote_breaks_the_ring_and_is_never_read() {
+    for word in [1 | 9 << 40, 1 | 41 << 44, 1 | 1 << 40 | 65 << 44] {
+        let memory = RingMemory::on_heap(Shape::new(4, 256).unwrap());
+        memory.cell(1).words[0].store(word, crate::atomic::Ordering::Release);
+        // SAFETY: the only consumer, and no producer.
+        let mut rx = unsafe { Consumer::new(memory) };
+        assert_eq!(rx.pop(|_| ()), Polled::Broken);
+        assert!(rx.is_broken() && !rx.is_ready());
+        assert_eq!(rx.pop(|_| ()), Polled::Empty);
+    }
+}
+
+#[test]
+fn sequence_numbers_may_wrap_around() {
+    let memory = RingMemory::on_heap(Shape::new(4, 1024).unwrap());
+    // SAFETY: the only two ends of this memory.
+    let (mut tx, mut rx) = unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) };
+    // Both ends as they are shortly before the numbers run out.
+    let start = u32::MAX - 9;
+    (tx.next, tx.consumed) = (start, start.wrapping_sub(1));
+    (rx.next, rx.published) = (start, start.wrapping_sub(1));
+    for n in 0..40 {
+        push(&mut tx, n, 8).unwrap();
+        assert!(pop(&mut rx, n, 8));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
+
+    /// Against a plain queue: whatever the sizes and however pushes and pops alternate.
+    #[test]
+    fn a_ring_is_a_queue(
+        cells in 2u32..6,
+        units in 4u32..40,
+        steps in proptest::collection::vec((any::<bool>(), 0usize..700), 1..300)
+    ) {
+        let (mut tx, mut rx) = ring(1 << cells, units * 64);
+        let mut queue = std::collections::VecDeque::new();
+        let mut n = 0;
+        for (send, len) in steps {
+            let len = len % (tx.longest().max(INLINE) + 1);
+            if send {
+                let room = tx.has_room(len);
+                prop_assert_eq!(push(&mut tx, n, len).is_ok(), room);
+                if room {
+                    queue.push_back((n, len));
+                    n += 1;
+                }
+                prop_assert!(room || !queue.is_empty(), "an empty ring takes every payload");
+            } else if let Some((n, len)) = queue.pop_front() {
+                prop_assert!(pop(&mut rx, n, len));
+            } else {
+                prop_assert!(!rx.is_ready());
+            }
+            if queue.is_empty() {
+                rx.give_back();
+            }
+        }
+    }
+}
+
+#[test]
+fn two_threads_pass_messages_of_all_sizes_in_order() {
+    let (mut tx, mut rx) = ring(16, 4096);
+    let longest = tx.longest();
+    let count = if cfg!(miri) { 50 } else { 100_000 };
+    let len = move |n: u64| (n as usize * 2_654_435_761) % (longest + 1);
+    std::thread::scope(|s| {
+        s.spawn(move || {
+            for n in 0..count {
+                while push(&mut tx, n, len(n)).is_err() {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        for n in 0..count {
+            while !pop(&mut rx, n, len(n)) {
+                rx.give_back();
+                std::thread::yield_now();
+            }
+        }
+    });
+}
