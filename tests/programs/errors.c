@@ -1,0 +1,115 @@
+/* Errors are returned when asked for, have a class and a sentence, reach the user's handler, and leave the library working. */
+#include "check.h"
+
+static int handled, last_code;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    CHECK(*comm == MPI_COMM_WORLD, "the handler of another communicator");
+    handled++;
+    last_code = *code;
+}
+
+static void expect(int code, int class_, const char *what)
+{
+    int seen, length;
+    char text[MPI_MAX_ERROR_STRING];
+    CHECK(code != MPI_SUCCESS, "%s was accepted", what);
+    OK(MPI_Error_class(code, &seen));
+    CHECK(seen == class_, "%s has class %d instead of %d", what, seen, class_);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(length > 0 && (size_t)length == strlen(text), "%s has no sentence", what);
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    int data[100] = {0}, small[10], count, partner = (rank ^ 1) < size ? rank ^ 1 : rank;
+    MPI_Status status;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm comm;
+    MPI_Errhandler seen, mine;
+
+    OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &seen));
+    CHECK(seen == MPI_ERRORS_ARE_FATAL, "errors are not fatal at first");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+
+    expect(MPI_Send(data, 1, MPI_INT, size, 1, MPI_COMM_WORLD), MPI_ERR_RANK, "a rank too large");
+    expect(MPI_Send(data, 1, MPI_INT, -17, 1, MPI_COMM_WORLD), MPI_ERR_RANK, "a negative rank");
+    expect(MPI_Send(data, -1, MPI_INT, 0, 1, MPI_COMM_WORLD), MPI_ERR_COUNT, "a negative count");
+    expect(MPI_Send(data, 1, MPI_INT, 0, -5, MPI_COMM_WORLD), MPI_ERR_TAG, "a negative tag");
+    expect(MPI_Send(data, 1, MPI_DATATYPE_NULL, 0, 1, MPI_COMM_WORLD), MPI_ERR_TYPE, "no datatype");
+    expect(MPI_Bcast(data, 1, MPI_INT, size, MPI_COMM_WORLD), MPI_ERR_ROOT, "a root too large");
+    expect(MPI_Allreduce(data, data + 1, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD), MPI_ERR_OP, "no operator");
+    expect(MPI_Send(data, 1, MPI_INT, 0, 1, MPI_COMM_NULL), MPI_ERR_COMM, "no communicator");
+
+    /* A message too long for its buffer. */
+    OK(MPI_Isend(data, 100, MPI_INT, partner, 3, MPI_COMM_WORLD, &request));
+    expect(MPI_Recv(small, 10, MPI_INT, partner, 3, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE, "a message too long");
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+
+    /* Of several, the one that failed is named in its status. */
+    MPI_Request two[2];
+    MPI_Status statuses[2];
+    static int in[2][100];
+    OK(MPI_Irecv(in[0], 100, MPI_INT, partner, 4, MPI_COMM_WORLD, &two[0]));
+    OK(MPI_Irecv(in[1], 1, MPI_INT, partner, 5, MPI_COMM_WORLD, &two[1]));
+    OK(MPI_Send(data, 100, MPI_INT, partner, 4, MPI_COMM_WORLD));
+    OK(MPI_Send(data, 2, MPI_INT, partner, 5, MPI_COMM_WORLD));
+    int code, class_;
+    while ((code = MPI_Waitall(2, two, statuses)) != MPI_SUCCESS) {
+        expect(code, MPI_ERR_IN_STATUS, "one failure of two");
+        OK(MPI_Error_class(statuses[1].MPI_ERROR, &class_));
+        CHECK(class_ == MPI_ERR_TRUNCATE, "the second status has class %d", class_);
+        if (statuses[0].MPI_ERROR != MPI_ERR_PENDING)
+            break;
+    }
+    CHECK(code != MPI_SUCCESS, "a failed receive was accepted");
+
+    /* A large message too long for its buffer, too. */
+    static int large[200000];
+    OK(MPI_Irecv(large, 1000, MPI_INT, partner, 6, MPI_COMM_WORLD, &request));
+    MPI_Request send;
+    static int out[200000];
+    OK(MPI_Isend(out, 200000, MPI_INT, partner, 6, MPI_COMM_WORLD, &send));
+    expect(MPI_Wait(&request, &status), MPI_ERR_TRUNCATE, "a large message too long");
+    OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+
+    /* The user's handler. */
+    OK(MPI_Comm_create_errhandler(handler, &mine));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
+    MPI_Send(data, 1, MPI_INT, size + 5, 1, MPI_COMM_WORLD);
+    CHECK(handled == 1, "the handler was called %d times", handled);
+    expect(last_code, MPI_ERR_RANK, "what the handler was told");
+    OK(MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER));
+    CHECK(handled == 2 && last_code == MPI_ERR_OTHER, "the handler was called %d times", handled);
+    /* Duplicates inherit it. */
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_get_errhandler(comm, &seen));
+    CHECK(seen == mine, "a duplicate has another handler");
+    OK(MPI_Errhandler_free(&seen));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Errhandler_free(&mine));
+
+    /* The user's own classes and codes. */
+    int own_class, own_code;
+    char text[MPI_MAX_ERROR_STRING];
+    OK(MPI_Add_error_class(&own_class));
+    OK(MPI_Add_error_code(own_class, &own_code));
+    OK(MPI_Add_error_string(own_code, "the kettle is empty"));
+    OK(MPI_Error_string(own_code, text, &count));
+    CHECK(!strcmp(text, "the kettle is empty"), "\"%s\"", text);
+    OK(MPI_Error_class(own_code, &class_));
+    CHECK(class_ == own_class, "class %d", class_);
+
+    /* Everything still works. */
+    for (int i = 0; i < 20; i++) {
+        int token = rank;
+        OK(MPI_Sendrecv_replace(&token, 1, MPI_INT, partner, 9, partner, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK(token == partner, "%d", token);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    return finish("errors");
+}

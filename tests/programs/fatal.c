@@ -1,0 +1,13 @@
+/* An error nobody handles ends the job with a sentence that names both sides: rank 1 receives from rank 0 into too small a buffer. */
+#include "check.h"
+
+int main(int argc, char **argv)
+{
+    int data[100] = {0};
+    begin(&argc, &argv);
+    if (rank == 0)
+        OK(MPI_Send(data, 100, MPI_INT, 1, 7, MPI_COMM_WORLD));
+    if (rank == 1)
+        OK(MPI_Recv(data, 10, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    return finish("fatal");
+}

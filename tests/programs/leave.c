@@ -1,0 +1,46 @@
+/*
+ * One rank leaves in the way that is named, the others wait for a message that never comes.
+ *
+ *     leave abort|exit|quiet|kill|segv|wait|fork|deaf RANK
+ *
+ * "ready PID" is printed by every rank before, so that a test knows whom to kill and whom to look for.
+ */
+#include "check.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "wait";
+    int who = argc > 2 ? atoi(argv[2]) : 1, nothing;
+    begin(&argc, &argv);
+    if (!strcmp(way, "deaf"))
+        signal(SIGTERM, SIG_IGN);
+    if (!strcmp(way, "fork") && fork() == 0) {
+        /* A child that holds the rank's files open and would outlive it. */
+        printf("ready %d\n", (int)getpid());
+        fflush(stdout);
+        for (;;)
+            pause();
+    }
+    printf("ready %d\n", (int)getpid());
+    fflush(stdout);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == who) {
+        if (!strcmp(way, "abort"))
+            MPI_Abort(MPI_COMM_WORLD, 42);
+        if (!strcmp(way, "exit"))
+            _exit(3);
+        if (!strcmp(way, "quiet"))
+            _exit(0);
+        if (!strcmp(way, "kill"))
+            raise(SIGKILL);
+        if (!strcmp(way, "segv")) {
+            signal(SIGSEGV, SIG_DFL);
+            raise(SIGSEGV);
+        }
+    }
+    OK(MPI_Recv(&nothing, 1, MPI_INT, (rank + 1) % size, 12345, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    return finish("leave");
+}
