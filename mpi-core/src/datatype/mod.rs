@@ -1,1 +1,225 @@
-//! Datatypes: one engine, no components.
+//! Datatypes: what lies where in a user's memory, and moving it.
+//!
+//! A [`Datatype`] is cheap to clone: a predefined one is a small number, a derived one a reference-counted value that
+//! keeps the arguments of its constructor (for `MPI_Type_get_contents`) and, from [`Datatype::commit`] on, its normal
+//! form ([`layout`]).  Sizes and counts are 64 bits wide everywhere (MPI 5.0, chapter 5, and its large-count forms).
+//!
+//! | file | subject |
+//! |---|---|
+//! | [`named`] | the table of predefined types |
+//! | [`construct`] | constructors, bounds |
+//! | [`arrays`] | subarray and darray in terms of the others |
+//! | [`contents`] | envelope and contents |
+//! | [`layout`] | the normal form |
+//! | [`walk`] | walking over data from any byte to any byte |
+//! | [`copy`] | the copy loops |
+//! | [`buf`] | a user's buffer: pointer, count and type; packing and unpacking it |
+//! | [`signature`] | counting basic elements, comparing signatures |
+//!
+//! The path of a contiguous message asks [`Datatype::contiguous_bytes`] and never enters the engine.
+
+mod arrays;
+mod buf;
+mod construct;
+mod contents;
+mod copy;
+mod layout;
+mod named;
+mod signature;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+
+pub use arrays::{Distribution, Order};
+pub use buf::{Packer, RecvBuf, Scratch, SendBuf, Unpacker, copy};
+use construct::Derived;
+pub use construct::TypeError;
+pub use contents::{Combiner, Contents, Envelope, Form};
+pub use layout::Run;
+use layout::{Layout, Shape};
+pub use named::{Info, Kind, Named, Scalar};
+pub use signature::Signature;
+pub use walk::Runs;
+
+/// A datatype: predefined or derived.
+#[derive(Clone)]
+pub struct Datatype(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Named(Named),
+    Derived(Rc<Derived>),
+}
+
+impl From<Named> for Datatype {
+    fn from(named: Named) -> Datatype {
+        Datatype(Repr::Named(named))
+    }
+}
+
+impl Datatype {
+    /// The predefined datatype with this value of its handle in the standard ABI.
+    pub fn named(handle: usize) -> Option<Datatype> {
+        Named::from_handle(handle).map(Datatype::from)
+    }
+
+    /// The predefined datatype that this is, if it is one.
+    #[inline]
+    pub fn as_named(&self) -> Option<Named> {
+        match &self.0 {
+            Repr::Named(named) => Some(*named),
+            Repr::Derived(_) => None,
+        }
+    }
+
+    /// Whether both are the same datatype, not just equal ones.
+    pub fn same(&self, other: &Datatype) -> bool {
+        match (&self.0, &other.0) {
+            (Repr::Named(a), Repr::Named(b)) => a == b,
+            (Repr::Derived(a), Repr::Derived(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    /// Bytes of data in one element.
+    #[inline]
+    pub fn size(&self) -> i64 {
+        match &self.0 {
+            Repr::Named(named) => named.info().size,
+            Repr::Derived(derived) => derived.size,
+        }
+    }
+
+    /// The lower bound.
+    #[inline]
+    pub fn lb(&self) -> i64 {
+        match &self.0 {
+            Repr::Named(_) => 0,
+            Repr::Derived(derived) => derived.bounds.lb(),
+        }
+    }
+
+    /// The distance from one element to the next.
+    #[inline]
+    pub fn extent(&self) -> i64 {
+        match &self.0 {
+            Repr::Named(named) => named.info().extent,
+            Repr::Derived(derived) => derived.extent,
+        }
+    }
+
+    /// The lowest byte of data.
+    pub fn true_lb(&self) -> i64 {
+        match &self.0 {
+            Repr::Named(_) => 0,
+            Repr::Derived(derived) => derived.bounds.data.as_ref().map_or(0, |d| d.start),
+        }
+    }
+
+    /// From the lowest byte of data to the end of the highest.
+    pub fn true_extent(&self) -> i64 {
+        match &self.0 {
+            Repr::Named(named) => named.info().true_extent,
+            Repr::Derived(derived) => derived.bounds.data.as_ref().map_or(0, |d| d.end - d.start),
+        }
+    }
+
+    /// The bytes that the data of `count` elements spans, counted from the start of the buffer.
+    pub fn span(&self, count: i64) -> Range<i64> {
+        if count <= 0 || self.size() == 0 {
+            return 0..0;
+        }
+        let last = self.extent().saturating_mul(count - 1);
+        let (lb, ub) = (self.true_lb(), self.true_lb() + self.true_extent());
+        lb.saturating_add(last.min(0))..ub.saturating_add(last.max(0))
+    }
+
+    /// Whether the type may be used for communication.
+    #[inline]
+    pub fn is_committed(&self) -> bool {
+        match &self.0 {
+            Repr::Named(_) => true,
+            Repr::Derived(derived) => derived.committed.get(),
+        }
+    }
+
+    /// Makes the type ready for communication: brings it into its normal form.
+    pub fn commit(&self) -> Result<(), TypeError> {
+        match &self.0 {
+            Repr::Named(_) => Ok(()),
+            Repr::Derived(derived) => derived.commit(),
+        }
+    }
+
+    /// The memory of `count` elements, if it is one run: (offset from the start of the buffer, bytes).
+    #[inline]
+    pub fn contiguous_bytes(&self, count: i64) -> Option<(i64, i64)> {
+        match &self.0 {
+            Repr::Named(named) => (named.is_dense() || count == 1 && named.runs().len() == 1)
+                .then(|| (0, named.info().size.saturating_mul(count))),
+            Repr::Derived(derived) => derived
+                .layout()
+                .contiguous(derived.extent, count)
+                .map(|run| (run.offset, run.len)),
+        }
+    }
+
+    /// The packed bytes of `count` elements.
+    #[inline]
+    pub fn bytes(&self, count: i64) -> i64 {
+        self.size().saturating_mul(count)
+    }
+
+    /// The runs of memory that hold packed bytes `range` of `count` elements, in packed order.
+    pub fn runs(&self, count: i64, range: Range<i64>) -> Runs<'_> {
+        Runs::new(self.shape(count), range)
+    }
+
+    /// The normal form in one word.
+    pub fn form(&self) -> &'static str {
+        match &self.0 {
+            Repr::Named(named) => Layout::of_runs(named.runs()).form(),
+            Repr::Derived(derived) => derived.layout().form(),
+        }
+    }
+
+    fn shape(&self, count: i64) -> Shape<'_> {
+        match &self.0 {
+            Repr::Named(named) => {
+                let runs = named.runs();
+                Shape::of_runs(
+                    runs,
+                    &named.starts()[..runs.len() & !1],
+                    self.extent(),
+                    count,
+                )
+            }
+            Repr::Derived(derived) => Shape::of(derived.layout(), derived.extent, count),
+        }
+    }
+}
+
+impl fmt::Debug for Datatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The name of a predefined type, or what a derived one was made by.
+impl fmt::Display for Datatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Named(named) => f.write_str(named.info().name),
+            Repr::Derived(derived) => write!(
+                f,
+                "a {} type of {} bytes",
+                derived.made.combiner().word(),
+                derived.size
+            ),
+        }
+    }
+}

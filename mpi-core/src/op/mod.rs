@@ -1,1 +1,208 @@
-//! Reduction operators.
+//! Reduction operators: `inout[i] = in[i] op inout[i]`, in MPI's order (MPI 5.0, section 6.9).
+//!
+//! Predefined operators are compiled loops, one for each (operator, scalar) pair, found through one table ([`table`]).
+//! They are defined on predefined datatypes only, as the standard's table says; [`Op::check`] refuses the rest with a
+//! sentence, before anybody communicates.
+//! User operators are callbacks; they see whole elements of the datatype that the user passed.
+//!
+//! | file | subject |
+//! |---|---|
+//! | [`table`] | which operator on which type is which loop |
+//! | [`fold`] | the operators on single values |
+//! | [`kernel`] | the loops, cloned for AVX2 and AVX-512 |
+//! | [`wide`] | `long double` and `REAL*16` |
+
+mod fold;
+mod kernel;
+mod table;
+mod wide;
+
+use std::fmt;
+use std::rc::Rc;
+
+use crate::datatype::{self, Datatype, RecvBuf, SendBuf};
+
+/// A reduction operator.
+#[derive(Clone)]
+pub enum Op {
+    Predefined(Predefined),
+    User(Rc<UserOp>),
+}
+
+/// The predefined operators with the values of their handles in the standard ABI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u32)]
+pub enum Predefined {
+    Sum = 0x21,
+    Min = 0x22,
+    Max = 0x23,
+    Prod = 0x24,
+    Band = 0x28,
+    Bor = 0x29,
+    Bxor = 0x2a,
+    Land = 0x30,
+    Lor = 0x31,
+    Lxor = 0x32,
+    Minloc = 0x38,
+    Maxloc = 0x39,
+    Replace = 0x3c,
+    NoOp = 0x3d,
+}
+
+impl Predefined {
+    pub const ALL: [Predefined; 14] = {
+        use Predefined::*;
+        [
+            Sum, Min, Max, Prod, Band, Bor, Bxor, Land, Lor, Lxor, Minloc, Maxloc, Replace, NoOp,
+        ]
+    };
+
+    pub fn name(self) -> &'static str {
+        use Predefined::*;
+        match self {
+            Sum => "MPI_SUM",
+            Min => "MPI_MIN",
+            Max => "MPI_MAX",
+            Prod => "MPI_PROD",
+            Band => "MPI_BAND",
+            Bor => "MPI_BOR",
+            Bxor => "MPI_BXOR",
+            Land => "MPI_LAND",
+            Lor => "MPI_LOR",
+            Lxor => "MPI_LXOR",
+            Minloc => "MPI_MINLOC",
+            Maxloc => "MPI_MAXLOC",
+            Replace => "MPI_REPLACE",
+            NoOp => "MPI_NO_OP",
+        }
+    }
+}
+
+/// A user's function: `(invec, inoutvec, len, datatype)`.
+pub type UserFunction = dyn Fn(*const u8, *mut u8, i64, &Datatype);
+
+/// A user's operator.
+pub struct UserOp {
+    function: Box<UserFunction>,
+    commutes: bool,
+}
+
+/// Why an operator cannot be applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OpError {
+    /// The standard defines the operator, but not on this type.
+    NotDefined { op: &'static str, datatype: String },
+    /// Arithmetic that this processor's build does not have.
+    NotHere { op: &'static str, datatype: String },
+    /// The two buffers have different types.
+    TypesDiffer { input: String, inout: String },
+}
+
+impl fmt::Display for OpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpError::NotDefined { op, datatype } => {
+                write!(f, "{op} is not defined for {datatype}")
+            }
+            OpError::NotHere { op, datatype } => write!(
+                f,
+                "{op} for {datatype} needs x87 or quad arithmetic, which this build does not have"
+            ),
+            OpError::TypesDiffer { input, inout } => write!(
+                f,
+                "a reduction cannot combine {input} with {inout}: both buffers need the same datatype"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpError {}
+
+impl From<Predefined> for Op {
+    fn from(op: Predefined) -> Op {
+        Op::Predefined(op)
+    }
+}
+
+impl Op {
+    /// The predefined operator with this value of its handle in the standard ABI.
+    pub fn predefined(handle: usize) -> Option<Op> {
+        Predefined::ALL
+            .into_iter()
+            .find(|&op| op as usize == handle)
+            .map(Op::Predefined)
+    }
+
+    /// An operator that calls `function`; it must combine `len` elements at its two pointers and touch nothing else.
+    pub fn user(
+        function: impl Fn(*const u8, *mut u8, i64, &Datatype) + 'static,
+        commutes: bool,
+    ) -> Op {
+        Op::User(Rc::new(UserOp {
+            function: Box::new(function),
+            commutes,
+        }))
+    }
+
+    pub fn is_commutative(&self) -> bool {
+        match self {
+            // What replaces depends on which is which.
+            Op::Predefined(op) => !matches!(op, Predefined::Replace | Predefined::NoOp),
+            Op::User(user) => user.commutes,
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Predefined(op) => op.name(),
+            Op::User(_) => "a user-defined operator",
+        }
+    }
+
+    /// Whether the operator may be applied to this datatype.
+    pub fn check(&self, datatype: &Datatype) -> Result<(), OpError> {
+        match self {
+            Op::User(_) | Op::Predefined(Predefined::Replace | Predefined::NoOp) => Ok(()),
+            Op::Predefined(op) => kernel_for(*op, datatype).map(|_| ()),
+        }
+    }
+
+    /// `inout = input op inout`, for as many elements as both have.
+    pub fn apply(&self, input: &SendBuf, inout: &mut RecvBuf) -> Result<(), OpError> {
+        let datatype = inout.datatype().clone();
+        if !input.datatype().same(&datatype) {
+            return Err(OpError::TypesDiffer {
+                input: input.datatype().to_string(),
+                inout: datatype.to_string(),
+            });
+        }
+        let count = input.count().min(inout.count()).max(0);
+        match self {
+            Op::User(user) => (user.function)(input.ptr(), inout.ptr(), count, &datatype),
+            Op::Predefined(Predefined::NoOp) => {}
+            Op::Predefined(Predefined::Replace) => {
+                datatype::copy(input, inout);
+            }
+            Op::Predefined(op) => kernel_for(*op, &datatype)?.run(input, inout, count),
+        }
+        Ok(())
+    }
+}
+
+fn kernel_for(op: Predefined, datatype: &Datatype) -> Result<kernel::Kernel, OpError> {
+    let error = |make: fn(&'static str, String) -> OpError| make(op.name(), datatype.to_string());
+    let kind = datatype.as_named().map(|named| named.info().kind);
+    match kind.map(|kind| table::kernel(op, kind)) {
+        Some(table::Found::Kernel(kernel)) => Ok(kernel),
+        Some(table::Found::NotHere) => Err(error(|op, datatype| OpError::NotHere { op, datatype })),
+        Some(table::Found::NotDefined) | None => {
+            Err(error(|op, datatype| OpError::NotDefined { op, datatype }))
+        }
+    }
+}
+
+impl fmt::Debug for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,392 @@
+//! Buffers: memory, a count and a datatype together, and moving their data.
+//!
+//! The promise about a user's memory is given once, when a buffer is made (`unsafe`); everything after that is safe.
+//! A [`Scratch`] is memory of our own with the same views, for the temporaries of collective algorithms.
+//!
+//! A position in a buffer is a packed byte: `pack_at` and `unpack_at` resume anywhere and keep no state,
+//! [`Packer`] and [`Unpacker`] remember one.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout as Memory, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use super::copy::{self as loops};
+use super::{Datatype, Runs};
+
+/// Data to be read.
+#[derive(Clone)]
+pub struct SendBuf {
+    ptr: *const u8,
+    count: i64,
+    datatype: Datatype,
+    /// Keeps a scratch alive that this is a view of.
+    owner: Option<Rc<Block>>,
+}
+
+/// Data to be written.
+#[derive(Clone)]
+pub struct RecvBuf {
+    ptr: *mut u8,
+    count: i64,
+    datatype: Datatype,
+    owner: Option<Rc<Block>>,
+}
+
+impl SendBuf {
+    /// `count` elements at `ptr`, which is the start of the buffer as MPI means it (data may lie before it).
+    ///
+    /// # Safety
+    /// Until the operation that uses the buffer is complete, all data of the `count` elements must be readable and
+    /// nobody may write it.
+    #[inline]
+    pub unsafe fn new(ptr: *const u8, count: i64, datatype: Datatype) -> SendBuf {
+        SendBuf {
+            ptr,
+            count,
+            datatype,
+            owner: None,
+        }
+    }
+
+    /// Nothing at all.
+    pub fn empty() -> SendBuf {
+        SendBuf {
+            ptr: std::ptr::null(),
+            count: 0,
+            datatype: super::Named::BYTE.into(),
+            owner: None,
+        }
+    }
+
+    /// The whole buffer as one slice, if its memory is one run.
+    #[inline]
+    pub fn contiguous(&self) -> Option<&[u8]> {
+        let (offset, len) = self.datatype.contiguous_bytes(self.count)?;
+        if len <= 0 {
+            return Some(&[]);
+        }
+        // SAFETY: whoever made this buffer vouched that its data may be read and does not change;
+        // the data of all elements is this one run.
+        Some(unsafe {
+            std::slice::from_raw_parts(self.ptr.wrapping_offset(offset as isize), len as usize)
+        })
+    }
+
+    /// Copies packed bytes from `at` on to `out`; answers how many there were.
+    #[inline]
+    pub fn pack_at(&self, at: i64, out: &mut [u8]) -> usize {
+        if let Some(all) = self.contiguous() {
+            let rest = all.get(at.max(0) as usize..).unwrap_or(&[]);
+            let n = rest.len().min(out.len());
+            out[..n].copy_from_slice(&rest[..n]);
+            return n;
+        }
+        // SAFETY: whoever made this buffer vouched for the data of its elements.
+        unsafe { loops::pack(self.ptr, self.datatype.shape(self.count), at, out) }
+    }
+
+    /// A packer at the start.
+    pub fn packer(&self) -> Packer {
+        Packer {
+            buf: self.clone(),
+            at: 0,
+        }
+    }
+
+    /// All packed bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.bytes().max(0) as usize];
+        let n = self.pack_at(0, &mut bytes);
+        bytes.truncate(n);
+        bytes
+    }
+}
+
+impl RecvBuf {
+    /// `count` elements at `ptr`, which is the start of the buffer as MPI means it (data may lie before it).
+    ///
+    /// # Safety
+    /// Until the operation that uses the buffer is complete, all data of the `count` elements must be writable and
+    /// nobody else may use it.
+    #[inline]
+    pub unsafe fn new(ptr: *mut u8, count: i64, datatype: Datatype) -> RecvBuf {
+        RecvBuf {
+            ptr,
+            count,
+            datatype,
+            owner: None,
+        }
+    }
+
+    /// Nothing at all.
+    pub fn empty() -> RecvBuf {
+        RecvBuf {
+            ptr: std::ptr::null_mut(),
+            count: 0,
+            datatype: super::Named::BYTE.into(),
+            owner: None,
+        }
+    }
+
+    /// The whole buffer as one slice, if its memory is one run.
+    #[inline]
+    pub fn contiguous(&mut self) -> Option<&mut [u8]> {
+        let (offset, len) = self.datatype.contiguous_bytes(self.count)?;
+        if len <= 0 {
+            return Some(&mut []);
+        }
+        // SAFETY: whoever made this buffer vouched that its data may be written and that nobody else uses it;
+        // the data of all elements is this one run.
+        Some(unsafe {
+            std::slice::from_raw_parts_mut(self.ptr.wrapping_offset(offset as isize), len as usize)
+        })
+    }
+
+    /// Copies `input` to packed bytes from `at` on; answers how many had room.
+    #[inline]
+    pub fn unpack_at(&mut self, at: i64, input: &[u8]) -> usize {
+        if let Some(all) = self.contiguous() {
+            let rest = all.get_mut(at.max(0) as usize..).unwrap_or(&mut []);
+            let n = rest.len().min(input.len());
+            rest[..n].copy_from_slice(&input[..n]);
+            return n;
+        }
+        // SAFETY: whoever made this buffer vouched for the data of its elements.
+        unsafe { loops::unpack(self.ptr, self.datatype.shape(self.count), at, input) }
+    }
+
+    /// An unpacker at the start.
+    pub fn unpacker(&self) -> Unpacker {
+        Unpacker {
+            buf: self.clone(),
+            at: 0,
+        }
+    }
+
+    /// The same data, to be read: what was received is sent on.
+    #[inline]
+    pub fn as_send(&self) -> SendBuf {
+        SendBuf {
+            ptr: self.ptr,
+            count: self.count,
+            datatype: self.datatype.clone(),
+            owner: self.owner.clone(),
+        }
+    }
+}
+
+/// What both buffers can tell.
+macro_rules! common {
+    ($buf:ident, $pointer:ty) => {
+        impl $buf {
+            /// The start of the buffer, for operators and for addresses that other processes read.
+            #[inline]
+            pub fn ptr(&self) -> $pointer {
+                self.ptr
+            }
+
+            #[inline]
+            pub fn count(&self) -> i64 {
+                self.count
+            }
+
+            #[inline]
+            pub fn datatype(&self) -> &Datatype {
+                &self.datatype
+            }
+
+            /// The packed bytes of the whole buffer.
+            #[inline]
+            pub fn bytes(&self) -> i64 {
+                self.datatype.bytes(self.count)
+            }
+
+            /// The runs of memory, counted from [`Self::ptr`], that hold packed bytes `range`, in packed order.
+            pub fn runs(&self, range: Range<i64>) -> Runs<'_> {
+                self.datatype.runs(self.count, range)
+            }
+
+            /// Elements `elements` of this buffer as a buffer; the range is cut to what there is.
+            pub fn slice(&self, elements: Range<i64>) -> $buf {
+                let end = elements.end.clamp(0, self.count);
+                let start = elements.start.clamp(0, end);
+                let offset = start.wrapping_mul(self.datatype.extent());
+                $buf {
+                    ptr: self.ptr.wrapping_offset(offset as isize),
+                    count: end - start,
+                    datatype: self.datatype.clone(),
+                    owner: self.owner.clone(),
+                }
+            }
+        }
+    };
+}
+
+common!(SendBuf, *const u8);
+common!(RecvBuf, *mut u8);
+
+/// A position in a [`SendBuf`].
+#[derive(Clone)]
+pub struct Packer {
+    buf: SendBuf,
+    at: i64,
+}
+
+impl Packer {
+    /// Copies the next packed bytes to `out`; answers how many, less than asked only at the end.
+    #[inline]
+    pub fn pack(&mut self, out: &mut [u8]) -> usize {
+        let n = self.buf.pack_at(self.at, out);
+        self.at += n as i64;
+        n
+    }
+}
+
+/// A position in a [`RecvBuf`].
+#[derive(Clone)]
+pub struct Unpacker {
+    buf: RecvBuf,
+    at: i64,
+}
+
+impl Unpacker {
+    /// Copies `input` to the next packed bytes; answers how many had room.
+    #[inline]
+    pub fn unpack(&mut self, input: &[u8]) -> usize {
+        let n = self.buf.unpack_at(self.at, input);
+        self.at += n as i64;
+        n
+    }
+}
+
+macro_rules! positions {
+    ($cursor:ident, $buf:ty) => {
+        impl $cursor {
+            /// The next packed byte.
+            pub fn position(&self) -> i64 {
+                self.at
+            }
+
+            /// Goes to packed byte `at`, or to the end.
+            pub fn seek(&mut self, at: i64) {
+                self.at = at.clamp(0, self.buf.bytes().max(0));
+            }
+
+            pub fn remaining(&self) -> i64 {
+                (self.buf.bytes() - self.at).max(0)
+            }
+
+            pub fn buf(&self) -> &$buf {
+                &self.buf
+            }
+        }
+    };
+}
+
+positions!(Packer, SendBuf);
+positions!(Unpacker, RecvBuf);
+
+/// Copies data from one buffer to another, as many bytes as the smaller has; answers how many.
+pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
+    // SAFETY: whoever made the buffers vouched for the data of their elements.
+    unsafe {
+        loops::copy(
+            from.ptr,
+            from.datatype.shape(from.count),
+            to.ptr,
+            to.datatype.shape(to.count),
+        )
+    }
+}
+
+/// Zeroed bytes on the heap, aligned for every predefined type and for vector instructions.
+struct Block {
+    start: NonNull<u8>,
+    memory: Memory,
+}
+
+const ALIGN: usize = 64;
+
+impl Block {
+    fn new(len: usize) -> Block {
+        // A length that no machine has is cut, and the allocation then fails in the usual way.
+        let len = len.clamp(1, isize::MAX as usize - ALIGN);
+        let memory = Memory::from_size_align(len, ALIGN).unwrap_or(Memory::new::<[u64; 8]>());
+        // SAFETY: the size is not zero.
+        let start = unsafe { alloc_zeroed(memory) };
+        match NonNull::new(start) {
+            Some(start) => Block { start, memory },
+            None => handle_alloc_error(memory),
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: `start` came from `alloc_zeroed` with this `memory`, and the last view is gone.
+        unsafe { dealloc(self.start.as_ptr(), self.memory) };
+    }
+}
+
+/// Memory of our own for `count` elements of a datatype.
+///
+/// Its first byte is the lowest byte of data of all elements, so nothing is wasted on a lower bound:
+/// element 0 starts at `-span.start` of the block, which is `-true_lb` for the usual positive extent.
+/// Views speak in elements, so an algorithm need not know.
+///
+/// Views of one scratch follow MPI's rule for buffers: what one operation writes, no other uses at the same time.
+#[derive(Clone)]
+pub struct Scratch {
+    block: Rc<Block>,
+    origin: *mut u8,
+    count: i64,
+    datatype: Datatype,
+}
+
+impl Scratch {
+    pub fn new(count: i64, datatype: &Datatype) -> Scratch {
+        let span = datatype.span(count);
+        let block = Rc::new(Block::new(span.end.saturating_sub(span.start) as usize));
+        Scratch {
+            origin: block.start.as_ptr().wrapping_offset(-span.start as isize),
+            block,
+            count: count.max(0),
+            datatype: datatype.clone(),
+        }
+    }
+
+    /// So many bytes.
+    pub fn bytes(len: i64) -> Scratch {
+        Scratch::new(len, &super::Named::BYTE.into())
+    }
+
+    /// Elements `elements` to be read.
+    pub fn send(&self, elements: Range<i64>) -> SendBuf {
+        self.recv(elements).as_send()
+    }
+
+    /// Elements `elements` to be written.
+    pub fn recv(&self, elements: Range<i64>) -> RecvBuf {
+        self.all().slice(elements)
+    }
+
+    /// All elements.
+    pub fn all(&self) -> RecvBuf {
+        RecvBuf {
+            ptr: self.origin,
+            count: self.count,
+            datatype: self.datatype.clone(),
+            owner: Some(self.block.clone()),
+        }
+    }
+
+    pub fn count(&self) -> i64 {
+        self.count
+    }
+
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+}

@@ -1,0 +1,624 @@
+//! Constructors of derived datatypes: their arguments are kept, everything else is a fold over their *placements*.
+//!
+//! Each constructor says only which blocks of which older types lie where ([`Derived::placements`]).
+//! Bounds, size, normal form, element counts and signatures are each one pass over these placements.
+//!
+//! Bounds follow MPI 5.0, section 5.1.6: where a resized type takes part, only its markers count;
+//! otherwise the extent is padded to the strictest alignment of the basic types.
+
+use std::cell::{Cell, OnceCell};
+use std::fmt;
+use std::ops::Range;
+
+use super::arrays::{Distribution, Order};
+use super::contents::Form;
+use super::layout::{Layout, MAX_RUNS, Run, Sequence, TooManyRuns};
+use super::signature::Signature;
+use super::{Datatype, Repr};
+
+/// Why a datatype cannot be made or committed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TypeError {
+    /// A count or block length below zero.
+    Negative { what: &'static str, value: i64 },
+    /// Arrays of one call that should be equally long.
+    Lengths {
+        what: &'static str,
+        len: usize,
+        other: &'static str,
+        other_len: usize,
+    },
+    /// An address or size beyond 63 bits.
+    Overflow { combiner: &'static str },
+    /// A subarray or darray whose numbers do not fit together.
+    Array {
+        dimension: usize,
+        what: &'static str,
+        value: i64,
+        limit: i64,
+    },
+    /// The grid of processes of a darray has another size than the group.
+    Grid { processes: i64, grid: i64 },
+    /// The rank given to a darray is not one of its processes.
+    Rank { rank: i64, processes: i64 },
+    /// Too irregular for its normal form.
+    TooManyRuns,
+}
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use TypeError::*;
+        match self {
+            Negative { what, value } => {
+                write!(f, "the {what} of a datatype is {value}, below zero")
+            }
+            Lengths {
+                what,
+                len,
+                other,
+                other_len,
+            } => write!(
+                f,
+                "a datatype was given {len} {what} but {other_len} {other}"
+            ),
+            Overflow { combiner } => write!(
+                f,
+                "the {combiner} type would reach beyond the 63 bits of an address"
+            ),
+            Array {
+                dimension,
+                what,
+                value,
+                limit,
+            } => write!(
+                f,
+                "in dimension {dimension} of an array type the {what} is {value}, its limit {limit}"
+            ),
+            Grid { processes, grid } => write!(
+                f,
+                "the process grid of a distributed array has {grid} places for {processes} processes"
+            ),
+            Rank { rank, processes } => write!(
+                f,
+                "a distributed array over {processes} processes has no part for rank {rank}"
+            ),
+            TooManyRuns => write!(
+                f,
+                "the datatype breaks into more than {MAX_RUNS} separate runs of memory"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TypeError {}
+
+/// The arguments of a constructor as the user gave them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Made {
+    Dup,
+    Contiguous {
+        count: i64,
+    },
+    Vector {
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+    },
+    Hvector {
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+    },
+    Indexed {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+    },
+    Hindexed {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+    },
+    IndexedBlock {
+        blocklength: i64,
+        displacements: Box<[i64]>,
+    },
+    HindexedBlock {
+        blocklength: i64,
+        displacements: Box<[i64]>,
+    },
+    Struct {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+    },
+    Resized {
+        lb: i64,
+        extent: i64,
+    },
+    Subarray {
+        sizes: Box<[i64]>,
+        subsizes: Box<[i64]>,
+        starts: Box<[i64]>,
+        order: Order,
+    },
+    Darray {
+        processes: i64,
+        rank: i64,
+        global: Box<[i64]>,
+        distributions: Box<[Distribution]>,
+        grid: Box<[i64]>,
+        order: Order,
+    },
+}
+
+/// A derived datatype.
+pub struct Derived {
+    pub made: Made,
+    /// Which C form of the constructor was called.
+    pub counts: Cell<Form>,
+    /// The types that the user gave.
+    pub types: Box<[Datatype]>,
+    /// What an array type stands for in terms of simpler constructors.
+    lowered: Option<Datatype>,
+    pub size: i64,
+    pub bounds: Bounds,
+    /// `bounds.extent()`, which the hot path reads.
+    pub extent: i64,
+    pub committed: Cell<bool>,
+    layout: OnceCell<Layout>,
+    pub signature: OnceCell<Signature>,
+}
+
+/// `reps` times `count` elements of `child`: elements `child.extent()` apart, repetitions `stride` bytes apart.
+#[derive(Clone, Copy)]
+pub struct Placement<'a> {
+    pub child: &'a Datatype,
+    pub offset: i64,
+    pub count: i64,
+    pub reps: i64,
+    pub stride: i64,
+}
+
+impl<'a> Placement<'a> {
+    fn block(child: &'a Datatype, offset: i64, count: i64) -> Placement<'a> {
+        Placement {
+            child,
+            offset,
+            count,
+            reps: 1,
+            stride: 0,
+        }
+    }
+}
+
+/// Where a type begins and ends.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Bounds {
+    /// The span of the data.
+    pub data: Option<Range<i64>>,
+    /// The markers that resizing has put, here or in a part.
+    marks: Option<Range<i64>>,
+    /// The strictest alignment among the basic types.
+    align: i64,
+}
+
+impl Bounds {
+    pub fn lb(&self) -> i64 {
+        self.marks
+            .as_ref()
+            .or(self.data.as_ref())
+            .map_or(0, |r| r.start)
+    }
+
+    /// The extent, padded to the alignment where no marker says otherwise.
+    fn extent(&self) -> Option<i64> {
+        match (&self.marks, &self.data) {
+            (Some(marks), _) => marks.end.checked_sub(marks.start),
+            (None, Some(data)) => {
+                let (len, align) = (data.end.checked_sub(data.start)?, self.align.max(1));
+                len.checked_add((align - len % align) % align)
+            }
+            (None, None) => Some(0),
+        }
+    }
+
+    fn of(datatype: &Datatype) -> Bounds {
+        match &datatype.0 {
+            Repr::Named(named) => Bounds {
+                data: Some(0..named.info().true_extent),
+                marks: None,
+                align: named.info().align,
+            },
+            Repr::Derived(derived) => derived.bounds.clone(),
+        }
+    }
+
+    /// Takes a placement in; `None` is an overflow.
+    fn include(&mut self, p: &Placement<'_>, child: &Bounds, extent: i64) -> Option<()> {
+        if p.count == 0 || p.reps == 0 {
+            return Some(());
+        }
+        let along = (p.count - 1).checked_mul(extent)?;
+        let across = (p.reps - 1).checked_mul(p.stride)?;
+        let low = p
+            .offset
+            .checked_add(along.min(0))?
+            .checked_add(across.min(0))?;
+        let high = p
+            .offset
+            .checked_add(along.max(0))?
+            .checked_add(across.max(0))?;
+        for (mine, theirs) in [
+            (&mut self.data, &child.data),
+            (&mut self.marks, &child.marks),
+        ] {
+            if let Some(theirs) = theirs {
+                let (start, end) = (
+                    theirs.start.checked_add(low)?,
+                    theirs.end.checked_add(high)?,
+                );
+                *mine = Some(match mine.take() {
+                    None => start..end,
+                    Some(old) => old.start.min(start)..old.end.max(end),
+                });
+            }
+        }
+        self.align = self.align.max(child.align);
+        Some(())
+    }
+}
+
+impl Derived {
+    /// Calls `f` for each placement in the order of the type map, until it answers `None`.
+    pub fn placements<'a>(&'a self, mut f: impl FnMut(Placement<'a>) -> Option<()>) -> Option<()> {
+        let child = self.lowered.as_ref().or(self.types.first());
+        let Some(child) = child else {
+            return Some(()); // a struct without fields
+        };
+        let extent = child.extent();
+        match &self.made {
+            Made::Dup | Made::Resized { .. } | Made::Subarray { .. } | Made::Darray { .. } => {
+                f(Placement::block(child, 0, 1))
+            }
+            Made::Contiguous { count } => f(Placement::block(child, 0, *count)),
+            Made::Vector {
+                count,
+                blocklength,
+                stride,
+            } => f(Placement {
+                child,
+                offset: 0,
+                count: *blocklength,
+                reps: *count,
+                stride: stride.checked_mul(extent)?,
+            }),
+            Made::Hvector {
+                count,
+                blocklength,
+                stride,
+            } => f(Placement {
+                child,
+                offset: 0,
+                count: *blocklength,
+                reps: *count,
+                stride: *stride,
+            }),
+            Made::Indexed {
+                blocklengths,
+                displacements,
+            } => blocklengths
+                .iter()
+                .zip(displacements)
+                .try_for_each(|(&n, d)| f(Placement::block(child, d.checked_mul(extent)?, n))),
+            Made::Hindexed {
+                blocklengths,
+                displacements,
+            } => blocklengths
+                .iter()
+                .zip(displacements)
+                .try_for_each(|(&n, &d)| f(Placement::block(child, d, n))),
+            Made::IndexedBlock {
+                blocklength,
+                displacements,
+            } => displacements.iter().try_for_each(|d| {
+                f(Placement::block(
+                    child,
+                    d.checked_mul(extent)?,
+                    *blocklength,
+                ))
+            }),
+            Made::HindexedBlock {
+                blocklength,
+                displacements,
+            } => displacements
+                .iter()
+                .try_for_each(|&d| f(Placement::block(child, d, *blocklength))),
+            Made::Struct {
+                blocklengths,
+                displacements,
+            } => blocklengths
+                .iter()
+                .zip(displacements)
+                .zip(&self.types)
+                .try_for_each(|((&n, &d), child)| f(Placement::block(child, d, n))),
+        }
+    }
+
+    fn measure(&mut self) -> Option<()> {
+        let mut bounds = Bounds::default();
+        let mut size = 0i64;
+        self.placements(|p| {
+            bounds.include(&p, &Bounds::of(p.child), p.child.extent())?;
+            let bytes = p.child.size().checked_mul(p.count)?.checked_mul(p.reps)?;
+            size = size.checked_add(bytes)?;
+            Some(())
+        })?;
+        if let Made::Resized { lb, extent } = self.made {
+            bounds.marks = Some(lb..lb.checked_add(extent)?);
+        }
+        self.extent = bounds.extent()?;
+        self.bounds = bounds;
+        self.size = size;
+        Some(())
+    }
+
+    pub fn commit(&self) -> Result<(), TypeError> {
+        if self.layout.get().is_none() {
+            let layout = self.normalise().map_err(|_| TypeError::TooManyRuns)?;
+            let _ = self.layout.set(layout.finished());
+        }
+        self.committed.set(true);
+        Ok(())
+    }
+
+    /// The normal form, made now if the type was never committed.
+    ///
+    /// A type that commit refuses as too irregular has an empty one, so that using it nevertheless moves nothing.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        self.layout
+            .get_or_init(|| self.normalise().unwrap_or_default().finished())
+    }
+
+    fn normalise(&self) -> Result<Layout, TooManyRuns> {
+        if self.size == 0 {
+            return Ok(Layout::default());
+        }
+        let mut sequence = Sequence::default();
+        let mut failed = None;
+        // Indexed types place the same child again and again; its form is made once.
+        let mut known: Option<(&Datatype, Layout)> = None;
+        self.placements(|p| {
+            let placed = match &known {
+                Some((child, _)) if std::ptr::eq(*child, p.child) => Ok(()),
+                _ => normal_form(p.child).map(|layout| known = Some((p.child, layout))),
+            }
+            .and_then(|()| match &known {
+                Some((_, layout)) => place(&mut sequence, &p, layout),
+                None => Ok(()),
+            });
+            placed.map_err(|e| failed = Some(e)).ok()
+        });
+        match failed {
+            Some(e) => Err(e),
+            None => Ok(sequence.finish()),
+        }
+    }
+}
+
+fn normal_form(datatype: &Datatype) -> Result<Layout, TooManyRuns> {
+    match &datatype.0 {
+        Repr::Named(named) => Ok(Layout::of_runs(named.runs())),
+        Repr::Derived(derived) => match derived.layout.get() {
+            Some(layout) => Ok(layout.clone()),
+            None => derived.normalise(),
+        },
+    }
+}
+
+fn place(sequence: &mut Sequence, p: &Placement<'_>, layout: &Layout) -> Result<(), TooManyRuns> {
+    let extent = p.child.extent();
+    if p.reps == 1
+        && let Some(Run { offset, len }) = layout.contiguous(extent, p.count)
+    {
+        return sequence.push_run(Run::new(offset + p.offset, len));
+    }
+    let part = layout
+        .clone()
+        .repeated(p.count, extent)?
+        .repeated(p.reps, p.stride)?;
+    sequence.push(part, p.offset)
+}
+
+impl Datatype {
+    fn derive(
+        made: Made,
+        types: Box<[Datatype]>,
+        lowered: Option<Datatype>,
+    ) -> Result<Datatype, TypeError> {
+        let combiner = made.combiner().word();
+        let mut derived = Derived {
+            made,
+            counts: Cell::new(Form::Int),
+            types,
+            lowered,
+            size: 0,
+            bounds: Bounds::default(),
+            extent: 0,
+            committed: Cell::new(false),
+            layout: OnceCell::new(),
+            signature: OnceCell::new(),
+        };
+        derived.measure().ok_or(TypeError::Overflow { combiner })?;
+        Ok(Datatype(Repr::Derived(derived.into())))
+    }
+
+    fn derive_one(made: Made, old: &Datatype) -> Result<Datatype, TypeError> {
+        Datatype::derive(made, [old.clone()].into(), None)
+    }
+
+    pub(super) fn derive_array(
+        made: Made,
+        old: &Datatype,
+        lowered: Datatype,
+    ) -> Result<Datatype, TypeError> {
+        Datatype::derive(made, [old.clone()].into(), Some(lowered))
+    }
+
+    /// `MPI_Type_dup`; the copy of a committed type is committed.
+    pub fn dup(&self) -> Result<Datatype, TypeError> {
+        let copy = Datatype::derive_one(Made::Dup, self)?;
+        if self.is_committed() {
+            copy.commit()?;
+        }
+        Ok(copy)
+    }
+
+    /// `MPI_Type_contiguous`
+    pub fn contiguous(count: i64, old: &Datatype) -> Result<Datatype, TypeError> {
+        not_negative("count", count)?;
+        Datatype::derive_one(Made::Contiguous { count }, old)
+    }
+
+    /// `MPI_Type_vector`: the stride counts elements.
+    pub fn vector(
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        old: &Datatype,
+    ) -> Result<Datatype, TypeError> {
+        not_negative("count", count)?;
+        not_negative("block length", blocklength)?;
+        let made = Made::Vector {
+            count,
+            blocklength,
+            stride,
+        };
+        Datatype::derive_one(made, old)
+    }
+
+    /// `MPI_Type_create_hvector`: the stride counts bytes.
+    pub fn hvector(
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        old: &Datatype,
+    ) -> Result<Datatype, TypeError> {
+        not_negative("count", count)?;
+        not_negative("block length", blocklength)?;
+        let made = Made::Hvector {
+            count,
+            blocklength,
+            stride,
+        };
+        Datatype::derive_one(made, old)
+    }
+
+    /// `MPI_Type_indexed`: displacements count elements.
+    pub fn indexed(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        old: &Datatype,
+    ) -> Result<Datatype, TypeError> {
+        blocks(blocklengths, displacements)?;
+        let made = Made::Indexed {
+            blocklengths: blocklengths.into(),
+            displacements: displacements.into(),
+        };
+        Datatype::derive_one(made, old)
+    }
+
+    /// `MPI_Type_create_hindexed`: displacements count bytes.
+    pub fn hindexed(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        old: &Datatype,
+    ) -> Result<Datatype, TypeError> {
+        blocks(blocklengths, displacements)?;
+        let made = Made::Hindexed {
+            blocklengths: blocklengths.into(),
+            displacements: displacements.into(),
+        };
+        Datatype::derive_one(made, old)
+    }
+
+    /// `MPI_Type_create_indexed_block`
+    pub fn indexed_block(
+        blocklength: i64,
+        displacements: &[i64],
+        old: &Datatype,
+    ) -> Result<Datatype, TypeError> {
+        not_negative("block length", blocklength)?;
+        let made = Made::IndexedBlock {
+            blocklength,
+            displacements: displacements.into(),
+        };
+        Datatype::derive_one(made, old)
+    }
+
+    /// `MPI_Type_create_hindexed_block`
+    pub fn hindexed_block(
+        blocklength: i64,
+        displacements: &[i64],
+        old: &Datatype,
+    ) -> Result<Datatype, TypeError> {
+        not_negative("block length", blocklength)?;
+        let made = Made::HindexedBlock {
+            blocklength,
+            displacements: displacements.into(),
+        };
+        Datatype::derive_one(made, old)
+    }
+
+    /// `MPI_Type_create_struct`
+    pub fn structure(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        types: &[Datatype],
+    ) -> Result<Datatype, TypeError> {
+        blocks(blocklengths, displacements)?;
+        same_length("blocks", blocklengths.len(), "types", types.len())?;
+        let made = Made::Struct {
+            blocklengths: blocklengths.into(),
+            displacements: displacements.into(),
+        };
+        Datatype::derive(made, types.into(), None)
+    }
+
+    /// `MPI_Type_create_resized`; the extent may be negative.
+    pub fn resized(lb: i64, extent: i64, old: &Datatype) -> Result<Datatype, TypeError> {
+        Datatype::derive_one(Made::Resized { lb, extent }, old)
+    }
+}
+
+fn not_negative(what: &'static str, value: i64) -> Result<(), TypeError> {
+    match value {
+        0.. => Ok(()),
+        _ => Err(TypeError::Negative { what, value }),
+    }
+}
+
+pub fn same_length(
+    what: &'static str,
+    len: usize,
+    other: &'static str,
+    other_len: usize,
+) -> Result<(), TypeError> {
+    let error = TypeError::Lengths {
+        what,
+        len,
+        other,
+        other_len,
+    };
+    (len == other_len).then_some(()).ok_or(error)
+}
+
+fn blocks(blocklengths: &[i64], displacements: &[i64]) -> Result<(), TypeError> {
+    same_length(
+        "block lengths",
+        blocklengths.len(),
+        "displacements",
+        displacements.len(),
+    )?;
+    blocklengths
+        .iter()
+        .try_for_each(|&n| not_negative("block length", n))
+}

@@ -1,0 +1,298 @@
+//! Envelope and contents: how a datatype was made (MPI 5.0, section 5.1.13).
+//!
+//! The order of the arguments is the standard's.
+//! A type made by a large-count form (`_c`) gives back its counts and displacements as counts;
+//! made by the ordinary form, as integers and addresses.
+
+use super::arrays::{Distribution, Order};
+use super::construct::{Derived, Made};
+use super::{Datatype, Repr};
+
+/// Values of `MPI_COMBINER_*` in the standard ABI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub enum Combiner {
+    Named = 101,
+    Dup = 102,
+    Contiguous = 103,
+    Vector = 104,
+    Hvector = 105,
+    Indexed = 106,
+    Hindexed = 107,
+    IndexedBlock = 108,
+    HindexedBlock = 109,
+    Struct = 110,
+    Subarray = 111,
+    Darray = 112,
+    F90Real = 113,
+    F90Complex = 114,
+    F90Integer = 115,
+    Resized = 116,
+    ValueIndex = 117,
+}
+
+impl Combiner {
+    /// The constructor's name as the standard writes it.
+    pub fn word(self) -> &'static str {
+        use Combiner::*;
+        match self {
+            Named => "predefined",
+            Dup => "dup",
+            Contiguous => "contiguous",
+            Vector => "vector",
+            Hvector => "hvector",
+            Indexed => "indexed",
+            Hindexed => "hindexed",
+            IndexedBlock => "indexed_block",
+            HindexedBlock => "hindexed_block",
+            Struct => "struct",
+            Subarray => "subarray",
+            Darray => "darray",
+            F90Real => "f90_real",
+            F90Complex => "f90_complex",
+            F90Integer => "f90_integer",
+            Resized => "resized",
+            ValueIndex => "value_index",
+        }
+    }
+}
+
+/// Which C form of a constructor was called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// The ordinary one: `int` counts.
+    Int,
+    /// The large-count one: `MPI_Count`, its name ends in `_c`.
+    Count,
+}
+
+/// The arguments of a constructor, sorted as `MPI_Type_get_contents_c` returns them.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    pub integers: Vec<i32>,
+    pub addresses: Vec<i64>,
+    pub counts: Vec<i64>,
+    pub types: Vec<Datatype>,
+}
+
+/// How many arguments of each sort there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Envelope {
+    pub integers: usize,
+    pub addresses: usize,
+    pub counts: usize,
+    pub types: usize,
+    pub combiner: Combiner,
+}
+
+const ORDER_C: i64 = 12;
+const ORDER_FORTRAN: i64 = 15;
+const DISTRIBUTE_NONE: i64 = 16;
+const DISTRIBUTE_BLOCK: i64 = 17;
+const DISTRIBUTE_CYCLIC: i64 = 18;
+const DISTRIBUTE_DFLT_DARG: i64 = 19;
+
+impl Order {
+    fn value(self) -> i64 {
+        match self {
+            Order::C => ORDER_C,
+            Order::Fortran => ORDER_FORTRAN,
+        }
+    }
+
+    /// From the value of `MPI_ORDER_*`.
+    pub fn from_value(value: i64) -> Option<Order> {
+        match value {
+            ORDER_C => Some(Order::C),
+            ORDER_FORTRAN => Some(Order::Fortran),
+            _ => None,
+        }
+    }
+}
+
+impl Distribution {
+    fn values(self) -> (i64, i64) {
+        let (value, argument) = match self {
+            Distribution::None(a) => (DISTRIBUTE_NONE, a),
+            Distribution::Block(a) => (DISTRIBUTE_BLOCK, a),
+            Distribution::Cyclic(a) => (DISTRIBUTE_CYCLIC, a),
+        };
+        (value, argument.unwrap_or(DISTRIBUTE_DFLT_DARG))
+    }
+
+    /// From the values of `MPI_DISTRIBUTE_*` and of the argument.
+    pub fn from_values(distribution: i64, argument: i64) -> Option<Distribution> {
+        let argument = (argument != DISTRIBUTE_DFLT_DARG).then_some(argument);
+        match distribution {
+            DISTRIBUTE_NONE => Some(Distribution::None(argument)),
+            DISTRIBUTE_BLOCK => Some(Distribution::Block(argument)),
+            DISTRIBUTE_CYCLIC => Some(Distribution::Cyclic(argument)),
+            _ => None,
+        }
+    }
+}
+
+/// What an argument is in each of the two forms.
+enum Sort {
+    /// `int` in both.
+    Integer,
+    /// `int`, or `MPI_Count` in the large form.
+    Count,
+    /// `MPI_Aint`, or `MPI_Count` in the large form.
+    Address,
+}
+
+impl Made {
+    pub fn combiner(&self) -> Combiner {
+        match self {
+            Made::Dup => Combiner::Dup,
+            Made::Contiguous { .. } => Combiner::Contiguous,
+            Made::Vector { .. } => Combiner::Vector,
+            Made::Hvector { .. } => Combiner::Hvector,
+            Made::Indexed { .. } => Combiner::Indexed,
+            Made::Hindexed { .. } => Combiner::Hindexed,
+            Made::IndexedBlock { .. } => Combiner::IndexedBlock,
+            Made::HindexedBlock { .. } => Combiner::HindexedBlock,
+            Made::Struct { .. } => Combiner::Struct,
+            Made::Resized { .. } => Combiner::Resized,
+            Made::Subarray { .. } => Combiner::Subarray,
+            Made::Darray { .. } => Combiner::Darray,
+        }
+    }
+
+    /// Calls `give` with the arguments in the standard's order.
+    fn arguments(&self, mut give: impl FnMut(Sort, &[i64])) {
+        use Sort::*;
+        match self {
+            Made::Dup => {}
+            Made::Contiguous { count } => give(Count, &[*count]),
+            Made::Vector {
+                count,
+                blocklength,
+                stride,
+            } => give(Count, &[*count, *blocklength, *stride]),
+            Made::Hvector {
+                count,
+                blocklength,
+                stride,
+            } => {
+                give(Count, &[*count, *blocklength]);
+                give(Address, &[*stride]);
+            }
+            Made::Indexed {
+                blocklengths,
+                displacements,
+            } => {
+                give(Count, &[blocklengths.len() as i64]);
+                give(Count, blocklengths);
+                give(Count, displacements);
+            }
+            Made::Hindexed {
+                blocklengths,
+                displacements,
+            }
+            | Made::Struct {
+                blocklengths,
+                displacements,
+            } => {
+                give(Count, &[blocklengths.len() as i64]);
+                give(Count, blocklengths);
+                give(Address, displacements);
+            }
+            Made::IndexedBlock {
+                blocklength,
+                displacements,
+            } => {
+                give(Count, &[displacements.len() as i64, *blocklength]);
+                give(Count, displacements);
+            }
+            Made::HindexedBlock {
+                blocklength,
+                displacements,
+            } => {
+                give(Count, &[displacements.len() as i64, *blocklength]);
+                give(Address, displacements);
+            }
+            Made::Resized { lb, extent } => give(Address, &[*lb, *extent]),
+            Made::Subarray {
+                sizes,
+                subsizes,
+                starts,
+                order,
+            } => {
+                give(Integer, &[sizes.len() as i64]);
+                give(Count, sizes);
+                give(Count, subsizes);
+                give(Count, starts);
+                give(Integer, &[order.value()]);
+            }
+            Made::Darray {
+                processes,
+                rank,
+                global,
+                distributions,
+                grid,
+                order,
+            } => {
+                let (kinds, arguments): (Vec<i64>, Vec<i64>) =
+                    distributions.iter().map(|d| d.values()).unzip();
+                give(Integer, &[*processes, *rank, global.len() as i64]);
+                give(Count, global);
+                give(Integer, &kinds);
+                give(Integer, &arguments);
+                give(Integer, grid);
+                give(Integer, &[order.value()]);
+            }
+        }
+    }
+}
+
+impl Datatype {
+    /// Remembers that the large-count form of the constructor was called.
+    pub fn with_form(self, form: Form) -> Datatype {
+        if let Repr::Derived(derived) = &self.0 {
+            derived.counts.set(form);
+        }
+        self
+    }
+
+    /// `MPI_Type_get_envelope_c`
+    pub fn envelope(&self) -> Envelope {
+        let contents = self.contents();
+        Envelope {
+            integers: contents.integers.len(),
+            addresses: contents.addresses.len(),
+            counts: contents.counts.len(),
+            types: contents.types.len(),
+            combiner: match &self.0 {
+                Repr::Named(_) => Combiner::Named,
+                Repr::Derived(derived) => derived.made.combiner(),
+            },
+        }
+    }
+
+    /// `MPI_Type_get_contents_c`; empty for a predefined type, of which the standard forbids to ask.
+    pub fn contents(&self) -> Contents {
+        match &self.0 {
+            Repr::Named(_) => Contents::default(),
+            Repr::Derived(derived) => contents(derived),
+        }
+    }
+}
+
+fn contents(derived: &Derived) -> Contents {
+    let mut all = Contents {
+        types: derived.types.to_vec(),
+        ..Contents::default()
+    };
+    let form = derived.counts.get();
+    derived.made.arguments(|sort, values| match (sort, form) {
+        (Sort::Integer, _) | (Sort::Count, Form::Int) => {
+            // The ordinary form was called with `int`, so every value fits.
+            all.integers.extend(values.iter().map(|&v| v as i32));
+        }
+        (Sort::Address, Form::Int) => all.addresses.extend(values),
+        (Sort::Count | Sort::Address, Form::Count) => all.counts.extend(values),
+    });
+    all
+}

@@ -1,0 +1,316 @@
+//! The predefined datatypes: one table, everything else follows from it.
+//!
+//! A row says handle, name and kind (MPI 5.0, sections 3.2.2 and 20.3, and Annex A.1.1).
+//! Size, alignment, extent and the runs of data inside an element are computed from the kind at compile time;
+//! a test compares them with the values that the standard's ABI gives on this machine (`predefined.csv`).
+
+use super::layout::Run;
+
+/// A number as a processor knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Scalar {
+    I8,
+    I16,
+    I32,
+    I64,
+    I128,
+    U8,
+    U16,
+    U32,
+    U64,
+    U128,
+    /// IEEE binary16.
+    F16,
+    F32,
+    F64,
+    /// The 80-bit x87 format in sixteen bytes: C's `long double` on x86-64.
+    X87,
+    /// IEEE binary128: Fortran's `REAL*16`.
+    F128,
+}
+
+impl Scalar {
+    /// Bytes in memory; also the alignment, for every scalar of the x86-64 and AArch64 ABIs.
+    pub const fn size(self) -> i64 {
+        use Scalar::*;
+        match self {
+            I8 | U8 => 1,
+            I16 | U16 | F16 => 2,
+            I32 | U32 | F32 => 4,
+            I64 | U64 | F64 => 8,
+            I128 | U128 | X87 | F128 => 16,
+        }
+    }
+}
+
+/// What a predefined datatype is; the groups are those that the standard's table of operators uses (section 6.9.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Kind {
+    /// C integer.
+    CInteger(Scalar),
+    /// Fortran integer.
+    FInteger(Scalar),
+    /// Multi-language type: `MPI_AINT`, `MPI_OFFSET`, `MPI_COUNT`.
+    Multi(Scalar),
+    Float(Scalar),
+    Complex(Scalar),
+    /// Fortran's LOGICAL and the Booleans of C and C++.
+    Logical(Scalar),
+    /// Printable characters: transferred, never computed with.
+    Character(Scalar),
+    Byte,
+    Packed,
+    /// A value and an index, for MAXLOC and MINLOC.
+    Pair(Scalar, Scalar),
+}
+
+impl Kind {
+    /// The scalars of one element in order; one for most, two for complex numbers' parts and for pairs.
+    const fn parts(self) -> (Scalar, Option<Scalar>) {
+        match self {
+            Kind::CInteger(s)
+            | Kind::FInteger(s)
+            | Kind::Multi(s)
+            | Kind::Float(s)
+            | Kind::Logical(s)
+            | Kind::Character(s) => (s, None),
+            Kind::Complex(s) => (s, Some(s)),
+            Kind::Byte | Kind::Packed => (Scalar::U8, None),
+            Kind::Pair(value, index) => (value, Some(index)),
+        }
+    }
+
+    /// Where the second scalar of a pair lies.
+    pub const fn second_at(value: Scalar, index: Scalar) -> i64 {
+        round_up(value.size(), index.size())
+    }
+}
+
+const fn round_up(n: i64, to: i64) -> i64 {
+    (n + to - 1) / to * to
+}
+
+/// A predefined datatype: a small number, free to copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Named(u8);
+
+/// What is known of a predefined datatype.
+#[derive(Debug)]
+pub struct Info {
+    /// The value of its handle in the standard ABI.
+    pub handle: u32,
+    pub name: &'static str,
+    pub kind: Kind,
+    pub size: i64,
+    pub align: i64,
+    pub extent: i64,
+    pub true_extent: i64,
+    runs: [Run; 2],
+    starts: [i64; 2],
+    run_count: usize,
+}
+
+impl Info {
+    const fn of(row: &Row) -> Info {
+        let (first, second) = row.2.parts();
+        let head = Run::new(0, first.size());
+        let (runs, run_count, align, end) = match second {
+            None => ([head, head], 1, first.size(), first.size()),
+            Some(second) => {
+                let at = Kind::second_at(first, second);
+                let end = at + second.size();
+                let align = if first.size() > second.size() {
+                    first.size()
+                } else {
+                    second.size()
+                };
+                if at == first.size() {
+                    let whole = Run::new(0, end);
+                    ([whole, whole], 1, align, end)
+                } else {
+                    ([head, Run::new(at, second.size())], 2, align, end)
+                }
+            }
+        };
+        let size = match second {
+            None => first.size(),
+            Some(second) => first.size() + second.size(),
+        };
+        Info {
+            handle: row.0,
+            name: row.1,
+            kind: row.2,
+            size,
+            align,
+            extent: round_up(end, align),
+            true_extent: end,
+            runs,
+            starts: [0, runs[0].len],
+            run_count,
+        }
+    }
+}
+
+impl Named {
+    /// The predefined datatype with this ABI handle value.
+    #[inline]
+    pub fn from_handle(handle: usize) -> Option<Named> {
+        let slot = *SLOT_OF_HANDLE.get(handle.checked_sub(FIRST_HANDLE)?)?;
+        (slot != NO_SLOT).then_some(Named(slot))
+    }
+
+    /// Everything that is known of it.
+    #[inline]
+    pub fn info(self) -> &'static Info {
+        &TABLE[self.0 as usize]
+    }
+
+    /// All predefined datatypes in the order of their handles.
+    pub fn all() -> impl Iterator<Item = Named> {
+        (0..ROWS.len() as u8).map(Named)
+    }
+
+    /// The runs of data in one element.
+    #[inline]
+    pub(crate) fn runs(self) -> &'static [Run] {
+        let info = self.info();
+        &info.runs[..info.run_count]
+    }
+
+    /// The packed position of each run.
+    pub(crate) fn starts(self) -> &'static [i64] {
+        &self.info().starts
+    }
+
+    /// Whether elements lie side by side without a hole.
+    #[inline]
+    pub fn is_dense(self) -> bool {
+        let info = self.info();
+        info.size == info.extent
+    }
+
+    /// The basic scalars of one element, in order: a pair has two, everything else one.
+    pub(crate) fn basics(self) -> (i64, Option<i64>) {
+        match self.info().kind {
+            Kind::Pair(value, index) => (value.size(), Some(index.size())),
+            _ => (self.info().size, None),
+        }
+    }
+}
+
+macro_rules! named_constants {
+    ($($name:ident = $handle:expr;)*) => {
+        /// The datatypes that the library itself speaks of.
+        impl Named {
+            $(pub const $name: Named = Named(SLOT_OF_HANDLE[$handle - FIRST_HANDLE]);)*
+        }
+    };
+}
+
+named_constants! {
+    AINT = 0x201; COUNT = 0x202; OFFSET = 0x203; PACKED = 0x207;
+    INT = 0x209; LONG = 0x20a; FLOAT = 0x210; DOUBLE = 0x214; CHAR = 0x243; BYTE = 0x247;
+    INT32 = 0x250; UINT32 = 0x251; INT64 = 0x258; UINT64 = 0x259; SHORT_INT = 0x22c; DOUBLE_INT = 0x229;
+}
+
+const FIRST_HANDLE: usize = 0x200;
+const NO_SLOT: u8 = u8::MAX;
+
+static TABLE: [Info; ROWS.len()] = {
+    let mut table = [const { Info::of(&ROWS[0]) }; ROWS.len()];
+    let mut i = 0;
+    while i < ROWS.len() {
+        table[i] = Info::of(&ROWS[i]);
+        i += 1;
+    }
+    table
+};
+
+const SLOT_OF_HANDLE: [u8; 256] = {
+    let mut slots = [NO_SLOT; 256];
+    let mut i = 0;
+    while i < ROWS.len() {
+        slots[ROWS[i].0 as usize - FIRST_HANDLE] = i as u8;
+        i += 1;
+    }
+    slots
+};
+
+type Row = (u32, &'static str, Kind);
+
+use Kind::*;
+use Scalar::*;
+
+#[rustfmt::skip]
+const ROWS: [Row; 70] = [
+    (0x201, "MPI_AINT", Multi(I64)),
+    (0x202, "MPI_COUNT", Multi(I64)),
+    (0x203, "MPI_OFFSET", Multi(I64)),
+    (0x207, "MPI_PACKED", Packed),
+    (0x208, "MPI_SHORT", CInteger(I16)),
+    (0x209, "MPI_INT", CInteger(I32)),
+    (0x20a, "MPI_LONG", CInteger(I64)),
+    (0x20b, "MPI_LONG_LONG_INT", CInteger(I64)),
+    (0x20c, "MPI_UNSIGNED_SHORT", CInteger(U16)),
+    (0x20d, "MPI_UNSIGNED", CInteger(U32)),
+    (0x20e, "MPI_UNSIGNED_LONG", CInteger(U64)),
+    (0x20f, "MPI_UNSIGNED_LONG_LONG", CInteger(U64)),
+    (0x210, "MPI_FLOAT", Float(F32)),
+    (0x212, "MPI_C_COMPLEX", Complex(F32)),
+    (0x213, "MPI_CXX_FLOAT_COMPLEX", Complex(F32)),
+    (0x214, "MPI_DOUBLE", Float(F64)),
+    (0x216, "MPI_C_DOUBLE_COMPLEX", Complex(F64)),
+    (0x217, "MPI_CXX_DOUBLE_COMPLEX", Complex(F64)),
+    (0x218, "MPI_LOGICAL", Logical(U32)),
+    (0x219, "MPI_INTEGER", FInteger(I32)),
+    (0x21a, "MPI_REAL", Float(F32)),
+    (0x21b, "MPI_COMPLEX", Complex(F32)),
+    (0x21c, "MPI_DOUBLE_PRECISION", Float(F64)),
+    (0x21d, "MPI_DOUBLE_COMPLEX", Complex(F64)),
+    (0x21e, "MPI_CHARACTER", Character(U8)),
+    (0x220, "MPI_LONG_DOUBLE", Float(X87)),
+    (0x224, "MPI_C_LONG_DOUBLE_COMPLEX", Complex(X87)),
+    (0x225, "MPI_CXX_LONG_DOUBLE_COMPLEX", Complex(X87)),
+    (0x228, "MPI_FLOAT_INT", Pair(F32, I32)),
+    (0x229, "MPI_DOUBLE_INT", Pair(F64, I32)),
+    (0x22a, "MPI_LONG_INT", Pair(I64, I32)),
+    (0x22b, "MPI_2INT", Pair(I32, I32)),
+    (0x22c, "MPI_SHORT_INT", Pair(I16, I32)),
+    (0x22d, "MPI_LONG_DOUBLE_INT", Pair(X87, I32)),
+    (0x230, "MPI_2REAL", Pair(F32, F32)),
+    (0x231, "MPI_2DOUBLE_PRECISION", Pair(F64, F64)),
+    (0x232, "MPI_2INTEGER", Pair(I32, I32)),
+    (0x238, "MPI_C_BOOL", Logical(U8)),
+    (0x239, "MPI_CXX_BOOL", Logical(U8)),
+    (0x23c, "MPI_WCHAR", Character(U32)),
+    (0x240, "MPI_INT8_T", CInteger(I8)),
+    (0x241, "MPI_UINT8_T", CInteger(U8)),
+    (0x243, "MPI_CHAR", Character(U8)),
+    (0x244, "MPI_SIGNED_CHAR", CInteger(I8)),
+    (0x245, "MPI_UNSIGNED_CHAR", CInteger(U8)),
+    (0x247, "MPI_BYTE", Byte),
+    (0x248, "MPI_INT16_T", CInteger(I16)),
+    (0x249, "MPI_UINT16_T", CInteger(U16)),
+    (0x250, "MPI_INT32_T", CInteger(I32)),
+    (0x251, "MPI_UINT32_T", CInteger(U32)),
+    (0x258, "MPI_INT64_T", CInteger(I64)),
+    (0x259, "MPI_UINT64_T", CInteger(U64)),
+    (0x2c0, "MPI_LOGICAL1", Logical(U8)),
+    (0x2c1, "MPI_INTEGER1", FInteger(I8)),
+    (0x2c8, "MPI_LOGICAL2", Logical(U16)),
+    (0x2c9, "MPI_INTEGER2", FInteger(I16)),
+    (0x2ca, "MPI_REAL2", Float(F16)),
+    (0x2d0, "MPI_LOGICAL4", Logical(U32)),
+    (0x2d1, "MPI_INTEGER4", FInteger(I32)),
+    (0x2d2, "MPI_REAL4", Float(F32)),
+    (0x2d3, "MPI_COMPLEX4", Complex(F16)),
+    (0x2d8, "MPI_LOGICAL8", Logical(U64)),
+    (0x2d9, "MPI_INTEGER8", FInteger(I64)),
+    (0x2da, "MPI_REAL8", Float(F64)),
+    (0x2db, "MPI_COMPLEX8", Complex(F32)),
+    (0x2e0, "MPI_LOGICAL16", Logical(U128)),
+    (0x2e1, "MPI_INTEGER16", FInteger(I128)),
+    (0x2e2, "MPI_REAL16", Float(F128)),
+    (0x2e3, "MPI_COMPLEX16", Complex(F64)),
+    (0x2eb, "MPI_COMPLEX32", Complex(F128)),
+];

@@ -1,0 +1,165 @@
+//! Type signatures: the basic types of a datatype in order, without their places.
+//!
+//! Two questions are asked of them.
+//! *How many basic elements do so many bytes hold?* (`MPI_Get_elements`) is answered by walking placements,
+//! skipping whole ones by division.
+//! *Are two signatures the same?* is answered by a hash that can be composed: a signature of `n` elements with the
+//! hash `h` followed by one of `m` elements with the hash `g` has `n + m` elements and the hash `h * B^m + g`
+//! modulo 2^61 - 1 (Karp and Rabin), so `contiguous(4, INT)` and four `INT`s agree and repetition costs a logarithm.
+//!
+//! Basic types count by what they are, not by name: `MPI_INT` and `MPI_INT32_T` agree.
+//! A pair type has two basic elements, as the structure that the standard defines it by.
+
+use super::construct::Derived;
+use super::named::{Kind, Named};
+use super::{Datatype, Repr};
+
+/// Order and number of the basic elements of a datatype, condensed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct Signature {
+    /// The number of basic elements, modulo 2^64.
+    pub elements: u64,
+    hash: u64,
+}
+
+const PRIME: u64 = (1 << 61) - 1;
+const BASE: u64 = 0x0b3f_27c1_95d4_e86b % PRIME;
+
+fn times(a: u64, b: u64) -> u64 {
+    ((a as u128 * b as u128) % PRIME as u128) as u64
+}
+
+fn power(mut exponent: u64) -> u64 {
+    let (mut result, mut square) = (1, BASE);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = times(result, square);
+        }
+        square = times(square, square);
+        exponent >>= 1;
+    }
+    result
+}
+
+impl Signature {
+    fn of_basic(code: u64) -> Signature {
+        // A mixing step, so that neighbouring codes are far apart.
+        let hash = (code + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) % PRIME;
+        Signature { elements: 1, hash }
+    }
+
+    /// This one followed by another.
+    pub fn then(self, next: Signature) -> Signature {
+        Signature {
+            elements: self.elements.wrapping_add(next.elements),
+            hash: (times(self.hash, power(next.elements)) + next.hash) % PRIME,
+        }
+    }
+
+    /// This one `n` times.
+    pub fn times(self, n: i64) -> Signature {
+        let (mut result, mut doubled, mut n) = (Signature::default(), self, n.max(0));
+        while n > 0 {
+            if n & 1 == 1 {
+                result = result.then(doubled);
+            }
+            doubled = doubled.then(doubled);
+            n >>= 1;
+        }
+        result
+    }
+
+    /// One word for fingerprints.
+    pub fn word(self) -> u64 {
+        self.hash ^ self.elements.rotate_left(61)
+    }
+}
+
+/// What a basic type is, as a small number.
+fn basic(named: Named) -> Signature {
+    let code = |class: u64, scalar: super::Scalar| Signature::of_basic(class * 16 + scalar as u64);
+    match named.info().kind {
+        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => code(0, s),
+        Kind::Complex(s) => code(1, s),
+        Kind::Logical(s) => code(2, s),
+        Kind::Character(s) => code(3, s),
+        Kind::Byte | Kind::Packed => code(4, super::Scalar::U8),
+        Kind::Pair(value, index) => code(0, value).then(code(0, index)),
+    }
+}
+
+impl Datatype {
+    /// The signature of one element.
+    pub fn signature(&self) -> Signature {
+        match &self.0 {
+            Repr::Named(named) => basic(*named),
+            Repr::Derived(derived) => *derived.signature.get_or_init(|| fold(derived)),
+        }
+    }
+
+    /// `MPI_Get_count`: whole elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part is left over.
+    pub fn count_in(&self, bytes: i64) -> Option<i64> {
+        match self.size() {
+            0 => (bytes == 0).then_some(0),
+            size => (bytes % size == 0).then_some(bytes / size),
+        }
+    }
+
+    /// `MPI_Get_elements`: basic elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part of one is left over.
+    pub fn elements(&self, bytes: i64) -> Option<i64> {
+        let size = self.size();
+        if size == 0 {
+            return (bytes == 0).then_some(0);
+        }
+        let whole = (bytes / size).checked_mul(self.signature().elements as i64)?;
+        let mut left = bytes % size;
+        let part = elements_in_part(self, &mut left);
+        (left == 0).then_some(whole + part)
+    }
+}
+
+fn fold(derived: &Derived) -> Signature {
+    let mut all = Signature::default();
+    derived.placements(|p| {
+        let block = p.child.signature().times(p.count).times(p.reps);
+        all = all.then(block);
+        Some(())
+    });
+    all
+}
+
+/// Counts the basic elements at the start of one element, less than whole, and takes their bytes from `left`.
+fn elements_in_part(datatype: &Datatype, left: &mut i64) -> i64 {
+    match &datatype.0 {
+        Repr::Named(named) => {
+            let (first, second) = named.basics();
+            let mut n = 0;
+            for size in [Some(first), second].into_iter().flatten() {
+                if *left < size {
+                    break;
+                }
+                *left -= size;
+                n += 1;
+            }
+            n
+        }
+        Repr::Derived(derived) => {
+            let mut n = 0;
+            derived.placements(|p| {
+                let size = p.child.size();
+                if size == 0 {
+                    return Some(());
+                }
+                let whole = (*left / size).min(p.count * p.reps);
+                n += whole * p.child.signature().elements as i64;
+                *left -= whole * size;
+                if whole == p.count * p.reps {
+                    return Some(());
+                }
+                n += elements_in_part(p.child, left);
+                None
+            });
+            n
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The loops of the operators: one generic loop, compiled for each operator and type, and for narrow numbers again
+//! with AVX2 and with AVX-512, chosen at run time.
+//!
+//! Elements are read and written unaligned, because temporaries may lie anywhere; the compiler vectorises this as well
+//! as aligned slices.
+#![allow(unsafe_code)]
+
+use half::f16;
+
+use super::fold::{Complex, Fold, Located};
+use crate::datatype::{Kind, RecvBuf, Scalar, SendBuf};
+
+/// A value as it lies in a user's buffer.
+pub trait Element: Copy {
+    /// The distance of two elements.
+    const STRIDE: usize;
+    /// Whether wider vectors help.
+    const VECTOR: bool;
+
+    /// # Safety
+    /// The data of one element must be readable at `at`.
+    unsafe fn load(at: *const u8) -> Self;
+
+    /// # Safety
+    /// The data of one element must be writable at `at`.
+    unsafe fn store(self, at: *mut u8);
+}
+
+/// Types whose memory is just their bytes.
+macro_rules! plain {
+    ($vector:literal: $($t:ty)*) => {$(
+        impl Element for $t {
+            const STRIDE: usize = size_of::<$t>();
+            const VECTOR: bool = $vector;
+
+            #[inline(always)]
+            unsafe fn load(at: *const u8) -> Self {
+                // SAFETY: the caller vouches for the element; every bit pattern is a value of this type.
+                unsafe { at.cast::<$t>().read_unaligned() }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, at: *mut u8) {
+                // SAFETY: the caller vouches for the element.
+                unsafe { at.cast::<$t>().write_unaligned(self) }
+            }
+        }
+    )*};
+}
+
+plain!(true: i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 Complex<f32> Complex<f64>);
+plain!(false: i128 u128 f16 Complex<f16>);
+#[cfg(target_arch = "x86_64")]
+plain!(false: super::wide::Extended Complex<super::wide::Extended> super::wide::Quad Complex<super::wide::Quad>);
+
+/// A scalar that a pair can be made of.
+pub trait Part: Element + PartialOrd {
+    const SCALAR: Scalar;
+}
+
+macro_rules! parts {
+    ($($t:ty = $scalar:ident)*) => {$(
+        impl Part for $t {
+            const SCALAR: Scalar = Scalar::$scalar;
+        }
+    )*};
+}
+
+parts!(i16 = I16 i32 = I32 i64 = I64 f32 = F32 f64 = F64);
+#[cfg(target_arch = "x86_64")]
+parts!(super::wide::Extended = X87);
+
+impl<V: Part, I: Part> Located<V, I> {
+    const INDEX_AT: usize = Kind::second_at(V::SCALAR, I::SCALAR) as usize;
+}
+
+impl<V: Part, I: Part> Element for Located<V, I> {
+    const STRIDE: usize = {
+        let align = if V::STRIDE > I::STRIDE {
+            V::STRIDE
+        } else {
+            I::STRIDE
+        };
+        (Self::INDEX_AT + I::STRIDE).next_multiple_of(align)
+    };
+    const VECTOR: bool = false;
+
+    #[inline(always)]
+    unsafe fn load(at: *const u8) -> Self {
+        // SAFETY: the caller vouches for both parts.
+        unsafe {
+            Located {
+                value: V::load(at),
+                index: I::load(at.add(Self::INDEX_AT)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: the caller vouches for both parts; the padding is left alone.
+        unsafe {
+            self.value.store(at);
+            self.index.store(at.add(Self::INDEX_AT));
+        }
+    }
+}
+
+/// `inout[i] = input[i] op inout[i]`
+///
+/// # Safety
+/// `n` elements must be readable at `input` and writable at `inout`.
+#[inline(always)]
+unsafe fn each<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
+    for i in 0..n {
+        // SAFETY: the caller vouches for `n` elements on both sides.
+        unsafe {
+            let at = inout.add(i * T::STRIDE);
+            let combined = F::fold(T::load(input.add(i * T::STRIDE)), T::load(at));
+            combined.store(at);
+        }
+    }
+}
+
+/// The loop for every processor.
+///
+/// # Safety
+/// As for [`each`].
+unsafe fn portable<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
+    // SAFETY: passed on from the caller.
+    unsafe { each::<T, F>(input, inout, n) }
+}
+
+/// The loop with 32-byte vectors.
+///
+/// # Safety
+/// As for [`each`], and the processor must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
+    // SAFETY: passed on from the caller.
+    unsafe { each::<T, F>(input, inout, n) }
+}
+
+/// The loop with 64-byte vectors.
+///
+/// # Safety
+/// As for [`each`], and the processor must have these parts of AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn avx512<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
+    // SAFETY: passed on from the caller.
+    unsafe { each::<T, F>(input, inout, n) }
+}
+
+type Loop = unsafe fn(*const u8, *mut u8, usize);
+
+/// The loop of one operator on one type.
+#[derive(Clone, Copy)]
+pub struct Kernel(Loop);
+
+impl Kernel {
+    /// The loop of operator `F` on type `T`, the best that this processor can run.
+    pub fn of<T: Element, F: Fold<T>>() -> Kernel {
+        #[cfg(target_arch = "x86_64")]
+        if T::VECTOR {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+            {
+                return Kernel(avx512::<T, F>);
+            }
+            if is_x86_feature_detected!("avx2") {
+                return Kernel(avx2::<T, F>);
+            }
+        }
+        Kernel(portable::<T, F>)
+    }
+
+    /// Combines the first `count` elements; both buffers have at least so many of the type that the loop is for.
+    pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
+        // SAFETY: whoever made the buffers vouched for their elements, and `Op::apply` chose the loop by their type.
+        unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
+    }
+}

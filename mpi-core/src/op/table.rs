@@ -1,0 +1,155 @@
+//! Which operator on which datatype is which loop: the table of MPI 5.0, section 6.9.2, as code that is data.
+//!
+//! | operators | types |
+//! |---|---|
+//! | MAX, MIN | C integer, Fortran integer, floating point, multi-language |
+//! | SUM, PROD | the same and complex |
+//! | LAND, LOR, LXOR | C integer, logical |
+//! | BAND, BOR, BXOR | C integer, Fortran integer, byte, multi-language |
+//! | MAXLOC, MINLOC | pairs |
+
+use half::f16;
+
+use super::Predefined;
+use super::fold::*;
+use super::kernel::Kernel;
+#[cfg(target_arch = "x86_64")]
+use super::wide::{Extended, Quad};
+use crate::datatype::{Kind, Scalar};
+
+/// What the table says.
+pub enum Found {
+    Kernel(Kernel),
+    NotDefined,
+    /// Defined, but this build has no arithmetic for the type.
+    NotHere,
+}
+
+pub fn kernel(op: Predefined, kind: Kind) -> Found {
+    match op {
+        Predefined::Sum => arithmetic::<Sum>(kind),
+        Predefined::Prod => arithmetic::<Prod>(kind),
+        Predefined::Max => choice::<Greater>(kind),
+        Predefined::Min => choice::<Less>(kind),
+        Predefined::Land => truth::<And>(kind),
+        Predefined::Lor => truth::<Or>(kind),
+        Predefined::Lxor => truth::<Xor>(kind),
+        Predefined::Band => bits::<And>(kind),
+        Predefined::Bor => bits::<Or>(kind),
+        Predefined::Bxor => bits::<Xor>(kind),
+        Predefined::Maxloc => location::<Greater>(kind),
+        Predefined::Minloc => location::<Less>(kind),
+        Predefined::Replace | Predefined::NoOp => Found::NotDefined,
+    }
+}
+
+/// Looks a scalar up in a row `Scalar => type, ...` and names the loop of `$fold` on that type.
+macro_rules! row {
+    ($scalar:expr, $fold:ty, $($(#[$here:meta])? $name:pat => $t:ty),* $(,)?) => {
+        match $scalar {
+            $($(#[$here])? $name => Found::Kernel(Kernel::of::<$t, $fold>()),)*
+            // On x86-64 some rows name every scalar.
+            #[allow(unreachable_patterns)]
+            _ => Found::NotHere,
+        }
+    };
+}
+
+use Scalar::*;
+
+fn arithmetic<O: Arithmetic>(kind: Kind) -> Found {
+    match kind {
+        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => row!(
+            s, Compute<O>,
+            I8 | U8 => u8,
+            I16 | U16 => u16,
+            I32 | U32 => u32,
+            I64 | U64 => u64,
+            I128 | U128 => u128,
+            F16 => f16,
+            F32 => f32,
+            F64 => f64,
+            #[cfg(target_arch = "x86_64")] X87 => Extended,
+            #[cfg(target_arch = "x86_64")] F128 => Quad,
+        ),
+        Kind::Complex(s) => row!(
+            s, Compute<O>,
+            F16 => Complex<f16>,
+            F32 => Complex<f32>,
+            F64 => Complex<f64>,
+            #[cfg(target_arch = "x86_64")] X87 => Complex<Extended>,
+            #[cfg(target_arch = "x86_64")] F128 => Complex<Quad>,
+        ),
+        _ => Found::NotDefined,
+    }
+}
+
+fn choice<O: Preference>(kind: Kind) -> Found {
+    match kind {
+        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => row!(
+            s, Choose<O>,
+            I8 => i8,
+            U8 => u8,
+            I16 => i16,
+            U16 => u16,
+            I32 => i32,
+            U32 => u32,
+            I64 => i64,
+            U64 => u64,
+            I128 => i128,
+            U128 => u128,
+            F16 => f16,
+            F32 => f32,
+            F64 => f64,
+            #[cfg(target_arch = "x86_64")] X87 => Extended,
+            #[cfg(target_arch = "x86_64")] F128 => Quad,
+        ),
+        _ => Found::NotDefined,
+    }
+}
+
+/// The loop of a fold that sees only words of bits.
+macro_rules! words {
+    ($scalar:expr, $fold:ty) => {
+        row!(
+            $scalar, $fold,
+            I8 | U8 => u8,
+            I16 | U16 => u16,
+            I32 | U32 => u32,
+            I64 | U64 => u64,
+            I128 | U128 => u128,
+        )
+    };
+}
+
+fn truth<O: Bitwise>(kind: Kind) -> Found {
+    match kind {
+        Kind::CInteger(s) | Kind::Logical(s) => words!(s, Truth<O>),
+        _ => Found::NotDefined,
+    }
+}
+
+fn bits<O: Bitwise>(kind: Kind) -> Found {
+    match kind {
+        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) => words!(s, Bits<O>),
+        Kind::Byte => words!(U8, Bits<O>),
+        _ => Found::NotDefined,
+    }
+}
+
+fn location<O: Preference>(kind: Kind) -> Found {
+    let Kind::Pair(value, index) = kind else {
+        return Found::NotDefined;
+    };
+    row!(
+        (value, index), Choose<O>,
+        (F32, I32) => Located<f32, i32>,
+        (F64, I32) => Located<f64, i32>,
+        (I64, I32) => Located<i64, i32>,
+        (I32, I32) => Located<i32, i32>,
+        (I16, I32) => Located<i16, i32>,
+        (F32, F32) => Located<f32, f32>,
+        (F64, F64) => Located<f64, f64>,
+        #[cfg(target_arch = "x86_64")] (X87, I32) => Located<Extended, i32>,
+    )
+}

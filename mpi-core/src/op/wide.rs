@@ -1,0 +1,182 @@
+//! The two formats that Rust has no type for: the x87's 80-bit `long double` and IEEE binary128 (`REAL*16`).
+//!
+//! `long double` is computed by the x87 unit itself, with its 64-bit significand, as a C compiler does.
+//! binary128 is computed by the functions that every C compiler calls for it (`__addtf3` and others of libgcc and of
+//! Rust's compiler-builtins).
+#![cfg(target_arch = "x86_64")]
+#![allow(unsafe_code)]
+
+use std::arch::asm;
+use std::arch::x86_64::__m128i;
+use std::cmp::Ordering;
+
+use super::fold::Number;
+
+/// An 80-bit number in sixteen bytes, the last six of them padding.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub struct Extended(pub [u8; 16]);
+
+macro_rules! x87_binary {
+    ($name:ident, $instruction:literal) => {
+        #[inline(always)]
+        fn $name(self, other: Self) -> Self {
+            let mut result = self;
+            // SAFETY: two loads of ten bytes from live values, one store of ten bytes to a live value,
+            // and the x87 stack is as empty afterwards as before.
+            unsafe {
+                asm!(
+                    "fld tbyte ptr [{a}]",
+                    "fld tbyte ptr [{b}]",
+                    $instruction,
+                    "fstp tbyte ptr [{r}]",
+                    a = in(reg) &self,
+                    b = in(reg) &other,
+                    r = in(reg) &mut result,
+                    out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                    out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                    options(nostack),
+                );
+            }
+            result
+        }
+    };
+}
+
+impl Number for Extended {
+    x87_binary!(add, "faddp st(1), st");
+    x87_binary!(sub, "fsubp st(1), st");
+    x87_binary!(mul, "fmulp st(1), st");
+}
+
+impl PartialEq for Extended {
+    fn eq(&self, other: &Self) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for Extended {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let (unordered, below, equal): (u8, u8, u8);
+        // SAFETY: two loads of ten bytes from live values; the comparison pops one, the last instruction the other.
+        unsafe {
+            asm!(
+                "fld tbyte ptr [{b}]",
+                "fld tbyte ptr [{a}]",
+                "fucomip st, st(1)",
+                "setp {unordered}",
+                "setb {below}",
+                "sete {equal}",
+                "fstp st(0)",
+                a = in(reg) self,
+                b = in(reg) other,
+                unordered = out(reg_byte) unordered,
+                below = out(reg_byte) below,
+                equal = out(reg_byte) equal,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack),
+            );
+        }
+        match (unordered, below, equal) {
+            (1, ..) => None,
+            (_, 1, _) => Some(Ordering::Less),
+            (_, _, 1) => Some(Ordering::Equal),
+            _ => Some(Ordering::Greater),
+        }
+    }
+}
+
+/// An IEEE binary128 number.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Quad(pub u128);
+
+// The C functions take and return their numbers in vector registers, for which stable Rust has no signature;
+// they are declared for their addresses only, and called by the blocks below.
+unsafe extern "C" {
+    fn __addtf3();
+    fn __subtf3();
+    fn __multf3();
+    fn __lttf2();
+    fn __eqtf2();
+    fn __unordtf2();
+}
+
+fn register(quad: Quad) -> __m128i {
+    // SAFETY: both are sixteen bytes of which every pattern is a value.
+    unsafe { std::mem::transmute(quad) }
+}
+
+macro_rules! quad_binary {
+    ($name:ident, $function:ident) => {
+        #[inline(always)]
+        fn $name(self, other: Self) -> Self {
+            let mut x = register(self);
+            // SAFETY: the function takes two binary128 in xmm0 and xmm1 and returns one in xmm0 by the System V ABI;
+            // the stack is aligned at the start of an asm block, and everything a C function may change is declared.
+            unsafe {
+                asm!(
+                    "call {f}",
+                    f = sym $function,
+                    inout("xmm0") x,
+                    in("xmm1") register(other),
+                    clobber_abi("C"),
+                );
+                std::mem::transmute(x)
+            }
+        }
+    };
+}
+
+macro_rules! quad_comparison {
+    ($name:ident, $function:ident) => {
+        #[inline(always)]
+        fn $name(a: Quad, b: Quad) -> i32 {
+            let result: i32;
+            // SAFETY: as above, the result in eax.
+            unsafe {
+                asm!(
+                    "call {f}",
+                    f = sym $function,
+                    in("xmm0") register(a),
+                    in("xmm1") register(b),
+                    out("eax") result,
+                    clobber_abi("C"),
+                );
+            }
+            result
+        }
+    };
+}
+
+quad_comparison!(below_zero_if_less, __lttf2);
+quad_comparison!(zero_if_equal, __eqtf2);
+quad_comparison!(zero_if_ordered, __unordtf2);
+
+impl Number for Quad {
+    quad_binary!(add, __addtf3);
+    quad_binary!(sub, __subtf3);
+    quad_binary!(mul, __multf3);
+}
+
+impl PartialEq for Quad {
+    fn eq(&self, other: &Self) -> bool {
+        zero_if_equal(*self, *other) == 0
+    }
+}
+
+impl PartialOrd for Quad {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        if zero_if_ordered(*self, *other) != 0 {
+            None
+        } else if below_zero_if_less(*self, *other) < 0 {
+            Some(Ordering::Less)
+        } else if zero_if_equal(*self, *other) == 0 {
+            Some(Ordering::Equal)
+        } else {
+            Some(Ordering::Greater)
+        }
+    }
+}
