@@ -21,3 +21,6 @@ pub mod ring;
 #[cfg(not(loom))]
 pub mod state;
 pub mod wait;
+
+#[cfg(all(test, loom))]
+mod loom_models;

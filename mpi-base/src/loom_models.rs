@@ -1,0 +1,269 @@
+//! Models of the protocols in this crate, checked over all interleavings and memory orders by loom.
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p mpi-base --release loom`.
+//! Each model names the SYNC POINT it holds up; weaken one of its orderings and the model fails.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use crate::atomic::{AtomicU64, Ordering};
+use crate::bell::{Bell, NAP};
+use crate::bitmap::{Bitmap, ones};
+use crate::inbox::Inbox;
+use crate::ring::{Body, Consumer, Full, Polled, Producer, RingMemory, Shape};
+
+/// Runs a model with a bound on preemptions, which keeps it at seconds and finds nearly everything
+/// (M. Musuvathi, S. Qadeer, "Iterative context bounding for systematic testing", 2007).
+fn check(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
+    let memory = RingMemory::on_heap(Shape::new(cells, bytes).unwrap());
+    // SAFETY: the only two ends of this memory.
+    unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) }
+}
+
+/// SYNC POINT ring.cell, ring.consumed.
+#[test]
+fn messages_arrive_whole_and_in_order_though_the_ring_wraps() {
+    check(|| {
+        let (mut tx, mut rx) = ring(4, 0);
+        let producer = thread::spawn(move || {
+            for n in 1..=6u64 {
+                while tx.push_word(n as u8, [n, n], n) == Err(Full) {
+                    thread::yield_now();
+                }
+            }
+        });
+        for n in 1..=6u64 {
+            loop {
+                let seen = rx.pop(|m| match m.body {
+                    Body::Here(bytes) => (m.am, m.header, bytes.to_vec()),
+                    Body::Elsewhere { .. } => unreachable!("only words are sent"),
+                });
+                if seen == Polled::Empty {
+                    rx.give_back();
+                    thread::yield_now();
+                } else {
+                    assert_eq!(
+                        seen,
+                        Polled::Got((n as u8, [n, n], n.to_ne_bytes().to_vec()))
+                    );
+                    break;
+                }
+            }
+        }
+        producer.join().unwrap();
+    });
+}
+
+/// SYNC POINT ring.cell, ring.consumed for the byte ring, whose lines loom watches for concurrent use.
+#[test]
+fn bytes_are_never_written_while_they_are_read() {
+    check(|| {
+        let (mut tx, mut rx) = ring(4, 256);
+        let longest = tx.longest();
+        let producer = thread::spawn(move || {
+            for n in 1..=5u8 {
+                while tx.push(n, [0; 2], longest, |to| to.fill(n)) == Err(Full) {
+                    thread::yield_now();
+                }
+            }
+        });
+        for n in 1..=5u8 {
+            while rx.pop(|m| match m.body {
+                Body::Here(bytes) => assert!(bytes.iter().all(|&b| b == n)),
+                Body::Elsewhere { .. } => unreachable!("only bytes are sent"),
+            }) == Polled::Empty
+            {
+                rx.give_back();
+                thread::yield_now();
+            }
+        }
+        producer.join().unwrap();
+    });
+}
+
+/// SYNC POINT bell.sleep: under loom a sleep has no limit, so a lost wake-up never ends.
+#[test]
+fn no_wake_up_is_lost() {
+    check(|| {
+        let shared = Arc::new((Bell::new(), AtomicU64::new(0)));
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (bell, news) = &*shared;
+                news.store(1, Ordering::Release);
+                bell.ring();
+            })
+        };
+        let (bell, news) = &*shared;
+        while news.load(Ordering::Acquire) == 0 {
+            bell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// SYNC POINT bell.sleep with a ring as the news, as the sm transport uses it.
+#[test]
+fn a_sleeper_wakes_for_a_message() {
+    check(|| {
+        let inbox = Arc::new(Inbox::new());
+        let (mut tx, mut rx) = ring(4, 0);
+        let sender = {
+            let inbox = Arc::clone(&inbox);
+            thread::spawn(move || {
+                assert_eq!(tx.push_word(1, [0; 2], 5), Ok(()));
+                inbox.notify(0);
+            })
+        };
+        while rx.pop(|_| ()) == Polled::Empty {
+            inbox.bell().sleep(NAP, || rx.is_ready());
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// SYNC POINT bitmap.word: two messages of one sender, of which the second may find the bit still set.
+#[test]
+fn a_marked_ring_is_never_forgotten() {
+    check(|| {
+        let shared = Arc::new((Inbox::new(), AtomicU64::new(0)));
+        shared.0.bell().ask_for_marks();
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                for n in 1..=2 {
+                    shared.1.store(n, Ordering::Release);
+                    shared.0.notify(1);
+                }
+            })
+        };
+        let (inbox, news) = &*shared;
+        let mut seen = 0;
+        while seen < 2 {
+            // The value is looked at only after a mark, as a ring is.
+            for _ in ones(inbox.take_news(0)) {
+                seen = news.load(Ordering::Acquire);
+            }
+            if seen < 2 {
+                inbox.bell().sleep(NAP, || inbox.any_news(1));
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// The change from looking at all rings to marks: what was sent before the wish was seen is found by one more look.
+#[test]
+fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
+    check(|| {
+        let shared = Arc::new((Inbox::new(), AtomicU64::new(0)));
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.store(1, Ordering::Release);
+                shared.0.notify(1);
+            })
+        };
+        let (inbox, news) = &*shared;
+        inbox.bell().ask_for_marks();
+        let mut seen = news.load(Ordering::Acquire);
+        while seen == 0 {
+            for _ in ones(inbox.take_news(0)) {
+                seen = news.load(Ordering::Acquire);
+            }
+            if seen == 0 {
+                inbox.bell().sleep(NAP, || inbox.any_news(1));
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// SYNC POINT inbox.calls: an announced sender is found by an owner that looks only at the count.
+#[test]
+fn an_announced_sender_is_found() {
+    check(|| {
+        let inbox = Arc::new(Inbox::new());
+        let sender = {
+            let inbox = Arc::clone(&inbox);
+            thread::spawn(move || {
+                inbox.announce(3);
+                inbox.notify(3);
+            })
+        };
+        while inbox.calls() == 0 {
+            inbox.bell().sleep(NAP, || inbox.calls() != 0);
+        }
+        assert_eq!(inbox.senders(0), 1 << 3);
+        sender.join().unwrap();
+    });
+}
+
+/// A sender that found no room is rung when there is, whoever looks first.
+#[test]
+fn a_starving_sender_is_rung_or_sees_the_room() {
+    check(|| {
+        let owner = Arc::new(Inbox::new());
+        let starving = Arc::new(Inbox::new());
+        let (mut tx, mut rx) = ring(4, 0);
+        for n in 0..4 {
+            assert_eq!(tx.push_word(0, [0; 2], n), Ok(()));
+        }
+        let sender = {
+            let (owner, starving) = (Arc::clone(&owner), Arc::clone(&starving));
+            thread::spawn(move || {
+                while tx.push_word(0, [0; 2], 4) == Err(Full) {
+                    owner.starve(7);
+                    owner.notify(7);
+                    starving.bell().sleep(NAP, || tx.has_cell());
+                }
+                owner.notify(7);
+            })
+        };
+        let (mut calls, mut got) = (0, 0);
+        while got < 5 {
+            if rx.pop(|_| ()) == Polled::Got(()) {
+                got += 1;
+                continue;
+            }
+            rx.give_back();
+            if owner.calls() != calls {
+                calls = owner.calls();
+                for _ in ones(owner.take_starving(0)) {
+                    starving.bell().ring();
+                }
+                continue;
+            }
+            owner
+                .bell()
+                .sleep(NAP, || rx.is_ready() || owner.calls() != calls);
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// SYNC POINT bitmap.word on its own: what is marked is taken exactly once.
+#[test]
+fn every_mark_is_taken_once() {
+    check(|| {
+        let map = Arc::new(Bitmap::new());
+        let markers: Vec<_> = (0..2)
+            .map(|i| {
+                let map = Arc::clone(&map);
+                thread::spawn(move || map.mark(i))
+            })
+            .collect();
+        let early = map.take(0);
+        for marker in markers {
+            marker.join().unwrap();
+        }
+        let late = map.take(0);
+        assert_eq!((early & late, early | late), (0, 3));
+    });
+}
