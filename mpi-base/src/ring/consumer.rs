@@ -67,6 +67,11 @@ impl Consumer {
         word as u32 == self.next && !self.broken
     }
 
+    /// Never reads from this ring again, because what came through it made no sense.
+    pub fn condemn(&mut self) {
+        self.broken = true;
+    }
+
     /// Whether the ring was found to hold what no producer of ours writes.
     pub fn is_broken(&self) -> bool {
         self.broken

@@ -10,7 +10,16 @@
 //! * when `send` returns `Ok`, the payload has been copied and the caller may reuse the memory;
 //! * `progress` never calls the sink re-entrantly, and the slices it delivers live until `deliver` returns.
 
+mod self_;
+mod sm;
+#[cfg(test)]
+#[macro_use]
+mod suite;
+
 use std::fmt;
+
+use mpi_base::node::Node;
+use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
 
 /// A process of the job by its rank in the job (`MPI_COMM_WORLD` of one launch).
 pub type ProcId = u32;
@@ -174,3 +183,110 @@ pub trait Btl {
         None
     }
 }
+
+/// What a component may build upon when it is opened.
+pub struct Surroundings<'a> {
+    /// This process.
+    pub me: ProcId,
+    /// The memory shared with the other processes of this node, and who they are, by local rank.
+    pub node: Option<(Node, Vec<ProcId>)>,
+    pub params: &'a Params,
+}
+
+/// A component of this framework.
+pub struct Component {
+    pub name: &'static str,
+    /// Everything `mpi-info` lists for it.
+    pub params: &'static [&'static About],
+    /// Makes the transport of this process, or says why it cannot serve.
+    pub open: fn(&Surroundings<'_>) -> Result<Box<dyn Btl + Send>, OpenError>,
+}
+
+/// The components that are part of the library; a new one is a folder and a line here.
+pub static BUILT_IN: &[Component] = &[self_::COMPONENT, sm::COMPONENT];
+
+/// Which components may be used, `--mca btl self,sm`.
+pub static SELECTION: Param<Selection> =
+    Param::selection("btl", "", "Transports that may be used; all, if empty");
+
+/// Why a component cannot serve; the job goes on without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// It was not selected.
+    Deselected,
+    /// This process shares memory with no other.
+    Alone,
+    /// This process is not in the list of those it shares memory with.
+    NotHere {
+        me: ProcId,
+    },
+    Param(ParamError),
+    Node(mpi_base::node::NodeError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Deselected => write!(f, "the parameter btl leaves it out"),
+            OpenError::Alone => write!(f, "this process shares memory with no other"),
+            OpenError::NotHere { me } => {
+                write!(f, "rank {me} is not among the ranks of its own node")
+            }
+            OpenError::Param(error) => error.fmt(f),
+            OpenError::Node(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// The transports of one process, and why the others are not among them.
+pub struct Opened {
+    pub btls: Vec<Box<dyn Btl + Send>>,
+    pub refused: Vec<(&'static str, OpenError)>,
+}
+
+/// Opens all selected components.
+///
+/// The error names a component that was asked for and does not exist.
+pub fn open_all(around: &Surroundings<'_>) -> Result<Opened, SelectError> {
+    let selection = around.params.get(&SELECTION).map_err(SelectError::Param)?;
+    let known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
+    selection
+        .check("btl", &known)
+        .map_err(SelectError::Selection)?;
+    let mut opened = Opened {
+        btls: Vec::new(),
+        refused: Vec::new(),
+    };
+    for component in BUILT_IN {
+        let result = if selection.allows(component.name) {
+            (component.open)(around)
+        } else {
+            Err(OpenError::Deselected)
+        };
+        match result {
+            Ok(btl) => opened.btls.push(btl),
+            Err(error) => opened.refused.push((component.name, error)),
+        }
+    }
+    Ok(opened)
+}
+
+/// Why the choice of transports itself makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectError {
+    Param(ParamError),
+    Selection(SelectionError),
+}
+
+impl fmt::Display for SelectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SelectError::Param(error) => error.fmt(f),
+            SelectError::Selection(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SelectError {}

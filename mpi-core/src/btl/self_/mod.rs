@@ -1,0 +1,200 @@
+//! The transport of a process to itself: a queue.
+//!
+//! A message is copied into a pooled buffer and delivered by the next `progress`, never inside `send`,
+//! so that a process that sends to itself sees the same order of events as with any other peer.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use mpi_base::cma::{self, CmaError};
+use mpi_base::param::{Level, Param};
+
+use super::{
+    Am, Btl, Component, Endpoint, GetError, Header, Limits, OpenError, Payload, ProcId, Reach,
+    SendError, SingleCopy, Sink, Surroundings,
+};
+
+static EAGER_LIMIT: Param<usize> = Param::new(
+    "btl",
+    "self",
+    "eager_limit",
+    "64k",
+    Level::TUNER,
+    "Bytes up to which a message to oneself is sent at once",
+);
+
+static MAX_SEND_SIZE: Param<usize> = Param::new(
+    "btl",
+    "self",
+    "max_send_size",
+    "256k",
+    Level::TUNER,
+    "The longest piece of a message to oneself that is copied at once",
+);
+
+pub(super) const COMPONENT: Component = Component {
+    name: "self",
+    params: &[EAGER_LIMIT.about(), MAX_SEND_SIZE.about()],
+    open,
+};
+
+fn open(around: &Surroundings<'_>) -> Result<Box<dyn Btl + Send>, OpenError> {
+    let get = |param| around.params.get(param).map_err(OpenError::Param);
+    let max_send = get(&MAX_SEND_SIZE)?;
+    let limits = Limits {
+        eager: get(&EAGER_LIMIT)?.min(max_send),
+        max_send,
+    };
+    Ok(Box::new(Loop::new(around.me, limits)))
+}
+
+/// Messages that wait at most; a sender that never progresses is told to.
+const DEPTH: usize = 256;
+
+struct Loop {
+    me: ProcId,
+    limits: Limits,
+    queue: RefCell<VecDeque<Message>>,
+    /// Buffers of delivered messages, to be used again.
+    spare: RefCell<Vec<Vec<u8>>>,
+    /// Set while the sink runs.
+    busy: Cell<bool>,
+}
+
+struct Message {
+    am: Am,
+    header: Header,
+    payload: Vec<u8>,
+}
+
+impl Loop {
+    fn new(me: ProcId, limits: Limits) -> Loop {
+        Loop {
+            me,
+            limits,
+            queue: RefCell::default(),
+            spare: RefCell::default(),
+            busy: Cell::new(false),
+        }
+    }
+}
+
+impl Btl for Loop {
+    fn name(&self) -> &'static str {
+        "self"
+    }
+
+    fn exclusivity(&self) -> u32 {
+        1 << 16
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn reach(&self, peer: ProcId) -> Reach {
+        if peer == self.me {
+            Reach::Yes(Endpoint(0))
+        } else {
+            Reach::No("it is another process".into())
+        }
+    }
+
+    fn send(
+        &self,
+        _to: Endpoint,
+        am: Am,
+        header: Header,
+        payload: Payload<'_>,
+    ) -> Result<(), SendError> {
+        let (len, max) = (payload.len(), self.limits.max_send);
+        if len > max {
+            return Err(SendError::TooLong { len, max });
+        }
+        if self.queue.borrow().len() >= DEPTH {
+            return Err(SendError::WouldBlock);
+        }
+        let mut buffer = self.spare.borrow_mut().pop().unwrap_or_default();
+        buffer.clear();
+        match payload {
+            Payload::Bytes(bytes) => buffer.extend_from_slice(bytes),
+            Payload::Fill { len, fill } => {
+                buffer.resize(len, 0);
+                fill(&mut buffer);
+            }
+        }
+        self.queue.borrow_mut().push_back(Message {
+            am,
+            header,
+            payload: buffer,
+        });
+        Ok(())
+    }
+
+    fn progress(&self, sink: &dyn Sink) -> usize {
+        if self.queue.borrow().is_empty() || self.busy.replace(true) {
+            return 0;
+        }
+        // What the sink sends meanwhile is for the next round, so that one round ends.
+        let round = self.queue.borrow().len();
+        let mut delivered = 0;
+        while delivered < round
+            && let Some(message) = { self.queue.borrow_mut().pop_front() }
+        {
+            sink.deliver(self.me, message.am, message.header, &message.payload);
+            self.spare.borrow_mut().push(message.payload);
+            delivered += 1;
+        }
+        self.busy.set(false);
+        delivered
+    }
+
+    fn pending(&self) -> bool {
+        !self.queue.borrow().is_empty()
+    }
+
+    fn single_copy(&self) -> Option<&dyn SingleCopy> {
+        Some(self)
+    }
+}
+
+impl SingleCopy for Loop {
+    unsafe fn get(
+        &self,
+        _peer: Endpoint,
+        remote: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Result<(), GetError> {
+        // The kernel copies, because the trait promises an error, not a crash, for a range that is not mapped.
+        // SAFETY: `local` is valid for writes of `len` bytes by the caller's promise.
+        unsafe { cma::read(std::process::id(), remote, local, len) }.map_err(GetError::from)
+    }
+}
+
+impl From<CmaError> for GetError {
+    fn from(error: CmaError) -> GetError {
+        match error {
+            CmaError::Forbidden => GetError::Forbidden,
+            CmaError::Gone => GetError::PeerGone,
+            CmaError::BadAddress => GetError::BadAddress,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btl::suite::Net;
+
+    fn net(eager: usize, max_send: usize) -> Net {
+        let limits = Limits { eager, max_send };
+        Net {
+            btls: vec![Box::new(Loop::new(5, limits))],
+            procs: vec![5],
+            pair: (0, 0),
+        }
+    }
+
+    crate::btl_suite!(|| net(1 << 12, 1 << 15));
+}

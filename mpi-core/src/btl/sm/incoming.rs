@@ -1,0 +1,181 @@
+//! What a process needs to receive from all peers of its node.
+
+use mpi_base::bitmap::ones;
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
+use mpi_base::node::Node;
+use mpi_base::ring::{Body, Consumer, Polled};
+
+use super::super::{ProcId, Sink};
+use super::SCAN;
+
+/// Messages taken from one ring before the next one has its turn.
+const TURN: usize = 32;
+
+pub(super) struct Incoming {
+    node: Node,
+    procs: Vec<ProcId>,
+    inbox: Held<Inbox>,
+    /// How many requests of senders we have seen to.
+    calls: u32,
+    /// The rings of those who ever sent, in the order of their first message.
+    rings: Vec<Ring>,
+    /// Where in `rings` a local rank's ring is.
+    place: Vec<Option<u32>>,
+    /// The rings to look at, by local rank, once we have asked for marks; until then `None`.
+    marks: Option<Vec<u64>>,
+}
+
+struct Ring {
+    from: u32,
+    proc: ProcId,
+    consumer: Consumer,
+}
+
+impl Incoming {
+    pub fn new(node: Node, procs: Vec<ProcId>) -> Incoming {
+        Incoming {
+            inbox: node.my_inbox().clone(),
+            calls: 0,
+            rings: Vec::new(),
+            place: vec![None; node.nlocal() as usize],
+            marks: None,
+            node,
+            procs,
+        }
+    }
+
+    /// Delivers what is there, one turn for each ring.
+    #[inline]
+    pub fn progress(&mut self, sink: &dyn Sink) -> usize {
+        let called = self.inbox.calls() != self.calls;
+        if called {
+            self.admit();
+        }
+        let delivered = match &mut self.marks {
+            None => self
+                .rings
+                .iter_mut()
+                .map(|ring| ring.turn(&self.node, sink).0)
+                .sum(),
+            Some(marks) => {
+                let mut delivered = 0;
+                for (w, mark) in marks.iter_mut().enumerate() {
+                    let due = std::mem::take(mark) | self.inbox.take_news(w);
+                    for bit in ones(due) {
+                        let place = self.place.get(w * 64 + bit).copied().flatten();
+                        if let Some(ring) = place.and_then(|at| self.rings.get_mut(at as usize)) {
+                            let (count, left) = ring.turn(&self.node, sink);
+                            delivered += count;
+                            *mark |= u64::from(left) << bit;
+                        }
+                    }
+                }
+                delivered
+            }
+        };
+        if called {
+            self.feed();
+        }
+        delivered
+    }
+
+    /// Whether `progress` has something to do.
+    pub fn has_news(&self) -> bool {
+        self.inbox.calls() != self.calls
+            || match &self.marks {
+                None => self.rings.iter().any(|ring| ring.consumer.is_ready()),
+                Some(marks) => {
+                    self.inbox.any_news(marks.len()) || marks.iter().any(|&mark| mark != 0)
+                }
+            }
+    }
+
+    /// Takes up the rings of new senders.
+    #[cold]
+    fn admit(&mut self) {
+        self.calls = self.inbox.calls();
+        for w in 0..self.words() {
+            for bit in ones(self.inbox.senders(w)) {
+                let from = w * 64 + bit;
+                if let (Some(place @ None), Some(&proc)) =
+                    (self.place.get_mut(from), self.procs.get(from))
+                    && let Ok(consumer) = self.node.consumer(from as u32)
+                {
+                    *place = Some(self.rings.len() as u32);
+                    self.rings.push(Ring {
+                        from: from as u32,
+                        proc,
+                        consumer,
+                    });
+                }
+            }
+        }
+        if self.rings.len() > SCAN {
+            if self.marks.is_none() {
+                self.inbox.bell().ask_for_marks();
+            }
+            // What came before a sender saw the wish, or before we knew of its ring, has left no mark: look at all.
+            let mut marks = vec![0; self.words()];
+            for ring in &self.rings {
+                marks[ring.from as usize / 64] |= 1 << (ring.from % 64);
+            }
+            self.marks = Some(marks);
+        }
+    }
+
+    /// Tells senders that wait for room what has been consumed, and wakes them.
+    #[cold]
+    fn feed(&mut self) {
+        for w in 0..self.words() {
+            for bit in ones(self.inbox.take_starving(w)) {
+                let from = w * 64 + bit;
+                let place = self.place.get(from).copied().flatten();
+                if let Some(ring) = place.and_then(|at| self.rings.get_mut(at as usize)) {
+                    ring.consumer.give_back();
+                }
+                if let Ok(inbox) = self.node.inbox(from as u32) {
+                    inbox.bell().ring();
+                }
+            }
+        }
+    }
+
+    fn words(&self) -> usize {
+        self.place.len().div_ceil(64)
+    }
+}
+
+impl Ring {
+    /// Delivers up to [`TURN`] messages; the flag says that there may be more.
+    #[inline]
+    fn turn(&mut self, node: &Node, sink: &dyn Sink) -> (usize, bool) {
+        let (from, proc) = (self.from, self.proc);
+        for count in 0..TURN {
+            let polled = self.consumer.pop(|message| match message.body {
+                Body::Here(bytes) => {
+                    sink.deliver(proc, message.am, message.header, bytes);
+                    true
+                }
+                Body::Elsewhere { token, len } => node
+                    .read_frag(from, token, len, |bytes| {
+                        sink.deliver(proc, message.am, message.header, bytes);
+                    })
+                    .is_some(),
+            });
+            match polled {
+                Polled::Got(true) => {}
+                Polled::Empty => {
+                    self.consumer.give_back();
+                    return (count, false);
+                }
+                // What no transport of ours writes: nothing behind it can be believed, so this peer is not heard again.
+                Polled::Got(false) | Polled::Broken => {
+                    self.consumer.condemn();
+                    return (count, false);
+                }
+            }
+        }
+        (TURN, true)
+    }
+}

@@ -1,0 +1,147 @@
+//! What a process needs to send to one peer of its node.
+
+use std::cell::RefCell;
+
+use mpi_base::bell::GONE;
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
+use mpi_base::node::{FragPool, Node, NodeError};
+use mpi_base::ring::{Full, Producer};
+
+use super::super::{Am, Header};
+
+/// Why nothing was sent.
+pub(super) enum Refused {
+    Full,
+    Gone,
+}
+
+pub(super) struct Outgoing {
+    producer: Producer,
+    /// The receiver's.
+    inbox: Held<Inbox>,
+    me: usize,
+    to: u32,
+    /// Whether the receiver knows of our ring.
+    announced: bool,
+    /// The length of the payload that found no room last, until one finds it.
+    starving: Option<usize>,
+}
+
+impl Outgoing {
+    pub fn new(node: &Node, to: u32) -> Result<Outgoing, NodeError> {
+        Ok(Outgoing {
+            producer: node.producer(to)?,
+            inbox: node.inbox(to)?,
+            me: node.rank() as usize,
+            to,
+            announced: false,
+            starving: None,
+        })
+    }
+
+    /// Sends a payload of eight bytes.
+    #[inline]
+    pub fn put_word(&mut self, am: Am, header: Header, word: u64) -> Result<(), Refused> {
+        let result = self.producer.push_word(am, header, word);
+        self.after(result, 8)
+    }
+
+    /// Sends a payload of `len` bytes that `fill` writes, at most as long as a fragment.
+    #[inline]
+    pub fn put(
+        &mut self,
+        frags: &RefCell<FragPool>,
+        am: Am,
+        header: Header,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Refused> {
+        let result = if len <= self.producer.longest() {
+            self.producer.push(am, header, len, fill)
+        } else {
+            self.put_fragment(frags, am, header, len, fill)
+        };
+        self.after(result, len)
+    }
+
+    fn put_fragment(
+        &mut self,
+        frags: &RefCell<FragPool>,
+        am: Am,
+        header: Header,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Full> {
+        // The cell comes first: a filled fragment that nobody is told of would be lost.
+        if !self.producer.has_cell() {
+            return Err(Full);
+        }
+        let mut frags = frags.try_borrow_mut().map_err(|_| Full)?;
+        let token = frags.fill(self.to, len, fill).ok_or(Full)?;
+        self.producer.push_elsewhere(am, header, len, token)
+    }
+
+    #[inline(always)]
+    fn after(&mut self, result: Result<(), Full>, len: usize) -> Result<(), Refused> {
+        if result.is_err() {
+            return Err(self.refused(len));
+        }
+        if !self.announced {
+            self.announce();
+        }
+        if self.inbox.notify(self.me) {
+            Ok(())
+        } else {
+            Err(Refused::Gone)
+        }
+    }
+
+    #[cold]
+    fn announce(&mut self) {
+        self.announced = true;
+        self.inbox.announce(self.me);
+    }
+
+    #[cold]
+    fn refused(&mut self, len: usize) -> Refused {
+        if self.inbox.bell().wishes() & GONE != 0 {
+            return Refused::Gone;
+        }
+        self.starving = Some(len);
+        Refused::Full
+    }
+
+    pub fn is_starving(&self) -> bool {
+        self.starving.is_some()
+    }
+
+    /// Asks to be rung when there is room for the payload that found none, and answers whether there is already.
+    pub fn call_for_room(&mut self, all: &[RefCell<Outgoing>], frags: &mut FragPool) -> bool {
+        let Some(len) = self.starving else {
+            return false;
+        };
+        self.call();
+        let in_ring = len <= self.producer.longest();
+        if !in_ring && let Some(slowest) = frags.slowest() {
+            // The fragment that we need may be with somebody else; our own entry is borrowed and has been called.
+            if let Some(Ok(holder)) = all.get(slowest as usize).map(RefCell::try_borrow) {
+                holder.call();
+            }
+        }
+        let room = if in_ring {
+            self.producer.has_room(len)
+        } else {
+            self.producer.has_cell() && frags.has_free()
+        };
+        if room {
+            self.starving = None;
+        }
+        room
+    }
+
+    fn call(&self) {
+        self.inbox.starve(self.me);
+        self.inbox.notify(self.me);
+    }
+}

@@ -1,0 +1,253 @@
+//! Claims of sm alone: marks, sleeping, starving, death.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use mpi_base::node::{Node, Sizes};
+use mpi_base::param::{Params, Source};
+use mpi_base::wait::{WaitPolicy, Waiter};
+
+use super::*;
+use crate::btl::suite::{Expect, Keep, Net, Nothing, endpoint, mixed, send_numbered};
+use crate::btl::{BUILT_IN, Surroundings, open_all};
+
+/// Job ranks are not local ranks; here they are ten more.
+fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
+    let fd = Node::create_with(nlocal, sizes).unwrap();
+    let procs: Vec<ProcId> = (10..10 + nlocal).collect();
+    let btls = (0..nlocal)
+        .map(|rank| {
+            let node = Node::attach(&fd, rank).unwrap();
+            let around = Surroundings {
+                me: procs[rank as usize],
+                node: Some((node, procs.clone())),
+                params,
+            };
+            super::open(&around).unwrap()
+        })
+        .collect();
+    Net {
+        btls,
+        procs,
+        pair: (0, 1),
+    }
+}
+
+fn plain(nlocal: u32) -> Net {
+    net(nlocal, Sizes::for_ranks(nlocal), &Params::default())
+}
+
+/// Room for little, so that everything wraps and runs out often.
+fn tiny() -> Sizes {
+    Sizes {
+        ring_cells: 4,
+        ring_bytes: 1024,
+        frags: 2,
+        frag_len: 4096,
+        arena_len: 4096,
+    }
+}
+
+mod with_usual_sizes {
+    crate::btl_suite!(|| super::plain(2));
+}
+
+mod with_tiny_rings {
+    crate::btl_suite!(|| super::net(2, super::tiny(), &Default::default()));
+}
+
+mod with_shallow_rings_of_many_ranks {
+    crate::btl_suite!(|| super::plain(40));
+}
+
+/// Everybody but rank 0 is a thread that sends `count` numbered messages to rank 0 and sleeps when there is no room.
+fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
+    let max = net.btls[0].limits().max_send;
+    let len = mixed(max);
+    let procs = net.procs;
+    let mut btls = net.btls.into_iter();
+    let mut nodes = fds.into_iter();
+    let (first, first_node) = (btls.next().unwrap(), nodes.next().unwrap());
+    let senders = procs.len() - 1;
+    std::thread::scope(|s| {
+        for (btl, node) in btls.zip(nodes) {
+            let to = endpoint(&*btl, procs[0]);
+            s.spawn(move || {
+                let mut waiter = Waiter::new(WaitPolicy::CROWDED);
+                for n in 0..count {
+                    while let Err(error) = send_numbered(&*btl, to, n, len(n)) {
+                        assert_eq!(error, SendError::WouldBlock);
+                        waiter.pause(node.my_inbox().bell(), || btl.pending());
+                    }
+                    waiter.reset();
+                }
+            });
+        }
+        let sink = PerSender {
+            expect: procs[1..]
+                .iter()
+                .map(|&from| Expect {
+                    from,
+                    next: Cell::new(0),
+                    len,
+                })
+                .collect(),
+        };
+        let mut waiter = Waiter::new(WaitPolicy::CROWDED);
+        let mut got = 0;
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while got < senders as u64 * count {
+            match first.progress(&sink) {
+                0 => waiter.pause(first_node.my_inbox().bell(), || first.pending()),
+                n => {
+                    got += n as u64;
+                    waiter.reset();
+                }
+            }
+            assert!(Instant::now() < deadline, "only {got} messages came");
+        }
+        assert_eq!(first.progress(&Nothing), 0);
+    });
+}
+
+struct PerSender<F: Fn(u64) -> usize> {
+    expect: Vec<Expect<F>>,
+}
+
+impl<F: Fn(u64) -> usize> Sink for PerSender<F> {
+    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        self.expect[from as usize - 11].deliver(from, am, header, payload);
+    }
+}
+
+fn net_and_nodes(nlocal: u32, sizes: Sizes) -> (Net, Vec<Node>) {
+    let fd = Node::create_with(nlocal, sizes).unwrap();
+    let procs: Vec<ProcId> = (10..10 + nlocal).collect();
+    let nodes: Vec<_> = (0..nlocal).map(|r| Node::attach(&fd, r).unwrap()).collect();
+    let params = Params::default();
+    let btls = nodes
+        .iter()
+        .zip(&procs)
+        .map(|(node, &me)| {
+            super::open(&Surroundings {
+                me,
+                node: Some((node.clone(), procs.clone())),
+                params: &params,
+            })
+            .unwrap()
+        })
+        .collect();
+    let net = Net {
+        btls,
+        procs,
+        pair: (1, 0),
+    };
+    (net, nodes)
+}
+
+#[test]
+fn few_senders_to_one_receiver_all_arrive() {
+    let (net, nodes) = net_and_nodes(5, Sizes::for_ranks(5));
+    all_to_one(net, nodes, 2000);
+}
+
+#[test]
+fn more_senders_than_are_scanned_all_arrive() {
+    let (net, nodes) = net_and_nodes(50, Sizes::for_ranks(50));
+    all_to_one(net, nodes, 200);
+}
+
+#[test]
+fn sixty_ranks_beyond_one_word_of_marks_all_arrive_through_tiny_rings() {
+    let (net, nodes) = net_and_nodes(70, tiny());
+    all_to_one(net, nodes, 60);
+}
+
+#[test]
+fn a_refused_sender_is_rung_when_there_is_room() {
+    let (net, nodes) = net_and_nodes(2, tiny());
+    let (from, to) = (&net.btls[1], &net.btls[0]);
+    let end = endpoint(&**from, net.procs[0]);
+    for len in [8, 200, 4000] {
+        let mut sent = 0;
+        while send_numbered(&**from, end, sent, len).is_ok() {
+            sent += 1;
+        }
+        let sink = Keep::default();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        // No news for the sleeper, so it will sleep, and has asked for the bell.
+        let bell = nodes[1].my_inbox().bell();
+        assert!(!from.pending());
+        bell.sleep(Duration::from_micros(1), || {
+            to.progress(&sink);
+            to.progress(&sink);
+            // The receiver has rung, so the word that says "sleeping" is gone.
+            assert_eq!(bell.wishes(), 0);
+            from.pending()
+        });
+        while send_numbered(&**from, end, sent, len).is_err() {
+            to.progress(&sink);
+            assert!(Instant::now() < deadline);
+        }
+        while to.progress(&sink) > 0 {}
+    }
+}
+
+#[test]
+fn sending_to_a_rank_that_left_says_so() {
+    let (mut net, mut nodes) = net_and_nodes(2, Sizes::for_ranks(2));
+    net.btls.remove(0);
+    nodes.remove(0);
+    let from = &net.btls[0];
+    let result = send_numbered(&**from, endpoint(&**from, 10), 0, 8);
+    assert_eq!(result, Err(SendError::PeerGone));
+}
+
+#[test]
+fn parameters_set_the_limits_but_not_beyond_a_fragment() {
+    let mut params = Params::default();
+    params.set("btl_sm_eager_limit", "100", Source::Environment);
+    params.set("btl_sm_max_send_size", "1G", Source::Environment);
+    params.set("btl_sm_single_copy", "no", Source::Environment);
+    let net = net(2, Sizes::for_ranks(2), &params);
+    let limits = net.btls[0].limits();
+    assert_eq!((limits.eager, limits.max_send), (100, 32 << 10));
+    assert!(net.btls[0].single_copy().is_none());
+}
+
+#[test]
+fn the_selection_decides_and_says_why_the_rest_is_missing() {
+    let names = |around: &Surroundings<'_>| {
+        let opened = open_all(around).unwrap();
+        let names: Vec<_> = opened.btls.iter().map(|btl| btl.name()).collect();
+        (names, opened.refused)
+    };
+    let mut params = Params::default();
+    let (open, refused) = names(&Surroundings {
+        me: 0,
+        node: None,
+        params: &params,
+    });
+    assert_eq!(open, ["self"]);
+    assert_eq!(refused, [("sm", OpenError::Alone)]);
+    params.set("btl", "sm", Source::Environment);
+    let fd = Node::create(1).unwrap();
+    let around = Surroundings {
+        me: 0,
+        node: Some((Node::attach(&fd, 0).unwrap(), vec![0])),
+        params: &params,
+    };
+    let (open, refused) = names(&around);
+    assert_eq!(open, ["sm"]);
+    assert_eq!(refused, [("self", OpenError::Deselected)]);
+    params.set("btl", "sm,smoke", Source::Environment);
+    let error = open_all(&Surroundings {
+        me: 0,
+        node: None,
+        params: &params,
+    })
+    .err()
+    .unwrap();
+    assert!(error.to_string().contains("smoke"));
+    assert_eq!(BUILT_IN.len(), 2);
+}

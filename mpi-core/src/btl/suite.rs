@@ -1,0 +1,376 @@
+//! The claims of the framework's promise, which every transport joins with one line: `btl_suite!(|| net)`.
+//!
+//! A [`Net`] is the transports of all processes of a little job, with one ordered pair to try; for a loop both ends are one.
+
+use std::cell::{Cell, RefCell};
+
+use super::{Am, Btl, Endpoint, GetError, Header, Payload, ProcId, Reach, SendError, Sink};
+
+pub struct Net {
+    pub btls: Vec<Box<dyn Btl + Send>>,
+    /// Who each of `btls` is.
+    pub procs: Vec<ProcId>,
+    /// From and to, as indices of `btls`.
+    pub pair: (usize, usize),
+}
+
+impl Net {
+    fn from(&self) -> &dyn Btl {
+        &*self.btls[self.pair.0]
+    }
+
+    fn to(&self) -> &dyn Btl {
+        &*self.btls[self.pair.1]
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        endpoint(self.from(), self.procs[self.pair.1])
+    }
+
+    /// One round of everybody; what is for the pair's receiver goes to `sink`, and there must be nothing else.
+    fn pump(&self, sink: &dyn Sink) -> usize {
+        let mut delivered = 0;
+        for (i, btl) in self.btls.iter().enumerate() {
+            if i == self.pair.1 {
+                delivered += btl.progress(sink);
+            } else {
+                assert_eq!(btl.progress(&Nothing), 0);
+            }
+        }
+        delivered
+    }
+
+    /// Pumps until `done`, for a bounded number of rounds.
+    fn pump_until(&self, sink: &dyn Sink, done: impl Fn() -> bool) {
+        for _ in 0..1_000_000 {
+            if done() {
+                return;
+            }
+            self.pump(sink);
+        }
+        panic!("what was sent has not come in a million rounds");
+    }
+}
+
+pub fn endpoint(btl: &dyn Btl, peer: ProcId) -> Endpoint {
+    match btl.reach(peer) {
+        Reach::Yes(endpoint) => endpoint,
+        Reach::No(why) => panic!("{} does not reach {peer}: {why}", btl.name()),
+    }
+}
+
+/// Nobody should be here.
+pub struct Nothing;
+
+impl Sink for Nothing {
+    fn deliver(&self, from: ProcId, am: Am, _: Header, payload: &[u8]) {
+        panic!("{} bytes of {am} came from {from} unasked", payload.len());
+    }
+}
+
+/// Keeps what comes: headers and payloads.
+#[derive(Default)]
+pub struct Keep(pub RefCell<Vec<(Header, Vec<u8>)>>);
+
+impl Sink for Keep {
+    fn deliver(&self, _: ProcId, _: Am, header: Header, payload: &[u8]) {
+        self.0.borrow_mut().push((header, payload.to_vec()));
+    }
+}
+
+impl Keep {
+    pub fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+}
+
+/// Expects numbered messages whose lengths and bytes follow from the number.
+pub struct Expect<F: Fn(u64) -> usize> {
+    pub from: ProcId,
+    pub next: Cell<u64>,
+    pub len: F,
+}
+
+impl<F: Fn(u64) -> usize> Sink for Expect<F> {
+    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        let n = self.next.get();
+        assert_eq!((from, am, header), (self.from, n as Am, [n, !n]));
+        assert_eq!(payload.len(), (self.len)(n), "message {n}");
+        assert!(payload == pattern(n, payload.len()), "bytes of message {n}");
+        self.next.set(n + 1);
+    }
+}
+
+pub fn pattern(n: u64, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|i| (n as usize * 37 + i * 11 + (i >> 8)) as u8)
+        .collect()
+}
+
+/// Sends message `n` if there is room.
+pub fn send_numbered(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) -> Result<(), SendError> {
+    let bytes = pattern(n, len);
+    let mut write = |place: &mut [u8]| place.copy_from_slice(&bytes);
+    let payload = if n.is_multiple_of(2) {
+        Payload::Bytes(&bytes)
+    } else {
+        Payload::Fill {
+            len,
+            fill: &mut write,
+        }
+    };
+    btl.send(to, n as Am, [n, !n], payload)
+}
+
+/// Lengths that walk over all protocols of a transport, odd ones and borders among them.
+pub fn mixed(max: usize) -> impl Fn(u64) -> usize + Copy {
+    move |n| match n % 7 {
+        0 => 8,
+        1 => (n as usize * 2_654_435_761) % (max + 1),
+        2 => n as usize % 97,
+        3 => max - n as usize % 3,
+        4 => 0,
+        5 => (n as usize * 40_503) % (max / 16 + 1),
+        _ => 4096.min(max) - n as usize % 5,
+    }
+}
+
+fn exchange(net: &Net, count: u64, len: impl Fn(u64) -> usize + Copy) {
+    let sink = Expect {
+        from: net.procs[net.pair.0],
+        next: Cell::new(0),
+        len,
+    };
+    for n in 0..count {
+        loop {
+            match send_numbered(net.from(), net.endpoint(), n, len(n)) {
+                Ok(()) => break,
+                Err(SendError::WouldBlock) => {
+                    net.pump(&sink);
+                }
+                Err(error) => panic!("message {n}: {error}"),
+            }
+        }
+        // Now and then the receiver falls behind, now and then it catches up.
+        if n % 50 > 40 {
+            net.pump(&sink);
+        }
+    }
+    net.pump_until(&sink, || sink.next.get() == count);
+    assert_eq!(net.pump(&sink), 0);
+}
+
+pub fn messages_of_all_sizes_arrive_once_each_in_order(net: Net) {
+    let max = net.from().limits().max_send;
+    exchange(&net, 5000, mixed(max));
+}
+
+pub fn every_length_up_to_the_eager_limit_arrives_whole(net: Net) {
+    let eager = net.from().limits().eager;
+    exchange(&net, eager as u64 + 1, |n| n as usize);
+}
+
+pub fn the_longest_messages_arrive_whole(net: Net) {
+    let max = net.from().limits().max_send;
+    exchange(&net, 300, |_| max);
+}
+
+pub fn a_longer_message_is_refused_and_nothing_sent(net: Net) {
+    let max = net.from().limits().max_send;
+    let bytes = vec![0; max + 1];
+    let result = net
+        .from()
+        .send(net.endpoint(), 0, [0; 2], Payload::Bytes(&bytes));
+    assert_eq!(result, Err(SendError::TooLong { len: max + 1, max }));
+    assert_eq!(net.pump(&Nothing), 0);
+}
+
+pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
+    for len in [8, 300, net.from().limits().max_send] {
+        let sink = Keep::default();
+        let mut sent = 0;
+        // A transport that never says no would collect without bound.
+        while sent < 100_000 && send_numbered(net.from(), net.endpoint(), sent, len).is_ok() {
+            sent += 1;
+        }
+        assert!(sent < 100_000);
+        let again = send_numbered(net.from(), net.endpoint(), sent, len);
+        assert_eq!(again, Err(SendError::WouldBlock));
+        net.pump_until(&sink, || sink.len() as u64 == sent);
+        assert_eq!(net.pump(&sink), 0);
+        // Whoever was refused may sleep now only if told when there is room, and there is.
+        assert!(send_numbered(net.from(), net.endpoint(), sent, len).is_ok());
+        net.pump_until(&sink, || sink.len() as u64 == sent + 1);
+        for (n, (header, payload)) in sink.0.borrow().iter().enumerate() {
+            assert_eq!(header[0], n as u64);
+            assert!(*payload == pattern(n as u64, len));
+        }
+    }
+}
+
+pub fn a_sent_payload_may_be_overwritten_at_once(net: Net) {
+    let sink = Keep::default();
+    let max = net.from().limits().max_send;
+    for len in [1, 8, 40, 41, 1000, max] {
+        let mut bytes = vec![1; len];
+        let sent = net
+            .from()
+            .send(net.endpoint(), 3, [0; 2], Payload::Bytes(&bytes));
+        assert_eq!(sent, Ok(()));
+        bytes.fill(2);
+        let before = sink.len();
+        net.pump_until(&sink, || sink.len() > before);
+    }
+    let kept = sink.0.borrow();
+    assert!(
+        kept.iter()
+            .all(|(_, payload)| payload.iter().all(|&b| b == 1))
+    );
+}
+
+pub fn what_waits_is_pending_until_delivered(net: Net) {
+    assert!(!net.to().pending());
+    let sink = Keep::default();
+    for len in [8, 1000] {
+        send_numbered(net.from(), net.endpoint(), 0, len).unwrap();
+        for _ in 0..1_000_000 {
+            if net.to().pending() {
+                break;
+            }
+            net.from().pending();
+        }
+        assert!(net.to().pending());
+        let before = sink.len();
+        net.pump_until(&sink, || sink.len() > before);
+        assert!(!net.to().pending());
+    }
+}
+
+/// Sends on from inside the sink, and tries to progress there.
+struct Busybody<'a> {
+    net: &'a Net,
+    inside: Cell<bool>,
+    seen: Cell<u64>,
+}
+
+impl Sink for Busybody<'_> {
+    fn deliver(&self, _: ProcId, _: Am, header: Header, _: &[u8]) {
+        assert!(!self.inside.replace(true), "the sink was entered twice");
+        self.seen.set(self.seen.get() + 1);
+        if header[0] > 0 {
+            let next = header[0] - 1;
+            send_numbered(self.net.from(), self.net.endpoint(), next, 100).unwrap();
+        }
+        assert_eq!(self.net.to().progress(&Nothing), 0);
+        self.inside.set(false);
+    }
+}
+
+pub fn a_sink_may_send_and_is_never_entered_twice(net: Net) {
+    let sink = Busybody {
+        net: &net,
+        inside: Cell::new(false),
+        seen: Cell::new(0),
+    };
+    send_numbered(net.from(), net.endpoint(), 9, 100).unwrap();
+    net.pump_until(&sink, || sink.seen.get() == 10);
+}
+
+pub fn limits_make_sense_and_strangers_are_not_reached(net: Net) {
+    let limits = net.from().limits();
+    assert!(limits.eager <= limits.max_send);
+    let Reach::No(why) = net.from().reach(ProcId::MAX) else {
+        panic!("a rank that does not exist is reached");
+    };
+    assert!(!why.is_empty());
+}
+
+/// Where the system forbids it, `Forbidden` is the right answer and the only one.
+pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
+    let Some(copy) = net.from().single_copy() else {
+        return;
+    };
+    for len in [0, 1, 4097, 1 << 20] {
+        // The ranks of this test are in one process, so the peer's memory is ours.
+        let theirs = pattern(len as u64, len);
+        let mut ours = vec![0; len];
+        // SAFETY: `ours` is valid for writes of `len` bytes.
+        let result = unsafe {
+            copy.get(
+                net.endpoint(),
+                theirs.as_ptr().expose_provenance() as u64,
+                ours.as_mut_ptr(),
+                len,
+            )
+        };
+        match result {
+            Ok(()) => assert!(ours == theirs),
+            Err(error) => return assert_eq!(error, GetError::Forbidden),
+        }
+    }
+    let mut byte = 0;
+    // SAFETY: one byte.
+    let result = unsafe { copy.get(net.endpoint(), 16, &mut byte, 1) };
+    assert_eq!(result, Err(GetError::BadAddress));
+}
+
+/// Two threads as two ranks, both sending and receiving at full speed.
+pub fn two_ranks_exchange_at_full_speed(net: Net) {
+    if net.btls.len() < 2 {
+        return;
+    }
+    let max = net.from().limits().max_send;
+    let procs = [net.procs[net.pair.0], net.procs[net.pair.1]];
+    let mut btls = net.btls.into_iter();
+    std::thread::scope(|s| {
+        for me in 0..2 {
+            let btl = btls.next().unwrap();
+            s.spawn(move || {
+                let sink = Expect {
+                    from: procs[1 - me],
+                    next: Cell::new(0),
+                    len: mixed(max),
+                };
+                let to = endpoint(&*btl, procs[1 - me]);
+                let count = 30_000;
+                let mut sent = 0;
+                while sent < count || sink.next.get() < count {
+                    if sent < count {
+                        match send_numbered(&*btl, to, sent, (sink.len)(sent)) {
+                            Ok(()) => sent += 1,
+                            Err(error) => assert_eq!(error, SendError::WouldBlock),
+                        }
+                    }
+                    if btl.progress(&sink) == 0 {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Joins a transport: the closure makes a fresh [`Net`].
+#[macro_export]
+macro_rules! btl_suite {
+    ($net:expr) => {
+        $crate::btl_suite!($net;
+            messages_of_all_sizes_arrive_once_each_in_order
+            every_length_up_to_the_eager_limit_arrives_whole
+            the_longest_messages_arrive_whole
+            a_longer_message_is_refused_and_nothing_sent
+            would_block_takes_nothing_and_room_comes_back
+            a_sent_payload_may_be_overwritten_at_once
+            what_waits_is_pending_until_delivered
+            a_sink_may_send_and_is_never_entered_twice
+            limits_make_sense_and_strangers_are_not_reached
+            single_copy_reads_the_peers_memory_or_says_why_not
+            two_ranks_exchange_at_full_speed);
+    };
+    ($net:expr; $($claim:ident)*) => {
+        $(#[test]
+        fn $claim() {
+            $crate::btl::suite::$claim(($net)());
+        })*
+    };
+}
