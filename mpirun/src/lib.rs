@@ -1,1 +1,11 @@
-//! mpirun, mpicc, mpi-info and mpi-bench
+//! The tools around the library: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` stands on its own in `src/bin`.
+//!
+//! * [`cli`] reads mpirun's command line into a plan;
+//! * [`launch`] runs a plan on this host;
+//! * [`pmi`] is the PMI-1 server that the ranks talk to.
+
+pub mod cli;
+pub mod launch;
+pub mod node;
+pub mod pmi;
+pub mod prefix;

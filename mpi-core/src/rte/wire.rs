@@ -1,0 +1,404 @@
+//! The PMI-1 wire protocol: lines of `key=value` words over a stream socket, the same for both ends.
+//!
+//! A message is `cmd=NAME key=value key=value\n`; keys end at `=`, values at a space or the end of the line,
+//! and a backslash keeps the character after it in the value.
+//! There is no standard text; this follows what Hydra, Slurm, gforker and Flux have been seen to accept and send:
+//! * any order of keys, unknown keys are passed over;
+//! * a value is never empty and never holds a space, a newline or a NUL, so binary values travel as [`hex`];
+//! * a whole line stays below 1024 bytes, because Slurm reads one `read()` of that size as one request;
+//! * a reply without `rc` has succeeded, as old servers never send it.
+//!
+//! Values are kept as they came, backslashes included, so that what one client puts another gets to the byte.
+//!
+//! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
+
+use std::fmt;
+
+/// The longest line that is ever accepted; Hydra's clients may send much longer ones than [`SEND_MAX`].
+pub const LINE_MAX: usize = 128 * 1024;
+
+/// The longest line that is ever sent, newline included.
+pub const SEND_MAX: usize = 1023;
+
+/// The longest value that fits into a line of [`SEND_MAX`] with everything around it.
+pub const VALUE_MAX: usize = 900;
+
+/// Limits that every server answers to `get_maxes`.
+pub const KVSNAME_MAX: usize = 256;
+pub const KEY_MAX: usize = 64;
+
+/// Why bytes off the wire, or a message meant for it, are not PMI-1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// More bytes than [`LINE_MAX`] without a newline.
+    LineTooLong { len: usize },
+    /// A line that does not begin with `cmd=`.
+    NotAMessage { line: String },
+    /// A message of another kind than the one that was waited for.
+    Unexpected { wanted: String, line: String },
+    /// A message without a key it must have.
+    Missing { key: String, line: String },
+    /// A key whose value is not a number.
+    NotANumber { key: String, value: String },
+    /// The other side answered with an error code.
+    Refused { request: String, answer: String },
+    /// A value that this protocol cannot carry.
+    Unsendable { key: String, value: String },
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WireError::LineTooLong { len } => {
+                write!(
+                    f,
+                    "{len} bytes came without a newline; a PMI-1 line has at most {LINE_MAX}"
+                )
+            }
+            WireError::NotAMessage { line } => {
+                write!(f, "the line \"{line}\" is not a PMI-1 message")
+            }
+            WireError::Unexpected { wanted, line } => {
+                write!(f, "\"{line}\" came where cmd={wanted} was expected")
+            }
+            WireError::Missing { key, line } => {
+                write!(f, "the message \"{line}\" has no {key}")
+            }
+            WireError::NotANumber { key, value } => {
+                write!(
+                    f,
+                    "{key}=\"{value}\" came where a whole number was expected"
+                )
+            }
+            WireError::Refused { request, answer } => {
+                write!(f, "the request {request} was answered \"{answer}\"")
+            }
+            WireError::Unsendable { key, value } => {
+                write!(
+                    f,
+                    "{key}=\"{value}\" cannot be sent: a value is not empty, has no spaces or newlines, and its line has at most {SEND_MAX} bytes"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for WireError {}
+
+/// A line from the other side, as it may be shown to a person.
+pub fn shown(line: &[u8]) -> String {
+    const SHOWN: usize = 200;
+    let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect();
+    if line.len() > SHOWN {
+        text + "..."
+    } else {
+        text
+    }
+}
+
+/// A message that came.
+#[derive(Clone, Debug)]
+pub struct Message {
+    line: String,
+    words: Vec<(String, String)>,
+}
+
+impl Message {
+    /// Reads one line, without its newline.
+    pub fn parse(line: &[u8]) -> Result<Message, WireError> {
+        let message = Message {
+            line: shown(line),
+            words: words(&String::from_utf8_lossy(line)),
+        };
+        match message.get("cmd") {
+            Some(_) => Ok(message),
+            None => Err(WireError::NotAMessage { line: message.line }),
+        }
+    }
+
+    /// The name of the command.
+    pub fn cmd(&self) -> &str {
+        self.get("cmd").unwrap_or_default()
+    }
+
+    /// The line, shortened, for messages to people.
+    pub fn shown(&self) -> &str {
+        &self.line
+    }
+
+    /// The value of a key, the first if it stands twice.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.words
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a key that must be there.
+    pub fn need(&self, key: &str) -> Result<&str, WireError> {
+        self.get(key).ok_or_else(|| WireError::Missing {
+            key: key.into(),
+            line: self.line.clone(),
+        })
+    }
+
+    /// The value of a key that must be a whole number.
+    pub fn number(&self, key: &str) -> Result<i64, WireError> {
+        let value = self.need(key)?;
+        value.parse().map_err(|_| WireError::NotANumber {
+            key: key.into(),
+            value: shown(value.as_bytes()),
+        })
+    }
+
+    /// Whether a reply reports success: `rc=0`, or no `rc` at all, and not Slurm's `info=fail`.
+    pub fn succeeded(&self) -> bool {
+        matches!(self.get("rc"), None | Some("0")) && self.get("info") != Some("fail")
+    }
+}
+
+fn words(line: &str) -> Vec<(String, String)> {
+    let mut words = Vec::new();
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches([' ', '\r', '\t']);
+        let Some((key, after)) = rest.split_once('=') else {
+            return words;
+        };
+        // A word without "=" is passed over; the key is what stands directly before the sign.
+        let key = key.rsplit(' ').next().unwrap_or(key);
+        let end = end_of_value(after);
+        words.push((
+            key.to_string(),
+            after[..end].trim_end_matches('\r').to_string(),
+        ));
+        rest = &after[end..];
+    }
+}
+
+fn end_of_value(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b' ' => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// A message to send, made word by word.
+#[derive(Clone, Debug)]
+pub struct Line {
+    text: String,
+    bad: Option<(String, String)>,
+}
+
+impl Line {
+    pub fn cmd(name: &str) -> Line {
+        Line {
+            text: format!("cmd={name}"),
+            bad: None,
+        }
+    }
+
+    /// Adds `key=value`.
+    pub fn with(mut self, key: &str, value: impl fmt::Display) -> Line {
+        let value = value.to_string();
+        // With a space after it the value must end where it ends, which a lone backslash at its end would prevent.
+        let fits = end_of_value(&format!("{value} ")) == value.len();
+        if value.is_empty() || !fits || value.contains(['\n', '\0']) {
+            self.bad
+                .get_or_insert((key.into(), shown(value.as_bytes())));
+        }
+        self.text.push(' ');
+        self.text.push_str(key);
+        self.text.push('=');
+        self.text.push_str(&value);
+        self
+    }
+
+    /// The bytes for the wire, newline included, of any length: for a server, whose clients read whole lines.
+    pub fn finish(self) -> Result<Vec<u8>, WireError> {
+        if let Some((key, value)) = self.bad {
+            return Err(WireError::Unsendable { key, value });
+        }
+        let mut bytes = self.text.into_bytes();
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// The bytes for the wire for a client: no longer than the least patient server reads.
+    pub fn finish_short(self) -> Result<Vec<u8>, WireError> {
+        let bytes = self.finish()?;
+        if bytes.len() > SEND_MAX {
+            let value = shown(&bytes);
+            return Err(WireError::Unsendable {
+                key: "line".into(),
+                value,
+            });
+        }
+        Ok(bytes)
+    }
+}
+
+/// Cuts a stream into lines.
+#[derive(Debug, Default)]
+pub struct Lines {
+    bytes: Vec<u8>,
+    /// How much of `bytes` is known to have no newline.
+    searched: usize,
+}
+
+impl Lines {
+    /// Takes bytes that came.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole line without its newline.
+    pub fn next_line(&mut self) -> Result<Option<Vec<u8>>, WireError> {
+        match self.bytes[self.searched..]
+            .iter()
+            .position(|&byte| byte == b'\n')
+        {
+            Some(at) => {
+                let rest = self.bytes.split_off(self.searched + at + 1);
+                let mut line = std::mem::replace(&mut self.bytes, rest);
+                line.pop();
+                self.searched = 0;
+                Ok(Some(line))
+            }
+            None if self.bytes.len() > LINE_MAX => Err(WireError::LineTooLong {
+                len: self.bytes.len(),
+            }),
+            None => {
+                self.searched = self.bytes.len();
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| {
+            [
+                DIGITS[usize::from(byte >> 4)],
+                DIGITS[usize::from(byte & 15)],
+            ]
+        })
+        .map(char::from)
+        .collect()
+}
+
+/// Bytes from hexadecimal digits; `None` if they are not.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|value| value as u8);
+    if !text.len().is_multiple_of(2) {
+        return None;
+    }
+    text.as_bytes()
+        .chunks_exact(2)
+        .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn keys_come_in_any_order_and_unknown_ones_are_passed_over() {
+        let message = Message::parse(b"rc=0 what cmd=get_result  value=a=b;c new=1").unwrap();
+        assert_eq!(message.cmd(), "get_result");
+        assert_eq!(message.get("value"), Some("a=b;c"));
+        assert!(message.succeeded());
+    }
+
+    #[test]
+    fn a_backslash_keeps_a_space_in_a_value() {
+        let message = Message::parse(br"cmd=abort message=out\ of\ cheese exitcode=3").unwrap();
+        assert_eq!(message.get("message"), Some(r"out\ of\ cheese"));
+        assert_eq!(message.number("exitcode"), Ok(3));
+    }
+
+    #[test]
+    fn success_is_rc_0_or_no_rc_and_not_info_fail() {
+        let ok = |line: &[u8]| Message::parse(line).unwrap().succeeded();
+        assert!(ok(b"cmd=x") && ok(b"cmd=x rc=0") && ok(b"cmd=x info=ok"));
+        assert!(!ok(b"cmd=x rc=1") && !ok(b"cmd=x rc=-1 msg=no") && !ok(b"cmd=x info=fail"));
+    }
+
+    #[test]
+    fn a_value_the_wire_cannot_carry_is_refused_by_name() {
+        for bad in ["", "a b", "a\nb", "a\0b"] {
+            let error = Line::cmd("put").with("key", bad).finish().unwrap_err();
+            assert!(matches!(error, WireError::Unsendable { key, .. } if key == "key"));
+        }
+        let long = Line::cmd("put").with("value", "x".repeat(SEND_MAX));
+        assert!(long.clone().finish_short().is_err() && long.finish().is_ok());
+    }
+
+    #[test]
+    fn endless_bytes_without_a_newline_are_refused() {
+        let mut lines = Lines::default();
+        lines.push(&vec![b'x'; LINE_MAX + 1]);
+        assert!(matches!(
+            lines.next_line(),
+            Err(WireError::LineTooLong { .. })
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parser_panic(bytes: Vec<u8>) {
+            if let Ok(message) = Message::parse(&bytes) {
+                let _ = (message.cmd(), message.succeeded(), message.number("rc"));
+            }
+        }
+
+        #[test]
+        fn what_is_sent_is_what_is_parsed(key in "[a-z_]{1,20}", value in "[!-~]{1,80}") {
+            prop_assume!(key != "cmd");
+            if let Ok(line) = Line::cmd("put").with(&key, &value).with("z", 1).finish() {
+                let message = Message::parse(line.strip_suffix(b"\n").unwrap()).unwrap();
+                prop_assert_eq!(message.get(&key), Some(value.as_str()));
+            }
+        }
+
+        #[test]
+        fn lines_do_not_depend_on_how_the_stream_is_cut(text in "[a-z\n]{0,200}", cut in 1usize..50) {
+            let mut lines = Lines::default();
+            let mut found = Vec::new();
+            for piece in text.as_bytes().chunks(cut) {
+                lines.push(piece);
+                while let Ok(Some(line)) = lines.next_line() {
+                    found.push(String::from_utf8(line).unwrap());
+                }
+            }
+            let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+            prop_assert_eq!(found, whole.lines().map(str::to_string).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn hexadecimal_digits_carry_any_bytes(bytes: Vec<u8>) {
+            prop_assert_eq!(unhex(&hex(&bytes)), Some(bytes));
+        }
+
+        #[test]
+        fn what_is_not_hexadecimal_is_refused_without_panic(text: String) {
+            let _ = unhex(&text);
+        }
+    }
+}

@@ -1,0 +1,753 @@
+//! The agent: one thread, one epoll, that owns the ranks of all jobs of one `mpirun` on this host.
+//!
+//! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
+//! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
+//! What ranks do after that is a consequence and is not reported.
+
+use super::descendants;
+use super::ending::{Cause, Who, last_call, list};
+use super::output::{Read, Sink, Stream, Target};
+use super::program::Plan;
+use super::ranks::{Heard, Rank, Ranks, StartError, Starter};
+use super::sys::{self, Ended, FailedStart, Signal};
+use crate::node::{self, Node};
+use crate::pmi::{Effect, Job, Proc, Server, SpawnRequest};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// The exit code of a job that ran out of time, as of timeout(1).
+pub const TIMED_OUT: i32 = 124;
+
+/// A terminal shows the beginning of a line after this much quiet.
+const PROMPT: Duration = Duration::from_millis(50);
+
+/// After SIGKILL a process can live on only inside the kernel; it is not waited for longer than this.
+const GIVE_UP: Duration = Duration::from_secs(5);
+
+/// A job that was ended does not wait longer than this for its output to be read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What an epoll event is about: a kind and a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    Front,
+    Signals,
+    Pmi(Proc),
+    Stdout(Proc),
+    Stderr(Proc),
+    SinkRoom,
+}
+
+impl Watch {
+    fn token(self) -> u64 {
+        let (kind, proc) = match self {
+            Watch::Front => (0, 0),
+            Watch::Signals => (1, 0),
+            Watch::SinkRoom => (2, 0),
+            Watch::Pmi(proc) => (3, proc.0),
+            Watch::Stdout(proc) => (4, proc.0),
+            Watch::Stderr(proc) => (5, proc.0),
+        };
+        (proc as u64) << 3 | kind
+    }
+
+    fn of(token: u64) -> Watch {
+        let proc = Proc((token >> 3) as usize);
+        match token & 7 {
+            0 => Watch::Front,
+            1 => Watch::Signals,
+            2 => Watch::SinkRoom,
+            3 => Watch::Pmi(proc),
+            4 => Watch::Stdout(proc),
+            _ => Watch::Stderr(proc),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    No,
+    Asked { until: Instant },
+    Killed { until: Instant },
+}
+
+/// What the agent was given by the front end.
+pub struct Wires {
+    /// One byte for each signal to pass on; closed when the front end has died.
+    pub front: OwnedFd,
+    /// Rank 0's standard input.
+    pub stdin: OwnedFd,
+    /// Signals sent to the agent itself, SIGCHLD among them.
+    pub signals: OwnedFd,
+    pub nofile: Option<u64>,
+}
+
+/// Runs a plan to its end; the result is mpirun's exit code.
+pub fn run(plan: &Plan, wires: Wires) -> i32 {
+    match Agent::new(plan, wires).and_then(|mut agent| agent.run()) {
+        Ok(code) => code,
+        Err(error) => {
+            descendants::end_all();
+            eprintln!("mpirun: {error}");
+            error.code()
+        }
+    }
+}
+
+struct Agent<'a> {
+    plan: &'a Plan,
+    wires: Wires,
+    host: String,
+    server: Server,
+    ranks: Ranks,
+    /// Each job's node segment.
+    nodes: Vec<Node>,
+    epoll: OwnedFd,
+    null: OwnedFd,
+    reports: (OwnedFd, OwnedFd),
+    out: Sink,
+    err: Sink,
+    /// Whether a person may be watching the output as it comes.
+    to_terminal: bool,
+    /// The ranks are not read, because a sink is full.
+    held: bool,
+    watching_room: bool,
+    status: i32,
+    ending: Ending,
+    deadline: Option<Instant>,
+    front_lives: bool,
+}
+
+fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartError {
+    move |error| StartError::System {
+        doing,
+        error: error.into(),
+    }
+}
+
+impl<'a> Agent<'a> {
+    fn new(plan: &'a Plan, wires: Wires) -> Result<Self, StartError> {
+        use rustix::fs::{Mode, OFlags};
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("epoll_create"))?;
+        let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(system("opening /dev/null"))?;
+        let reports = rustix::pipe::pipe_with(
+            rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK,
+        )
+        .map_err(system("making a pipe"))?;
+        let own = |fd: BorrowedFd<'_>| {
+            rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(system("copying an output"))
+        };
+        let to_terminal = rustix::termios::isatty(rustix::stdio::stdout());
+        let host = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
+        let agent = Agent {
+            deadline: plan.timeout.map(|limit| Instant::now() + limit),
+            plan,
+            wires,
+            host,
+            server: Server::new(stem),
+            ranks: Ranks::default(),
+            nodes: Vec::new(),
+            epoll,
+            null,
+            reports,
+            out: Sink::new(own(rustix::stdio::stdout())?),
+            err: Sink::new(own(rustix::stdio::stderr())?),
+            to_terminal,
+            held: false,
+            watching_room: false,
+            status: 0,
+            ending: Ending::No,
+            front_lives: true,
+        };
+        watch(&agent.epoll, &agent.wires.front, Watch::Front);
+        watch(&agent.epoll, &agent.wires.signals, Watch::Signals);
+        Ok(agent)
+    }
+
+    fn run(&mut self) -> Result<i32, StartError> {
+        self.launch(&self.plan.apps, &[])?;
+        let mut events = Vec::with_capacity(64);
+        while self.ranks.any_alive() && !self.has_given_up() {
+            events.clear();
+            let timeout = self.until_next_step();
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                timeout.as_ref(),
+            ) {
+                Ok(0) if self.to_terminal => self.show_prompts(),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(system("epoll_wait")(error)),
+            }
+            for event in &events {
+                self.serve(Watch::of(event.data.u64()));
+            }
+            self.step();
+        }
+        self.last_words();
+        Ok(self.status)
+    }
+
+    // ---- starting -------------------------------------------------------------------------------------------------
+
+    /// Starts a job; nothing runs if a program of it is missing.
+    fn launch(
+        &mut self,
+        apps: &[super::program::App],
+        preput: &[(String, String)],
+    ) -> Result<Job, StartError> {
+        let starter = Starter {
+            plan: self.plan,
+            report: self.reports.1.as_fd(),
+            null: self.null.as_fd(),
+            nofile: self.wires.nofile,
+        };
+        let resolved = starter.resolve(apps)?;
+        let appnums: Vec<usize> = apps
+            .iter()
+            .enumerate()
+            .flat_map(|(appnum, app)| std::iter::repeat_n(appnum, app.procs))
+            .collect();
+        let node = Node::create(appnums.len()).map_err(StartError::Node)?;
+        let job = self.server.add_job(&appnums, preput);
+        // A terminal's or a pipe's input belongs to the first job; what is spawned later reads nothing.
+        let stdin = match job.0 {
+            0 => self.wires.stdin.as_fd(),
+            _ => self.null.as_fd(),
+        };
+        let (ranks, epoll) = (&mut self.ranks, &self.epoll);
+        let outcome = starter.start(&self.server, job, &resolved, node.fd(), stdin, |rank| {
+            watch_rank(epoll, &rank, Proc(ranks.count()));
+            ranks.push(rank);
+        });
+        self.nodes.push(node);
+        outcome.map(|()| job)
+    }
+
+    fn spawn(&mut self, parent: Proc, request: SpawnRequest) {
+        let apps: Vec<super::program::App> = request
+            .apps
+            .into_iter()
+            .map(crate::cli::spawned_app)
+            .collect();
+        let procs = apps.iter().map(|app| app.procs).sum();
+        let known = self.ranks.count();
+        let outcome = match self.launch(&apps, &request.preput) {
+            Ok(_) => Ok(procs),
+            // Half a job is no job: the caller's MPI_Comm_spawn fails only if nothing was started.
+            Err(error) if self.ranks.count() > known => {
+                self.say(&format!(
+                    "a spawned job could not be started whole: {error}"
+                ));
+                self.end(1, libc::SIGTERM);
+                return;
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let effects = self.server.spawned(parent, outcome);
+        self.apply(effects);
+    }
+
+    // ---- events ---------------------------------------------------------------------------------------------------
+
+    fn serve(&mut self, event: Watch) {
+        match event {
+            Watch::Front => self.hear_front(),
+            Watch::Signals => self.hear_signals(),
+            Watch::Pmi(proc) => self.hear_client(proc),
+            Watch::Stdout(proc) => self.relay(proc, Target::Stdout),
+            Watch::Stderr(proc) => self.relay(proc, Target::Stderr),
+            Watch::SinkRoom => {}
+        }
+    }
+
+    fn hear_front(&mut self) {
+        let mut bytes = [0u8; 64];
+        match rustix::net::recv(
+            &self.wires.front,
+            &mut bytes,
+            rustix::net::RecvFlags::DONTWAIT,
+        ) {
+            Ok((0, _)) => {
+                // The front end was killed; nobody is left to report to.
+                let _ = epoll::delete(&self.epoll, &self.wires.front);
+                self.front_lives = false;
+                self.end(128 + libc::SIGKILL, libc::SIGTERM);
+            }
+            Ok((got, _)) => {
+                for &byte in &bytes[..got] {
+                    self.pass_on(Signal::from(byte));
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn hear_signals(&mut self) {
+        while let Some(signal) = sys::next_signal(&self.wires.signals) {
+            if signal != libc::SIGCHLD {
+                self.pass_on(signal);
+            }
+        }
+        while let Some((pid, ended)) = sys::reap() {
+            // Others are strays that came to us when their parents died.
+            if let Some(proc) = self.ranks.by_pid(pid) {
+                self.bury(proc, ended);
+            }
+        }
+    }
+
+    fn pass_on(&mut self, signal: Signal) {
+        if super::ends_the_job(signal) {
+            // Asked twice: no more patience.
+            if matches!(self.ending, Ending::Asked { .. }) {
+                self.kill();
+            }
+            self.end(128 + signal, signal);
+        } else {
+            self.ranks.signal(signal);
+        }
+    }
+
+    fn hear_client(&mut self, proc: Proc) {
+        loop {
+            let Some(client) = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut()) else {
+                return;
+            };
+            let heard = client.hear();
+            let lines: Result<Vec<_>, _> =
+                std::iter::from_fn(|| client.lines.next_line().transpose()).collect();
+            match lines {
+                Ok(lines) => {
+                    for line in lines {
+                        match self.server.line(proc, &line) {
+                            Ok(effects) => self.apply(effects),
+                            Err(nonsense) => return self.give_up_on(proc, nonsense.to_string()),
+                        }
+                    }
+                }
+                Err(error) => return self.give_up_on(proc, error.to_string()),
+            }
+            match heard {
+                Heard::Bytes => {}
+                Heard::Nothing => return,
+                Heard::HungUp => {
+                    if let Some(rank) = self.ranks.get_mut(proc) {
+                        rank.pmi = None;
+                    }
+                    return self.look_for_abandoned();
+                }
+            }
+        }
+    }
+
+    fn give_up_on(&mut self, proc: Proc, reason: String) {
+        if let Some(rank) = self.ranks.get_mut(proc) {
+            rank.pmi = None;
+        }
+        self.fail(proc, &Cause::Nonsense(reason), 1);
+    }
+
+    fn apply(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Send(to, bytes) => {
+                    let client = self.ranks.get(to).and_then(|rank| rank.pmi.as_ref());
+                    if client.is_some_and(|client| !client.tell(&bytes)) {
+                        self.give_up_on(to, "it does not read the answers it asked for".into());
+                    }
+                }
+                Effect::Abort { who, code, message } => {
+                    let cause = Cause::Aborted { code, message };
+                    // An exit status has eight bits, and an abort is never a success.
+                    let status = match code & 0xff {
+                        0 => 1,
+                        low => low,
+                    };
+                    self.fail(who, &cause, status);
+                }
+                Effect::Spawn { parent, request } => self.spawn(parent, request),
+            }
+        }
+        self.look_for_abandoned();
+    }
+
+    /// A rank that has ended and closed its socket never enters a barrier; if others wait there, they wait for ever.
+    fn look_for_abandoned(&mut self) {
+        let found = self
+            .ranks
+            .iter()
+            .filter(|(_, rank)| !rank.alive && rank.pmi.is_none())
+            .map(|(proc, _)| (proc, self.server.waiting_for(proc)))
+            .find(|(_, waiting)| !waiting.is_empty());
+        if let Some((proc, waiting)) = found {
+            self.fail(proc, &Cause::LeftOthersWaiting { waiting }, 1);
+        }
+    }
+
+    fn relay(&mut self, proc: Proc, to: Target) {
+        let Some(rank) = self.ranks.get_mut(proc) else {
+            return;
+        };
+        let (slot, sink) = match to {
+            Target::Stdout => (&mut rank.stdout, &mut self.out),
+            Target::Stderr => (&mut rank.stderr, &mut self.err),
+        };
+        if let Some(stream) = slot
+            && stream.read(sink) == Read::End
+        {
+            stream.flush(sink);
+            *slot = None;
+        }
+    }
+
+    // ---- deaths ---------------------------------------------------------------------------------------------------
+
+    fn bury(&mut self, proc: Proc, ended: Ended) {
+        // What it said before it died counts before its death does: an abort, a finalize, a failed start.
+        self.hear_client(proc);
+        let report = FailedStart::read(&self.reports.0);
+        let Some(rank) = self.ranks.get_mut(proc) else {
+            return;
+        };
+        rank.alive = false;
+        if let Some(report) = report {
+            let (program, rank) = (rank.program.clone(), rank.rank);
+            if self.is_running() {
+                self.say(&format!(
+                    "rank {rank} ({program}) could not be started: {report}"
+                ));
+            }
+            self.end(
+                if report.errno == libc::EACCES {
+                    126
+                } else {
+                    127
+                },
+                libc::SIGTERM,
+            );
+            return;
+        }
+        let (initialized, finalized) = (
+            self.server.has_initialized(proc),
+            self.server.has_finalized(proc),
+        );
+        match ended {
+            Ended::Exited(0) if !initialized || finalized => self.look_for_abandoned(),
+            Ended::Exited(0) => self.fail(proc, &Cause::NotFinalized, 1),
+            // After MPI_Finalize nobody depends on it: the code counts, the others go on.
+            _ if finalized => {
+                if self.is_running() && self.status == 0 {
+                    self.status = ended.code();
+                    let who = self.who(proc);
+                    self.say(&format!("{who} {} after MPI_Finalize", Cause::Died(ended)));
+                }
+            }
+            _ => self.fail(proc, &Cause::Died(ended), ended.code()),
+        }
+    }
+
+    /// Something went wrong with a rank; if it is the first thing, it decides, and all others are ended.
+    fn fail(&mut self, proc: Proc, cause: &Cause, code: i32) {
+        if !self.is_running() {
+            return;
+        }
+        let who = self.who(proc);
+        let others = self.ranks.iter().filter(|(_, rank)| rank.alive).count();
+        let mut text = format!("{who} {cause}.");
+        if let Some(call) = self.last_call(proc) {
+            text += &format!(" {call}");
+        }
+        if others > 0 {
+            text += " All other ranks are ended.";
+        }
+        self.say(&text);
+        self.end(code, libc::SIGTERM);
+    }
+
+    fn who(&self, proc: Proc) -> String {
+        self.ranks.get(proc).map_or_else(String::new, |rank| {
+            Who {
+                rank: rank.rank,
+                size: rank.size,
+                job: rank.job.0,
+                pid: rank.pid,
+                program: rank.program.clone(),
+                host: self.host.clone(),
+            }
+            .to_string()
+        })
+    }
+
+    fn last_call(&self, proc: Proc) -> Option<String> {
+        let (job, rank) = self.ranks.get(proc).map(|rank| (rank.job, rank.rank))?;
+        let state = self.nodes.get(job.0)?.state_of(rank)?;
+        last_call(&state, node::now_ns(), node::call_name)
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.ending, Ending::No)
+    }
+
+    /// Begins the ending, unless it has begun.
+    fn end(&mut self, code: i32, signal: Signal) {
+        if !self.is_running() {
+            return;
+        }
+        if self.status == 0 {
+            self.status = code;
+        }
+        self.ranks.signal(signal);
+        if signal != libc::SIGTERM {
+            // A shell ignores SIGINT for what it runs; SIGTERM reaches those too.
+            self.ranks.signal(libc::SIGTERM);
+        }
+        // A stopped process takes no signal but this one and SIGKILL.
+        self.ranks.signal(libc::SIGCONT);
+        self.ending = Ending::Asked {
+            until: Instant::now() + self.plan.grace,
+        };
+    }
+
+    fn kill(&mut self) {
+        self.ranks.signal(libc::SIGKILL);
+        self.ending = Ending::Killed {
+            until: Instant::now() + GIVE_UP,
+        };
+    }
+
+    // ---- time -----------------------------------------------------------------------------------------------------
+
+    fn until_next_step(&self) -> Option<Timespec> {
+        let end = match self.ending {
+            Ending::No => self.deadline,
+            Ending::Asked { until } | Ending::Killed { until } => Some(until),
+        };
+        let prompt = (self.to_terminal && self.any_partial()).then(|| Instant::now() + PROMPT);
+        let next = [end, prompt].into_iter().flatten().min()?;
+        let left = next.saturating_duration_since(Instant::now());
+        Some(Timespec {
+            tv_sec: left.as_secs() as i64,
+            // Rounded up, so that the loop does not spin through the last microsecond.
+            tv_nsec: i64::from(left.subsec_nanos().saturating_add(1000).min(999_999_999)),
+        })
+    }
+
+    fn step(&mut self) {
+        let now = Instant::now();
+        match self.ending {
+            Ending::No if self.deadline.is_some_and(|deadline| now >= deadline) => self.time_out(),
+            Ending::Asked { until } if now >= until => self.kill(),
+            _ => {}
+        }
+        self.out.drain();
+        self.err.drain();
+        if self.out.is_broken() && self.is_running() {
+            // As a program of its own would die by SIGPIPE, silently.
+            self.end(128 + libc::SIGPIPE, libc::SIGTERM);
+        }
+        self.hold_or_read();
+    }
+
+    fn time_out(&mut self) {
+        let late: Vec<u32> = self
+            .ranks
+            .iter()
+            .filter(|(_, rank)| rank.alive)
+            .map(|(_, rank)| rank.rank)
+            .collect();
+        let limit = self.plan.timeout.unwrap_or_default();
+        let mut text = format!(
+            "the time limit of {} s is over; rank {} had not finished and is ended.",
+            limit.as_secs_f64(),
+            list(&late)
+        );
+        let procs: Vec<Proc> = self
+            .ranks
+            .iter()
+            .filter(|(_, rank)| rank.alive)
+            .map(|(proc, _)| proc)
+            .collect();
+        for proc in procs {
+            if let Some(call) = self.last_call(proc) {
+                let who = self.who(proc);
+                text += &format!("\nmpirun: {who}: {call}");
+            }
+        }
+        self.say(&text);
+        self.end(TIMED_OUT, libc::SIGTERM);
+    }
+
+    fn has_given_up(&self) -> bool {
+        matches!(self.ending, Ending::Killed { until } if Instant::now() >= until)
+    }
+
+    // ---- output ---------------------------------------------------------------------------------------------------
+
+    fn say(&mut self, text: &str) {
+        if !self.plan.quiet {
+            self.err.push(format!("mpirun: {text}\n").as_bytes());
+        }
+    }
+
+    fn any_partial(&self) -> bool {
+        self.ranks
+            .iter()
+            .flat_map(|(_, rank)| [&rank.stdout, &rank.stderr])
+            .flatten()
+            .any(Stream::has_partial)
+    }
+
+    fn show_prompts(&mut self) {
+        for rank in self.ranks.iter_mut() {
+            if let Some(stream) = &mut rank.stdout {
+                stream.flush(&mut self.out);
+            }
+            if let Some(stream) = &mut rank.stderr {
+                stream.flush(&mut self.err);
+            }
+        }
+    }
+
+    /// Stops reading the ranks while a reader of ours is slow, and wakes up when it has read.
+    fn hold_or_read(&mut self) {
+        let waiting = [&self.out, &self.err]
+            .into_iter()
+            .find(|sink| !sink.is_empty());
+        if waiting.is_some() != self.watching_room {
+            self.watching_room = !self.watching_room;
+            for sink in [&self.out, &self.err] {
+                // A plain file cannot be watched and never needs to be; the two may be one file, watched once.
+                let token = EventData::new_u64(Watch::SinkRoom.token());
+                let _ = match self.watching_room && !sink.is_empty() {
+                    true => epoll::add(&self.epoll, sink, token, EventFlags::OUT),
+                    false => epoll::delete(&self.epoll, sink),
+                };
+            }
+        }
+        let full = self.out.is_full() || self.err.is_full();
+        if full != self.held {
+            self.held = full;
+            let flags = if full {
+                EventFlags::empty()
+            } else {
+                EventFlags::IN
+            };
+            for (proc, rank) in self.ranks.iter() {
+                for (stream, watch) in [
+                    (&rank.stdout, Watch::Stdout(proc)),
+                    (&rank.stderr, Watch::Stderr(proc)),
+                ] {
+                    if let Some(stream) = stream {
+                        let token = EventData::new_u64(watch.token());
+                        let _ = epoll::modify(&self.epoll, &stream.fd, token, flags);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Everybody has ended: kill strays, give out what the pipes still hold, and wait for our reader.
+    fn last_words(&mut self) {
+        descendants::end_all();
+        let by_force = !self.is_running();
+        let limit = Instant::now() + LAST_WORDS;
+        for n in 0..self.ranks.count() {
+            for to in [Target::Stdout, Target::Stderr] {
+                self.empty(Proc(n), to, by_force.then_some(limit));
+            }
+        }
+        self.write_out(by_force.then_some(limit));
+    }
+
+    fn empty(&mut self, proc: Proc, to: Target, limit: Option<Instant>) {
+        loop {
+            if self.out.is_full() || self.err.is_full() {
+                self.write_out(limit);
+            }
+            let Some(rank) = self.ranks.get_mut(proc) else {
+                return;
+            };
+            let (slot, sink) = match to {
+                Target::Stdout => (&mut rank.stdout, &mut self.out),
+                Target::Stderr => (&mut rank.stderr, &mut self.err),
+            };
+            let Some(stream) = slot else {
+                return;
+            };
+            if stream.read(sink) != Read::Some {
+                stream.flush(sink);
+                *slot = None;
+                return;
+            }
+        }
+    }
+
+    /// Writes until nothing is queued, the time is over, or nobody is left who could want it.
+    fn write_out(&mut self, limit: Option<Instant>) {
+        use rustix::event::{PollFd, PollFlags, poll};
+        loop {
+            self.out.drain();
+            self.err.drain();
+            let late = limit.is_some_and(|limit| Instant::now() >= limit);
+            if (self.out.is_empty() && self.err.is_empty()) || late || !self.front_lives {
+                return;
+            }
+            let slow = if self.out.is_empty() {
+                &self.err
+            } else {
+                &self.out
+            };
+            let mut fds = [
+                PollFd::new(slow, PollFlags::OUT),
+                PollFd::new(&self.wires.front, PollFlags::RDHUP),
+            ];
+            let pause = Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            };
+            let _ = poll(&mut fds, Some(&pause));
+            let gone = fds[1].revents();
+            if gone.intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR) {
+                self.front_lives = false;
+            }
+            // A signal from the user ends the waiting, too.
+            let mut byte = [0u8; 1];
+            let asked = rustix::net::recv(
+                &self.wires.front,
+                &mut byte,
+                rustix::net::RecvFlags::DONTWAIT,
+            );
+            if asked.is_ok_and(|(got, _)| got > 0 && super::ends_the_job(Signal::from(byte[0]))) {
+                return;
+            }
+        }
+    }
+}
+
+fn watch(epoll: &OwnedFd, fd: impl AsFd, what: Watch) {
+    // The only failures are lack of memory and a descriptor added twice; neither can be told to anybody here,
+    // and an event that is missed is found when the process is reaped.
+    let _ = epoll::add(epoll, fd, EventData::new_u64(what.token()), EventFlags::IN);
+}
+
+fn watch_rank(epoll: &OwnedFd, rank: &Rank, proc: Proc) {
+    if let Some(client) = &rank.pmi {
+        watch(epoll, &client.fd, Watch::Pmi(proc));
+    }
+    if let Some(stream) = &rank.stdout {
+        watch(epoll, &stream.fd, Watch::Stdout(proc));
+    }
+    if let Some(stream) = &rank.stderr {
+        watch(epoll, &stream.fd, Watch::Stderr(proc));
+    }
+}

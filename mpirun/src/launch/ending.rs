@@ -1,0 +1,195 @@
+//! What mpirun says when something ends as it should not: who, where, why, and the last MPI call.
+
+use super::sys::{Ended, signal_name};
+use mpi_base::state::{NO_PEER, NO_TAG, Phase, State};
+use std::fmt;
+
+/// Who a message is about.
+#[derive(Clone, Debug)]
+pub struct Who {
+    pub rank: u32,
+    pub size: usize,
+    /// 0 is the job that was launched; others were spawned.
+    pub job: usize,
+    pub pid: i32,
+    pub program: String,
+    pub host: String,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}", self.rank)?;
+        if self.job > 0 {
+            write!(f, " of spawned job {}", self.job)?;
+        }
+        write!(
+            f,
+            " (of {}; {}, pid {}) on {}",
+            self.size, self.program, self.pid, self.host
+        )
+    }
+}
+
+/// Why a job ends early.
+#[derive(Clone, Debug)]
+pub enum Cause {
+    Died(Ended),
+    /// Exited with 0 after `MPI_Init` without `MPI_Finalize`.
+    NotFinalized,
+    Aborted {
+        code: i32,
+        message: Option<String>,
+    },
+    /// Ended without coming to where others wait for it.
+    LeftOthersWaiting {
+        waiting: Vec<u32>,
+    },
+    Nonsense(String),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Died(Ended::Killed(signal)) => {
+                write!(
+                    f,
+                    "was killed by signal {signal} ({})",
+                    signal_name(*signal)
+                )
+            }
+            Cause::Died(Ended::Exited(code)) => write!(f, "exited with status {code}"),
+            Cause::NotFinalized => write!(f, "exited without calling MPI_Finalize"),
+            Cause::Aborted {
+                code,
+                message: None,
+            } => write!(f, "called MPI_Abort with code {code}"),
+            Cause::Aborted {
+                code,
+                message: Some(message),
+            } => write!(f, "called MPI_Abort with code {code}: {message}"),
+            Cause::LeftOthersWaiting { waiting } => {
+                write!(
+                    f,
+                    "ended, but rank {} waits for it in start-up",
+                    list(waiting)
+                )
+            }
+            Cause::Nonsense(reason) => write!(f, "was given up: {reason}"),
+        }
+    }
+}
+
+/// A few numbers as people write them.
+pub fn list(ranks: &[u32]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = ranks
+        .iter()
+        .take(SHOWN)
+        .map(u32::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if ranks.len() > SHOWN {
+        text += &format!(" and {} more", ranks.len() - SHOWN);
+    }
+    text
+}
+
+/// The last MPI call, as the rank's state page tells it; `name` turns a call number into the function's name.
+///
+/// `now_ns` is CLOCK_MONOTONIC, the clock of the page.
+pub fn last_call(state: &State, now_ns: u64, name: impl Fn(u16) -> String) -> Option<String> {
+    if state.phase == Phase::Absent {
+        return None;
+    }
+    if state.call == 0 {
+        return Some(match state.last_call {
+            0 => format!("It {}.", state.phase),
+            last => format!("It was outside MPI; its last call was {}.", name(last)),
+        });
+    }
+    let mut text = format!("It was in {}", name(state.call));
+    if state.peer != NO_PEER {
+        text += &format!(" with rank {}", state.peer);
+        if state.tag != NO_TAG {
+            text += &format!(", tag {}", state.tag);
+        }
+        text += &format!(", {} bytes", state.bytes);
+    } else if state.collective.seq > 0 && state.collective.call == state.call {
+        text += &format!(
+            " #{} of communicator {}",
+            state.collective.seq, state.collective.comm
+        );
+    }
+    if state.since_ns > 0 {
+        let seconds = now_ns.saturating_sub(state.since_ns) / 1_000_000_000;
+        text += &format!(" and had waited {seconds} s");
+    }
+    Some(text + ".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpi_base::state::StatePage;
+
+    fn name(call: u16) -> String {
+        format!("MPI_Call{call}")
+    }
+
+    #[test]
+    fn a_death_is_told_with_rank_host_pid_and_signal() {
+        let who = Who {
+            rank: 2,
+            size: 4,
+            job: 0,
+            pid: 4711,
+            program: "./prog".into(),
+            host: "vm".into(),
+        };
+        let text = format!("{who} {}", Cause::Died(Ended::Killed(libc::SIGSEGV)));
+        assert_eq!(
+            text,
+            "rank 2 (of 4; ./prog, pid 4711) on vm was killed by signal 11 (SIGSEGV)"
+        );
+    }
+
+    #[test]
+    fn the_last_call_is_told_with_peer_tag_and_waiting_time() {
+        let page = StatePage::default();
+        assert_eq!(last_call(&page.snapshot(), 0, name), None);
+        page.start(1, 2);
+        page.run();
+        page.enter(7);
+        page.about(0, 5, 7, 4096);
+        page.waits_since(1_000_000_000);
+        assert_eq!(
+            last_call(&page.snapshot(), 32_500_000_000, name).unwrap(),
+            "It was in MPI_Call7 with rank 5, tag 7, 4096 bytes and had waited 31 s."
+        );
+        page.leave();
+        assert_eq!(
+            last_call(&page.snapshot(), 0, name).unwrap(),
+            "It was outside MPI; its last call was MPI_Call7."
+        );
+    }
+
+    #[test]
+    fn a_collective_is_told_with_its_number() {
+        let page = StatePage::default();
+        page.start(1, 2);
+        page.run();
+        page.enter(4);
+        page.about(0, NO_PEER, NO_TAG, 0);
+        page.collective(0, 4, 12, 1);
+        assert_eq!(
+            last_call(&page.snapshot(), 0, name).unwrap(),
+            "It was in MPI_Call4 #12 of communicator 0."
+        );
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        assert_eq!(list(&[1, 2]), "1, 2");
+        assert!(list(&(0..60).collect::<Vec<_>>()).ends_with("7 and 52 more"));
+    }
+}

@@ -1,0 +1,410 @@
+//! What the launcher needs from the kernel and no safe crate offers: fork with work between fork and exec, and signals as a file.
+//!
+//! All `unsafe` of `mpirun` is here.
+//!
+//! Promises:
+//! * [`fork`] is called only while the process has one thread, so that the child may do whatever the parent may;
+//! * a child of [`start`] does nothing but system calls on memory that was made ready before the fork;
+//! * a child dies with the thread that started it (`PR_SET_PDEATHSIG`) and leads a process group of its own;
+//! * every descriptor of the launcher is closed on exec but those named in [`Image`].
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+
+/// A signal by its number.
+pub type Signal = i32;
+
+/// Blocks the signals and returns a file that yields them.
+pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
+    // SAFETY: `set` is initialised by sigemptyset before it is read; the calls get valid pointers to it,
+    // and the descriptor that signalfd returns is new and ours.
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&mut set);
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Stops this process as if the signal had its default effect; returns when it is continued.
+pub fn stop_self() {
+    // SAFETY: raise has no memory effects.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// The next signal of a signal file, if there is one.
+pub fn next_signal(file: impl AsFd) -> Option<Signal> {
+    let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+    let got = rustix::io::read(file, &mut info).ok()?;
+    // The signal's number is the first word of signalfd_siginfo (signalfd(2)).
+    (got == info.len()).then(|| i32::from_ne_bytes([info[0], info[1], info[2], info[3]]))
+}
+
+/// Which side of a fork this is.
+pub enum Forked {
+    Parent(libc::pid_t),
+    Child,
+}
+
+/// Copies this process.
+pub fn fork() -> io::Result<Forked> {
+    debug_assert_eq!(threads(), Some(1));
+    // SAFETY: the process has one thread (the launcher never starts one), so the child's memory is consistent.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Forked::Child),
+        pid => Ok(Forked::Parent(pid)),
+    }
+}
+
+fn threads() -> Option<usize> {
+    std::fs::read_dir("/proc/self/task")
+        .ok()
+        .map(Iterator::count)
+}
+
+/// A program made ready to run: everything the child needs, allocated before the fork.
+pub struct Image {
+    path: CString,
+    argv: Vec<CString>,
+    envp: Vec<CString>,
+    /// `/bin/sh path args`, for a script without `#!`, as every shell does.
+    shell_argv: Vec<CString>,
+    dir: Option<CString>,
+}
+
+/// Descriptors of a new process.
+pub struct Wiring<'a> {
+    pub stdin: BorrowedFd<'a>,
+    pub stdout: BorrowedFd<'a>,
+    pub stderr: BorrowedFd<'a>,
+    /// Kept open under their numbers.
+    pub keep: &'a [RawFd],
+    /// Gets a [`FailedStart`] if the program could not be started.
+    pub report: BorrowedFd<'a>,
+    /// The soft limit of open files that the launcher itself was started with.
+    pub nofile: Option<u64>,
+}
+
+impl Image {
+    pub fn new(
+        path: &OsStr,
+        argv: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        env: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
+        dir: Option<&OsStr>,
+    ) -> io::Result<Image> {
+        let c = |text: &OsStr| CString::new(text.as_bytes()).map_err(io::Error::from);
+        let argv = argv
+            .into_iter()
+            .map(|arg| c(arg.as_ref()))
+            .collect::<io::Result<Vec<_>>>()?;
+        let envp = env
+            .into_iter()
+            .map(|(name, value)| {
+                let mut pair = name.as_ref().as_bytes().to_vec();
+                pair.push(b'=');
+                pair.extend_from_slice(value.as_ref().as_bytes());
+                CString::new(pair).map_err(io::Error::from)
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        let path = c(path)?;
+        let mut shell_argv = vec![CString::from(c"/bin/sh"), path.clone()];
+        shell_argv.extend(argv.iter().skip(1).cloned());
+        let dir = dir.map(c).transpose()?;
+        Ok(Image {
+            path,
+            argv,
+            envp,
+            shell_argv,
+            dir,
+        })
+    }
+}
+
+/// The bytes of a [`FailedStart`] on its pipe; a write of so few is never mixed with another.
+const REPORT: usize = 12;
+
+/// A child that could not become its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedStart {
+    pub pid: libc::pid_t,
+    pub errno: i32,
+    pub step: FailedStep,
+}
+
+impl FailedStart {
+    /// The next one that was reported, if there is one.
+    pub fn read(report: impl AsFd) -> Option<FailedStart> {
+        let mut bytes = [0u8; REPORT];
+        if rustix::io::read(report, &mut bytes).ok()? != REPORT {
+            return None;
+        }
+        let word = |at: usize| {
+            i32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let step = match word(8) {
+            1 => FailedStep::Wiring,
+            2 => FailedStep::Directory,
+            _ => FailedStep::Exec,
+        };
+        Some(FailedStart {
+            pid: word(0),
+            errno: word(4),
+            step,
+        })
+    }
+}
+
+impl std::fmt::Display for FailedStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = match self.step {
+            FailedStep::Wiring => "its standard files could not be set up",
+            FailedStep::Directory => "its working directory could not be entered",
+            FailedStep::Exec => "its program could not be executed",
+        };
+        let error = io::Error::from_raw_os_error(self.errno);
+        write!(f, "{what}: {error}")
+    }
+}
+
+/// Where a start failed in the child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum FailedStep {
+    Wiring = 1,
+    Directory = 2,
+    Exec = 3,
+}
+
+/// Starts a program in a process group of its own, which dies if this process dies.
+pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
+    let argv = pointers(&image.argv);
+    let envp = pointers(&image.envp);
+    let shell_argv = pointers(&image.shell_argv);
+    let launcher = rustix::process::getpid();
+    match fork()? {
+        Forked::Parent(pid) => {
+            // Also here, so that a signal to the group cannot come before the group exists; losing the race is no error.
+            // SAFETY: setpgid has no memory effects.
+            unsafe { libc::setpgid(pid, pid) };
+            Ok(pid)
+        }
+        Forked::Child => {
+            // SAFETY: only system calls from here on; every pointer is to memory made before the fork that is never freed,
+            // because the child ends in exec or _exit.
+            unsafe {
+                let (errno, step) = become_program(
+                    image,
+                    wiring,
+                    &argv,
+                    &envp,
+                    &shell_argv,
+                    launcher.as_raw_pid(),
+                );
+                let mut report = [0u8; REPORT];
+                report[..4].copy_from_slice(&libc::getpid().to_ne_bytes());
+                report[4..8].copy_from_slice(&errno.to_ne_bytes());
+                report[8..].copy_from_slice(&(step as i32).to_ne_bytes());
+                libc::write(
+                    wiring.report.as_raw_fd(),
+                    report.as_ptr().cast(),
+                    report.len(),
+                );
+                libc::_exit(127)
+            }
+        }
+    }
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([ptr::null()])
+        .collect()
+}
+
+/// Never returns if all goes well; else the errno and the step that failed.
+///
+/// # Safety
+/// To be called in the child of a fork; the pointer lists end with null and point to live strings.
+unsafe fn become_program(
+    image: &Image,
+    wiring: &Wiring<'_>,
+    argv: &[*const libc::c_char],
+    envp: &[*const libc::c_char],
+    shell_argv: &[*const libc::c_char],
+    launcher: libc::pid_t,
+) -> (i32, FailedStep) {
+    // SAFETY: system calls on plain numbers and on pointers the caller vouches for.
+    unsafe {
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != launcher {
+            // The launcher died before the line above could protect us from it.
+            libc::_exit(1);
+        }
+        // Rust ignores SIGPIPE in the launcher, and ignored signals stay ignored over exec.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        let mut none = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
+        if let Some(soft) = wiring.nofile {
+            let mut limit = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+                limit.rlim_cur = soft.min(limit.rlim_max);
+                libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+            }
+        }
+        let standard = [&wiring.stdin, &wiring.stdout, &wiring.stderr];
+        for (number, fd) in (0..).zip(standard) {
+            // The launcher keeps 0, 1 and 2 open, so no source below 3 can be overwritten but by itself.
+            let done = if fd.as_raw_fd() == number {
+                libc::fcntl(number, libc::F_SETFD, 0)
+            } else {
+                libc::dup2(fd.as_raw_fd(), number)
+            };
+            if done < 0 {
+                return (*libc::__errno_location(), FailedStep::Wiring);
+            }
+        }
+        for &fd in wiring.keep {
+            if libc::fcntl(fd, libc::F_SETFD, 0) < 0 {
+                return (*libc::__errno_location(), FailedStep::Wiring);
+            }
+        }
+        if let Some(dir) = &image.dir
+            && libc::chdir(dir.as_ptr()) != 0
+        {
+            return (*libc::__errno_location(), FailedStep::Directory);
+        }
+        libc::execve(image.path.as_ptr(), argv.as_ptr(), envp.as_ptr());
+        if *libc::__errno_location() == libc::ENOEXEC {
+            libc::execve(c"/bin/sh".as_ptr(), shell_argv.as_ptr(), envp.as_ptr());
+        }
+        (*libc::__errno_location(), FailedStep::Exec)
+    }
+}
+
+/// Orphans below this process become its children instead of init's.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: PR_SET_CHILD_SUBREAPER takes a plain number.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Exited(i32),
+    Killed(Signal),
+}
+
+impl Ended {
+    /// The number a shell would show.
+    pub fn code(self) -> i32 {
+        match self {
+            Ended::Exited(code) => code,
+            Ended::Killed(signal) => 128 + signal,
+        }
+    }
+}
+
+/// The next child that has ended, without waiting for one.
+pub fn reap() -> Option<(libc::pid_t, Ended)> {
+    reap_with(libc::WNOHANG)
+}
+
+/// Waits until one child has ended.
+pub fn reap_one() -> Option<(libc::pid_t, Ended)> {
+    reap_with(0)
+}
+
+fn reap_with(flags: i32) -> Option<(libc::pid_t, Ended)> {
+    let mut status = 0;
+    // SAFETY: `status` outlives the call.
+    let pid = unsafe { libc::waitpid(-1, &mut status, flags) };
+    if pid <= 0 {
+        return None;
+    }
+    let ended = if libc::WIFSIGNALED(status) {
+        Ended::Killed(libc::WTERMSIG(status))
+    } else {
+        Ended::Exited(libc::WEXITSTATUS(status))
+    };
+    Some((pid, ended))
+}
+
+/// Sends a signal to a process group.
+pub fn signal_group(leader: libc::pid_t, signal: Signal) {
+    if leader > 1 {
+        // SAFETY: kill has no memory effects; the group's leader is a child that was not reaped, so the number is not re-used.
+        unsafe { libc::kill(-leader, signal) };
+    }
+}
+
+/// Sends a signal to a process.
+pub fn signal_process(pid: libc::pid_t, signal: Signal) {
+    if pid > 1 {
+        // SAFETY: kill has no memory effects.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// Ends this process now, without running anything.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit does not return and touches no memory.
+    unsafe { libc::_exit(code) }
+}
+
+/// The name of a signal, as `kill -l` writes it.
+pub fn signal_name(signal: Signal) -> String {
+    const NAMES: [(Signal, &str); 22] = [
+        (libc::SIGHUP, "HUP"),
+        (libc::SIGINT, "INT"),
+        (libc::SIGQUIT, "QUIT"),
+        (libc::SIGILL, "ILL"),
+        (libc::SIGTRAP, "TRAP"),
+        (libc::SIGABRT, "ABRT"),
+        (libc::SIGBUS, "BUS"),
+        (libc::SIGFPE, "FPE"),
+        (libc::SIGKILL, "KILL"),
+        (libc::SIGUSR1, "USR1"),
+        (libc::SIGSEGV, "SEGV"),
+        (libc::SIGUSR2, "USR2"),
+        (libc::SIGPIPE, "PIPE"),
+        (libc::SIGALRM, "ALRM"),
+        (libc::SIGTERM, "TERM"),
+        (libc::SIGCONT, "CONT"),
+        (libc::SIGSTOP, "STOP"),
+        (libc::SIGTSTP, "TSTP"),
+        (libc::SIGXCPU, "XCPU"),
+        (libc::SIGXFSZ, "XFSZ"),
+        (libc::SIGSYS, "SYS"),
+        (libc::SIGIO, "IO"),
+    ];
+    NAMES
+        .iter()
+        .find(|(number, _)| *number == signal)
+        .map_or_else(
+            || format!("signal {signal}"),
+            |(_, name)| format!("SIG{name}"),
+        )
+}

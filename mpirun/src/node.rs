@@ -1,0 +1,54 @@
+//! The node's shared memory as the launcher sees it: made for the ranks to inherit, and read for what they did last.
+
+use mpi_base::node::{self, Gallery, NodeError};
+use mpi_base::state::State;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The segment of one job on this host.
+#[derive(Debug)]
+pub struct Node {
+    fd: OwnedFd,
+}
+
+impl Node {
+    /// Makes the segment for so many ranks.
+    pub fn create(ranks: usize) -> Result<Node, NodeError> {
+        let nlocal = u32::try_from(ranks).unwrap_or(u32::MAX);
+        let fd = node::Node::create(nlocal)?;
+        Ok(Node { fd })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// What a rank's state page says; `None` where it cannot be read.
+    ///
+    /// The segment is mapped for the moment: this is asked only when something has gone wrong.
+    pub fn state_of(&self, rank: u32) -> Option<State> {
+        let gallery = Gallery::open(&self.fd).ok()?;
+        gallery.state(rank).map(|page| page.snapshot())
+    }
+}
+
+/// The name of an MPI call by its number on the state page, where the functions of the interface are counted from 1.
+pub fn call_name(call: u16) -> String {
+    usize::from(call)
+        .checked_sub(1)
+        .and_then(|index| mpi_abi::functions().get(index))
+        .map_or_else(
+            || format!("MPI call {call}"),
+            |function| function.name.into(),
+        )
+}
+
+/// The clock of the state page, CLOCK_MONOTONIC.
+pub fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A number that makes names differ between launches with the same process id.
+pub fn unique() -> u64 {
+    now_ns() / 1000 % 1_000_000_000
+}

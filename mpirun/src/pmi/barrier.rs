@@ -1,0 +1,93 @@
+//! Barriers of a job and, since PMI-1.2, of groups of its ranks.
+//!
+//! `barrier_in` alone is everybody; `group=0,1:7` are the ranks 0 and 1 with the tag 7;
+//! `group=WORLD:5` and `group=NODE:3` are everybody, on the one host this server serves.
+//! A barrier is known by its text, so that several may be under way at once.
+
+use mpi_core::rte::wire::WireError;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Barriers that have been entered by some and not by all.
+#[derive(Debug, Default)]
+pub struct Barriers {
+    open: BTreeMap<String, Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    members: BTreeSet<u32>,
+    arrived: BTreeSet<u32>,
+    tag: Option<String>,
+}
+
+/// A barrier that all have entered.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Release {
+    pub ranks: Vec<u32>,
+    pub tag: Option<String>,
+}
+
+impl Barriers {
+    /// A rank of a job of `size` enters; the last one releases all.
+    pub fn enter(
+        &mut self,
+        rank: u32,
+        size: u32,
+        group: Option<&str>,
+    ) -> Result<Option<Release>, WireError> {
+        let name = group.unwrap_or_default().to_string();
+        let (members, tag) = parse(group, size)?;
+        if !members.contains(&rank) {
+            return Err(WireError::Unexpected {
+                wanted: format!("barrier_in with a group that has rank {rank}"),
+                line: name,
+            });
+        }
+        let open = self.open.entry(name.clone()).or_insert_with(|| Open {
+            members,
+            arrived: BTreeSet::new(),
+            tag,
+        });
+        open.arrived.insert(rank);
+        if open.arrived.len() < open.members.len() {
+            return Ok(None);
+        }
+        Ok(self.open.remove(&name).map(|open| Release {
+            ranks: open.members.into_iter().collect(),
+            tag: open.tag,
+        }))
+    }
+
+    /// The ranks that wait in a barrier for this one.
+    pub fn waiting_for(&self, rank: u32) -> Vec<u32> {
+        self.open
+            .values()
+            .filter(|open| open.members.contains(&rank) && !open.arrived.contains(&rank))
+            .flat_map(|open| open.arrived.iter().copied())
+            .collect()
+    }
+}
+
+fn parse(group: Option<&str>, size: u32) -> Result<(BTreeSet<u32>, Option<String>), WireError> {
+    let Some(group) = group else {
+        return Ok(((0..size).collect(), None));
+    };
+    let (names, tag) = match group.split_once(':') {
+        Some((names, tag)) => (names, Some(tag.to_string()).filter(|tag| !tag.is_empty())),
+        None => (group, None),
+    };
+    let members = match names {
+        "WORLD" | "NODE" | "" => (0..size).collect(),
+        ranks => ranks
+            .split(',')
+            .map(|text| match text.parse::<u32>() {
+                Ok(rank) if rank < size => Ok(rank),
+                _ => Err(WireError::Unexpected {
+                    wanted: format!("barrier_in with ranks from 0 to {}", size.saturating_sub(1)),
+                    line: group.to_string(),
+                }),
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    Ok((members, tag))
+}

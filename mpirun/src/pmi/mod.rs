@@ -1,0 +1,398 @@
+//! The PMI-1 server: what the ranks of all jobs of one `mpirun` ask for and are told.
+//!
+//! It is a pure state machine: a line of a client goes in, [`Effect`]s come out, and somebody else owns sockets and processes.
+//! That keeps every answer testable without a process, and lets any bytes be thrown at it.
+//!
+//! Protocol: [`mpi_core::rte::wire`]; served are versions 1.1 and 1.2 (barriers of groups), of which a client says what it speaks.
+//! Every job has a key-value space of its own; published names are shared by all jobs of one `mpirun`.
+//!
+//! Promise: a client can spoil nothing but its own job.
+//! What it must not say is answered with `rc=-1` where the protocol has an answer, else the connection is given up.
+
+mod barrier;
+mod spawn;
+
+use barrier::Barriers;
+use mpi_core::rte::wire::{KEY_MAX, KVSNAME_MAX, Line, Message, WireError};
+use spawn::Collector;
+pub use spawn::{App, SpawnRequest};
+use std::collections::HashMap;
+use std::fmt;
+
+/// The longest value that is announced to clients.
+const VALUE_MAX: usize = 1024;
+
+/// A process of any job of this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Proc(pub usize);
+
+/// A job: one launch, or one spawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Job(pub usize);
+
+/// What the server wants done.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send these bytes to a process.
+    Send(Proc, Vec<u8>),
+    /// End all jobs with this exit code.
+    Abort {
+        who: Proc,
+        code: i32,
+        message: Option<String>,
+    },
+    /// Start processes, then call [`Server::spawned`].
+    Spawn { parent: Proc, request: SpawnRequest },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Has said nothing yet; it may be no MPI program at all.
+    Silent,
+    Talking,
+    Finalized,
+}
+
+#[derive(Debug)]
+struct Client {
+    job: usize,
+    rank: u32,
+    appnum: usize,
+    stage: Stage,
+    spawn: Option<Collector>,
+}
+
+#[derive(Debug)]
+struct JobState {
+    kvsname: String,
+    kvs: HashMap<String, String>,
+    /// Rank to process.
+    procs: Vec<Proc>,
+    barriers: Barriers,
+    spawned: bool,
+}
+
+/// The server of all jobs of one `mpirun` on one host.
+#[derive(Debug)]
+pub struct Server {
+    jobs: Vec<JobState>,
+    clients: Vec<Client>,
+    names: HashMap<String, String>,
+    /// Makes the names of key-value spaces differ from those of any other `mpirun`.
+    stem: String,
+}
+
+/// Something a client said that ends the conversation with it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Nonsense {
+    pub job: usize,
+    pub rank: u32,
+    pub reason: WireError,
+}
+
+impl fmt::Display for Nonsense {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "rank {} of job {} does not speak PMI-1: {}",
+            self.rank, self.job, self.reason
+        )
+    }
+}
+
+impl Server {
+    pub fn new(stem: impl Into<String>) -> Server {
+        Server {
+            jobs: Vec::new(),
+            clients: Vec::new(),
+            names: HashMap::new(),
+            stem: stem.into(),
+        }
+    }
+
+    /// Adds a job whose rank `r` runs program number `appnums[r]`; its processes are numbered on from those that are there.
+    pub fn add_job(&mut self, appnums: &[usize], preput: &[(String, String)]) -> Job {
+        let job = self.jobs.len();
+        let size = appnums.len();
+        let first = self.clients.len();
+        self.clients
+            .extend(appnums.iter().enumerate().map(|(rank, &appnum)| Client {
+                job,
+                rank: rank as u32,
+                appnum,
+                stage: Stage::Silent,
+                spawn: None,
+            }));
+        let mut kvs: HashMap<String, String> = preput.iter().cloned().collect();
+        kvs.insert(
+            "PMI_process_mapping".into(),
+            format!("(vector,(0,1,{size}))"),
+        );
+        self.jobs.push(JobState {
+            kvsname: format!("kvs_{}_{job}", self.stem),
+            kvs,
+            procs: (first..first + size).map(Proc).collect(),
+            barriers: Barriers::default(),
+            spawned: job > 0,
+        });
+        Job(job)
+    }
+
+    /// The processes of a job in rank order.
+    pub fn procs(&self, job: Job) -> &[Proc] {
+        &self.jobs[job.0].procs
+    }
+
+    /// The name of a job's key-value space, which names the job.
+    pub fn kvsname(&self, job: Job) -> &str {
+        &self.jobs[job.0].kvsname
+    }
+
+    pub fn is_spawned(&self, job: Job) -> bool {
+        self.jobs[job.0].spawned
+    }
+
+    /// Whether the process has said that it is an MPI program.
+    pub fn has_initialized(&self, who: Proc) -> bool {
+        self.clients[who.0].stage != Stage::Silent
+    }
+
+    pub fn has_finalized(&self, who: Proc) -> bool {
+        self.clients[who.0].stage == Stage::Finalized
+    }
+
+    /// The members of barriers that a process that has ended would have to enter; empty when nobody waits for it.
+    pub fn waiting_for(&self, gone: Proc) -> Vec<u32> {
+        let client = &self.clients[gone.0];
+        self.jobs[client.job].barriers.waiting_for(client.rank)
+    }
+
+    /// Takes one line of a client.
+    pub fn line(&mut self, who: Proc, line: &[u8]) -> Result<Vec<Effect>, Nonsense> {
+        self.answer(who, line).map_err(|reason| {
+            let client = &self.clients[who.0];
+            Nonsense {
+                job: client.job,
+                rank: client.rank,
+                reason,
+            }
+        })
+    }
+
+    /// Tells the parent what became of its spawn: for each process, whether it could be started.
+    pub fn spawned(&mut self, parent: Proc, outcome: Result<usize, String>) -> Vec<Effect> {
+        let line = match outcome {
+            Ok(count) => Line::cmd("spawn_result")
+                .with("rc", 0)
+                .with("errcodes", vec!["0"; count.max(1)].join(",")),
+            Err(reason) => refusal("spawn_result", &reason),
+        };
+        send(parent, line).into_iter().collect()
+    }
+
+    fn answer(&mut self, who: Proc, line: &[u8]) -> Result<Vec<Effect>, WireError> {
+        if let Some(effects) = self.spawn_line(who, line)? {
+            return Ok(effects);
+        }
+        let message = Message::parse(line)?;
+        let client = &self.clients[who.0];
+        let (job, rank) = (client.job, client.rank);
+        let reply = match message.cmd() {
+            "init" => self.init(who, &message)?,
+            "get_maxes" => Line::cmd("maxes")
+                .with("rc", 0)
+                .with("kvsname_max", KVSNAME_MAX)
+                .with("keylen_max", KEY_MAX)
+                .with("vallen_max", VALUE_MAX),
+            "get_appnum" => Line::cmd("appnum")
+                .with("rc", 0)
+                .with("appnum", client.appnum),
+            "get_universe_size" => Line::cmd("universe_size")
+                .with("rc", 0)
+                .with("size", self.jobs[job].procs.len()),
+            "get_my_kvsname" => Line::cmd("my_kvsname")
+                .with("rc", 0)
+                .with("kvsname", &self.jobs[job].kvsname),
+            "put" => self.put(job, &message)?,
+            "get" => self.get(job, &message)?,
+            "barrier_in" => return self.barrier(job, rank, &message),
+            "finalize" => {
+                self.clients[who.0].stage = Stage::Finalized;
+                Line::cmd("finalize_ack").with("rc", 0)
+            }
+            "abort" => return Ok(vec![abort(who, &message)]),
+            "publish_name" => {
+                let (service, port) = (message.need("service")?, message.need("port")?);
+                if self.names.contains_key(service) {
+                    refusal("publish_result", "service_is_already_published")
+                } else {
+                    self.names.insert(service.into(), port.into());
+                    success("publish_result")
+                }
+            }
+            "lookup_name" => match self.names.get(message.need("service")?) {
+                Some(port) => success("lookup_result").with("port", port),
+                None => refusal("lookup_result", "service_not_found"),
+            },
+            "unpublish_name" => match self.names.remove(message.need("service")?) {
+                Some(_) => success("unpublish_result"),
+                None => refusal("unpublish_result", "service_not_found"),
+            },
+            other => {
+                return Err(WireError::Unexpected {
+                    wanted: "one of the PMI-1 commands".into(),
+                    line: other.into(),
+                });
+            }
+        };
+        Ok(send(who, reply).into_iter().collect())
+    }
+
+    fn init(&mut self, who: Proc, message: &Message) -> Result<Line, WireError> {
+        let version = message.number("pmi_version")?;
+        let minor = message.number("pmi_subversion")?;
+        self.clients[who.0].stage = Stage::Talking;
+        let reply = Line::cmd("response_to_init");
+        Ok(if version == 1 {
+            reply
+                .with("rc", 0)
+                .with("pmi_version", 1)
+                .with("pmi_subversion", minor.clamp(1, 2))
+        } else {
+            reply
+                .with("rc", -1)
+                .with("pmi_version", 1)
+                .with("pmi_subversion", 2)
+        })
+    }
+
+    fn put(&mut self, job: usize, message: &Message) -> Result<Line, WireError> {
+        let (key, value) = (message.need("key")?, message.need("value")?);
+        if !self.is_own_space(job, message) {
+            return Ok(refusal("put_result", "not_my_kvsname"));
+        }
+        if key.starts_with("PMI_") || value.is_empty() {
+            return Ok(refusal("put_result", "reserved_key_or_empty_value"));
+        }
+        self.jobs[job].kvs.insert(key.into(), value.into());
+        Ok(success("put_result"))
+    }
+
+    fn get(&self, job: usize, message: &Message) -> Result<Line, WireError> {
+        let key = message.need("key")?;
+        if !self.is_own_space(job, message) {
+            return Ok(refusal("get_result", "not_my_kvsname"));
+        }
+        Ok(match self.jobs[job].kvs.get(key) {
+            Some(value) => success("get_result").with("value", value),
+            None => refusal("get_result", "key_not_found").with("value", "unknown"),
+        })
+    }
+
+    /// A client may leave the name of its space out, but may not name another.
+    fn is_own_space(&self, job: usize, message: &Message) -> bool {
+        message
+            .get("kvsname")
+            .is_none_or(|name| name == self.jobs[job].kvsname)
+    }
+
+    fn barrier(
+        &mut self,
+        job: usize,
+        rank: u32,
+        message: &Message,
+    ) -> Result<Vec<Effect>, WireError> {
+        let state = &mut self.jobs[job];
+        let size = state.procs.len() as u32;
+        let Some(release) = state.barriers.enter(rank, size, message.get("group"))? else {
+            return Ok(Vec::new());
+        };
+        let procs = &state.procs;
+        Ok(release
+            .ranks
+            .iter()
+            .filter_map(|&rank| {
+                let out = Line::cmd("barrier_out").with("rc", 0);
+                let out = match &release.tag {
+                    Some(tag) => out.with("tag", tag),
+                    None => out,
+                };
+                send(procs[rank as usize], out)
+            })
+            .collect())
+    }
+
+    /// Takes the lines of a spawn, which have a syntax of their own; `None` if this line is none of them.
+    fn spawn_line(&mut self, who: Proc, line: &[u8]) -> Result<Option<Vec<Effect>>, WireError> {
+        let client = &mut self.clients[who.0];
+        if client.spawn.is_none() {
+            if line != b"mcmd=spawn" {
+                return Ok(None);
+            }
+            client.spawn = Some(Collector::default());
+        }
+        let Some(collector) = client.spawn.as_mut() else {
+            return Ok(None);
+        };
+        let Some(request) = collector.line(line)? else {
+            return Ok(Some(Vec::new()));
+        };
+        client.spawn = None;
+        let parent = who;
+        Ok(Some(vec![Effect::Spawn { parent, request }]))
+    }
+}
+
+fn abort(who: Proc, message: &Message) -> Effect {
+    Effect::Abort {
+        who,
+        code: message.number("exitcode").map_or(1, |code| code as i32),
+        message: message
+            .get("message")
+            .or(message.get("error_msg"))
+            .map(unescaped),
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => out.extend(chars.next()),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn success(cmd: &str) -> Line {
+    Line::cmd(cmd).with("rc", 0).with("msg", "success")
+}
+
+/// Old clients print `msg`, and none of them may be sent a space.
+fn refusal(cmd: &str, reason: &str) -> Line {
+    let reason: String = reason
+        .chars()
+        .map(|c| {
+            if c.is_ascii_graphic() && c != '\\' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    Line::cmd(cmd).with("rc", -1).with("msg", reason)
+}
+
+/// A reply is made of values that came off the same wire, so that it can always be sent;
+/// should one not be, the client gets a refusal rather than silence.
+fn send(to: Proc, line: Line) -> Option<Effect> {
+    line.finish()
+        .or_else(|_| Line::cmd("error").with("rc", -1).finish())
+        .ok()
+        .map(|bytes| Effect::Send(to, bytes))
+}
+
+#[cfg(test)]
+mod tests;

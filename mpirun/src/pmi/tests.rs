@@ -1,0 +1,179 @@
+use super::*;
+use proptest::prelude::*;
+
+fn server(size: usize) -> Server {
+    let mut server = Server::new("test");
+    server.add_job(&vec![0; size], &[]);
+    server
+}
+
+/// What one process is told after a line; the line must be understood.
+fn told(server: &mut Server, who: usize, line: &str) -> Vec<(usize, String)> {
+    let effects = server.line(Proc(who), line.as_bytes()).unwrap();
+    effects
+        .into_iter()
+        .map(|effect| match effect {
+            Effect::Send(to, bytes) => (to.0, String::from_utf8(bytes).unwrap().trim_end().into()),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_value_that_was_put_is_what_is_got() {
+    let mut server = server(2);
+    told(
+        &mut server,
+        0,
+        "cmd=put kvsname=kvs_test_0 key=card value=a=b;c",
+    );
+    let got = told(&mut server, 1, "cmd=get kvsname=kvs_test_0 key=card");
+    assert_eq!(
+        got,
+        [(1, "cmd=get_result rc=0 msg=success value=a=b;c".into())]
+    );
+    let absent = told(&mut server, 1, "cmd=get kvsname=kvs_test_0 key=nothing");
+    assert!(absent[0].1.contains("rc=-1 msg=key_not_found"));
+}
+
+#[test]
+fn the_version_is_the_clients_up_to_1_2() {
+    let mut server = server(1);
+    for (asked, answered) in [("1 pmi_subversion=1", "1"), ("1 pmi_subversion=7", "2")] {
+        let line = format!("cmd=init pmi_version={asked}");
+        let reply = told(&mut server, 0, &line)[0].1.clone();
+        assert!(reply.contains(&format!("rc=0 pmi_version=1 pmi_subversion={answered}")));
+    }
+    assert!(
+        told(&mut server, 0, "cmd=init pmi_version=2 pmi_subversion=0")[0]
+            .1
+            .contains("rc=-1")
+    );
+}
+
+#[test]
+fn a_barrier_holds_all_until_the_last_has_entered() {
+    let mut server = server(3);
+    assert!(told(&mut server, 2, "cmd=barrier_in").is_empty());
+    assert!(told(&mut server, 0, "cmd=barrier_in").is_empty());
+    assert_eq!(server.waiting_for(Proc(1)), [0, 2]);
+    let out = told(&mut server, 1, "cmd=barrier_in");
+    assert_eq!(
+        out.iter().map(|(who, _)| *who).collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
+    assert!(server.waiting_for(Proc(1)).is_empty());
+}
+
+#[test]
+fn barriers_of_groups_do_not_meet() {
+    let mut server = server(4);
+    assert!(told(&mut server, 0, "cmd=barrier_in group=0,1:7").is_empty());
+    assert!(told(&mut server, 2, "cmd=barrier_in group=2,3:7").is_empty());
+    let out = told(&mut server, 1, "cmd=barrier_in group=0,1:7");
+    assert_eq!(out[0], (0, "cmd=barrier_out rc=0 tag=7".into()));
+    assert_eq!(out.len(), 2);
+    let stranger = server.line(Proc(0), b"cmd=barrier_in group=2,3:7");
+    assert!(
+        stranger
+            .unwrap_err()
+            .to_string()
+            .starts_with("rank 0 of job 0")
+    );
+}
+
+#[test]
+fn a_client_reaches_no_other_jobs_keys_and_no_reserved_ones() {
+    let mut server = server(1);
+    server.add_job(&[0], &[("PARENT".into(), "port".into())]);
+    assert!(
+        told(&mut server, 0, "cmd=get kvsname=kvs_test_1 key=PARENT")[0]
+            .1
+            .contains("rc=-1")
+    );
+    assert!(
+        told(&mut server, 0, "cmd=put key=PMI_x value=1")[0]
+            .1
+            .contains("rc=-1")
+    );
+    assert!(
+        told(&mut server, 1, "cmd=get kvsname=kvs_test_1 key=PARENT")[0]
+            .1
+            .ends_with("value=port")
+    );
+}
+
+#[test]
+fn names_are_shared_by_all_jobs() {
+    let mut server = server(1);
+    server.add_job(&[0], &[]);
+    told(&mut server, 0, "cmd=publish_name service=ocean port=p1");
+    assert!(
+        told(&mut server, 1, "cmd=lookup_name service=ocean")[0]
+            .1
+            .ends_with("port=p1")
+    );
+    told(&mut server, 1, "cmd=unpublish_name service=ocean");
+    assert!(
+        told(&mut server, 0, "cmd=lookup_name service=ocean")[0]
+            .1
+            .contains("rc=-1")
+    );
+}
+
+#[test]
+fn abort_carries_its_code_and_message() {
+    let mut server = server(1);
+    let effects = server.line(Proc(0), br"cmd=abort exitcode=42 message=no\ more");
+    let expected = Effect::Abort {
+        who: Proc(0),
+        code: 42,
+        message: Some("no more".into()),
+    };
+    assert_eq!(effects.unwrap(), [expected]);
+}
+
+#[test]
+fn a_spawn_is_gathered_from_its_blocks() {
+    let mut server = server(1);
+    let lines = "mcmd=spawn\nnprocs=2\nexecname=/bin/a b\ntotspawns=2\nspawnssofar=1\nargcnt=2\narg1=x\narg2=y z=1\n\
+                 preput_num=1\npreput_key_0=K\npreput_val_0=V\ninfo_num=0\nendcmd\n\
+                 mcmd=spawn\nnprocs=1\nexecname=/bin/c\ntotspawns=2\nspawnssofar=2\nargcnt=0\ninfo_num=1\n\
+                 info_key_0=wdir\ninfo_val_0=/tmp\nendcmd";
+    let mut effects = Vec::new();
+    for line in lines.lines() {
+        assert!(effects.is_empty());
+        effects = server.line(Proc(0), line.as_bytes()).unwrap();
+    }
+    let [Effect::Spawn { request, .. }] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(request.apps[0].args, ["x", "y z=1"]);
+    assert_eq!(request.apps[1].info, [("wdir".to_string(), "/tmp".into())]);
+    assert_eq!(request.preput, [("K".to_string(), "V".to_string())]);
+    assert!(
+        told(&mut server, 0, "cmd=get_maxes")[0]
+            .1
+            .contains("keylen_max=64")
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_line_makes_the_server_panic(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..20)) {
+        let mut server = server(2);
+        for line in lines {
+            let _ = server.line(Proc(1), &line);
+        }
+    }
+
+    #[test]
+    fn no_likely_line_makes_the_server_panic(
+        lines in prop::collection::vec("(cmd|mcmd)=(init|put|get|barrier_in|abort|spawn|lookup_name)( (key|value|group|kvsname|pmi_version|exitcode)=[0-9a-zA-Z:,_-]{0,12}){0,4}|(nprocs|argcnt|totspawns|info_num|execname|arg1)=[0-9a-z]{0,20}|endcmd", 0..30),
+    ) {
+        let mut server = server(3);
+        for (n, line) in lines.iter().enumerate() {
+            let _ = server.line(Proc(n % 3), line.as_bytes());
+        }
+    }
+}
