@@ -7,7 +7,8 @@
 //! [`Packer`] and [`Unpacker`] remember one.
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout as Memory, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout as Memory, alloc_zeroed, dealloc};
+use std::fmt;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::rc::Rc;
@@ -301,6 +302,24 @@ pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
     }
 }
 
+/// The machine has no memory for a temporary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoMemory {
+    pub bytes: i64,
+}
+
+impl fmt::Display for NoMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "there is no memory for a temporary of {} bytes",
+            self.bytes
+        )
+    }
+}
+
+impl std::error::Error for NoMemory {}
+
 /// Zeroed bytes on the heap, aligned for every predefined type and for vector instructions.
 struct Block {
     start: NonNull<u8>,
@@ -310,16 +329,14 @@ struct Block {
 const ALIGN: usize = 64;
 
 impl Block {
-    fn new(len: usize) -> Block {
-        // A length that no machine has is cut, and the allocation then fails in the usual way.
-        let len = len.clamp(1, isize::MAX as usize - ALIGN);
-        let memory = Memory::from_size_align(len, ALIGN).unwrap_or(Memory::new::<[u64; 8]>());
+    fn new(len: i64) -> Result<Block, NoMemory> {
+        let error = NoMemory { bytes: len };
+        let size = usize::try_from(len.max(1)).map_err(|_| error)?;
+        let memory = Memory::from_size_align(size, ALIGN).map_err(|_| error)?;
         // SAFETY: the size is not zero.
         let start = unsafe { alloc_zeroed(memory) };
-        match NonNull::new(start) {
-            Some(start) => Block { start, memory },
-            None => handle_alloc_error(memory),
-        }
+        let start = NonNull::new(start).ok_or(error)?;
+        Ok(Block { start, memory })
     }
 }
 
@@ -346,19 +363,19 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    pub fn new(count: i64, datatype: &Datatype) -> Scratch {
+    pub fn new(count: i64, datatype: &Datatype) -> Result<Scratch, NoMemory> {
         let span = datatype.span(count);
-        let block = Rc::new(Block::new(span.end.saturating_sub(span.start) as usize));
-        Scratch {
+        let block = Rc::new(Block::new(span.end.saturating_sub(span.start))?);
+        Ok(Scratch {
             origin: block.start.as_ptr().wrapping_offset(-span.start as isize),
             block,
             count: count.max(0),
             datatype: datatype.clone(),
-        }
+        })
     }
 
     /// So many bytes.
-    pub fn bytes(len: i64) -> Scratch {
+    pub fn bytes(len: i64) -> Result<Scratch, NoMemory> {
         Scratch::new(len, &super::Named::BYTE.into())
     }
 

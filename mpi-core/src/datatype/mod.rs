@@ -35,7 +35,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 pub use arrays::{Distribution, Order};
-pub use buf::{Packer, RecvBuf, Scratch, SendBuf, Unpacker, copy};
+pub use buf::{NoMemory, Packer, RecvBuf, Scratch, SendBuf, Unpacker, copy};
 use construct::Derived;
 pub use construct::TypeError;
 pub use contents::{Combiner, Contents, Envelope, Form};

@@ -461,7 +461,7 @@ proptest! {
         both.datatype.commit().unwrap();
         let places = byte_places(&both, count);
         prop_assume!(!has_overlap(&places));
-        let scratch = Scratch::new(count, &both.datatype);
+        let scratch = Scratch::new(count, &both.datatype).unwrap();
         let input: Vec<u8> = (0..places.len()).map(|i| (i * 7 + 1) as u8).collect();
         prop_assert_eq!(scratch.all().unpack_at(0, &input), input.len());
         prop_assert_eq!(scratch.send(0..count).to_vec(), input.clone());

@@ -41,7 +41,11 @@ impl<'a> Walk<'a> {
             };
         }
         Walk {
-            place: shape.locate(start),
+            // Most walks start at the start, which needs no divisions.
+            place: match start {
+                0 => Place::default(),
+                _ => shape.locate(start),
+            },
             shape,
             left: end - start,
         }

@@ -155,32 +155,72 @@ unsafe fn avx512<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: us
 
 type Loop = unsafe fn(*const u8, *mut u8, usize);
 
-/// The loop of one operator on one type.
-#[derive(Clone, Copy)]
-pub struct Kernel(Loop);
+/// Which clone of the loops to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
 
-impl Kernel {
-    /// The loop of operator `F` on type `T`, the best that this processor can run.
-    pub fn of<T: Element, F: Fold<T>>() -> Kernel {
+impl Level {
+    /// The best that this processor can run; the standard library remembers the answer.
+    pub fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
-        if T::VECTOR {
+        {
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl")
             {
-                return Kernel(avx512::<T, F>);
+                return Level::Avx512;
             }
             if is_x86_feature_detected!("avx2") {
-                return Kernel(avx2::<T, F>);
+                return Level::Avx2;
             }
         }
+        Level::Portable
+    }
+
+    /// All that this processor can run.
+    #[cfg(test)]
+    pub fn here() -> Vec<Level> {
+        match Level::best() {
+            Level::Portable => vec![Level::Portable],
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => vec![Level::Portable, Level::Avx2],
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => vec![Level::Portable, Level::Avx2, Level::Avx512],
+        }
+    }
+}
+
+/// The loop of one operator on one type.
+#[derive(Clone, Copy)]
+pub struct Kernel(Loop);
+
+impl Kernel {
+    /// The loop of operator `F` on type `T`; types that are not computed in vectors have one for all levels.
+    pub fn of<T: Element, F: Fold<T>>(level: Level) -> Kernel {
+        #[cfg(target_arch = "x86_64")]
+        if T::VECTOR {
+            match level {
+                Level::Avx512 => return Kernel(avx512::<T, F>),
+                Level::Avx2 => return Kernel(avx2::<T, F>),
+                Level::Portable => {}
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = level;
         Kernel(portable::<T, F>)
     }
 
     /// Combines the first `count` elements; both buffers have at least so many of the type that the loop is for.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
-        // SAFETY: whoever made the buffers vouched for their elements, and `Op::apply` chose the loop by their type.
+        // SAFETY: whoever made the buffers vouched for their elements, and `Op::apply` chose the loop by their type and
+        // by what the processor has.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
 }

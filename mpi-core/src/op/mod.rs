@@ -15,10 +15,14 @@
 mod fold;
 mod kernel;
 mod table;
+#[cfg(test)]
+mod tests;
 mod wide;
 
 use std::fmt;
 use std::rc::Rc;
+
+use kernel::{Kernel, Level};
 
 use crate::datatype::{self, Datatype, RecvBuf, SendBuf};
 
@@ -163,7 +167,7 @@ impl Op {
     pub fn check(&self, datatype: &Datatype) -> Result<(), OpError> {
         match self {
             Op::User(_) | Op::Predefined(Predefined::Replace | Predefined::NoOp) => Ok(()),
-            Op::Predefined(op) => kernel_for(*op, datatype).map(|_| ()),
+            Op::Predefined(op) => kernel_for(*op, datatype, Level::best()).map(|_| ()),
         }
     }
 
@@ -183,16 +187,18 @@ impl Op {
             Op::Predefined(Predefined::Replace) => {
                 datatype::copy(input, inout);
             }
-            Op::Predefined(op) => kernel_for(*op, &datatype)?.run(input, inout, count),
+            Op::Predefined(op) => {
+                kernel_for(*op, &datatype, Level::best())?.run(input, inout, count)
+            }
         }
         Ok(())
     }
 }
 
-fn kernel_for(op: Predefined, datatype: &Datatype) -> Result<kernel::Kernel, OpError> {
+fn kernel_for(op: Predefined, datatype: &Datatype, level: Level) -> Result<Kernel, OpError> {
     let error = |make: fn(&'static str, String) -> OpError| make(op.name(), datatype.to_string());
     let kind = datatype.as_named().map(|named| named.info().kind);
-    match kind.map(|kind| table::kernel(op, kind)) {
+    match kind.map(|kind| table::kernel(op, kind, level)) {
         Some(table::Found::Kernel(kernel)) => Ok(kernel),
         Some(table::Found::NotHere) => Err(error(|op, datatype| OpError::NotHere { op, datatype })),
         Some(table::Found::NotDefined) | None => {

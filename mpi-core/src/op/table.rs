@@ -12,7 +12,7 @@ use half::f16;
 
 use super::Predefined;
 use super::fold::*;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Level};
 #[cfg(target_arch = "x86_64")]
 use super::wide::{Extended, Quad};
 use crate::datatype::{Kind, Scalar};
@@ -25,29 +25,29 @@ pub enum Found {
     NotHere,
 }
 
-pub fn kernel(op: Predefined, kind: Kind) -> Found {
+pub fn kernel(op: Predefined, kind: Kind, level: Level) -> Found {
     match op {
-        Predefined::Sum => arithmetic::<Sum>(kind),
-        Predefined::Prod => arithmetic::<Prod>(kind),
-        Predefined::Max => choice::<Greater>(kind),
-        Predefined::Min => choice::<Less>(kind),
-        Predefined::Land => truth::<And>(kind),
-        Predefined::Lor => truth::<Or>(kind),
-        Predefined::Lxor => truth::<Xor>(kind),
-        Predefined::Band => bits::<And>(kind),
-        Predefined::Bor => bits::<Or>(kind),
-        Predefined::Bxor => bits::<Xor>(kind),
-        Predefined::Maxloc => location::<Greater>(kind),
-        Predefined::Minloc => location::<Less>(kind),
+        Predefined::Sum => arithmetic::<Sum>(kind, level),
+        Predefined::Prod => arithmetic::<Prod>(kind, level),
+        Predefined::Max => choice::<Greater>(kind, level),
+        Predefined::Min => choice::<Less>(kind, level),
+        Predefined::Land => truth::<And>(kind, level),
+        Predefined::Lor => truth::<Or>(kind, level),
+        Predefined::Lxor => truth::<Xor>(kind, level),
+        Predefined::Band => bits::<And>(kind, level),
+        Predefined::Bor => bits::<Or>(kind, level),
+        Predefined::Bxor => bits::<Xor>(kind, level),
+        Predefined::Maxloc => location::<Greater>(kind, level),
+        Predefined::Minloc => location::<Less>(kind, level),
         Predefined::Replace | Predefined::NoOp => Found::NotDefined,
     }
 }
 
 /// Looks a scalar up in a row `Scalar => type, ...` and names the loop of `$fold` on that type.
 macro_rules! row {
-    ($scalar:expr, $fold:ty, $($(#[$here:meta])? $name:pat => $t:ty),* $(,)?) => {
+    ($level:ident, $scalar:expr, $fold:ty, $($(#[$here:meta])? $name:pat => $t:ty),* $(,)?) => {
         match $scalar {
-            $($(#[$here])? $name => Found::Kernel(Kernel::of::<$t, $fold>()),)*
+            $($(#[$here])? $name => Found::Kernel(Kernel::of::<$t, $fold>($level)),)*
             // On x86-64 some rows name every scalar.
             #[allow(unreachable_patterns)]
             _ => Found::NotHere,
@@ -57,10 +57,10 @@ macro_rules! row {
 
 use Scalar::*;
 
-fn arithmetic<O: Arithmetic>(kind: Kind) -> Found {
+fn arithmetic<O: Arithmetic>(kind: Kind, level: Level) -> Found {
     match kind {
         Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => row!(
-            s, Compute<O>,
+            level, s, Compute<O>,
             I8 | U8 => u8,
             I16 | U16 => u16,
             I32 | U32 => u32,
@@ -73,7 +73,7 @@ fn arithmetic<O: Arithmetic>(kind: Kind) -> Found {
             #[cfg(target_arch = "x86_64")] F128 => Quad,
         ),
         Kind::Complex(s) => row!(
-            s, Compute<O>,
+            level, s, Compute<O>,
             F16 => Complex<f16>,
             F32 => Complex<f32>,
             F64 => Complex<f64>,
@@ -84,10 +84,10 @@ fn arithmetic<O: Arithmetic>(kind: Kind) -> Found {
     }
 }
 
-fn choice<O: Preference>(kind: Kind) -> Found {
+fn choice<O: Preference>(kind: Kind, level: Level) -> Found {
     match kind {
         Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => row!(
-            s, Choose<O>,
+            level, s, Choose<O>,
             I8 => i8,
             U8 => u8,
             I16 => i16,
@@ -110,9 +110,9 @@ fn choice<O: Preference>(kind: Kind) -> Found {
 
 /// The loop of a fold that sees only words of bits.
 macro_rules! words {
-    ($scalar:expr, $fold:ty) => {
+    ($level:ident, $scalar:expr, $fold:ty) => {
         row!(
-            $scalar, $fold,
+            $level, $scalar, $fold,
             I8 | U8 => u8,
             I16 | U16 => u16,
             I32 | U32 => u32,
@@ -122,27 +122,27 @@ macro_rules! words {
     };
 }
 
-fn truth<O: Bitwise>(kind: Kind) -> Found {
+fn truth<O: Bitwise>(kind: Kind, level: Level) -> Found {
     match kind {
-        Kind::CInteger(s) | Kind::Logical(s) => words!(s, Truth<O>),
+        Kind::CInteger(s) | Kind::Logical(s) => words!(level, s, Truth<O>),
         _ => Found::NotDefined,
     }
 }
 
-fn bits<O: Bitwise>(kind: Kind) -> Found {
+fn bits<O: Bitwise>(kind: Kind, level: Level) -> Found {
     match kind {
-        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) => words!(s, Bits<O>),
-        Kind::Byte => words!(U8, Bits<O>),
+        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) => words!(level, s, Bits<O>),
+        Kind::Byte => words!(level, U8, Bits<O>),
         _ => Found::NotDefined,
     }
 }
 
-fn location<O: Preference>(kind: Kind) -> Found {
+fn location<O: Preference>(kind: Kind, level: Level) -> Found {
     let Kind::Pair(value, index) = kind else {
         return Found::NotDefined;
     };
     row!(
-        (value, index), Choose<O>,
+        level, (value, index), Choose<O>,
         (F32, I32) => Located<f32, i32>,
         (F64, I32) => Located<f64, i32>,
         (I64, I32) => Located<i64, i32>,
