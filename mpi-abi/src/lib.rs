@@ -16,6 +16,8 @@ pub mod convert;
 pub mod error;
 mod exports;
 pub mod handle;
+pub mod info;
+pub mod object;
 pub mod state;
 
 /// A function of the interface, as `mpi-info --functions` lists it.

@@ -39,6 +39,45 @@ pub unsafe fn read<T: Copy>(from: *const T, name: &str) -> Result<T, Failure> {
     Ok(unsafe { *from })
 }
 
+/// An array argument; a null pointer is an empty array.
+///
+/// # Safety
+/// A pointer that is not null is valid for reading `len` elements for as long as the result is used.
+#[inline]
+pub unsafe fn slice<'a, T>(from: *const T, len: usize, name: &str) -> Result<&'a [T], Failure> {
+    match (from.is_null(), len) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(null(name)),
+        // SAFETY: not null, and otherwise valid by the caller's promise.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(from, len) }),
+    }
+}
+
+/// An array that is written.
+///
+/// # Safety
+/// A pointer that is not null is valid for reading and writing `len` elements for as long as the result is used, by nothing else.
+#[inline]
+pub unsafe fn slice_mut<'a, T>(
+    from: *mut T,
+    len: usize,
+    name: &str,
+) -> Result<&'a mut [T], Failure> {
+    match (from.is_null(), len) {
+        (_, 0) => Ok(&mut []),
+        (true, _) => Err(null(name)),
+        // SAFETY: not null, and otherwise valid by the caller's promise.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(from, len) }),
+    }
+}
+
+/// The length of an array argument, which must not be negative.
+#[inline]
+pub fn length(value: c_int, name: &str) -> Result<usize, Failure> {
+    usize::try_from(value)
+        .map_err(|_| Failure::new(MPI_ERR_ARG, format!("{name} is {value}, which is negative")))
+}
+
 /// A string argument shorter than `max` bytes, whose violation is an error of `class`.
 ///
 /// # Safety

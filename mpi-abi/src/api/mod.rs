@@ -9,3 +9,4 @@ mod args;
 pub mod environment;
 pub mod errors;
 pub mod handles;
+pub mod info;

@@ -1,0 +1,148 @@
+//! Info objects (chapter 10).
+
+use super::args::{length, out, read, string, write_string};
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::info::{self, Hints};
+use std::ffi::{c_char, c_int};
+
+/// A key argument.
+///
+/// # Safety
+/// `key` is a string of the caller or null.
+unsafe fn key_of(key: *const c_char) -> Result<String, Failure> {
+    // SAFETY: passed on.
+    let key = unsafe { string(key, MPI_MAX_INFO_KEY, MPI_ERR_INFO_KEY, "key")? };
+    if key.is_empty() {
+        return Err(Failure::new(MPI_ERR_INFO_KEY, "key is an empty string"));
+    }
+    Ok(key)
+}
+
+pub unsafe fn MPI_Info_create(info: *mut MPI_Info) -> Outcome {
+    // SAFETY: an output argument of the caller.
+    unsafe { out(info, info::create(Hints::default())?, "info") }
+}
+
+pub unsafe fn MPI_Info_create_env(_argc: c_int, _argv: *mut *mut c_char, info: *mut MPI_Info) -> Outcome {
+    // The arguments may be zero and null; the process knows its own.
+    // SAFETY: an output argument of the caller.
+    unsafe { out(info, info::create(info::hints(MPI_INFO_ENV)?)?, "info") }
+}
+
+pub unsafe fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> Outcome {
+    let copy = info::read(info, Hints::clone)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newinfo, info::create(copy)?, "newinfo") }
+}
+
+pub unsafe fn MPI_Info_free(info: *mut MPI_Info) -> Outcome {
+    // SAFETY: an argument of the caller that is read and written.
+    unsafe {
+        info::free(read(info, "info")?)?;
+        out(info, MPI_INFO_NULL, "info")
+    }
+}
+
+pub unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) -> Outcome {
+    // SAFETY: strings of the caller.
+    let (key, value) = unsafe {
+        let value = string(value, MPI_MAX_INFO_VAL, MPI_ERR_INFO_VALUE, "value");
+        (key_of(key)?, value?)
+    };
+    info::change(info, |hints| hints.set(key, value))
+}
+
+pub unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> Outcome {
+    // SAFETY: a string of the caller.
+    let key = unsafe { key_of(key)? };
+    if info::change(info, |hints| hints.delete(&key))? {
+        Ok(())
+    } else {
+        Err(Failure::new(MPI_ERR_INFO_NOKEY, format!("the info object has no key `{key}`")))
+    }
+}
+
+pub unsafe fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> Outcome {
+    let count = info::read(info, Hints::len)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(nkeys, count as c_int, "nkeys") }
+}
+
+pub unsafe fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) -> Outcome {
+    let at = length(n, "n")?;
+    let found = info::read(info, |hints| hints.nth_key(at).map(str::to_string).ok_or(hints.len()))?;
+    let found = found.map_err(|keys| Failure::new(MPI_ERR_ARG, format!("n is {n}, but the info object has {keys} keys")))?;
+    let mut ignored = 0;
+    // SAFETY: the caller promises room for MPI_MAX_INFO_KEY characters.
+    unsafe { write_string(key, &mut ignored, &found, MPI_MAX_INFO_KEY, "key") }
+}
+
+/// The value of a key, if it is there.
+///
+/// # Safety
+/// `key` is a string of the caller or null.
+unsafe fn value_of(info: MPI_Info, key: *const c_char) -> Result<Option<String>, Failure> {
+    // SAFETY: passed on.
+    let key = unsafe { key_of(key)? };
+    info::read(info, |hints| hints.get(&key).map(str::to_string))
+}
+
+pub unsafe fn MPI_Info_get(
+    info: MPI_Info,
+    key: *const c_char,
+    valuelen: c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> Outcome {
+    // SAFETY: a string of the caller.
+    let found = unsafe { value_of(info, key)? };
+    let room = length(valuelen, "valuelen")? as c_int;
+    // SAFETY: output arguments of the caller, who promises room for `valuelen` characters and the zero.
+    unsafe {
+        if let Some(text) = &found {
+            let mut ignored = 0;
+            write_string(value, &mut ignored, text, room.saturating_add(1), "value")?;
+        }
+        out(flag, found.is_some().into(), "flag")
+    }
+}
+
+pub unsafe fn MPI_Info_get_valuelen(
+    info: MPI_Info,
+    key: *const c_char,
+    valuelen: *mut c_int,
+    flag: *mut c_int,
+) -> Outcome {
+    // SAFETY: a string and output arguments of the caller.
+    unsafe {
+        let found = value_of(info, key)?;
+        if let Some(text) = &found {
+            out(valuelen, text.len() as c_int, "valuelen")?;
+        }
+        out(flag, found.is_some().into(), "flag")
+    }
+}
+
+pub unsafe fn MPI_Info_get_string(
+    info: MPI_Info,
+    key: *const c_char,
+    buflen: *mut c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> Outcome {
+    // SAFETY: a string of the caller, and arguments that are read and written; `value` has room for `*buflen` bytes.
+    unsafe {
+        let found = value_of(info, key)?;
+        let room = length(read(buflen, "buflen")?, "buflen")? as c_int;
+        if let Some(text) = &found {
+            if room > 0 {
+                let mut ignored = 0;
+                write_string(value, &mut ignored, text, room, "value")?;
+            }
+            // The length asked for counts the terminating zero.
+            out(buflen, text.len() as c_int + 1, "buflen")?;
+        }
+        out(flag, found.is_some().into(), "flag")
+    }
+}

@@ -1,0 +1,65 @@
+//! What the program hangs on objects of any kind: an error handler, attributes and hints.
+
+pub mod attribute;
+
+use crate::abi::{MPI_ERRORS_ARE_FATAL, MPI_Errhandler};
+use crate::error::{Failure, handler};
+use crate::info::Hints;
+use attribute::Attributes;
+use std::cell::{Cell, RefCell};
+
+/// The parts that communicators, windows, files, sessions and datatypes have in common.
+#[derive(Debug)]
+pub struct Attached {
+    errhandler: Cell<MPI_Errhandler>,
+    pub attributes: RefCell<Attributes>,
+    pub hints: RefCell<Hints>,
+}
+
+impl Attached {
+    pub const fn new() -> Self {
+        Attached::with_errhandler(MPI_ERRORS_ARE_FATAL)
+    }
+
+    /// A new object whose error handler is predefined.
+    pub const fn with_errhandler(errhandler: MPI_Errhandler) -> Self {
+        Attached {
+            errhandler: Cell::new(errhandler),
+            attributes: RefCell::new(Attributes::new()),
+            hints: RefCell::new(Hints::new()),
+        }
+    }
+
+    /// A new object that inherits the error handler of the one it is made from.
+    pub fn inheriting(parent: &Attached) -> Self {
+        let new = Attached::new();
+        // The parent's reference proves that the handler exists.
+        if handler::retain(parent.errhandler()).is_ok() {
+            new.errhandler.set(parent.errhandler());
+        }
+        new
+    }
+
+    pub fn errhandler(&self) -> MPI_Errhandler {
+        self.errhandler.get()
+    }
+
+    /// Sets the error handler and takes a reference to it.
+    pub fn set_errhandler(&self, errhandler: MPI_Errhandler) -> Result<(), Failure> {
+        handler::retain(errhandler)?;
+        handler::release(self.errhandler.replace(errhandler))
+    }
+}
+
+impl Default for Attached {
+    fn default() -> Self {
+        Attached::new()
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // It cannot fail: the object holds a reference.
+        let _ = handler::release(self.errhandler.get());
+    }
+}
