@@ -17,7 +17,10 @@ impl Hints {
     }
 
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+        self.0
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
     }
 
     /// Sets or replaces a value; a replaced one keeps its place.
@@ -71,7 +74,10 @@ pub fn create(hints: Hints) -> Result<MPI_Info, Failure> {
 
 /// Frees an info object.
 pub fn free(info: MPI_Info) -> Result<(), Failure> {
-    infos().remove(info.0).map(|_| ()).ok_or_else(|| wrong(Kind::Info, info.0))
+    infos()
+        .remove(info.0)
+        .map(|_| ())
+        .ok_or_else(|| wrong(Kind::Info, info.0))
 }
 
 /// Looks at an info object.
@@ -79,7 +85,10 @@ pub fn read<R>(info: MPI_Info, look: impl FnOnce(&Hints) -> R) -> Result<R, Fail
     if info == MPI_INFO_ENV {
         return Ok(look(environment()));
     }
-    infos().get(info.0).map(look).ok_or_else(|| wrong(Kind::Info, info.0))
+    infos()
+        .get(info.0)
+        .map(look)
+        .ok_or_else(|| wrong(Kind::Info, info.0))
 }
 
 /// Changes an info object; `MPI_INFO_ENV` cannot be changed.
@@ -87,7 +96,10 @@ pub fn change<R>(info: MPI_Info, edit: impl FnOnce(&mut Hints) -> R) -> Result<R
     if info == MPI_INFO_ENV {
         return Err(Failure::new(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed"));
     }
-    infos().get_mut(info.0).map(edit).ok_or_else(|| wrong(Kind::Info, info.0))
+    infos()
+        .get_mut(info.0)
+        .map(edit)
+        .ok_or_else(|| wrong(Kind::Info, info.0))
 }
 
 /// The hints of an optional info argument.
@@ -137,7 +149,10 @@ mod tests {
         for (k, v) in [("a", "1"), ("b", "2"), ("a", "3")] {
             hints.set(k.into(), v.into());
         }
-        assert_eq!((hints.nth_key(0), hints.get("a"), hints.len()), (Some("a"), Some("3"), 2));
+        assert_eq!(
+            (hints.nth_key(0), hints.get("a"), hints.len()),
+            (Some("a"), Some("3"), 2)
+        );
         assert!(hints.delete("a"));
         assert!(!hints.delete("a"));
         assert_eq!(hints.nth_key(0), Some("b"));

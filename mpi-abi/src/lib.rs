@@ -17,6 +17,7 @@ pub mod error;
 mod exports;
 pub mod handle;
 pub mod info;
+mod lock;
 pub mod object;
 pub mod state;
 

@@ -4,7 +4,9 @@
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use std::ffi::{CStr, c_char, c_int};
+use crate::state;
+use mpi_core::datatype::{Datatype, RecvBuf, SendBuf};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// The failure of a null pointer.
 #[cold]
@@ -128,4 +130,104 @@ pub unsafe fn write_string(
         to.add(kept).write(0);
         out(len, kept as c_int, "resultlen")
     }
+}
+
+/// An integer of one of the widths in which counts and displacements come.
+pub trait Wide: Copy {
+    fn wide(self) -> i64;
+}
+
+impl Wide for c_int {
+    #[inline]
+    fn wide(self) -> i64 {
+        self.into()
+    }
+}
+
+impl Wide for i64 {
+    #[inline]
+    fn wide(self) -> i64 {
+        self
+    }
+}
+
+impl Wide for isize {
+    #[inline]
+    fn wide(self) -> i64 {
+        self as i64
+    }
+}
+
+/// An array of counts or displacements of any width.
+///
+/// # Safety
+/// A pointer that is not null is valid for reading `len` elements.
+pub unsafe fn wides<T: Wide>(from: *const T, len: usize, name: &str) -> Result<Vec<i64>, Failure> {
+    // SAFETY: passed on.
+    Ok(unsafe { slice(from, len, name)? }
+        .iter()
+        .map(|v| v.wide())
+        .collect())
+}
+
+/// Checks a buffer argument and gives its datatype.
+#[inline]
+fn data(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Datatype, Failure> {
+    let datatype = state::datatype(datatype)?;
+    if count < 0 {
+        return Err(Failure::new(
+            MPI_ERR_COUNT,
+            format!("count is {count}, which is negative"),
+        ));
+    }
+    if !datatype.is_committed() {
+        return Err(Failure::new(
+            MPI_ERR_TYPE,
+            format!("{datatype} has not been committed"),
+        ));
+    }
+    // MPI_BOTTOM is null too, but only derived datatypes hold the addresses it needs.
+    if buf.is_null() && count > 0 && datatype.as_named().is_some() {
+        return Err(Failure::new(
+            MPI_ERR_BUFFER,
+            format!("the buffer of {count} elements of {datatype} is a null pointer"),
+        ));
+    }
+    if buf.addr() == MPI_IN_PLACE.addr() {
+        return Err(Failure::new(
+            MPI_ERR_BUFFER,
+            "MPI_IN_PLACE is not allowed here",
+        ));
+    }
+    Ok(datatype)
+}
+
+/// Data that is read.
+///
+/// # Safety
+/// The caller of the C function promises that the buffer holds the data until the operation is complete.
+#[inline]
+pub unsafe fn send_buf(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<SendBuf, Failure> {
+    let datatype = data(buf, count, datatype)?;
+    // SAFETY: passed on.
+    Ok(unsafe { SendBuf::new(buf.cast(), count, datatype) })
+}
+
+/// Data that is written.
+///
+/// # Safety
+/// The caller of the C function promises that the buffer has room for the data and is not used until the operation is complete.
+#[inline]
+pub unsafe fn recv_buf(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<RecvBuf, Failure> {
+    let datatype = data(buf, count, datatype)?;
+    // SAFETY: passed on.
+    Ok(unsafe { RecvBuf::new(buf.cast(), count, datatype) })
 }

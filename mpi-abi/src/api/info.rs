@@ -24,7 +24,11 @@ pub unsafe fn MPI_Info_create(info: *mut MPI_Info) -> Outcome {
     unsafe { out(info, info::create(Hints::default())?, "info") }
 }
 
-pub unsafe fn MPI_Info_create_env(_argc: c_int, _argv: *mut *mut c_char, info: *mut MPI_Info) -> Outcome {
+pub unsafe fn MPI_Info_create_env(
+    _argc: c_int,
+    _argv: *mut *mut c_char,
+    info: *mut MPI_Info,
+) -> Outcome {
     // The arguments may be zero and null; the process knows its own.
     // SAFETY: an output argument of the caller.
     unsafe { out(info, info::create(info::hints(MPI_INFO_ENV)?)?, "info") }
@@ -59,7 +63,10 @@ pub unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> Outcome {
     if info::change(info, |hints| hints.delete(&key))? {
         Ok(())
     } else {
-        Err(Failure::new(MPI_ERR_INFO_NOKEY, format!("the info object has no key `{key}`")))
+        Err(Failure::new(
+            MPI_ERR_INFO_NOKEY,
+            format!("the info object has no key `{key}`"),
+        ))
     }
 }
 
@@ -71,8 +78,15 @@ pub unsafe fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> Outcome {
 
 pub unsafe fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) -> Outcome {
     let at = length(n, "n")?;
-    let found = info::read(info, |hints| hints.nth_key(at).map(str::to_string).ok_or(hints.len()))?;
-    let found = found.map_err(|keys| Failure::new(MPI_ERR_ARG, format!("n is {n}, but the info object has {keys} keys")))?;
+    let found = info::read(info, |hints| {
+        hints.nth_key(at).map(str::to_string).ok_or(hints.len())
+    })?;
+    let found = found.map_err(|keys| {
+        Failure::new(
+            MPI_ERR_ARG,
+            format!("n is {n}, but the info object has {keys} keys"),
+        )
+    })?;
     let mut ignored = 0;
     // SAFETY: the caller promises room for MPI_MAX_INFO_KEY characters.
     unsafe { write_string(key, &mut ignored, &found, MPI_MAX_INFO_KEY, "key") }

@@ -6,7 +6,11 @@
 #![allow(non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 mod args;
+pub mod attributes;
+pub mod datatype;
 pub mod environment;
 pub mod errors;
 pub mod handles;
 pub mod info;
+pub mod op;
+pub mod status;

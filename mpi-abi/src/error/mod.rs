@@ -4,6 +4,7 @@
 //! sentence.  [`codes`] holds the classes and codes that programs add, [`handler`] the error handlers.
 
 pub mod codes;
+mod convert;
 pub mod handler;
 
 use crate::abi::*;

@@ -174,24 +174,49 @@ pub struct Owner<'a> {
 
 /// The failure that a program's function reports.
 fn refused(which: &str, keyval: c_int, code: c_int) -> Failure {
-    let known = if class_text(code).is_some() || code > MPI_ERR_LASTCODE { code } else { MPI_ERR_OTHER };
-    Failure::new(known, format!("the {which} function of keyval {keyval} returned {code}"))
+    let known = if class_text(code).is_some() || code > MPI_ERR_LASTCODE {
+        code
+    } else {
+        MPI_ERR_OTHER
+    };
+    Failure::new(
+        known,
+        format!("the {which} function of keyval {keyval} returned {code}"),
+    )
 }
 
 impl Owner<'_> {
     /// The value under a keyval.
     pub fn get(&self, keyval: c_int) -> Result<Option<*mut c_void>, Failure> {
         self.keyvals.live(self.carrier, keyval)?;
-        Ok(self.attributes.borrow().0.iter().find(|(k, _)| *k == keyval).map(|(_, v)| *v))
+        Ok(self
+            .attributes
+            .borrow()
+            .0
+            .iter()
+            .find(|(k, _)| *k == keyval)
+            .map(|(_, v)| *v))
     }
 
     /// Sets a value; one that was there is deleted first.
     pub fn set(&self, keyval: c_int, value: *mut c_void) -> Result<(), Failure> {
         self.keyvals.live(self.carrier, keyval)?;
-        let old = self.attributes.borrow().0.iter().find(|(k, _)| *k == keyval).map(|(_, v)| *v);
+        let old = self
+            .attributes
+            .borrow()
+            .0
+            .iter()
+            .find(|(k, _)| *k == keyval)
+            .map(|(_, v)| *v);
         if let Some(old) = old {
             self.call_delete(keyval, old)?;
-            if let Some((_, v)) = self.attributes.borrow_mut().0.iter_mut().find(|(k, _)| *k == keyval) {
+            if let Some((_, v)) = self
+                .attributes
+                .borrow_mut()
+                .0
+                .iter_mut()
+                .find(|(k, _)| *k == keyval)
+            {
                 *v = value;
                 return Ok(());
             }
@@ -204,7 +229,10 @@ impl Owner<'_> {
     /// Deletes the value under a keyval.
     pub fn delete(&self, keyval: c_int) -> Result<(), Failure> {
         let Some(value) = self.get(keyval)? else {
-            return Err(Failure::new(MPI_ERR_KEYVAL, format!("the object has no attribute under keyval {keyval}")));
+            return Err(Failure::new(
+                MPI_ERR_KEYVAL,
+                format!("the object has no attribute under keyval {keyval}"),
+            ));
         };
         self.call_delete(keyval, value)?;
         self.forget(keyval);
@@ -269,7 +297,16 @@ impl Owner<'_> {
         let mut copied: *mut c_void = std::ptr::null_mut();
         let mut flag = 0;
         // SAFETY: as for deletion; the new value and the flag are locals that outlive the call.
-        let code = unsafe { copy(self.handle, keyval, k.extra_state, value, (&raw mut copied).cast(), &mut flag) };
+        let code = unsafe {
+            copy(
+                self.handle,
+                keyval,
+                k.extra_state,
+                value,
+                (&raw mut copied).cast(),
+                &mut flag,
+            )
+        };
         match code {
             MPI_SUCCESS => Ok((flag != 0).then_some(copied)),
             code => Err(refused("copy", keyval, code)),

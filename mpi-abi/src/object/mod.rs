@@ -1,6 +1,8 @@
 //! What the program hangs on objects of any kind: an error handler, attributes and hints.
 
 pub mod attribute;
+pub mod datatype;
+pub mod status;
 
 use crate::abi::{MPI_ERRORS_ARE_FATAL, MPI_Errhandler};
 use crate::error::{Failure, handler};

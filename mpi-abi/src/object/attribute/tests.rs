@@ -22,7 +22,12 @@ unsafe extern "C" fn copy_next(
     MPI_SUCCESS
 }
 
-unsafe extern "C" fn delete_noted(handle: usize, keyval: c_int, _value: *mut c_void, _extra: *mut c_void) -> c_int {
+unsafe extern "C" fn delete_noted(
+    handle: usize,
+    keyval: c_int,
+    _value: *mut c_void,
+    _extra: *mut c_void,
+) -> c_int {
     CALLS.lock().unwrap().push(('d', handle, keyval));
     MPI_SUCCESS
 }
@@ -40,8 +45,16 @@ fn attributes_are_copied_by_their_function_and_deleted_last_first() {
     let _alone = ONE_AT_A_TIME.lock().unwrap();
     CALLS.lock().unwrap().clear();
     let keyvals = Keyvals::new();
-    let key = |copy| keyvals.create(Carrier::Comm, copy, Some(delete_noted), value(0)).unwrap();
-    let (never, always, ask) = (key(Copy::Never), key(Copy::Always), key(Copy::Ask(copy_next)));
+    let key = |copy| {
+        keyvals
+            .create(Carrier::Comm, copy, Some(delete_noted), value(0))
+            .unwrap()
+    };
+    let (never, always, ask) = (
+        key(Copy::Never),
+        key(Copy::Always),
+        key(Copy::Ask(copy_next)),
+    );
     let (old, new) = (RefCell::default(), RefCell::default());
     let owner = |handle, attributes| Owner {
         carrier: Carrier::Comm,
@@ -58,7 +71,10 @@ fn attributes_are_copied_by_their_function_and_deleted_last_first() {
     assert_eq!(new.get(always).unwrap(), Some(value(10)));
     assert_eq!(new.get(ask).unwrap(), Some(value(21)));
     new.delete_all().unwrap();
-    assert_eq!(*CALLS.lock().unwrap(), [('c', 7, ask), ('d', 8, ask), ('d', 8, always)]);
+    assert_eq!(
+        *CALLS.lock().unwrap(),
+        [('c', 7, ask), ('d', 8, ask), ('d', 8, always)]
+    );
 }
 
 #[test]
@@ -66,7 +82,9 @@ fn a_freed_keyval_serves_its_attributes_to_their_end() {
     let _alone = ONE_AT_A_TIME.lock().unwrap();
     CALLS.lock().unwrap().clear();
     let keyvals = Keyvals::new();
-    let keyval = keyvals.create(Carrier::Win, Copy::Never, Some(delete_noted), value(0)).unwrap();
+    let keyval = keyvals
+        .create(Carrier::Win, Copy::Never, Some(delete_noted), value(0))
+        .unwrap();
     let attributes = RefCell::default();
     let owner = Owner {
         carrier: Carrier::Win,
@@ -76,16 +94,24 @@ fn a_freed_keyval_serves_its_attributes_to_their_end() {
     };
     owner.set(keyval, value(1)).unwrap();
     keyvals.free(Carrier::Win, keyval).unwrap();
-    assert_eq!(owner.set(keyval, value(2)).unwrap_err().code(), MPI_ERR_KEYVAL);
+    assert_eq!(
+        owner.set(keyval, value(2)).unwrap_err().code(),
+        MPI_ERR_KEYVAL
+    );
     owner.delete_all().unwrap();
     assert_eq!(*CALLS.lock().unwrap(), [('d', 3, keyval)]);
-    assert!(keyvals.get(keyval).is_none(), "the last attribute takes the keyval with it");
+    assert!(
+        keyvals.get(keyval).is_none(),
+        "the last attribute takes the keyval with it"
+    );
 }
 
 #[test]
 fn a_refused_deletion_keeps_the_attribute_and_names_the_keyval() {
     let keyvals = Keyvals::new();
-    let keyval = keyvals.create(Carrier::Type, Copy::Never, Some(delete_refused), value(0)).unwrap();
+    let keyval = keyvals
+        .create(Carrier::Type, Copy::Never, Some(delete_refused), value(0))
+        .unwrap();
     let attributes = RefCell::default();
     let owner = Owner {
         carrier: Carrier::Type,
@@ -98,5 +124,8 @@ fn a_refused_deletion_keeps_the_attribute_and_names_the_keyval() {
     assert_eq!(failure.code(), MPI_ERR_KEYVAL);
     assert!(failure.message().contains(&format!("keyval {keyval}")));
     assert_eq!(owner.get(keyval).unwrap(), Some(value(1)));
-    assert_eq!(keyvals.free(Carrier::Comm, keyval).unwrap_err().code(), MPI_ERR_KEYVAL);
+    assert_eq!(
+        keyvals.free(Carrier::Comm, keyval).unwrap_err().code(),
+        MPI_ERR_KEYVAL
+    );
 }

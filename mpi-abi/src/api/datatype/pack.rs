@@ -1,0 +1,81 @@
+//! Packing and unpacking into buffers of the program (section 5.2).
+//!
+//! All processes have one data representation, so packed data are the bytes of the elements one after another.
+
+use crate::abi::*;
+use crate::api::args::{out, read, recv_buf, send_buf, slice, slice_mut};
+use crate::error::{Failure, Outcome};
+use crate::state;
+use std::ffi::c_void;
+
+/// The part of a packed buffer from the position on.
+fn room(size: MPI_Count, position: MPI_Count, needed: i64) -> Result<(usize, usize), Failure> {
+    let fits =
+        position >= 0 && needed >= 0 && position.checked_add(needed).is_some_and(|end| end <= size);
+    if !fits {
+        return Err(Failure::new(
+            MPI_ERR_TRUNCATE,
+            format!(
+                "{needed} packed bytes at position {position} do not fit a buffer of {size} bytes"
+            ),
+        ));
+    }
+    Ok((position as usize, needed as usize))
+}
+
+pub unsafe fn MPI_Pack_c(
+    inbuf: *const c_void,
+    incount: MPI_Count,
+    datatype: MPI_Datatype,
+    outbuf: *mut c_void,
+    outsize: MPI_Count,
+    position: *mut MPI_Count,
+    _comm: MPI_Comm,
+) -> Outcome {
+    // SAFETY: buffers of the caller that hold what the arguments say.
+    unsafe {
+        let data = send_buf(inbuf, incount, datatype)?;
+        let at = read(position, "position")?;
+        let (start, len) = room(outsize, at, data.bytes())?;
+        let packed = slice_mut(outbuf.cast::<u8>().wrapping_add(start), len, "outbuf")?;
+        let written = data.pack_at(0, packed);
+        out(position, at + written as MPI_Count, "position")
+    }
+}
+
+pub unsafe fn MPI_Unpack_c(
+    inbuf: *const c_void,
+    insize: MPI_Count,
+    position: *mut MPI_Count,
+    outbuf: *mut c_void,
+    outcount: MPI_Count,
+    datatype: MPI_Datatype,
+    _comm: MPI_Comm,
+) -> Outcome {
+    // SAFETY: buffers of the caller that hold what the arguments say.
+    unsafe {
+        let mut data = recv_buf(outbuf, outcount, datatype)?;
+        let at = read(position, "position")?;
+        let (start, len) = room(insize, at, data.bytes())?;
+        let packed = slice(inbuf.cast::<u8>().wrapping_add(start), len, "inbuf")?;
+        let taken = data.unpack_at(0, packed);
+        out(position, at + taken as MPI_Count, "position")
+    }
+}
+
+pub unsafe fn MPI_Pack_size_c(
+    incount: MPI_Count,
+    datatype: MPI_Datatype,
+    _comm: MPI_Comm,
+    size: *mut MPI_Count,
+) -> Outcome {
+    let datatype = state::datatype(datatype)?;
+    if incount < 0 {
+        return Err(Failure::new(
+            MPI_ERR_COUNT,
+            format!("incount is {incount}, which is negative"),
+        ));
+    }
+    // SAFETY: an output argument of the caller.
+    unsafe { out(size, datatype.bytes(incount), "size") }
+}

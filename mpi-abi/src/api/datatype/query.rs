@@ -1,0 +1,165 @@
+//! What a datatype is: size, extent, name, and the predefined one of a size (sections 5.1.5 to 5.1.7 and 7.8).
+
+use crate::abi::*;
+use crate::api::args::{out, string, write_string};
+use crate::error::{Failure, Outcome};
+use crate::object::datatype::object;
+use crate::state;
+use mpi_core::datatype::{Kind, Named};
+use std::ffi::{c_char, c_int};
+
+pub unsafe fn MPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) -> Outcome {
+    // SAFETY: an output argument of the caller.
+    unsafe { out(size, state::datatype(datatype)?.size(), "size") }
+}
+
+pub unsafe fn MPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI_Count) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { MPI_Type_size_c(datatype, size) }
+}
+
+pub unsafe fn MPI_Type_get_extent_c(
+    datatype: MPI_Datatype,
+    lb: *mut MPI_Count,
+    extent: *mut MPI_Count,
+) -> Outcome {
+    let datatype = state::datatype(datatype)?;
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(lb, datatype.lb(), "lb")?;
+        out(extent, datatype.extent(), "extent")
+    }
+}
+
+pub unsafe fn MPI_Type_get_extent_x(
+    datatype: MPI_Datatype,
+    lb: *mut MPI_Count,
+    extent: *mut MPI_Count,
+) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { MPI_Type_get_extent_c(datatype, lb, extent) }
+}
+
+pub unsafe fn MPI_Type_get_true_extent_c(
+    datatype: MPI_Datatype,
+    true_lb: *mut MPI_Count,
+    true_extent: *mut MPI_Count,
+) -> Outcome {
+    let datatype = state::datatype(datatype)?;
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(true_lb, datatype.true_lb(), "true_lb")?;
+        out(true_extent, datatype.true_extent(), "true_extent")
+    }
+}
+
+pub unsafe fn MPI_Type_get_true_extent_x(
+    datatype: MPI_Datatype,
+    true_lb: *mut MPI_Count,
+    true_extent: *mut MPI_Count,
+) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { MPI_Type_get_true_extent_c(datatype, true_lb, true_extent) }
+}
+
+pub unsafe fn MPI_Type_set_name(datatype: MPI_Datatype, type_name: *const c_char) -> Outcome {
+    let object = object(datatype)?;
+    // SAFETY: a string of the caller.
+    let name = unsafe { string(type_name, MPI_MAX_OBJECT_NAME, MPI_ERR_ARG, "type_name")? };
+    *object.name.borrow_mut() = Some(name);
+    Ok(())
+}
+
+pub unsafe fn MPI_Type_get_name(
+    datatype: MPI_Datatype,
+    type_name: *mut c_char,
+    resultlen: *mut c_int,
+) -> Outcome {
+    // The name of MPI_DATATYPE_NULL may be asked for as well (section 7.8).
+    let name = match datatype {
+        MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_string(),
+        _ => {
+            let object = object(datatype)?;
+            let given = object.name.borrow().clone();
+            given
+                .or_else(|| {
+                    object
+                        .datatype
+                        .as_named()
+                        .map(|n| n.info().name.to_string())
+                })
+                .unwrap_or_default()
+        }
+    };
+    // SAFETY: the caller promises room for MPI_MAX_OBJECT_NAME characters.
+    unsafe {
+        write_string(
+            type_name,
+            resultlen,
+            &name,
+            MPI_MAX_OBJECT_NAME,
+            "type_name",
+        )
+    }
+}
+
+pub unsafe fn MPI_Type_match_size(
+    typeclass: c_int,
+    size: c_int,
+    datatype: *mut MPI_Datatype,
+) -> Outcome {
+    // Fortran's types of fixed size (section 19.1.9).
+    let handle = match (typeclass, size) {
+        (MPI_TYPECLASS_INTEGER, 1) => MPI_INTEGER1,
+        (MPI_TYPECLASS_INTEGER, 2) => MPI_INTEGER2,
+        (MPI_TYPECLASS_INTEGER, 4) => MPI_INTEGER4,
+        (MPI_TYPECLASS_INTEGER, 8) => MPI_INTEGER8,
+        (MPI_TYPECLASS_INTEGER, 16) => MPI_INTEGER16,
+        (MPI_TYPECLASS_REAL, 2) => MPI_REAL2,
+        (MPI_TYPECLASS_REAL, 4) => MPI_REAL4,
+        (MPI_TYPECLASS_REAL, 8) => MPI_REAL8,
+        (MPI_TYPECLASS_REAL, 16) => MPI_REAL16,
+        (MPI_TYPECLASS_COMPLEX, 4) => MPI_COMPLEX4,
+        (MPI_TYPECLASS_COMPLEX, 8) => MPI_COMPLEX8,
+        (MPI_TYPECLASS_COMPLEX, 16) => MPI_COMPLEX16,
+        (MPI_TYPECLASS_COMPLEX, 32) => MPI_COMPLEX32,
+        (MPI_TYPECLASS_INTEGER | MPI_TYPECLASS_REAL | MPI_TYPECLASS_COMPLEX, _) => {
+            return Err(Failure::new(
+                MPI_ERR_ARG,
+                format!("no datatype of this class has {size} bytes"),
+            ));
+        }
+        _ => {
+            return Err(Failure::new(
+                MPI_ERR_ARG,
+                format!("typeclass is {typeclass}, which is no MPI_TYPECLASS_ constant"),
+            ));
+        }
+    };
+    // SAFETY: an output argument of the caller.
+    unsafe { out(datatype, handle, "datatype") }
+}
+
+pub unsafe fn MPI_Type_get_value_index(
+    value_type: MPI_Datatype,
+    index_type: MPI_Datatype,
+    pair_type: *mut MPI_Datatype,
+) -> Outcome {
+    let (value, index) = (state::datatype(value_type)?, state::datatype(index_type)?);
+    let scalar = |datatype: &mpi_core::datatype::Datatype| match datatype
+        .as_named()
+        .map(|n| n.info().kind)
+    {
+        Some(Kind::CInteger(s) | Kind::FInteger(s) | Kind::Float(s)) => Some(s),
+        _ => None,
+    };
+    let pair = scalar(&value).zip(scalar(&index)).and_then(|(v, i)| {
+        Named::all().find(|n| matches!(n.info().kind, Kind::Pair(pv, pi) if pv == v && pi == i))
+    });
+    // Where no predefined pair has these types the answer is the null handle (section 5.1.2).
+    let handle = pair.map_or(MPI_DATATYPE_NULL, |n| {
+        MPI_Datatype(n.info().handle as usize)
+    });
+    // SAFETY: an output argument of the caller.
+    unsafe { out(pair_type, handle, "pair_type") }
+}

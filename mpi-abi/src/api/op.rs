@@ -1,0 +1,127 @@
+//! Reduction operators of the program, and reducing without communication (section 6.9).
+
+use super::args::{out, read, recv_buf, send_buf};
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::handle::{FIRST_DYNAMIC, Kind, wrong};
+use crate::object::datatype::{handle_of, remove};
+use crate::state::{self, state};
+use mpi_core::datatype::Datatype;
+use mpi_core::op::Op;
+use std::ffi::{c_int, c_void};
+
+/// Gives a new operator a handle.
+///
+/// # Safety
+/// `op` is an output argument of the caller.
+unsafe fn register(new: Op, op: *mut MPI_Op) -> Outcome {
+    let handle = state().ops.borrow_mut().insert(new);
+    let handle =
+        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many operators"))?;
+    // SAFETY: passed on.
+    unsafe { out(op, MPI_Op(handle), "op") }
+}
+
+/// Runs a callback with the handle of a datatype.
+fn with_handle(datatype: &Datatype, call: impl FnOnce(MPI_Datatype)) {
+    // Without a handle left the callback cannot be told its datatype; the null handle says so.
+    let (handle, temporary) = handle_of(datatype).unwrap_or((MPI_DATATYPE_NULL, false));
+    call(handle);
+    if temporary {
+        // It was registered a moment ago; should the callback have freed it, nothing is left to do.
+        let _ = remove(handle);
+    }
+}
+
+fn no_function() -> Failure {
+    Failure::new(MPI_ERR_ARG, "user_fn is a null pointer")
+}
+
+pub unsafe fn MPI_Op_create(
+    user_fn: Option<MPI_User_function>,
+    commute: c_int,
+    op: *mut MPI_Op,
+) -> Outcome {
+    let function = user_fn.ok_or_else(no_function)?;
+    let call = move |input: *const u8, inout: *mut u8, len: i64, datatype: &Datatype| {
+        with_handle(datatype, |mut handle| {
+            // A reduction of more elements than an int holds goes in several calls.
+            let (mut at, mut left) = (0i64, len);
+            while left > 0 {
+                let mut part = c_int::try_from(left).unwrap_or(c_int::MAX);
+                let offset = (at * datatype.extent()) as isize;
+                // SAFETY: the program promises that its function combines that many elements; the engine's buffers hold
+                // them, and the input is not changed by a function that keeps to the standard.
+                unsafe {
+                    function(
+                        input.cast_mut().wrapping_offset(offset).cast(),
+                        inout.wrapping_offset(offset).cast(),
+                        &mut part,
+                        &mut handle,
+                    );
+                }
+                let done = i64::from(c_int::try_from(left).unwrap_or(c_int::MAX));
+                at += done;
+                left -= done;
+            }
+        });
+    };
+    // SAFETY: an output argument of the caller.
+    unsafe { register(Op::user(call, commute != 0), op) }
+}
+
+pub unsafe fn MPI_Op_create_c(
+    user_fn: Option<MPI_User_function_c>,
+    commute: c_int,
+    op: *mut MPI_Op,
+) -> Outcome {
+    let function = user_fn.ok_or_else(no_function)?;
+    let call = move |input: *const u8, inout: *mut u8, mut len: i64, datatype: &Datatype| {
+        with_handle(datatype, |mut handle| {
+            // SAFETY: as for the small form.
+            unsafe { function(input.cast_mut().cast(), inout.cast(), &mut len, &mut handle) };
+        });
+    };
+    // SAFETY: an output argument of the caller.
+    unsafe { register(Op::user(call, commute != 0), op) }
+}
+
+pub unsafe fn MPI_Op_free(op: *mut MPI_Op) -> Outcome {
+    // SAFETY: an argument of the caller that is read and written.
+    let handle = unsafe { read(op, "op")? };
+    if handle.0 < FIRST_DYNAMIC {
+        let predefined = state::op(handle)?;
+        return Err(Failure::new(
+            MPI_ERR_OP,
+            format!("{} is predefined and cannot be freed", predefined.name()),
+        ));
+    }
+    let removed = state().ops.borrow_mut().remove(handle.0);
+    removed.ok_or_else(|| wrong(Kind::Op, handle.0))?;
+    // SAFETY: as above.
+    unsafe { out(op, MPI_OP_NULL, "op") }
+}
+
+pub unsafe fn MPI_Op_commutative(op: MPI_Op, commute: *mut c_int) -> Outcome {
+    let commutes = state::op(op)?.is_commutative();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(commute, commutes.into(), "commute") }
+}
+
+pub unsafe fn MPI_Reduce_local_c(
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> Outcome {
+    let op = state::op(op)?;
+    // SAFETY: buffers of the caller that hold `count` elements.
+    let (input, mut inout) = unsafe {
+        (
+            send_buf(inbuf, count, datatype)?,
+            recv_buf(inoutbuf, count, datatype)?,
+        )
+    };
+    Ok(op.apply(&input, &mut inout)?)
+}

@@ -1,0 +1,45 @@
+//! What `MPI_Status` carries beside its public fields.
+//!
+//! `MPI_internal` holds the received bytes in words 0 and 1, low word first, and whether the operation was cancelled in word 2;
+//! words 3 and 4 are zero.
+
+use crate::abi::MPI_Status;
+use std::ffi::c_int;
+
+impl MPI_Status {
+    /// Bytes of data that were received.
+    #[inline]
+    pub fn bytes(&self) -> i64 {
+        let [low, high, ..] = self.MPI_internal;
+        i64::from(high) << 32 | i64::from(low as u32)
+    }
+
+    #[inline]
+    pub fn set_bytes(&mut self, bytes: i64) {
+        self.MPI_internal[0] = bytes as c_int;
+        self.MPI_internal[1] = (bytes >> 32) as c_int;
+    }
+
+    pub fn cancelled(&self) -> bool {
+        self.MPI_internal[2] != 0
+    }
+
+    pub fn set_cancelled(&mut self, cancelled: bool) {
+        self.MPI_internal[2] = cancelled.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_keeps_the_length_of_a_large_message() {
+        let mut status = MPI_Status::default();
+        for bytes in [0, 1, i64::from(u32::MAX), 1 << 40, i64::MAX] {
+            status.set_bytes(bytes);
+            status.set_cancelled(bytes == 1);
+            assert_eq!((status.bytes(), status.cancelled()), (bytes, bytes == 1));
+        }
+    }
+}
