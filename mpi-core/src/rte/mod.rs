@@ -1,3 +1,290 @@
 //! RTE, the run-time environment: who we are, how we find each other, who died.
+//!
+//! A component speaks to one kind of launcher; the first that finds its launcher serves, without configuration:
+//! * [`pmi1`]: the PMI-1 wire protocol, which our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux speak;
+//! * `singleton`: nobody has launched us; it refuses where somebody has and gave us no way to speak to him,
+//!   because N processes that each believe to be alone are worse than an error.
+//!
+//! Promises of every component:
+//! * [`Rte::put`] values can be [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`], bytes for bytes;
+//! * everything blocks and is meant for start, end, and first contacts; nothing here is on a message's way;
+//! * a launcher that is lost is noticed ([`Rte::launcher_lost`]), so that no rank stays behind as an orphan;
+//! * [`Rte::node_segment`] gives all ranks of a node the same memory, whoever launched them.
+//!
+//! Nothing is read from the process but through an [`Env`], so that tests can play every launcher.
 
+mod cards;
+mod pmi1;
+mod singleton;
+mod sys;
 pub mod wire;
+
+use mpi_base::fdpass::PassError;
+use mpi_base::node::NodeError;
+use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use wire::WireError;
+
+/// Which components may serve.
+pub static SELECT: Param<Selection> = Param::selection(
+    "rte",
+    "",
+    "The run-time environments to look for; by default all that are there.",
+);
+
+/// A component of this framework.
+pub struct Component {
+    pub name: &'static str,
+    pub help: &'static str,
+    pub params: &'static [&'static About],
+    open: fn(&Env, &Params) -> Result<Offer, RteError>,
+}
+
+/// What a component finds when it looks for its launcher.
+enum Offer {
+    Here(Box<dyn Rte>),
+    NotHere(String),
+}
+
+/// All components, in the order in which they are asked.
+pub static BUILT_IN: &[Component] = &[pmi1::COMPONENT, singleton::COMPONENT];
+
+/// Who we are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// A name that no other job of this machine has, now or before.
+    pub job: String,
+    pub rank: u32,
+    pub size: u32,
+    /// The number of our program among those of the job, `MPI_APPNUM`.
+    pub appnum: Option<u32>,
+    /// `MPI_UNIVERSE_SIZE`.
+    pub universe_size: Option<u32>,
+    /// Whether `MPI_Comm_spawn` started this job.
+    pub spawned: bool,
+}
+
+/// The memory we share with the ranks of our node.
+#[derive(Debug)]
+pub struct NodeMembership {
+    /// Made by `mpi_base::node::Node::create`; to be attached as `local_rank`.
+    pub fd: OwnedFd,
+    pub local_rank: u32,
+    /// Job ranks in the order of local ranks.
+    pub local_ranks: Vec<u32>,
+}
+
+/// A launcher as its processes see it.
+pub trait Rte: Send + Sync {
+    /// The name of the component.
+    fn component(&self) -> &'static str;
+
+    fn identity(&self) -> &Identity;
+
+    /// Makes bytes known to the other processes of the job after the next fence; a key is put once.
+    fn put(&self, key: &str, value: &[u8]) -> Result<(), RteError>;
+
+    /// Waits until all processes of the job have come here.
+    fn fence(&self) -> Result<(), RteError>;
+
+    /// What `rank` has put under `key`.
+    fn get(&self, rank: u32, key: &str) -> Result<Vec<u8>, RteError>;
+
+    /// The memory of our node; collective over the job, called once.
+    fn node_segment(&self) -> Result<NodeMembership, RteError>;
+
+    /// A descriptor that reports a hang-up when the launcher is lost, for whoever sleeps in `epoll_wait`.
+    fn launcher(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Whether the launcher has gone away before we were done with it.
+    fn launcher_lost(&self) -> bool;
+
+    /// Says good-bye: from now on this process may end with any exit code.
+    fn finalize(&self) -> Result<(), RteError>;
+
+    /// Ends the whole job, and this process in any case.
+    fn abort(&self, code: i32, message: &str) -> !;
+}
+
+/// The environment variables a component may look at.
+#[derive(Clone, Debug, Default)]
+pub struct Env {
+    values: HashMap<String, OsString>,
+}
+
+impl Env {
+    pub fn of_this_process() -> Env {
+        std::env::vars_os().collect()
+    }
+
+    /// The value of a variable, if it is set and is text.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).and_then(|value| value.to_str())
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    /// The value of a variable that, if it is set, must be a whole number.
+    pub fn number(&self, name: &str) -> Result<Option<u32>, RteError> {
+        let Some(value) = self.values.get(name) else {
+            return Ok(None);
+        };
+        match value.to_str().and_then(|text| text.trim().parse().ok()) {
+            Some(number) => Ok(Some(number)),
+            None => Err(RteError::Environment {
+                name: name.into(),
+                value: value.to_string_lossy().into_owned(),
+            }),
+        }
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Env {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(pairs: I) -> Env {
+        Env {
+            values: pairs
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+                .collect(),
+        }
+    }
+}
+
+/// The component that serves, and why others do not.
+pub struct Opened {
+    pub rte: Box<dyn Rte>,
+    /// Components that were asked before, each with its reason.
+    pub rejected: Vec<(&'static str, String)>,
+}
+
+/// Looks for the launcher.
+pub fn open(env: &Env, params: &Params) -> Result<Opened, RteError> {
+    let selection = params.get(&SELECT).map_err(RteError::Param)?;
+    let known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
+    selection
+        .check("rte", &known)
+        .map_err(RteError::Selection)?;
+    let mut rejected = Vec::new();
+    for component in BUILT_IN {
+        if !selection.allows(component.name) {
+            rejected.push((component.name, "it is not selected".to_string()));
+            continue;
+        }
+        match (component.open)(env, params)? {
+            Offer::Here(rte) => return Ok(Opened { rte, rejected }),
+            Offer::NotHere(reason) => rejected.push((component.name, reason)),
+        }
+    }
+    Err(RteError::Nobody { rejected })
+}
+
+/// Why a launcher could not be found or did not do what was asked.
+#[derive(Debug)]
+pub enum RteError {
+    /// A variable that the launcher sets and that makes no sense.
+    Environment {
+        name: String,
+        value: String,
+    },
+    /// Somebody launched several of us and gave us no way to speak to him.
+    NoWireUp {
+        launcher: &'static str,
+        size: u32,
+        advice: &'static str,
+    },
+    /// No selected component found its launcher.
+    Nobody {
+        rejected: Vec<(&'static str, String)>,
+    },
+    /// The launcher's end of the connection has closed.
+    LauncherLost {
+        doing: String,
+    },
+    /// The launcher said something that it must not, or no.
+    Wire {
+        doing: String,
+        reason: WireError,
+    },
+    System {
+        doing: String,
+        error: io::Error,
+    },
+    NoSuchKey {
+        key: String,
+        rank: u32,
+    },
+    /// A key the protocol cannot carry.
+    BadKey {
+        key: String,
+    },
+    /// A value that came back is not what [`Rte::put`] sends.
+    Garbled {
+        key: String,
+        rank: u32,
+    },
+    Param(ParamError),
+    Selection(SelectionError),
+    Node(NodeError),
+    Pass(PassError),
+}
+
+impl fmt::Display for RteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RteError::Environment { name, value } => write!(
+                f,
+                "the launcher set {name}=\"{value}\", which is not a whole number"
+            ),
+            RteError::NoWireUp {
+                launcher,
+                size,
+                advice,
+            } => write!(
+                f,
+                "this is one of {size} processes that {launcher} started without a way to find each other; {advice}"
+            ),
+            RteError::Nobody { rejected } => {
+                write!(f, "no selected run-time environment is there")?;
+                for (name, reason) in rejected {
+                    write!(f, "; {name}: {reason}")?;
+                }
+                Ok(())
+            }
+            RteError::LauncherLost { doing } => {
+                write!(f, "the launcher has gone away (while {doing})")
+            }
+            RteError::Wire { doing, reason } => {
+                write!(f, "{doing} failed at the launcher: {reason}")
+            }
+            RteError::System { doing, error } => write!(f, "{doing} failed: {error}"),
+            RteError::NoSuchKey { key, rank } => {
+                write!(f, "rank {rank} has not made \"{key}\" known")
+            }
+            RteError::BadKey { key } => write!(
+                f,
+                "\"{key}\" is not a key for the launcher: it is too long or has other characters than letters, digits, \"_\", \"-\" and \".\""
+            ),
+            RteError::Garbled { key, rank } => {
+                write!(
+                    f,
+                    "what rank {rank} made known as \"{key}\" came back garbled"
+                )
+            }
+            RteError::Param(error) => error.fmt(f),
+            RteError::Selection(error) => error.fmt(f),
+            RteError::Node(error) => error.fmt(f),
+            RteError::Pass(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RteError {}
+
+#[cfg(test)]
+mod tests;

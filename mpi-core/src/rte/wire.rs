@@ -208,6 +208,12 @@ impl Line {
         }
     }
 
+    /// The name of the command, for messages to people.
+    pub fn name(&self) -> &str {
+        let head = self.text.split(' ').next().unwrap_or_default();
+        head.trim_start_matches("cmd=")
+    }
+
     /// Adds `key=value`.
     pub fn with(mut self, key: &str, value: impl fmt::Display) -> Line {
         let value = value.to_string();

@@ -1,0 +1,156 @@
+//! How ranks find those of their node when the launcher does not say, and come to share one memory with them.
+//!
+//! Each rank puts a card: the machine (boot id), the network namespace (abstract sockets end at it), the user,
+//! the name of a socket it listens on, and a secret.
+//! After the fence everybody reads all cards; ranks with the same machine, namespace and user are local to each other.
+//! The lowest of them makes the node's memory and gives it to the others over its socket ([`mpi_base::fdpass`]).
+//!
+//! What a resource manager says about places is not asked: several of its nodes may be one machine, and one may be several containers.
+
+use super::{NodeMembership, Rte, RteError};
+use mpi_base::fdpass::{self, Giver, Key};
+use mpi_base::node::Node;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+const KEY: &str = "card";
+
+/// What one rank shows of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Card {
+    place: Place,
+    socket: String,
+    key: Key,
+}
+
+/// Ranks with equal places can share memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    boot_id: String,
+    network: String,
+    uid: u32,
+}
+
+impl Place {
+    fn here() -> Result<Place, RteError> {
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map_err(system("reading the machine's boot id"))?;
+        // Where /proc hides it, a name of its own keeps this rank apart; it then works alone on its node.
+        let network = std::fs::read_link("/proc/self/ns/net").map_or_else(
+            |_| format!("hidden {}", std::process::id()),
+            |link| link.display().to_string(),
+        );
+        Ok(Place {
+            boot_id: boot_id.trim().to_string(),
+            network,
+            uid: rustix::process::geteuid().as_raw(),
+        })
+    }
+}
+
+impl Card {
+    fn to_bytes(&self) -> Vec<u8> {
+        let place = &self.place;
+        let fields = [
+            &place.boot_id,
+            &place.network,
+            &place.uid.to_string(),
+            &self.socket,
+            &self.key.to_hex(),
+        ];
+        fields.map(String::as_str).join("\n").into_bytes()
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Card> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let [boot_id, network, uid, socket, key] =
+            text.split('\n').collect::<Vec<_>>().try_into().ok()?;
+        Some(Card {
+            place: Place {
+                boot_id: boot_id.into(),
+                network: network.into(),
+                uid: uid.parse().ok()?,
+            },
+            socket: socket.into(),
+            key: Key::from_hex(key)?,
+        })
+    }
+}
+
+fn system(doing: &str) -> impl FnOnce(io::Error) -> RteError {
+    let doing = doing.to_string();
+    move |error| RteError::System { doing, error }
+}
+
+/// Meets the ranks of our node; collective over the job.
+pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteError> {
+    let me = rte.identity().rank;
+    let key = Key::random().map_err(RteError::Pass)?;
+    let tail: String = key.to_hex().chars().rev().take(8).collect();
+    let card = Card {
+        place: Place::here()?,
+        socket: format!("portcullis-{}-{tail}", std::process::id()),
+        key,
+    };
+    // Everybody listens before the fence, as nobody knows yet who will be the lowest.
+    let giver = Giver::bind(&card.socket).map_err(RteError::Pass)?;
+    rte.put(KEY, &card.to_bytes())?;
+    rte.fence()?;
+    let mut local_ranks = Vec::new();
+    let mut first = card.clone();
+    for rank in 0..rte.identity().size {
+        let theirs = match rank == me {
+            true => card.clone(),
+            false => Card::parse(&rte.get(rank, KEY)?).ok_or_else(|| RteError::Garbled {
+                key: KEY.into(),
+                rank,
+            })?,
+        };
+        if theirs.place == card.place {
+            if local_ranks.is_empty() {
+                first = theirs;
+            }
+            local_ranks.push(rank);
+        }
+    }
+    let local_rank = local_ranks.iter().take_while(|&&rank| rank < me).count() as u32;
+    let deadline = Instant::now() + patience;
+    let fd = if local_rank == 0 {
+        let fd = Node::create(local_ranks.len() as u32).map_err(RteError::Node)?;
+        giver
+            .give(fd.as_fd(), &first.key, local_ranks.len() - 1, deadline)
+            .map_err(RteError::Pass)?;
+        fd
+    } else {
+        drop(giver);
+        fdpass::take(&first.socket, &first.key, deadline).map_err(RteError::Pass)?
+    };
+    Ok(NodeMembership {
+        fd,
+        local_rank,
+        local_ranks,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_is_read_as_it_was_written() {
+        let card = Card {
+            place: Place::here().unwrap(),
+            socket: "portcullis-1-abc".into(),
+            key: Key::random().unwrap(),
+        };
+        assert_eq!(Card::parse(&card.to_bytes()), Some(card));
+    }
+
+    #[test]
+    fn what_is_no_card_is_refused() {
+        for bad in [&b""[..], b"a\nb\nc\nd\ne", b"\xff", b"a\nb\n1\nd"] {
+            assert_eq!(Card::parse(bad), None);
+        }
+    }
+}

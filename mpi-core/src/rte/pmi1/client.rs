@@ -1,0 +1,297 @@
+//! The client end of PMI-1: questions and answers in lockstep over one socket.
+//!
+//! A value of ours becomes one or more values of the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
+//! `name.rank.2` and so on hold the rest of the digits.
+
+use super::super::RteError;
+use super::super::wire::{
+    KEY_MAX, Line, Lines, Message, SEND_MAX, VALUE_MAX, WireError, hex, unhex,
+};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, OwnedFd};
+
+pub struct Client {
+    socket: OwnedFd,
+    lines: Lines,
+    kvsname: String,
+}
+
+impl Client {
+    /// A client on an inherited socket.
+    pub fn new(socket: OwnedFd) -> Client {
+        Client {
+            socket,
+            lines: Lines::default(),
+            kvsname: String::new(),
+        }
+    }
+
+    /// A client on a connection that it makes; the server then says rank and size.
+    pub fn connect(address: &str, id: &str) -> Result<(Client, u32, u32), RteError> {
+        let doing = format!("connecting to the launcher at {address} (PMI_PORT)");
+        let stream = TcpStream::connect(address)
+            .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
+            .map_err(|error| RteError::System {
+                doing: doing.clone(),
+                error,
+            })?;
+        let mut client = Client::new(stream.into());
+        client.ask(Line::cmd("initack").with("pmiid", id), "initack")?;
+        let (mut rank, mut size) = (None, None);
+        // Three lines follow: size, rank and debug, in any order.
+        for _ in 0..3 {
+            let message = client.expect("set", &doing)?;
+            let number = |key| message.number(key).ok().and_then(|n| u32::try_from(n).ok());
+            rank = rank.or(number("rank"));
+            size = size.or(number("size"));
+        }
+        match (rank, size) {
+            (Some(rank), Some(size)) => Ok((client, rank, size)),
+            _ => Err(RteError::Wire {
+                doing,
+                reason: WireError::Missing {
+                    key: "rank or size".into(),
+                    line: "cmd=set".into(),
+                },
+            }),
+        }
+    }
+
+    /// A copy of the socket.
+    pub fn socket(&self) -> Option<OwnedFd> {
+        rustix::io::fcntl_dupfd_cloexec(&self.socket, 3).ok()
+    }
+
+    pub fn set_kvsname(&mut self, name: &str) {
+        self.kvsname = name.to_string();
+    }
+
+    /// The greeting; version 1.1 is what every server takes.
+    pub fn init(&mut self) -> Result<(), RteError> {
+        let hello = Line::cmd("init")
+            .with("pmi_version", 1)
+            .with("pmi_subversion", 1);
+        self.ask(hello, "response_to_init").map(drop)
+    }
+
+    pub fn kvsname(&mut self) -> Result<String, RteError> {
+        let message = self.ask(Line::cmd("get_my_kvsname"), "my_kvsname")?;
+        let name = message.need("kvsname").map_err(|reason| RteError::Wire {
+            doing: "get_my_kvsname".into(),
+            reason,
+        })?;
+        Ok(name.to_string())
+    }
+
+    /// `None` where the server does not know.
+    pub fn appnum(&mut self) -> Result<Option<u32>, RteError> {
+        let message = self.ask(Line::cmd("get_appnum"), "appnum")?;
+        Ok(message
+            .number("appnum")
+            .ok()
+            .and_then(|n| u32::try_from(n).ok()))
+    }
+
+    /// `None` where the server does not know.
+    pub fn universe_size(&mut self) -> Result<Option<u32>, RteError> {
+        let message = self.ask(Line::cmd("get_universe_size"), "universe_size")?;
+        Ok(message
+            .number("size")
+            .ok()
+            .and_then(|n| u32::try_from(n).ok()))
+    }
+
+    pub fn put(&mut self, rank: u32, key: &str, value: &[u8]) -> Result<(), RteError> {
+        let name = wire_key(rank, key, 0)?;
+        // What a line holds beside the value, with room for the longest piece number and count.
+        let around = "cmd=put kvsname= key= value=\n".len() + self.kvsname.len() + name.len() + 16;
+        let digits = SEND_MAX.saturating_sub(around).min(VALUE_MAX) & !1;
+        if digits == 0 {
+            return Err(RteError::BadKey { key: key.into() });
+        }
+        let pieces: Vec<&[u8]> = match value.is_empty() {
+            true => vec![value],
+            false => value.chunks(digits / 2).collect(),
+        };
+        for (number, piece) in pieces.iter().enumerate() {
+            let text = match number {
+                0 => format!("{}:{}", pieces.len(), hex(piece)),
+                _ => hex(piece),
+            };
+            let line = Line::cmd("put")
+                .with("kvsname", &self.kvsname)
+                .with("key", wire_key(rank, key, number)?)
+                .with("value", text);
+            self.ask(line, "put_result")?;
+        }
+        Ok(())
+    }
+
+    pub fn get(&mut self, rank: u32, key: &str) -> Result<Vec<u8>, RteError> {
+        let garbled = || RteError::Garbled {
+            key: key.into(),
+            rank,
+        };
+        let first = self.get_piece(rank, key, 0)?;
+        let (count, digits) = first.split_once(':').ok_or_else(garbled)?;
+        let count: usize = count.parse().map_err(|_| garbled())?;
+        let mut bytes = unhex(digits).ok_or_else(garbled)?;
+        for number in 1..count {
+            let piece = self.get_piece(rank, key, number)?;
+            bytes.extend(unhex(&piece).ok_or_else(garbled)?);
+        }
+        Ok(bytes)
+    }
+
+    fn get_piece(&mut self, rank: u32, key: &str, number: usize) -> Result<String, RteError> {
+        let line = Line::cmd("get")
+            .with("kvsname", &self.kvsname)
+            .with("key", wire_key(rank, key, number)?);
+        match self.ask(line, "get_result") {
+            Ok(message) => {
+                message
+                    .get("value")
+                    .map(str::to_string)
+                    .ok_or_else(|| RteError::NoSuchKey {
+                        key: key.into(),
+                        rank,
+                    })
+            }
+            Err(RteError::Wire {
+                reason: WireError::Refused { .. },
+                ..
+            }) => Err(RteError::NoSuchKey {
+                key: key.into(),
+                rank,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn barrier(&mut self) -> Result<(), RteError> {
+        self.ask(Line::cmd("barrier_in"), "barrier_out").map(drop)
+    }
+
+    pub fn finalize(&mut self) -> Result<(), RteError> {
+        self.ask(Line::cmd("finalize"), "finalize_ack").map(drop)
+    }
+
+    /// Sends a request and waits for its answer.
+    fn ask(&mut self, line: Line, answer: &str) -> Result<Message, RteError> {
+        let doing = line.name().to_string();
+        let bytes = line.finish_short().map_err(|reason| RteError::Wire {
+            doing: doing.clone(),
+            reason,
+        })?;
+        send_all(&self.socket, &bytes).map_err(|error| lost_or(error, &doing))?;
+        let message = self.expect(answer, &doing)?;
+        if message.succeeded() {
+            return Ok(message);
+        }
+        Err(RteError::Wire {
+            reason: WireError::Refused {
+                request: doing.clone(),
+                answer: message.shown().into(),
+            },
+            doing,
+        })
+    }
+
+    fn expect(&mut self, wanted: &str, doing: &str) -> Result<Message, RteError> {
+        let wire = |reason| RteError::Wire {
+            doing: doing.to_string(),
+            reason,
+        };
+        let line = loop {
+            if let Some(line) = self.lines.next_line().map_err(wire)? {
+                break line;
+            }
+            let mut buffer = [0u8; 4096];
+            match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::empty()) {
+                Ok((0, _)) => {
+                    return Err(RteError::LauncherLost {
+                        doing: doing.into(),
+                    });
+                }
+                Ok((got, _)) => self.lines.push(&buffer[..got]),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(lost_or(error, doing)),
+            }
+        };
+        let message = Message::parse(&line).map_err(wire)?;
+        if message.cmd() != wanted {
+            return Err(wire(WireError::Unexpected {
+                wanted: wanted.into(),
+                line: message.shown().into(),
+            }));
+        }
+        Ok(message)
+    }
+}
+
+fn lost_or(error: Errno, doing: &str) -> RteError {
+    match error {
+        Errno::PIPE | Errno::CONNRESET => RteError::LauncherLost {
+            doing: doing.into(),
+        },
+        error => RteError::System {
+            doing: format!("speaking to the launcher ({doing})"),
+            error: io::Error::from(error),
+        },
+    }
+}
+
+/// One write for a line, because one server reads each of its reads as a line.
+fn send_all(socket: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match rustix::net::send(&socket, bytes, SendFlags::NOSIGNAL) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Tells the launcher to end the job; there is no answer.
+pub fn send_abort(socket: impl AsFd, code: i32, message: &str) {
+    const LONGEST: usize = 400;
+    let mut text = String::new();
+    for c in message.chars().take(LONGEST) {
+        match c {
+            ' ' | '\\' => text.extend(['\\', c]),
+            c if c.is_control() => text.push_str("\\ "),
+            c => text.push(c),
+        }
+    }
+    let line = Line::cmd("abort").with("exitcode", code);
+    let line = match text.is_empty() {
+        true => line,
+        false => line.with("message", text),
+    };
+    if let Ok(bytes) = line.finish() {
+        // A launcher that has gone cannot be told; the exit status is all that is left.
+        let _ = send_all(socket, &bytes);
+    }
+}
+
+/// The key of one piece of one rank's value.
+fn wire_key(rank: u32, key: &str, piece: usize) -> Result<String, RteError> {
+    let name = match piece {
+        0 => format!("{key}.{rank}"),
+        _ => format!("{key}.{rank}.{piece}"),
+    };
+    let clean = key
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if key.is_empty() || !clean || name.len() >= KEY_MAX {
+        return Err(RteError::BadKey { key: key.into() });
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests;

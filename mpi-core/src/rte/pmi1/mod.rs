@@ -1,0 +1,215 @@
+//! `pmi1`: the PMI-1 wire protocol, the day-one way into every cluster and the one our own mpirun speaks.
+//!
+//! Found by `PMI_FD`, an inherited socket, with `PMI_RANK` and `PMI_SIZE`; or by `PMI_PORT`, an address to connect to, with `PMI_ID`.
+//! A `PMI_FD` that is not a connected socket is what a child of a rank sees, and means that this component does not serve.
+//!
+//! Our own mpirun also says in the environment what others must ask for (`PORTCULLIS_*`), and hands down the node's memory,
+//! so that a start on one host costs a single question.
+//!
+//! Values travel as hexadecimal digits in pieces that the least patient server takes; see [`client`].
+
+mod client;
+
+use super::{Component, Env, Identity, NodeMembership, Offer, Rte, RteError, cards, sys};
+use client::Client;
+use mpi_base::atomic::{AtomicBool, Ordering};
+use mpi_base::param::{Level, Param, Params};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+static MEET: Param<Duration> = Param::new(
+    "rte",
+    "pmi1",
+    "meet",
+    "60s",
+    Level::TUNER,
+    "How long the ranks of a node wait for each other at start to share memory.",
+);
+
+pub const COMPONENT: Component = Component {
+    name: "pmi1",
+    help: "The PMI-1 wire protocol: our mpirun, Hydra, Slurm's --mpi=pmi2, gforker, Flux.",
+    params: &[MEET.about()],
+    open,
+};
+
+fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
+    let patience = params.get(&MEET).map_err(RteError::Param)?;
+    let (mut client, rank, size) = match env.number("PMI_FD")? {
+        Some(number) => {
+            let number = i32::try_from(number).unwrap_or(-1);
+            let Some(socket) = sys::inherited(number, sys::is_connected) else {
+                let reason = format!("PMI_FD is {number}, which is not a connected socket here");
+                return Ok(Offer::NotHere(reason));
+            };
+            let (rank, size) = (need(env, "PMI_RANK")?, need(env, "PMI_SIZE")?);
+            (Client::new(socket), rank, size)
+        }
+        None => match env.get("PMI_PORT") {
+            Some(address) => Client::connect(address, env.get("PMI_ID").unwrap_or("0"))?,
+            None => return Ok(Offer::NotHere("neither PMI_FD nor PMI_PORT is set".into())),
+        },
+    };
+    client.init()?;
+    let inherited = Inherited::find(env, size)?;
+    let identity = identify(env, &mut client, rank, size)?;
+    client.set_kvsname(&identity.job);
+    Ok(Offer::Here(Box::new(Pmi1 {
+        identity,
+        socket: client.socket(),
+        client: Mutex::new(client),
+        inherited: Mutex::new(inherited),
+        patience,
+        finalized: AtomicBool::new(false),
+    })))
+}
+
+fn need(env: &Env, name: &str) -> Result<u32, RteError> {
+    env.number(name)?.ok_or_else(|| RteError::Environment {
+        name: name.into(),
+        value: String::new(),
+    })
+}
+
+/// Our own launcher has said it all; others are asked.
+fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Identity, RteError> {
+    let (job, appnum, universe_size) = match env.get("PORTCULLIS_JOB") {
+        Some(job) => (
+            job.to_string(),
+            env.number("PORTCULLIS_APPNUM")?,
+            env.number("PORTCULLIS_UNIVERSE_SIZE")?,
+        ),
+        None => (client.kvsname()?, client.appnum()?, client.universe_size()?),
+    };
+    Ok(Identity {
+        job,
+        rank,
+        size,
+        appnum,
+        universe_size,
+        spawned: env.get("PMI_SPAWNED") == Some("1"),
+    })
+}
+
+/// The node's memory as our own mpirun hands it down.
+struct Inherited {
+    fd: OwnedFd,
+    local_rank: u32,
+    local_size: u32,
+}
+
+impl Inherited {
+    fn find(env: &Env, size: u32) -> Result<Option<Inherited>, RteError> {
+        let (Some(number), Some(local_rank), Some(local_size)) = (
+            env.number("PORTCULLIS_NODE_FD")?,
+            env.number("PORTCULLIS_LOCAL_RANK")?,
+            env.number("PORTCULLIS_LOCAL_SIZE")?,
+        ) else {
+            return Ok(None);
+        };
+        if local_size != size {
+            // Several nodes: who is where is found by cards.
+            return Ok(None);
+        }
+        let number = i32::try_from(number).unwrap_or(-1);
+        let fd = sys::inherited(number, |fd| {
+            rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_size > 0)
+        });
+        Ok(fd.map(|fd| Inherited {
+            fd,
+            local_rank,
+            local_size,
+        }))
+    }
+}
+
+struct Pmi1 {
+    identity: Identity,
+    /// A copy of the client's socket, to look at while somebody else talks.
+    socket: Option<OwnedFd>,
+    client: Mutex<Client>,
+    inherited: Mutex<Option<Inherited>>,
+    patience: Duration,
+    finalized: AtomicBool,
+}
+
+impl Pmi1 {
+    fn client(&self) -> std::sync::MutexGuard<'_, Client> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rte for Pmi1 {
+    fn component(&self) -> &'static str {
+        COMPONENT.name
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn put(&self, key: &str, value: &[u8]) -> Result<(), RteError> {
+        self.client().put(self.identity.rank, key, value)
+    }
+
+    fn fence(&self) -> Result<(), RteError> {
+        self.client().barrier()
+    }
+
+    fn get(&self, rank: u32, key: &str) -> Result<Vec<u8>, RteError> {
+        self.client().get(rank, key)
+    }
+
+    fn node_segment(&self) -> Result<NodeMembership, RteError> {
+        let inherited = self
+            .inherited
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match inherited {
+            Some(inherited) => Ok(NodeMembership {
+                fd: inherited.fd,
+                local_rank: inherited.local_rank,
+                local_ranks: (0..inherited.local_size).collect(),
+            }),
+            None => cards::meet(self, self.patience),
+        }
+    }
+
+    fn launcher(&self) -> Option<BorrowedFd<'_>> {
+        self.socket.as_ref().map(AsFd::as_fd)
+    }
+
+    fn launcher_lost(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        if self.finalized.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Some(socket) = &self.socket else {
+            return false;
+        };
+        let mut fds = [PollFd::new(socket, PollFlags::RDHUP)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    fn finalize(&self) -> Result<(), RteError> {
+        if self.finalized.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.client().finalize()
+    }
+
+    fn abort(&self, code: i32, message: &str) -> ! {
+        // Another thread may hold the client in a fence that will never end, so its lock is not waited for.
+        // A line that lands between two of its lines is still a line.
+        if let Some(socket) = &self.socket {
+            client::send_abort(socket, code, message);
+        }
+        sys::exit_now(sys::abort_status(code))
+    }
+}
