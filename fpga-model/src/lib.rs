@@ -112,30 +112,15 @@ impl ToggleMachine {
         })
     }
 
-    /// The machine with the given flip-flops, which are cut to the wires that exist.
+    /// The same machine with other flip-flop contents, which are cut to the wires that exist.
     /// An output that is neither all low nor all high cannot be held by one flip-flop; it is taken as high.
-    pub const fn with_registers(nodes: usize, registers: Registers) -> Result<Self, BadNodeCount> {
-        match Self::new(nodes) {
-            Err(bad) => Err(bad),
-            Ok(Self { wires, .. }) => {
-                let output = if registers.output & wires == 0 {
-                    0
-                } else {
-                    wires
-                };
-                let stage1 = registers.stage1 & wires;
-                let stage2 = registers.stage2 & wires;
-                Ok(Self {
-                    wires,
-                    registers: Registers {
-                        stage1,
-                        stage2,
-                        output,
-                        releases: registers.releases,
-                    },
-                })
-            }
-        }
+    #[inline]
+    pub const fn load(self, registers: Registers) -> Self {
+        let Self { wires, .. } = self;
+        let Registers { stage1, stage2, output, releases } = registers;
+        let (stage1, stage2) = (stage1 & wires, stage2 & wires);
+        let output = if output & wires == 0 { 0 } else { wires };
+        Self { wires, registers: Registers { stage1, stage2, output, releases } }
     }
 
     /// The reset line: every flip-flop to its power-on level; the count of releases goes on.
@@ -237,7 +222,7 @@ impl ToggleMachine {
         self.wires.count_ones() as usize
     }
 
-    /// The flip-flops, to be stored and put back by [`with_registers`](Self::with_registers).
+    /// The flip-flops, to be stored and put back by [`load`](Self::load).
     pub const fn registers(&self) -> Registers {
         self.registers
     }

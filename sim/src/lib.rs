@@ -1,1 +1,15 @@
-//! The barrier simulator: live board, virtual time, faults, waveforms; the hwbarr command
+//! The barrier simulator: the cycle-accurate model behind wires, shared by real processes.
+//!
+//! * [`live`]: processes share a board in shared memory, and the board's clock follows the machine's clock.
+//! * [`event`]: what happened on the wires.
+//!
+//! A simulator at the level of the port, linked into programs that otherwise use the hardware, has a precedent:
+//! TTL_VAPERS did the same for Purdue's parallel-port barrier
+//! (<http://aggregate.org/EXHIBITS/sc95c.html>).
+//!
+//! `unsafe` has one address here: the module `live::shared`, which turns the caller's memory into atomics.
+
+#![deny(unsafe_code)]
+
+pub mod event;
+pub mod live;

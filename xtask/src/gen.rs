@@ -17,10 +17,13 @@ pub fn run() -> Result<(), String> {
     let abi = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi-abi");
     let read = |name: &str| {
         let path = abi.join("api").join(name);
-        std::fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
+        std::fs::read_to_string(&path)
+            .map_err(|e| format!("{} cannot be read: {e}", path.display()))
     };
-    let functions = table::functions(&read("functions.txt")?).map_err(|e| format!("functions.txt, {e}"))?;
-    let sections = table::constants(&read("constants.txt")?).map_err(|e| format!("constants.txt, {e}"))?;
+    let functions =
+        table::functions(&read("functions.txt")?).map_err(|e| format!("functions.txt, {e}"))?;
+    let sections =
+        table::constants(&read("constants.txt")?).map_err(|e| format!("constants.txt, {e}"))?;
     let path = abi.join("include/mpi.h");
     std::fs::write(&path, header::header(&functions, &sections))
         .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;

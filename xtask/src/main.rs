@@ -1,1 +1,56 @@
-fn main() {}
+//! The command line of `cargo xtask`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use xtask::{bench, cargo::Profile, demo, generate, install, test};
+
+/// Builds, shows, tests, measures and installs Portcullis.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Run the main job: sixty ranks pass the hardware barrier in the simulator
+    Demo(demo::Options),
+    /// Install what the tests need and run all of them
+    Test(test::Options),
+    /// Write the files that are made from tables
+    Gen,
+    /// Install into a folder: programs, library, header, plugins
+    Install {
+        /// Where to; bin, include and lib are made inside
+        #[arg(long, value_name = "DIR")]
+        prefix: PathBuf,
+        /// Build without optimisation, quickly
+        #[arg(long)]
+        dev: bool,
+    },
+    /// Measure, also against MPICH and Open MPI
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Demo(options) => demo::run(&options).map_err(|e| e.to_string()),
+        Task::Test(options) => test::run(&options).map_err(|e| e.to_string()),
+        Task::Gen => generate::run(),
+        Task::Install { prefix, dev } => {
+            let profile = if dev { Profile::Dev } else { Profile::Release };
+            install::run(&prefix, profile).map_err(|e| e.to_string())
+        }
+        Task::Bench(options) => bench::run(&options).map_err(|e| e.to_string()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("xtask: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}

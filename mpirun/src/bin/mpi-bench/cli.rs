@@ -42,7 +42,11 @@ pub struct Options {
     #[arg(long, value_name = "LIBDIR")]
     pub vs: Vec<PathBuf>,
 
-    /// Ranks, with --vs
+    /// Start the library's own launcher and compare with nobody
+    #[arg(long, conflicts_with = "vs")]
+    pub alone: bool,
+
+    /// Ranks, with --vs or --alone
     #[arg(short = 'n', long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: u32,
 

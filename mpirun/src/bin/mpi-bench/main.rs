@@ -30,7 +30,7 @@ use cli::Options;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let outcome = if options.vs.is_empty() {
+    let outcome = if options.vs.is_empty() && !options.alone {
         measure_here(&options)
     } else {
         versus::run(&options).map_err(|e| e.to_string())

@@ -1,0 +1,100 @@
+//! What happened on the wires of a barrier: the one vocabulary of the live record, the virtual run and the waveform.
+
+/// One change, at its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Nanoseconds since the board was powered on.
+    pub at_ns: u64,
+    /// What changed.
+    pub what: What,
+}
+
+/// A change on a wire, or a mark that a node sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// The wire from this node to the barrier went to this level.
+    Wire {
+        /// The node that drives the wire.
+        node: usize,
+        /// The new level.
+        high: bool,
+    },
+    /// The wires from the barrier to all nodes went to this level.
+    Release {
+        /// The new level.
+        high: bool,
+    },
+    /// The program on this node called the barrier.
+    Enter {
+        /// The node.
+        node: usize,
+    },
+    /// The program on this node came back from the barrier.
+    Leave {
+        /// The node.
+        node: usize,
+    },
+}
+
+/// The events of a run, oldest first, as far as the record had room for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// How many nodes the barrier has.
+    pub nodes: usize,
+    /// The first events of the run.
+    pub events: Vec<Event>,
+    /// How many later events found the record full.
+    pub dropped: u64,
+}
+
+impl What {
+    /// One non-zero word, so that an entry that was never written is not an event.
+    pub(crate) fn to_word(self) -> u64 {
+        let (kind, node) = match self {
+            Self::Wire { node, high: false } => (1, node),
+            Self::Wire { node, high: true } => (2, node),
+            Self::Release { high: false } => (3, 0),
+            Self::Release { high: true } => (4, 0),
+            Self::Enter { node } => (5, node),
+            Self::Leave { node } => (6, node),
+        };
+        kind << 32 | node as u64
+    }
+
+    /// The inverse of [`to_word`](Self::to_word).
+    pub(crate) fn from_word(word: u64) -> Option<Self> {
+        let node = (word & u64::from(u32::MAX)) as usize;
+        Some(match word >> 32 {
+            1 => Self::Wire { node, high: false },
+            2 => Self::Wire { node, high: true },
+            3 => Self::Release { high: false },
+            4 => Self::Release { high: true },
+            5 => Self::Enter { node },
+            6 => Self::Leave { node },
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_survives_its_word() {
+        let kinds: [fn(usize) -> What; 6] = [
+            |node| What::Wire { node, high: false },
+            |node| What::Wire { node, high: true },
+            |_| What::Release { high: false },
+            |_| What::Release { high: true },
+            |node| What::Enter { node },
+            |node| What::Leave { node },
+        ];
+        for make in kinds {
+            for node in [0, 1, 59, 63] {
+                assert_eq!(What::from_word(make(node).to_word()), Some(make(node)));
+            }
+        }
+        assert_eq!(What::from_word(0), None);
+    }
+}

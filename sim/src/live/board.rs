@@ -1,0 +1,234 @@
+//! A process's view of the board: making it, finding it, looking at it.
+
+use super::clock;
+use super::shared::{Geometry, HeadWord, Shared};
+use super::state::{SLOT_WORDS, State};
+use crate::event::{Event, Record, What};
+use core::sync::atomic::AtomicU32;
+use fpga_model::{BadNodeCount, Registers, ToggleMachine};
+use std::fmt;
+
+/// A barrier in shared memory.
+///
+/// A plain value that borrows the memory for `'m`; looking through it changes nothing.
+/// The wires of a node are taken by [`wires`](Self::wires).
+#[derive(Clone, Copy)]
+pub struct Board<'m> {
+    shared: Shared<'m>,
+    geometry: Geometry,
+    /// The machine after power-on, which knows the number of nodes.
+    blank: ToggleMachine,
+}
+
+/// A consistent view of the board at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Nanoseconds since the board was made.
+    pub at_ns: u64,
+    /// Levels of the wires to the barrier, bit `n` for node `n`.
+    pub inputs: u64,
+    /// Levels of the wires from the barrier: all or none.
+    pub outputs: u64,
+    /// How often the barrier has released its nodes.
+    pub releases: u64,
+}
+
+impl Snapshot {
+    /// The nodes whose wire differs from the barrier's: those that have entered and are not released.
+    pub fn arrived(&self) -> u64 {
+        self.inputs ^ self.outputs
+    }
+}
+
+/// Why a board cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InitError {
+    /// No barrier has this many nodes.
+    Nodes(BadNodeCount),
+    /// The memory is too small.
+    TooSmall {
+        /// Bytes that [`Board::layout_size`] asks for.
+        need: usize,
+        /// Bytes given.
+        have: usize,
+    },
+    /// The memory does not begin at a multiple of this many bytes.
+    Misaligned {
+        /// The alignment that is needed.
+        align: usize,
+    },
+}
+
+/// Why a board cannot be found in the given memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttachError {
+    /// There is no board of this version that fits the memory; perhaps it has not been made yet.
+    NoBoard {
+        /// Bytes given.
+        have: usize,
+    },
+    /// The memory does not begin at a multiple of this many bytes.
+    Misaligned {
+        /// The alignment that is needed.
+        align: usize,
+    },
+}
+
+impl fmt::Display for InitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes(bad) => bad.fmt(f),
+            Self::TooSmall { need, have } => {
+                write!(f, "the board needs {need} bytes and was given {have}")
+            }
+            Self::Misaligned { align } => write!(
+                f,
+                "the board's memory must begin at a multiple of {align} bytes"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for AttachError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoBoard { have } => {
+                write!(
+                    f,
+                    "there is no board of this program's version in the {have} bytes given"
+                )
+            }
+            Self::Misaligned { align } => write!(
+                f,
+                "the board's memory must begin at a multiple of {align} bytes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for InitError {}
+impl std::error::Error for AttachError {}
+
+impl<'m> Board<'m> {
+    pub(super) fn new(shared: Shared<'m>, geometry: Geometry, blank: ToggleMachine) -> Self {
+        Self {
+            shared,
+            geometry,
+            blank,
+        }
+    }
+
+    /// Bytes for a board of `nodes` nodes that records `record` events; the memory must begin at a multiple of 128.
+    pub fn layout_size(nodes: usize, record: usize) -> usize {
+        Geometry::size(nodes, record).unwrap_or(usize::MAX)
+    }
+
+    /// How many wire pairs the board has.
+    pub fn nodes(&self) -> usize {
+        self.geometry.nodes
+    }
+
+    /// Whether changes and marks are recorded.
+    pub fn is_recording(&self) -> bool {
+        self.geometry.capacity > 0
+    }
+
+    /// How often the barrier has released its nodes until now.
+    pub fn releases(&self) -> u64 {
+        self.snapshot().releases
+    }
+
+    /// The board as it is now, for onlookers.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut state = self.copy().1.next();
+        let at_ns = self.now_ns();
+        // On the copy only: an onlooker sees what time has done without doing anything to the board.
+        state.run_until(at_ns);
+        let (outputs, releases) = (state.machine.outputs(), state.machine.releases());
+        Snapshot {
+            at_ns,
+            inputs: state.inputs,
+            outputs,
+            releases,
+        }
+    }
+
+    /// The events so far, oldest first; may be read while the board is in use.
+    pub fn record(&self) -> Record {
+        let (_, state) = self.copy();
+        self.publish(&state);
+        let events: Vec<_> = self
+            .shared
+            .entries(state.events())
+            .filter_map(|(at_ns, what)| {
+                Some(Event {
+                    at_ns,
+                    what: What::from_word(what)?,
+                })
+            })
+            .collect();
+        let dropped = if self.is_recording() {
+            state.events() - events.len() as u64
+        } else {
+            0
+        };
+        Record {
+            nodes: self.nodes(),
+            events,
+            dropped,
+        }
+    }
+
+    /// Nanoseconds since the board was made.
+    pub(super) fn now_ns(&self) -> u64 {
+        clock::monotonic_ns().saturating_sub(self.geometry.origin_ns)
+    }
+
+    /// The current state, and the head that a commit has to replace.
+    pub(super) fn copy(&self) -> (HeadWord, State) {
+        let (head, words) = self.shared.read::<SLOT_WORDS>();
+        (head, State::from_words(&self.blank, &words))
+    }
+
+    /// The level of the barrier's wires if the passing of time cannot change it: four loads, no clock, no write.
+    #[inline]
+    pub(super) fn settled_output(&self) -> Option<bool> {
+        let (_, [inputs, stage1, stage2, output]) = self.shared.read();
+        let registers = Registers {
+            stage1,
+            stage2,
+            output,
+            releases: 0,
+        };
+        self.blank
+            .load(registers)
+            .is_settled(inputs)
+            .then_some(output != 0)
+    }
+
+    /// Writes the events of a commit to their places in the record.
+    pub(super) fn publish(&self, state: &State) {
+        if self.is_recording() {
+            for (place, event) in (state.older_events..).zip(state.news()) {
+                self.shared
+                    .write_entry(place, event.at_ns, event.what.to_word());
+            }
+        }
+    }
+
+    /// Replaces the state that was copied with `head` by `state`, using a slot of `slots` that is not current.
+    pub(super) fn commit(&self, head: HeadWord, slots: [usize; 2], state: &State) -> bool {
+        let slot = if head.slot() == slots[0] {
+            slots[1]
+        } else {
+            slots[0]
+        };
+        self.shared.fill(slot, &state.to_words());
+        self.shared.commit(head, slot)
+    }
+
+    /// The claim word of a node that exists.
+    pub(super) fn claim(&self, node: usize) -> &'m AtomicU32 {
+        self.shared.claim(node)
+    }
+}

@@ -1,0 +1,60 @@
+//! The live board: processes share a barrier in shared memory, and its clock follows the machine's clock.
+//!
+//! Nothing runs in the background.
+//! Whoever touches a wire steps the model from the last edge that was simulated up to the present one,
+//! which is a constant amount of work however long ago that was ([`fpga_model::ToggleMachine::fast_forward`]).
+//! Edge `k` of the board's clock is at `k / 25.175 MHz` of `CLOCK_MONOTONIC` after the board was made,
+//! so all processes of a machine agree on it.
+//!
+//! # The protocol: copy and commit, no lock
+//!
+//! The board's state (levels, flip-flops, edge, events) is a *slot* of sixteen words, and one *head* word says which
+//! slot is current, together with a version that grows with each commit.
+//!
+//! 1. Read the head, copy the slot it names, read the head again; start over if it has changed.
+//! 2. Step the copy to the present edge and apply the change.
+//! 3. Write the result into a slot of one's own that is not current, and compare-and-swap the head to it.
+//!    If somebody else was faster, start over.
+//!
+//! Each wire handle owns two slots, so it always has one that is not current.
+//! A process that is killed at any instant leaves at most a slot behind that nobody will ever read:
+//! there is no lock to inherit and no torn state to see.
+//! Somebody makes progress in every interleaving, and readers write nothing when nothing has changed.
+//!
+//! # Who may touch what
+//!
+//! | memory                  | written by                                             |
+//! |-------------------------|--------------------------------------------------------|
+//! | geometry, origin        | [`Board::init`], before the magic number appears       |
+//! | claim of a node         | whoever takes that node's wires, by compare-and-swap   |
+//! | the two slots of a handle | that handle, while the slot is not current           |
+//! | head                    | any handle, by compare-and-swap                        |
+//! | entries of the record   | anybody, but always the same value (next paragraph)    |
+//!
+//! # The record
+//!
+//! A commit that changes a wire carries its events in its slot and knows their place in the record.
+//! They are written after the commit; if the process dies in between, the next commit writes the same values to the
+//! same place before it replaces the slot, so no event is lost and a late writer does no harm.
+//! The record keeps the first events and counts those that found it full.
+//!
+//! # Ringing
+//!
+//! The handle whose commit contains a release calls its `ring(node)` for every other node,
+//! after a sequentially consistent fence, so that a node may sleep by the usual protocol:
+//! say that it sleeps, fence, look at its wire once more, sleep.
+//! A write that makes a release inevitable waits the three edges (119 ns) and commits the release itself;
+//! otherwise a node that enters and then computes would leave the others asleep.
+//! If exactly that process is killed between write and ring, nobody rings: sleep with a time limit.
+
+mod board;
+mod clock;
+mod shared;
+mod state;
+#[cfg(test)]
+mod tests;
+mod wires;
+
+pub use board::{AttachError, Board, InitError, Snapshot};
+pub use shared::{Memory, MemoryError};
+pub use wires::{InWire, Marks, OutWire, Wires, WiresError};

@@ -1,0 +1,254 @@
+//! What lies where in the board's memory, and the accesses to it.
+
+use super::super::state::SLOT_WORDS;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use fpga_model::MAX_NODES;
+use std::ptr::NonNull;
+
+/// "hwbarr" and the version of this layout; a board of another version is not a board.
+const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x00\x01");
+
+/// Handles of one node: the wire to the barrier, the wire from it, the marks.
+pub(in crate::live) const HANDS: usize = 3;
+
+/// The memory must begin at a multiple of this, which every page does.
+pub(super) const ALIGN: usize = align_of::<Header>();
+
+/// Two cache lines, because the prefetcher fetches lines in pairs.
+#[repr(C, align(128))]
+struct Slot([AtomicU64; SLOT_WORDS]);
+
+#[repr(C, align(128))]
+struct Head(AtomicU64);
+
+/// One event of the record: its time, and what happened (zero: not written).
+#[repr(C)]
+struct Entry {
+    at_ns: AtomicU64,
+    what: AtomicU64,
+}
+
+#[repr(C, align(128))]
+pub(super) struct Header {
+    magic: AtomicU64,
+    nodes: AtomicU64,
+    capacity: AtomicU64,
+    origin_ns: AtomicU64,
+    /// Version in the upper 48 bits, index of the current slot in the lower 16.
+    head: Head,
+    /// Who owns the wires of each node: a process, or zero.
+    claims: [AtomicU32; MAX_NODES],
+}
+
+const SLOT_BITS: u32 = 16;
+
+/// The head word: which slot is current, and the how-manieth commit that is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::live) struct HeadWord(u64);
+
+impl HeadWord {
+    pub(in crate::live) fn slot(self) -> usize {
+        (self.0 & ((1 << SLOT_BITS) - 1)) as usize
+    }
+
+    fn successor(self, slot: usize) -> Self {
+        Self(((self.0 >> SLOT_BITS) + 1) << SLOT_BITS | slot as u64)
+    }
+}
+
+/// What a board is made with; constant while it exists.
+#[derive(Clone, Copy)]
+pub(in crate::live) struct Geometry {
+    pub nodes: usize,
+    pub capacity: usize,
+    pub origin_ns: u64,
+}
+
+impl Geometry {
+    /// Slot 0 is the state after power-on; the others belong to the handles, two each.
+    const fn slots(nodes: usize) -> usize {
+        1 + nodes * HANDS * 2
+    }
+
+    /// Bytes that a board of this geometry needs; `None` if no memory is that large.
+    pub(in crate::live) fn size(nodes: usize, capacity: usize) -> Option<usize> {
+        let slots = Self::slots(nodes) * size_of::<Slot>();
+        capacity
+            .checked_mul(size_of::<Entry>())?
+            .checked_add(size_of::<Header>() + slots)
+    }
+}
+
+/// The views of a board's memory.
+#[derive(Clone, Copy)]
+pub(in crate::live) struct Shared<'m> {
+    header: &'m Header,
+    slots: &'m [Slot],
+    entries: &'m [Entry],
+}
+
+impl<'m> Shared<'m> {
+    /// Lays a board out in memory that holds none, or one that nobody uses any more.
+    ///
+    /// # Safety
+    /// `base` is aligned to [`ALIGN`] and valid for reads and writes of `Geometry::size` bytes for `'m`,
+    /// and during `'m` the memory is accessed by this module only.
+    pub(in crate::live) unsafe fn init(
+        base: NonNull<u8>,
+        geometry: Geometry,
+        power_on: &[u64; SLOT_WORDS],
+    ) -> Self {
+        // SAFETY: the caller's promise is the promise that `views` asks for.
+        let shared: Self = unsafe { Self::views(base, geometry.nodes, geometry.capacity) };
+        let header = shared.header;
+        header.magic.store(0, Ordering::Relaxed);
+        header.nodes.store(geometry.nodes as u64, Ordering::Relaxed);
+        header
+            .capacity
+            .store(geometry.capacity as u64, Ordering::Relaxed);
+        header
+            .origin_ns
+            .store(geometry.origin_ns, Ordering::Relaxed);
+        header.head.0.store(0, Ordering::Relaxed);
+        header
+            .claims
+            .iter()
+            .for_each(|claim| claim.store(0, Ordering::Relaxed));
+        shared
+            .entries
+            .iter()
+            .for_each(|entry| entry.what.store(0, Ordering::Relaxed));
+        shared.fill(0, power_on);
+        // Pairs with the Acquire in `attach`: whoever sees the magic sees the board.
+        header.magic.store(MAGIC, Ordering::Release);
+        shared
+    }
+
+    /// Finds the board that another process has laid out; `None` if there is none (yet) in these `len` bytes.
+    ///
+    /// # Safety
+    /// As for [`init`](Self::init), with `len` bytes.
+    pub(in crate::live) unsafe fn attach(
+        base: NonNull<u8>,
+        len: usize,
+    ) -> Option<(Self, Geometry)> {
+        if len < size_of::<Header>() {
+            return None;
+        }
+        // SAFETY: the caller promises `len` valid bytes, which are enough for a header; every bit pattern is one.
+        let header: &'m Header = unsafe { base.cast().as_ref() };
+        // Pairs with the Release in `init`.
+        if header.magic.load(Ordering::Acquire) != MAGIC {
+            return None;
+        }
+        let nodes = header.nodes.load(Ordering::Relaxed) as usize;
+        let capacity = header.capacity.load(Ordering::Relaxed) as usize;
+        let origin_ns = header.origin_ns.load(Ordering::Relaxed);
+        // What another process wrote is not trusted to be in bounds.
+        if nodes == 0 || nodes > MAX_NODES || Geometry::size(nodes, capacity)? > len {
+            return None;
+        }
+        // SAFETY: the line above has checked that a board of this geometry lies within the `len` bytes.
+        let shared = unsafe { Self::views(base, nodes, capacity) };
+        Some((
+            shared,
+            Geometry {
+                nodes,
+                capacity,
+                origin_ns,
+            },
+        ))
+    }
+
+    /// # Safety
+    /// As for [`init`](Self::init).
+    unsafe fn views(base: NonNull<u8>, nodes: usize, capacity: usize) -> Self {
+        let slots = Geometry::slots(nodes);
+        // SAFETY: the three parts follow each other within the size that the caller vouches for; the header's size is
+        // a multiple of the slots' alignment and the slots' size of the entries'; all fields are atomics, so shared
+        // references to memory that other processes change are sound, and every bit pattern is a value.
+        unsafe {
+            let first_slot = base.add(size_of::<Header>()).cast::<Slot>();
+            let first_entry = first_slot.add(slots).cast::<Entry>();
+            Self {
+                header: base.cast().as_ref(),
+                slots: NonNull::slice_from_raw_parts(first_slot, slots).as_ref(),
+                entries: NonNull::slice_from_raw_parts(first_entry, capacity).as_ref(),
+            }
+        }
+    }
+
+    /// The two slots of a handle.
+    pub(in crate::live) fn slots_of(node: usize, hand: usize) -> [usize; 2] {
+        let first = 1 + (node * HANDS + hand) * 2;
+        [first, first + 1]
+    }
+
+    /// A consistent copy of the first `WORDS` words of the current slot.
+    #[inline]
+    pub(in crate::live) fn read<const WORDS: usize>(&self) -> (HeadWord, [u64; WORDS]) {
+        loop {
+            // Pairs with the Release half of `commit`: the slot's words are there.
+            let head = HeadWord(self.header.head.0.load(Ordering::Acquire));
+            // A head without a slot could only come from a process that ignores the protocol.
+            let Slot(words) = self.slots.get(head.slot()).unwrap_or(&self.slots[0]);
+            let copy = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
+            // Pairs with the fence in `fill`: if a word came from a later use of the slot,
+            // then the head that made the slot free is seen below and the copy is thrown away.
+            fence(Ordering::Acquire);
+            if self.header.head.0.load(Ordering::Relaxed) == head.0 {
+                return (head, copy);
+            }
+        }
+    }
+
+    /// Writes a slot that is not current.
+    pub(in crate::live) fn fill(&self, slot: usize, words: &[u64; SLOT_WORDS]) {
+        // Pairs with the fence in `read`; this handle has seen a head that names another slot.
+        fence(Ordering::Release);
+        for (place, word) in self.slots[slot].0.iter().zip(words) {
+            place.store(*word, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes `slot` the current one, if `seen` still is.
+    pub(in crate::live) fn commit(&self, seen: HeadWord, slot: usize) -> bool {
+        let next = seen.successor(slot);
+        let head = &self.header.head.0;
+        // Release publishes the slot and the entries written before; Acquire orders the next `fill` after this.
+        head.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Puts an event at its place in the record; beyond its end there is nothing to do, the count says how many.
+    pub(in crate::live) fn write_entry(&self, place: u64, at_ns: u64, what: u64) {
+        if let Some(entry) = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.entries.get(place))
+        {
+            entry.at_ns.store(at_ns, Ordering::Relaxed);
+            entry.what.store(what, Ordering::Relaxed);
+        }
+    }
+
+    /// The first `count` entries; all of them have been written before the commit that the caller has read.
+    pub(in crate::live) fn entries(
+        &self,
+        count: u64,
+    ) -> impl Iterator<Item = (u64, u64)> + use<'m> {
+        let count = usize::try_from(count)
+            .unwrap_or(usize::MAX)
+            .min(self.entries.len());
+        self.entries[..count].iter().map(|entry| {
+            (
+                entry.at_ns.load(Ordering::Relaxed),
+                entry.what.load(Ordering::Relaxed),
+            )
+        })
+    }
+
+    /// The claim word of a node that exists.
+    pub(in crate::live) fn claim(&self, node: usize) -> &'m AtomicU32 {
+        &self.header.claims[node]
+    }
+}

@@ -1,0 +1,159 @@
+//! The state of a board as a value, and how it moves: pure functions between a copy and a commit.
+
+use super::clock;
+use crate::event::{Event, What};
+use fpga_model::{LATENCY_EDGES, Registers, ToggleMachine};
+
+/// Words of a slot before the events.
+pub(super) const CORE_WORDS: usize = 8;
+/// The most events that one commit can carry: a release at each edge that matters, and the change itself.
+pub(super) const MAX_NEWS: usize = LATENCY_EDGES as usize + 1;
+/// A slot: two cache lines.
+pub(super) const SLOT_WORDS: usize = CORE_WORDS + 2 * MAX_NEWS;
+
+/// What one commit replaces by the next.
+#[derive(Clone, Copy)]
+pub(super) struct State {
+    pub machine: ToggleMachine,
+    /// Levels of the wires to the barrier.
+    pub inputs: u64,
+    /// The last edge that `machine` has seen.
+    pub edge: u64,
+    /// How many events all earlier commits had.
+    pub older_events: u64,
+    news: [Event; MAX_NEWS],
+    news_len: usize,
+}
+
+const NOTHING: Event = Event {
+    at_ns: 0,
+    what: What::Release { high: false },
+};
+
+impl State {
+    pub(super) fn power_on(machine: ToggleMachine) -> Self {
+        Self {
+            machine,
+            inputs: 0,
+            edge: 0,
+            older_events: 0,
+            news: [NOTHING; MAX_NEWS],
+            news_len: 0,
+        }
+    }
+
+    /// The events of this commit.
+    pub(super) fn news(&self) -> &[Event] {
+        &self.news[..self.news_len]
+    }
+
+    /// How many events there have been, those of this commit included.
+    pub(super) fn events(&self) -> u64 {
+        self.older_events + self.news_len as u64
+    }
+
+    /// Whether edges have passed that the machine has not seen.
+    pub(super) fn is_behind(&self, now_ns: u64) -> bool {
+        clock::edges_until(now_ns) > self.edge
+    }
+
+    /// When the barrier releases if no wire changes.
+    pub(super) fn release_due_ns(&self) -> Option<u64> {
+        self.machine
+            .edges_to_release(self.inputs)
+            .map(|edges| clock::time_of(self.edge + edges))
+    }
+
+    /// Begins the next commit: its events are still to come.
+    pub(super) fn next(mut self) -> Self {
+        self.older_events = self.events();
+        self.news_len = 0;
+        self
+    }
+
+    /// Steps the machine to the present.
+    pub(super) fn run_until(&mut self, now_ns: u64) {
+        // The clock was read after the state was copied, so it cannot be behind the state's edge;
+        // saturating costs nothing and keeps a broken clock from being a disaster.
+        let cycles = clock::edges_until(now_ns).saturating_sub(self.edge);
+        let (before, mut machine) = (self.edge, self.machine);
+        machine.fast_forward_with(self.inputs, cycles, |edge, outputs| {
+            self.note(
+                clock::time_of(before + edge),
+                What::Release { high: outputs != 0 },
+            );
+        });
+        self.machine = machine;
+        self.edge += cycles;
+    }
+
+    pub(super) fn set_wire(&mut self, now_ns: u64, node: usize, high: bool) {
+        self.inputs = self.inputs & !(1 << node) | u64::from(high) << node;
+        self.note(now_ns, What::Wire { node, high });
+    }
+
+    pub(super) fn note(&mut self, at_ns: u64, what: What) {
+        // `MAX_NEWS` is the most a commit can have; a full list would be a defect, and losing a mark is its mildest form.
+        if let Some(place) = self.news.get_mut(self.news_len) {
+            *place = Event { at_ns, what };
+            self.news_len += 1;
+        }
+    }
+
+    /// The words of a slot: the core, then two for each event.
+    pub(super) fn to_words(self) -> [u64; SLOT_WORDS] {
+        let Registers {
+            stage1,
+            stage2,
+            output,
+            releases,
+        } = self.machine.registers();
+        let mut words = [0; SLOT_WORDS];
+        words[..CORE_WORDS].copy_from_slice(&[
+            self.inputs,
+            stage1,
+            stage2,
+            output,
+            releases,
+            self.edge,
+            self.older_events,
+            self.news_len as u64,
+        ]);
+        for (pair, event) in words[CORE_WORDS..].chunks_exact_mut(2).zip(self.news()) {
+            pair.copy_from_slice(&[event.at_ns, event.what.to_word()]);
+        }
+        words
+    }
+
+    /// The inverse of [`to_words`](Self::to_words); `machine` says how many nodes there are.
+    /// A torn copy gives a state without meaning, which the caller throws away when it sees that the head has moved.
+    pub(super) fn from_words(machine: &ToggleMachine, words: &[u64; SLOT_WORDS]) -> Self {
+        let [
+            inputs,
+            stage1,
+            stage2,
+            output,
+            releases,
+            edge,
+            older_events,
+            news_len,
+            ..,
+        ] = *words;
+        let registers = Registers {
+            stage1,
+            stage2,
+            output,
+            releases,
+        };
+        let mut state = Self::power_on(machine.load(registers));
+        state.inputs = inputs;
+        state.edge = edge;
+        state.older_events = older_events;
+        for pair in words[CORE_WORDS..].chunks_exact(2).take(news_len as usize) {
+            if let Some(what) = What::from_word(pair[1]) {
+                state.note(pair[0], what);
+            }
+        }
+        state
+    }
+}

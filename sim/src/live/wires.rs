@@ -1,0 +1,318 @@
+//! The wires of one node, as embedded-hal pins.
+//!
+//! A node's wires belong to one process at a time.
+//! The claim of a process that has died without giving it back is taken over.
+//! As at a real port, dropping the pins leaves the level on the wire: to put it back is the driver's duty.
+
+use super::board::Board;
+use super::shared::Shared;
+use super::state::State;
+use crate::event::What;
+use core::sync::atomic::{AtomicU32, Ordering, fence};
+use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
+use rustix::process::{Pid, getpid, test_kill_process};
+use std::convert::Infallible;
+use std::fmt;
+use std::hint::spin_loop;
+use std::sync::Arc;
+
+/// What [`Board::wires`] hands out: three handles that may go to different threads.
+#[derive(Debug)]
+pub struct Wires<'m, R> {
+    /// The wire to the barrier.
+    pub out: OutWire<'m, R>,
+    /// The wire from the barrier.
+    pub input: InWire<'m, R>,
+    /// The marks that the node sets in the record.
+    pub marks: Marks<'m, R>,
+}
+
+/// Why the wires of a node cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WiresError {
+    /// The board has no such node.
+    NoSuchNode {
+        /// The node asked for.
+        node: usize,
+        /// How many there are.
+        nodes: usize,
+    },
+    /// A living process has them.
+    Taken {
+        /// The node asked for.
+        node: usize,
+        /// The process.
+        pid: u32,
+    },
+}
+
+impl fmt::Display for WiresError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchNode { node, nodes } => {
+                write!(
+                    f,
+                    "the board has no node {node}: its {nodes} nodes count from 0"
+                )
+            }
+            Self::Taken { node, pid } => {
+                write!(f, "the wires of node {node} are in use by process {pid}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for WiresError {}
+
+impl<'m> Board<'m> {
+    /// Takes the wires of `node`.
+    ///
+    /// `ring(other)` is called for every other node by the handle that commits a release;
+    /// it should wake that node's process if it sleeps, and return at once if it does not.
+    pub fn wires<R: Fn(usize) + Clone>(
+        &self,
+        node: usize,
+        ring: R,
+    ) -> Result<Wires<'m, R>, WiresError> {
+        if node >= self.nodes() {
+            return Err(WiresError::NoSuchNode {
+                node,
+                nodes: self.nodes(),
+            });
+        }
+        let claim = Arc::new(Claim::take(self.claim(node), node)?);
+        let hand = |which| Hand {
+            board: *self,
+            node,
+            slots: Shared::slots_of(node, which),
+            _claim: claim.clone(),
+        };
+        Ok(Wires {
+            out: OutWire {
+                hand: hand(0),
+                ring: ring.clone(),
+            },
+            input: InWire {
+                hand: hand(1),
+                ring: ring.clone(),
+            },
+            marks: Marks {
+                hand: hand(2),
+                ring,
+            },
+        })
+    }
+}
+
+/// The right of this process to a node's slots, given back when the last handle is dropped.
+#[derive(Debug)]
+struct Claim<'m> {
+    word: &'m AtomicU32,
+    me: u32,
+}
+
+impl<'m> Claim<'m> {
+    fn take(word: &'m AtomicU32, node: usize) -> Result<Self, WiresError> {
+        let me = getpid().as_raw_nonzero().get().unsigned_abs();
+        let mut holder = 0;
+        loop {
+            // Acquire pairs with the Release of `drop`: the previous owner has finished with the slots.
+            match word.compare_exchange(holder, me, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(Self { word, me }),
+                Err(other) if other != 0 && is_alive(other) => {
+                    return Err(WiresError::Taken { node, pid: other });
+                }
+                // Free again, or its owner is dead and will never write the slots: try to replace exactly that owner.
+                Err(other) => holder = other,
+            }
+        }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        // A child of fork that drops its copy must not give away what the parent holds, hence the comparison.
+        if getpid().as_raw_nonzero().get().unsigned_abs() == self.me {
+            let _ = self
+                .word
+                .compare_exchange(self.me, 0, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // A process of another user exists although it may not be signalled.
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
+/// The common part of the handles: a node's right to commit.
+struct Hand<'m> {
+    board: Board<'m>,
+    node: usize,
+    /// Written by this handle only, which is why every committing method takes `&mut self`.
+    slots: [usize; 2],
+    _claim: Arc<Claim<'m>>,
+}
+
+impl fmt::Debug for Hand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} of {}", self.node, self.board.nodes())
+    }
+}
+
+impl Hand<'_> {
+    /// Steps the board to the present and applies `change`; rings the others if that released them.
+    fn touch(&mut self, ring: &impl Fn(usize), change: impl Fn(&mut State, u64)) -> State {
+        let (released, state) = loop {
+            let (head, before) = self.board.copy();
+            // The predecessor may have died before it wrote its events.
+            self.board.publish(&before);
+            // Read after the copy: times in the record grow with the commits.
+            let now = self.board.now_ns();
+            let mut state = before.next();
+            state.run_until(now);
+            change(&mut state, now);
+            if self.board.commit(head, self.slots, &state) {
+                self.board.publish(&state);
+                break (state.machine.releases() != before.machine.releases(), state);
+            }
+        };
+        if released {
+            // Pairs with the fence of a node that says it sleeps and then looks at its wire:
+            // either it sees the release, or we see that it sleeps.
+            fence(Ordering::SeqCst);
+            (0..self.board.nodes())
+                .filter(|&other| other != self.node)
+                .for_each(ring);
+        }
+        state
+    }
+}
+
+/// The wire from a node to the barrier.
+pub struct OutWire<'m, R> {
+    hand: Hand<'m>,
+    ring: R,
+}
+
+/// The wire from the barrier to a node.
+pub struct InWire<'m, R> {
+    hand: Hand<'m>,
+    ring: R,
+}
+
+/// Where a node notes that its program called the barrier and came back; does nothing on a board without a record.
+pub struct Marks<'m, R> {
+    hand: Hand<'m>,
+    ring: R,
+}
+
+impl<R> fmt::Debug for OutWire<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wire from {:?}", self.hand)
+    }
+}
+
+impl<R> fmt::Debug for InWire<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wire to {:?}", self.hand)
+    }
+}
+
+impl<R> fmt::Debug for Marks<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "marks of {:?}", self.hand)
+    }
+}
+
+impl<R: Fn(usize)> OutWire<'_, R> {
+    fn set(&mut self, high: bool) {
+        let node = self.hand.node;
+        let (_, state) = self.hand.board.copy();
+        // Nobody else drives this wire, so writing its level again changes nothing.
+        if (state.inputs >> node & 1 == 1) == high {
+            return;
+        }
+        let mut state = self
+            .hand
+            .touch(&self.ring, |state, now| state.set_wire(now, node, high));
+        // If this arrival makes a release inevitable, stay for the three edges and commit it: see "Ringing".
+        // The barrier cannot release twice without this node, so this ends.
+        while let Some(due) = state.release_due_ns() {
+            if self.hand.board.now_ns() < due {
+                spin_loop();
+                state = self.hand.board.copy().1;
+            } else {
+                state = self.hand.touch(&self.ring, |_, _| ());
+            }
+        }
+    }
+}
+
+impl<R: Fn(usize)> InWire<'_, R> {
+    fn get(&mut self) -> bool {
+        if let Some(level) = self.hand.board.settled_output() {
+            return level;
+        }
+        let mut state = self.hand.board.copy().1;
+        // Between two edges there is nothing to commit.
+        if state.is_behind(self.hand.board.now_ns()) {
+            state = self.hand.touch(&self.ring, |_, _| ());
+        }
+        state.machine.outputs() != 0
+    }
+}
+
+impl<R: Fn(usize)> Marks<'_, R> {
+    /// The program on this node has called the barrier.
+    pub fn enter(&mut self) {
+        self.mark(What::Enter {
+            node: self.hand.node,
+        });
+    }
+
+    /// The program on this node comes back from the barrier.
+    pub fn leave(&mut self) {
+        self.mark(What::Leave {
+            node: self.hand.node,
+        });
+    }
+
+    fn mark(&mut self, what: What) {
+        if self.hand.board.is_recording() {
+            self.hand
+                .touch(&self.ring, |state, now| state.note(now, what));
+        }
+    }
+}
+
+impl<R> ErrorType for OutWire<'_, R> {
+    type Error = Infallible;
+}
+
+impl<R> ErrorType for InWire<'_, R> {
+    type Error = Infallible;
+}
+
+impl<R: Fn(usize)> OutputPin for OutWire<'_, R> {
+    fn set_low(&mut self) -> Result<(), Infallible> {
+        self.set(false);
+        Ok(())
+    }
+
+    fn set_high(&mut self) -> Result<(), Infallible> {
+        self.set(true);
+        Ok(())
+    }
+}
+
+impl<R: Fn(usize)> InputPin for InWire<'_, R> {
+    fn is_high(&mut self) -> Result<bool, Infallible> {
+        Ok(self.get())
+    }
+
+    fn is_low(&mut self) -> Result<bool, Infallible> {
+        Ok(!self.get())
+    }
+}

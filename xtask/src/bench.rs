@@ -1,0 +1,367 @@
+//! `cargo xtask bench`: our figures, and with `--peers` those of MPICH and Open MPI from the same minutes.
+//!
+//! The rows and targets are those that the project measures itself by.
+//! What is compared are ratios of medians; absolute figures differ from machine to machine.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::cargo::Profile;
+use crate::install::{self, Contents, InstallError};
+use crate::process::{self, ProcessError};
+use crate::ui::{Steps, bold};
+use crate::venv::{self, VenvError};
+use crate::workspace;
+
+/// What is measured and how often.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Also measure MPICH and Open MPI, each at the best of its settings
+    #[arg(long)]
+    peers: bool,
+    /// How often the libraries take turns
+    #[arg(long, default_value = "5", value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Only rows whose benchmark has this name
+    #[arg(long, value_name = "BENCHMARK")]
+    only: Option<String>,
+}
+
+/// Why there are no figures.
+#[derive(Debug)]
+pub enum BenchError {
+    Install(InstallError),
+    Venv(VenvError),
+    Run(ProcessError),
+    Nothing { only: String },
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Install(error) => error.fmt(f),
+            Self::Venv(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+            Self::Nothing { only } => {
+                let names: Vec<&str> = ROWS.iter().map(|row| row.benchmark).collect();
+                write!(
+                    f,
+                    "no row is measured by {only:?}; there are {}",
+                    names.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for BenchError {}
+
+/// One run of `mpi-bench`, which gives a row for each size.
+struct Rows {
+    benchmark: &'static str,
+    ranks: u32,
+    /// Sizes with our target for each; 0 where the size means nothing.
+    targets: &'static [(u64, f64)],
+    /// Peers as they come, instead of at their best.
+    defaults: bool,
+}
+
+const fn tuned(benchmark: &'static str, ranks: u32, targets: &'static [(u64, f64)]) -> Rows {
+    Rows {
+        benchmark,
+        ranks,
+        targets,
+        defaults: false,
+    }
+}
+
+const K: u64 = 1 << 10;
+const M: u64 = 1 << 20;
+
+/// Microseconds, MB/s, and milliseconds for `init`.
+const ROWS: &[Rows] = &[
+    tuned(
+        "latency",
+        2,
+        &[
+            (8, 0.17),
+            (64, 0.20),
+            (K, 0.50),
+            (4 * K, 1.05),
+            (64 * K, 3.3),
+            (M, 50.0),
+        ],
+    ),
+    tuned(
+        "bw",
+        2,
+        &[
+            (8, 170.0),
+            (K, 5_000.0),
+            (8 * K, 12_000.0),
+            (64 * K, 23_500.0),
+            (M, 21_500.0),
+            (4 * M, 21_600.0),
+        ],
+    ),
+    tuned("bibw", 2, &[(64 * K, 36_000.0)]),
+    tuned("barrier", 2, &[(0, 0.17)]),
+    tuned(
+        "allreduce",
+        2,
+        &[(8, 0.22), (K, 0.65), (64 * K, 9.0), (M, 160.0)],
+    ),
+    tuned("bcast", 2, &[(8, 0.12), (64 * K, 3.0), (M, 49.0)]),
+    tuned("barrier", 4, &[(0, 1.6)]),
+    tuned("barrier", 8, &[(0, 4.0)]),
+    tuned("barrier", 16, &[(0, 13.0)]),
+    tuned("barrier", 32, &[(0, 35.0)]),
+    tuned("barrier", 60, &[(0, 80.0)]),
+    Rows {
+        benchmark: "barrier",
+        ranks: 60,
+        targets: &[(0, 80.0)],
+        defaults: true,
+    },
+    tuned("allreduce", 60, &[(8, 100.0)]),
+    tuned("bcast", 60, &[(8, 40.0)]),
+    tuned("init", 2, &[(0, 20.0)]),
+    tuned("init", 16, &[(0, 60.0)]),
+    tuned("init", 60, &[(0, 250.0)]),
+];
+
+/// What `mpi-bench --vs --json` prints.
+#[derive(Debug, Deserialize)]
+struct Compared {
+    benchmark: String,
+    size: u64,
+    unit: String,
+    ours: f64,
+    peers: Vec<Peer>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Peer {
+    library: String,
+    setting: String,
+    median: f64,
+    ours_is_better_by: f64,
+}
+
+/// Measures and prints a line as soon as it is known.
+pub fn run(options: &Options) -> Result<(), BenchError> {
+    let chosen: Vec<&Rows> = ROWS
+        .iter()
+        .filter(|rows| {
+            options
+                .only
+                .as_deref()
+                .is_none_or(|only| only == rows.benchmark)
+        })
+        .collect();
+    if chosen.is_empty() {
+        return Err(BenchError::Nothing {
+            only: options.only.clone().unwrap_or_default(),
+        });
+    }
+    let prefix = workspace::target().join("bench");
+    let mut steps = Steps::new(if options.peers { 3 } else { 2 });
+    let contents = Contents {
+        profile: Profile::Release,
+        bare: false,
+        plugins: true,
+    };
+    steps
+        .step("building with all optimisation", || {
+            install::install(&prefix, &contents)
+        })
+        .map_err(BenchError::Install)?;
+    let peers = if options.peers {
+        steps
+            .step("fetching MPICH and Open MPI", fetch_peers)
+            .map_err(BenchError::Venv)?
+    } else {
+        Vec::new()
+    };
+    steps.step(format!("measuring, {} rounds", options.rounds), || {
+        println!("{}", bold(&heading()));
+        chosen
+            .iter()
+            .try_for_each(|rows| measure(&prefix, &peers, options.rounds, rows))
+    })
+}
+
+fn fetch_peers() -> Result<Vec<PathBuf>, VenvError> {
+    [venv::MPICH, venv::OPEN_MPI]
+        .iter()
+        .map(|venv| venv.ensure(&[]).map(|()| venv.lib()))
+        .collect()
+}
+
+/// One run of `mpi-bench`; its complaints about settings that do not work go to the terminal.
+fn measure(
+    prefix: &std::path::Path,
+    peers: &[PathBuf],
+    rounds: u32,
+    rows: &Rows,
+) -> Result<(), BenchError> {
+    let mut command = Command::new(prefix.join("bin/mpi-bench"));
+    command.arg(rows.benchmark).args([
+        "--json",
+        "-n",
+        &rows.ranks.to_string(),
+        "--rounds",
+        &rounds.to_string(),
+    ]);
+    let sizes: Vec<String> = rows
+        .targets
+        .iter()
+        .filter(|(size, _)| *size > 0)
+        .map(|(size, _)| size.to_string())
+        .collect();
+    if !sizes.is_empty() {
+        command.args(["--sizes", &sizes.join(",")]);
+    }
+    if rows.defaults {
+        command.args(["--settings", "default"]);
+    }
+    // Without peers the library is compared with nobody, by the same way of measuring.
+    for peer in peers {
+        command.arg("--vs").arg(peer);
+    }
+    if peers.is_empty() {
+        command.arg("--alone");
+    }
+    let program = process::spelled(&command);
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|reason| {
+            BenchError::Run(ProcessError::Start {
+                program: program.clone(),
+                reason,
+            })
+        })?;
+    if !output.status.success() {
+        let failed = ProcessError::Failed {
+            program,
+            status: output.status,
+            stderr: String::new(),
+        };
+        return Err(BenchError::Run(failed));
+    }
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        if let Ok(compared) = serde_json::from_str::<Compared>(line) {
+            println!("{}", spell(rows, &compared));
+        }
+    }
+    Ok(())
+}
+
+fn heading() -> String {
+    format!(
+        "{:<28}{:>11} {:<5}{:>10}   {:<38}{:<38}",
+        "row (medians)",
+        "ours",
+        "",
+        "target",
+        "MPICH: median, ratio, setting",
+        "Open MPI: median, ratio, setting"
+    )
+}
+
+/// A line of the table; a ratio above one means that ours is better.
+fn spell(rows: &Rows, compared: &Compared) -> String {
+    let size = rows.targets.iter().find(|(size, _)| *size == compared.size);
+    let label = match size {
+        Some((size, _)) => format!(
+            "{} {}, {} ranks",
+            compared.benchmark,
+            bytes(*size),
+            rows.ranks
+        ),
+        None if rows.defaults => format!("{}, {} ranks, defaults", compared.benchmark, rows.ranks),
+        None => format!("{}, {} ranks", compared.benchmark, rows.ranks),
+    };
+    // The target of a start is for the whole command, which is what a user waits for.
+    let target = match (size, rows.targets) {
+        (Some((_, target)), _) => Some(*target),
+        (None, [(0, target)]) if compared.benchmark != "init" => Some(*target),
+        _ => None,
+    };
+    let target = target.map_or_else(|| "-".to_owned(), figure);
+    let mut line = format!(
+        "{label:<28}{:>11} {:<5}{target:>10}   ",
+        figure(compared.ours),
+        compared.unit
+    );
+    for peer in ["MPICH", "Open MPI"]
+        .iter()
+        .filter_map(|name| compared.peers.iter().find(|p| p.library == *name))
+    {
+        let words = format!(
+            "{:>10} {:>7.2}x {}",
+            figure(peer.median),
+            peer.ours_is_better_by,
+            peer.setting
+        );
+        line += &format!("{words:<38}");
+    }
+    line.trim_end().to_owned()
+}
+
+fn figure(value: f64) -> String {
+    if value < 10.0 {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+fn bytes(size: u64) -> String {
+    match size {
+        s if s >= M => format!("{} MiB", s / M),
+        s if s >= K => format!("{} KiB", s / K),
+        s => format!("{s} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(benchmark: &str, size: u64) -> Compared {
+        let peer = Peer {
+            library: "MPICH".into(),
+            setting: "ucx shm".into(),
+            median: 0.5,
+            ours_is_better_by: 2.5,
+        };
+        Compared {
+            benchmark: benchmark.into(),
+            size,
+            unit: "us".into(),
+            ours: 0.2,
+            peers: vec![peer],
+        }
+    }
+
+    #[test]
+    fn a_line_shows_our_target_and_the_peers_ratio() {
+        let line = spell(&ROWS[0], &compared("latency", 64 * K));
+        for part in ["64 KiB", "0.200", "3.300", "2.50x", "ucx shm"] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+    }
+
+    #[test]
+    fn the_target_of_a_start_is_for_the_whole_command() {
+        let init = ROWS.iter().find(|rows| rows.benchmark == "init").unwrap();
+        assert!(spell(init, &compared("launch", 2)).contains("20.0"));
+        assert!(!spell(init, &compared("init", 2)).contains("20.0"));
+    }
+}

@@ -1,0 +1,147 @@
+//! Asking cargo to build, and for the files it made.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+use crate::workspace;
+
+/// How much cargo optimises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    Dev,
+    Release,
+}
+
+/// What is built.
+#[derive(Clone, Debug)]
+pub struct Build<'a> {
+    pub profile: Profile,
+    pub packages: &'a [&'a str],
+    /// Without the packages' default features.
+    pub bare: bool,
+    /// Another target folder, so that variants do not overwrite each other.
+    pub folder: Option<PathBuf>,
+}
+
+/// Why there is nothing to copy.
+#[derive(Debug)]
+pub enum BuildError {
+    Start(std::io::Error),
+    Failed { packages: String },
+    Missing { file: String },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(reason) => write!(f, "cannot start cargo: {reason}"),
+            Self::Failed { packages } => write!(
+                f,
+                "cargo could not build {packages}; its messages are above"
+            ),
+            Self::Missing { file } => write!(
+                f,
+                "cargo built everything that was asked for but made no {file}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+/// The files that a build made.
+#[derive(Debug, Default)]
+pub struct Artifacts(Vec<PathBuf>);
+
+impl Artifacts {
+    /// The file with this name.
+    pub fn file(&self, name: &str) -> Result<&Path, BuildError> {
+        self.0
+            .iter()
+            .map(PathBuf::as_path)
+            .find(|path| path.file_name().is_some_and(|f| f == name))
+            .ok_or_else(|| BuildError::Missing {
+                file: name.to_owned(),
+            })
+    }
+}
+
+/// The part of cargo's messages that we read.
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+    executable: Option<PathBuf>,
+}
+
+impl Build<'_> {
+    /// Builds libraries and programs; cargo shows its own progress.
+    pub fn run(&self) -> Result<Artifacts, BuildError> {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command
+            .current_dir(workspace::root())
+            .args(["build", "--lib", "--bins"]);
+        command.arg("--message-format=json-render-diagnostics");
+        for package in self.packages {
+            command.args(["-p", package]);
+        }
+        if self.profile == Profile::Release {
+            command.arg("--release");
+        }
+        if self.bare {
+            command.arg("--no-default-features");
+        }
+        if let Some(folder) = &self.folder {
+            command.arg("--target-dir").arg(folder);
+        }
+        let output = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(BuildError::Start)?;
+        if !output.status.success() {
+            return Err(BuildError::Failed {
+                packages: self.packages.join(", "),
+            });
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(artifacts(&text))
+    }
+}
+
+fn artifacts(messages: &str) -> Artifacts {
+    let files = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
+        .filter(|message| message.reason == "compiler-artifact")
+        .flat_map(|message| message.filenames.into_iter().chain(message.executable));
+    Artifacts(files.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_and_programs_are_found_by_their_names() {
+        let made = artifacts(concat!(
+            r#"{"reason":"compiler-artifact","filenames":["/t/liba.so","/t/liba.rlib"],"executable":null}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","filenames":["/t/b"],"executable":"/t/b"}"#,
+            "\nnot json\n",
+            r#"{"reason":"build-finished","success":true}"#
+        ));
+        assert_eq!(made.file("liba.so").unwrap(), Path::new("/t/liba.so"));
+        assert_eq!(made.file("b").unwrap(), Path::new("/t/b"));
+        assert!(
+            made.file("c")
+                .unwrap_err()
+                .to_string()
+                .contains("made no c")
+        );
+    }
+}

@@ -1,0 +1,234 @@
+//! `cargo xtask install`: an installation that can be moved as a whole.
+//!
+//! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins, `lib/pkgconfig/`.
+//! Every file is written beside its place and renamed into it, so a program that runs meanwhile keeps what it has mapped.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::cargo::{Artifacts, Build, BuildError, Profile};
+use crate::ui::Steps;
+use crate::workspace;
+
+/// The packages whose programs and libraries are installed.
+const PACKAGES: &[&str] = &["mpi-abi", "mpirun", "sim", PLUGIN_PACKAGE];
+
+/// Programs, by the name cargo gives them.
+const PROGRAMS: &[&str] = &["mpirun", "mpicc", "mpi-info", "mpi-bench", "hwbarr"];
+
+/// The file cargo makes, and its name in `lib`: the soname the standard asks for.
+const LIBRARY: (&str, &str) = ("libmpi_abi.so", "libmpi_abi.so.1");
+
+/// The plugin that exists twice: built into the library, and as a file.
+const PLUGIN_PACKAGE: &str = "coll-hwbarr";
+/// Its file, in `lib/portcullis`.
+pub const PLUGIN: &str = "libcoll_hwbarr.so";
+
+/// Links in an installation: (link, what it leads to).
+const LINKS: &[(&str, &str)] = &[
+    ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
+    ("bin/mpiexec", "mpirun"),
+];
+
+/// Headers: (in the repository, in the installation).
+const HEADERS: &[(&str, &str)] = &[
+    ("mpi-abi/include/mpi.h", "include/mpi.h"),
+    (
+        "mpi-core/include/portcullis/plugin.h",
+        "include/portcullis/plugin.h",
+    ),
+];
+
+/// What an installation contains besides the common part.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    pub profile: Profile,
+    /// Built without any optional component inside the library.
+    pub bare: bool,
+    /// With plugin files in `lib/portcullis`.
+    pub plugins: bool,
+}
+
+/// Why an installation is not complete.
+#[derive(Debug)]
+pub enum InstallError {
+    Build(BuildError),
+    File {
+        action: &'static str,
+        path: PathBuf,
+        reason: std::io::Error,
+    },
+}
+
+impl fmt::Display for InstallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Build(error) => error.fmt(f),
+            Self::File {
+                action,
+                path,
+                reason,
+            } => write!(f, "cannot {action} {}: {reason}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for InstallError {}
+
+impl From<BuildError> for InstallError {
+    fn from(error: BuildError) -> Self {
+        Self::Build(error)
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> InstallError {
+    move |reason| InstallError::File {
+        action,
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// The command: builds, installs and says what is where.
+pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
+    let mut steps = Steps::new(2);
+    let contents = Contents {
+        profile,
+        bare: false,
+        plugins: true,
+    };
+    let made = steps.step("building the library, the launcher and the tools", || {
+        build(&contents)
+    })?;
+    let prefix = std::path::absolute(prefix).map_err(failed("find", prefix))?;
+    steps.step(format!("installing into {}", prefix.display()), || {
+        place(&made, &prefix, &contents)
+    })?;
+    println!("installed into {}", prefix.display());
+    println!("  compile: {}/bin/mpicc -o hello hello.c", prefix.display());
+    println!("  run:     {}/bin/mpirun -n 4 ./hello", prefix.display());
+    Ok(())
+}
+
+/// Builds and installs without a word of our own; what the tests use.
+pub fn install(prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
+    let made = build(contents)?;
+    place(&made, prefix, contents)
+}
+
+fn build(contents: &Contents) -> Result<Artifacts, InstallError> {
+    // A variant must not overwrite the usual library in cargo's folder while somebody copies it.
+    let folder = contents.bare.then(|| workspace::target().join("bare"));
+    Ok(Build {
+        profile: contents.profile,
+        packages: PACKAGES,
+        bare: contents.bare,
+        folder,
+    }
+    .run()?)
+}
+
+fn place(made: &Artifacts, prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
+    for name in PROGRAMS {
+        copy(made.file(name)?, &prefix.join("bin").join(name))?;
+    }
+    copy(made.file(LIBRARY.0)?, &prefix.join("lib").join(LIBRARY.1))?;
+    let plugin = prefix.join("lib/portcullis").join(PLUGIN);
+    make_folder_of(&plugin)?;
+    if contents.plugins {
+        copy(made.file(PLUGIN)?, &plugin)?;
+    } else if plugin.exists() {
+        fs::remove_file(&plugin).map_err(failed("remove", &plugin))?;
+    }
+    for (from, to) in HEADERS {
+        let from = workspace::root().join(from);
+        // The plugin header is there once the plugin interface is.
+        if from.exists() {
+            copy(&from, &prefix.join(to))?;
+        }
+    }
+    for (link, target) in LINKS {
+        let link = prefix.join(link);
+        replace(&link, |fresh| symlink(target, fresh))?;
+    }
+    let description = prefix.join("lib/pkgconfig/mpi.pc");
+    make_folder_of(&description)?;
+    replace(&description, |fresh| fs::write(fresh, pkg_config()))
+}
+
+/// Relocatable: everything is said relative to where the file lies.
+fn pkg_config() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         libdir=${{prefix}}/lib\n\
+         includedir=${{prefix}}/include\n\
+         \n\
+         Name: mpi\n\
+         Description: Portcullis, an MPI library with the MPI 5.0 standard ABI\n\
+         Version: {version}\n\
+         Cflags: -I${{includedir}}\n\
+         Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -lmpi_abi\n"
+    )
+}
+
+fn make_folder_of(path: &Path) -> Result<(), InstallError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failed("make", folder))
+}
+
+/// Copies with permissions; a file that is the same already is left alone.
+fn copy(from: &Path, to: &Path) -> Result<(), InstallError> {
+    make_folder_of(to)?;
+    let same = matches!((fs::read(from), fs::read(to)), (Ok(a), Ok(b)) if a == b);
+    if same {
+        return Ok(());
+    }
+    replace(to, |fresh| fs::copy(from, fresh).map(drop))
+}
+
+/// Makes a file beside its place and renames it.
+fn replace(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), InstallError> {
+    make_folder_of(to)?;
+    let mut name = to.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    let fresh = to.with_file_name(name);
+    make(&fresh).map_err(failed("write", &fresh))?;
+    fs::rename(&fresh, to).map_err(failed("put into place", to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replacing_leaves_only_the_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sub/file");
+        for text in ["one", "two"] {
+            replace(&path, |fresh| fs::write(fresh, text)).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(folder.path().join("sub")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_can_be_replaced_by_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        for target in ["a", "b"] {
+            replace(&link, |fresh| symlink(target, fresh)).unwrap();
+            assert_eq!(fs::read_link(&link).unwrap(), Path::new(target));
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_file() {
+        let error = replace(Path::new("/proc/nowhere/file"), |_| Ok(()))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("/proc/nowhere"), "{error}");
+    }
+}

@@ -1,0 +1,19 @@
+//! The workshop of this repository: `cargo xtask demo | test | gen | install | bench`.
+//!
+//! Promise: one command takes a fresh Debian machine with Rust, gcc and git to a result that is explained on the screen.
+//! What is missing is installed when we may, and otherwise named together with the command that installs it.
+//!
+//! The library half exists so that the tests make their installation with the same code as a user does.
+
+pub mod bench;
+pub mod cargo;
+pub mod demo;
+#[path = "gen.rs"]
+pub mod generate;
+pub mod install;
+pub mod packages;
+pub mod process;
+pub mod test;
+pub mod ui;
+pub mod venv;
+pub mod workspace;

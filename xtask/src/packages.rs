@@ -1,0 +1,139 @@
+//! Debian packages that the tests need, found by what they bring rather than by their names.
+
+use std::fmt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::process::{self, ProcessError};
+use crate::ui;
+
+/// How we know that a package is there.
+enum Sign {
+    /// A program on the path.
+    Program(&'static str),
+    /// Python code that runs.
+    Python(&'static str),
+}
+
+/// What is needed: its sign, the package, and what for.
+const NEEDED: &[(Sign, &str, &str)] = &[
+    (Sign::Program("gcc"), "gcc", "compiling the C test programs"),
+    (Sign::Program("g++"), "g++", "compiling the header as C++"),
+    (Sign::Program("pkg-config"), "pkg-config", "checking mpi.pc"),
+    (Sign::Program("cmake"), "cmake", "checking CMake's FindMPI"),
+    (
+        Sign::Program("make"),
+        "make",
+        "building CMake's test project",
+    ),
+    (
+        Sign::Program("iverilog"),
+        "iverilog",
+        "simulating the Verilog",
+    ),
+    (Sign::Program("python3"), "python3", "mpi4py and the peers"),
+    (
+        Sign::Python("import venv, ensurepip"),
+        "python3-venv",
+        "installing Python packages aside from the system's",
+    ),
+    (
+        Sign::Python("import sysconfig, os; os.stat(sysconfig.get_path('include') + '/Python.h')"),
+        "python3-dev",
+        "building mpi4py",
+    ),
+];
+
+/// Something is missing and we could not or may not install it.
+#[derive(Debug)]
+pub enum PackagesError {
+    NotRoot { command: String },
+    Install(ProcessError),
+}
+
+impl fmt::Display for PackagesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRoot { command } => {
+                write!(f, "packages are missing; install them with\n    {command}")
+            }
+            Self::Install(error) => write!(f, "packages could not be installed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PackagesError {}
+
+/// Installs what is missing when we are root, and otherwise says how.
+pub fn ensure() -> Result<(), PackagesError> {
+    let missing: Vec<&(Sign, &str, &str)> = NEEDED
+        .iter()
+        .filter(|(sign, ..)| !sign.is_there())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut packages = Vec::new();
+    for (_, package, purpose) in missing {
+        ui::say(&format!("      {package} is missing: {purpose}"));
+        packages.push(*package);
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Err(PackagesError::NotRoot {
+            command: format!("sudo apt-get install {}", packages.join(" ")),
+        });
+    }
+    let apt = || {
+        let mut command = Command::new("apt-get");
+        command
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .arg("-qq")
+            .stdout(Stdio::null());
+        command
+    };
+    process::run(apt().arg("update")).map_err(PackagesError::Install)?;
+    process::run(
+        apt()
+            .args(["install", "-y", "--no-install-recommends"])
+            .args(&packages),
+    )
+    .map_err(PackagesError::Install)
+}
+
+impl Sign {
+    fn is_there(&self) -> bool {
+        match self {
+            Self::Program(name) => on_path(name),
+            Self::Python(code) => Command::new("python3")
+                .args(["-c", code])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .is_ok_and(|status| status.success()),
+        }
+    }
+}
+
+/// Whether a program of this name is on the path.
+pub fn on_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| is_program(&folder.join(name)))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata()
+        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_known_by_the_path() {
+        assert!(on_path("sh"));
+        assert!(!on_path("no-such-program-anywhere"));
+    }
+}

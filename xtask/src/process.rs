@@ -1,0 +1,324 @@
+//! Running other programs: to their end, within a time, leaving nothing behind.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How a program ended, and everything it said.
+#[derive(Debug)]
+pub struct Outcome {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+/// Why a program did not end well.
+#[derive(Debug)]
+pub enum ProcessError {
+    Start {
+        program: String,
+        reason: std::io::Error,
+    },
+    Output {
+        program: String,
+        reason: std::io::Error,
+    },
+    TimedOut {
+        program: String,
+        after: Duration,
+        stdout: String,
+        stderr: String,
+    },
+    Failed {
+        program: String,
+        status: ExitStatus,
+        stderr: String,
+    },
+}
+
+impl fmt::Display for ProcessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start { program, reason } => write!(f, "cannot start {program}: {reason}"),
+            Self::Output { program, reason } => {
+                write!(f, "cannot keep the output of {program}: {reason}")
+            }
+            Self::TimedOut {
+                program,
+                after,
+                stdout,
+                stderr,
+            } => write!(
+                f,
+                "{program} was stopped after {} s{}{}",
+                after.as_secs_f64(),
+                quoted("it printed", stdout),
+                quoted("it complained", stderr)
+            ),
+            Self::Failed {
+                program,
+                status,
+                stderr,
+            } => {
+                write!(
+                    f,
+                    "{program} ended with {status}{}",
+                    quoted("it complained", stderr)
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ProcessError {}
+
+/// The last lines of what was said, or nothing.
+fn quoted(how: &str, said: &str) -> String {
+    let lines: Vec<&str> = said.trim_end().lines().collect();
+    let last = &lines[lines.len().saturating_sub(15)..];
+    if last.is_empty() {
+        String::new()
+    } else {
+        format!("\n{how}:\n{}", last.join("\n"))
+    }
+}
+
+/// The command as a user would type it.
+pub fn spelled(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(OsStr::to_string_lossy)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Runs with our own terminal; anything but success is an error.
+pub fn run(command: &mut Command) -> Result<(), ProcessError> {
+    let program = spelled(command);
+    let status = command.status().map_err(|reason| ProcessError::Start {
+        program: program.clone(),
+        reason,
+    })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(ProcessError::Failed {
+            program,
+            status,
+            stderr: String::new(),
+        })
+    }
+}
+
+/// Runs and captures; anything but success within `limit` is an error.
+pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, ProcessError> {
+    let program = spelled(command);
+    let outcome = Running::start(command)?.wait(limit)?;
+    if outcome.status.success() {
+        Ok(outcome)
+    } else {
+        Err(ProcessError::Failed {
+            program,
+            status: outcome.status,
+            stderr: outcome.stderr,
+        })
+    }
+}
+
+/// A program that runs in a process group of its own, with its output kept in memory files:
+/// a pipe could be held open by a stray process and keep us waiting for ever.
+#[derive(Debug)]
+pub struct Running {
+    program: String,
+    child: Child,
+    stdout: File,
+    stderr: File,
+    begin: Instant,
+}
+
+impl Running {
+    /// Starts the program; standard input is empty unless the command says otherwise before.
+    pub fn start(command: &mut Command) -> Result<Self, ProcessError> {
+        let program = spelled(command);
+        let failed = |reason| ProcessError::Output {
+            program: program.clone(),
+            reason,
+        };
+        let (stdout, stdout_copy) = memory_file().map_err(failed)?;
+        let (stderr, stderr_copy) = memory_file().map_err(failed)?;
+        command
+            .stdout(stdout_copy)
+            .stderr(stderr_copy)
+            .process_group(0);
+        let begin = Instant::now();
+        let child = command.spawn().map_err(|reason| ProcessError::Start {
+            program: program.clone(),
+            reason,
+        })?;
+        Ok(Self {
+            program,
+            child,
+            stdout,
+            stderr,
+            begin,
+        })
+    }
+
+    /// The process, which is also its group.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it printed up to now.
+    pub fn stdout_so_far(&self) -> String {
+        contents(&self.stdout)
+    }
+
+    /// Waits for the end, whatever it is; after `limit` the whole group is stopped.
+    pub fn wait(mut self, limit: Duration) -> Result<Outcome, ProcessError> {
+        let ended = wait_until(&mut self.child, self.begin + limit);
+        let took = self.begin.elapsed();
+        let status = ended.map_err(|reason| ProcessError::Output {
+            program: self.program.clone(),
+            reason,
+        })?;
+        if status.is_none() {
+            self.stop();
+        }
+        let (stdout, stderr) = (contents(&self.stdout), contents(&self.stderr));
+        match status {
+            Some(status) => Ok(Outcome {
+                status,
+                stdout,
+                stderr,
+                took,
+            }),
+            None => Err(ProcessError::TimedOut {
+                program: std::mem::take(&mut self.program),
+                after: limit,
+                stdout,
+                stderr,
+            }),
+        }
+    }
+
+    /// Asks the group to end, then insists.
+    fn stop(&mut self) {
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // The group may be gone already; then nothing is left to stop.
+            let _ = kill_process_group(group, Signal::TERM);
+            if matches!(
+                wait_until(&mut self.child, Instant::now() + Duration::from_secs(2)),
+                Ok(None)
+            ) {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    /// A test that fails between start and wait leaves nothing running either.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.stop();
+        }
+    }
+}
+
+/// An anonymous file, and a second handle of it for the child.
+fn memory_file() -> std::io::Result<(File, Stdio)> {
+    let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
+    let copy = Stdio::from(file.try_clone()?);
+    Ok((file, copy))
+}
+
+/// The whole text of a file that others may still be writing.
+///
+/// The position is shared with the writers, so reading uses its own.
+fn contents(file: &File) -> String {
+    use std::os::unix::fs::FileExt as _;
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 65536];
+    while let Ok(n @ 1..) = file.read_at(&mut chunk, bytes.len() as u64) {
+        bytes.extend_from_slice(&chunk[..n]);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn wait_until(child: &mut Child, deadline: Instant) -> std::io::Result<Option<ExitStatus>> {
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn both_outputs_and_the_status_are_kept() {
+        let outcome = Running::start(&mut shell("echo out; echo err >&2; exit 3")).unwrap();
+        let outcome = outcome.wait(Duration::from_secs(10)).unwrap();
+        assert_eq!(
+            (outcome.stdout.as_str(), outcome.stderr.as_str()),
+            ("out\n", "err\n")
+        );
+        assert_eq!(outcome.status.code(), Some(3));
+    }
+
+    #[test]
+    fn reading_along_does_not_disturb_the_writer() {
+        let running = Running::start(&mut shell("echo one; sleep 0.2; echo two")).unwrap();
+        while running.stdout_so_far().is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(
+            running.wait(Duration::from_secs(10)).unwrap().stdout,
+            "one\ntwo\n"
+        );
+    }
+
+    #[test]
+    fn a_stray_that_holds_the_output_does_not_keep_us_waiting() {
+        let running = Running::start(&mut shell("sleep 30 & echo $!")).unwrap();
+        let outcome = running.wait(Duration::from_secs(10)).unwrap();
+        assert!(outcome.took < Duration::from_secs(10));
+        let _ = run(&mut shell(&format!("kill {}", outcome.stdout.trim())));
+    }
+
+    #[test]
+    fn what_takes_too_long_is_stopped_and_quoted() {
+        let running = Running::start(&mut shell("echo started; sleep 60")).unwrap();
+        let sentence = running
+            .wait(Duration::from_millis(200))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            sentence.contains("started") && sentence.contains("stopped after"),
+            "{sentence}"
+        );
+    }
+}

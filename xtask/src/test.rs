@@ -1,0 +1,126 @@
+//! `cargo xtask test`: installs what the tests need, then runs all of them.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+use clap::Args;
+
+use crate::cargo::Profile;
+use crate::install::{self, Contents, InstallError};
+use crate::packages::{self, PackagesError};
+use crate::process::{self, ProcessError};
+use crate::ui::Steps;
+use crate::venv::{self, VenvError};
+use crate::workspace;
+
+/// What is left out.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Options {
+    /// Use what is there; tests that need more say so and are skipped
+    #[arg(long)]
+    offline: bool,
+}
+
+/// Why the tests did not all pass.
+#[derive(Debug)]
+pub enum TestError {
+    Packages(PackagesError),
+    Venv(VenvError),
+    Install(InstallError),
+    Failed(ProcessError),
+}
+
+impl fmt::Display for TestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packages(error) => error.fmt(f),
+            Self::Venv(error) => error.fmt(f),
+            Self::Install(error) => error.fmt(f),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TestError {}
+
+/// The installation that the tests share.
+pub fn installation() -> std::path::PathBuf {
+    workspace::target().join("test-installation")
+}
+
+/// What that installation contains.
+pub const CONTENTS: Contents = Contents {
+    profile: Profile::Dev,
+    bare: false,
+    plugins: true,
+};
+
+/// Everything, in the order in which failures are cheapest.
+pub fn run(options: &Options) -> Result<(), TestError> {
+    let mut steps = Steps::new(if options.offline { 2 } else { 5 });
+    if !options.offline {
+        steps
+            .step("looking for compilers and tools", packages::ensure)
+            .map_err(TestError::Packages)?;
+        steps
+            .step(
+                "fetching MPICH, the peer for both directions of the ABI",
+                || venv::MPICH.ensure(&[]),
+            )
+            .map_err(TestError::Venv)?;
+        steps.step("building mpi4py from source with our mpicc", mpi4py)?;
+    }
+    steps.step("running the tests of the workspace", || {
+        cargo(&["test", "--workspace"], &[])
+    })?;
+    steps.step("checking the memory models with loom", loom)?;
+    println!("All tests passed in {:.0} s.", steps.seconds());
+    Ok(())
+}
+
+/// The extension is linked to the standard ABI's soname only, so it is built once and finds the library of each run by the library path.
+fn mpi4py() -> Result<(), TestError> {
+    if venv::MPI4PY.is_there() {
+        return Ok(());
+    }
+    let prefix = installation();
+    install::install(&prefix, &CONTENTS).map_err(TestError::Install)?;
+    let mpicc = prefix.join("bin/mpicc");
+    // Interpreting speed is not tested, and optimising one file of a million lines takes minutes.
+    let environment = [
+        ("MPICC", mpicc.as_path()),
+        ("MPI4PY_BUILD_MPIABI", Path::new("1")),
+        ("CFLAGS", Path::new("-O0 -g0")),
+    ];
+    venv::MPI4PY.ensure(&environment).map_err(TestError::Venv)
+}
+
+/// Every interleaving of the small models in mpi-base, in a target folder of its own because all is built with another configuration.
+fn loom() -> Result<(), TestError> {
+    let flags = [("RUSTFLAGS", "--cfg loom")];
+    let folder = workspace::target().join("loom");
+    let folder = folder.to_string_lossy();
+    cargo(
+        &[
+            "test",
+            "-p",
+            "mpi-base",
+            "--release",
+            "--lib",
+            "--target-dir",
+            &folder,
+            "loom",
+        ],
+        &flags,
+    )
+}
+
+fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), TestError> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command
+        .current_dir(workspace::root())
+        .args(arguments)
+        .envs(environment.iter().copied());
+    process::run(&mut command).map_err(TestError::Failed)
+}

@@ -1,0 +1,72 @@
+//! What the user sees while something is done: one line for each step, with its time.
+
+use std::fmt::Display;
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Instant;
+
+/// Numbers the steps of a task.
+#[derive(Debug)]
+pub struct Steps {
+    total: usize,
+    done: usize,
+    begin: Instant,
+}
+
+impl Steps {
+    pub fn new(total: usize) -> Self {
+        Self {
+            total,
+            done: 0,
+            begin: Instant::now(),
+        }
+    }
+
+    /// Announces a step, does it, and says how long it took.
+    pub fn step<T, E>(
+        &mut self,
+        what: impl Display,
+        action: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.done += 1;
+        say(&format!(
+            "{} {what}",
+            bold(&format!("[{}/{}]", self.done, self.total))
+        ));
+        let begin = Instant::now();
+        let result = action()?;
+        let seconds = begin.elapsed().as_secs_f64();
+        if seconds >= 1.0 {
+            say(&format!("      {}", faint(&format!("took {seconds:.1} s"))));
+        }
+        Ok(result)
+    }
+
+    /// Seconds since the first step.
+    pub fn seconds(&self) -> f64 {
+        self.begin.elapsed().as_secs_f64()
+    }
+}
+
+/// One line on standard error, where progress belongs.
+pub fn say(line: &str) {
+    // Nobody reads it when standard error is closed.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Heavier on a terminal, plain in a file.
+pub fn bold(text: &str) -> String {
+    styled("1", text)
+}
+
+/// Lighter on a terminal, plain in a file.
+pub fn faint(text: &str) -> String {
+    styled("2", text)
+}
+
+fn styled(code: &str, text: &str) -> String {
+    if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}

