@@ -1,0 +1,262 @@
+//! Real launches, bounded in time, and a way to see what they leave behind.
+
+#![allow(dead_code)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Nothing here takes a tenth of this; a test that reaches it has found a hang.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The variable that marks every process of one launch.
+const MARK: &str = "PORTCULLIS_TEST_LAUNCH";
+
+/// One launch under test.
+pub struct Launch {
+    command: Command,
+    mark: String,
+}
+
+impl Launch {
+    pub fn new(args: &[&str]) -> Launch {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mark = format!(
+            "{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mpirun"));
+        command
+            .args(args)
+            .env(MARK, &mark)
+            .env_remove("MPIEXEC_TIMEOUT")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Launch { command, mark }
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Launch {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs to the end with this input; nothing may be left.
+    pub fn run_with_input(mut self, input: &str) -> Done {
+        let mut child = self.command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        drop(stdin);
+        finish(child, &self.mark)
+    }
+
+    /// Runs to the end; nothing may be left.
+    pub fn run(mut self) -> Done {
+        finish(self.command.spawn().unwrap(), &self.mark)
+    }
+
+    /// Starts and waits until so many lines have come on standard output.
+    pub fn start(mut self, lines: usize) -> Running {
+        let mut child = self.command.spawn().unwrap();
+        let mut reader = BufReader::new(child.stdout.take().unwrap());
+        let mut seen = Vec::new();
+        for _ in 0..lines {
+            let mut line = String::new();
+            assert!(
+                reader.read_line(&mut line).unwrap() > 0,
+                "ended early: {seen:?}"
+            );
+            seen.push(line.trim_end().to_string());
+        }
+        Running {
+            child,
+            lines: seen,
+            mark: self.mark,
+            reader: Some(reader),
+        }
+    }
+}
+
+/// A launch under way.
+pub struct Running {
+    child: Child,
+    /// What was printed so far.
+    pub lines: Vec<String>,
+    mark: String,
+    reader: Option<BufReader<std::process::ChildStdout>>,
+}
+
+impl Running {
+    pub fn mpirun(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    pub fn signal_mpirun(&self, signal: i32) {
+        kill(self.mpirun(), signal);
+    }
+
+    /// Stops reading the output, as `| head` does.
+    pub fn hang_up(&mut self) {
+        self.reader = None;
+    }
+
+    /// Waits for the end; nothing may be left.
+    pub fn end(self) -> Done {
+        finish(self.child, &self.mark)
+    }
+}
+
+/// What a launch came to.
+#[derive(Debug)]
+pub struct Done {
+    /// As a shell would show it.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Done {
+    /// The lines of standard output, sorted, as ranks have no order.
+    pub fn sorted(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.stdout.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
+fn finish(mut child: Child, mark: &str) -> Done {
+    let begin = Instant::now();
+    // Output is drained by threads, so that a launch which writes much can end.
+    let out = child.stdout.take().map(drain);
+    let err = child.stderr.take().map(drain);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begin.elapsed() > PATIENCE {
+            let left = marked(mark);
+            left.iter().for_each(|(pid, _)| kill(*pid, libc::SIGKILL));
+            let _ = child.wait();
+            panic!("mpirun did not end; these ran: {left:?}");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    nothing_is_left(mark);
+    let text = |thread: Option<std::thread::JoinHandle<Vec<u8>>>| {
+        let bytes = thread.map_or_else(Vec::new, |thread| thread.join().unwrap());
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    Done {
+        code: status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        stdout: text(out),
+        stderr: text(err),
+    }
+}
+
+fn drain(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+/// Waits until no process of the launch is left, for a moment only.
+fn nothing_is_left(mark: &str) {
+    let begin = Instant::now();
+    loop {
+        let left = marked(mark);
+        if left.is_empty() {
+            return;
+        }
+        if begin.elapsed() > Duration::from_secs(3) {
+            left.iter().for_each(|(pid, _)| kill(*pid, libc::SIGKILL));
+            panic!("left behind: {left:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Processes of a launch, by the mark in their environment.
+fn marked(mark: &str) -> Vec<(i32, String)> {
+    let wanted = format!("{MARK}={mark}");
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    processes
+        .flatten()
+        .filter_map(|entry| {
+            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let environ = std::fs::read(entry.path().join("environ")).ok()?;
+            let ours = environ
+                .split(|&byte| byte == 0)
+                .any(|pair| pair == wanted.as_bytes());
+            let name = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            ours.then(|| (pid, name.replace('\0', " ")))
+        })
+        .collect()
+}
+
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: kill has no memory effects.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// The parent of a process.
+pub fn parent_of(pid: i32) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let after_name = stat.rsplit(')').next().unwrap();
+    after_name
+        .split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// Where MPICH is, if somebody has said so; a test that needs it says that it was skipped.
+pub fn mpich() -> Option<PathBuf> {
+    let dir = std::env::var_os("PORTCULLIS_TEST_MPICH").map(PathBuf::from);
+    let found = dir.filter(|dir| dir.join("bin/mpiexec.hydra").is_file());
+    if found.is_none() {
+        eprintln!(
+            "SKIPPED: needs MPICH; set PORTCULLIS_TEST_MPICH to the directory of its bin and lib"
+        );
+    }
+    found
+}
+
+/// Runs another program, bounded in time.
+pub fn run_bounded(command: &mut Command) -> Output {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let out = drain(child.stdout.take().unwrap());
+    let err = drain(child.stderr.take().unwrap());
+    let begin = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begin.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("{command:?} did not end");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    Output {
+        status,
+        stdout: out.join().unwrap(),
+        stderr: err.join().unwrap(),
+    }
+}

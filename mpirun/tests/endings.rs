@@ -1,0 +1,208 @@
+//! Launches that end badly, in every way there is: all processes and their children are gone, and mpirun says what happened.
+//!
+//! That nothing is left is checked after every launch by the mark in its processes' environment (`common::finish`).
+
+mod common;
+
+use common::{Launch, Running, kill, parent_of};
+
+/// Ranks that have children of their own, say their numbers, and stay.
+const STAY: &str = "sleep 1000 & echo $$; wait";
+
+fn staying(n: &str) -> Running {
+    Launch::new(&["-n", n, "sh", "-c", STAY]).start(n.parse().unwrap())
+}
+
+fn pid(line: &str) -> i32 {
+    line.parse().unwrap()
+}
+
+#[test]
+fn a_killed_rank_ends_all_and_is_named_with_host_and_signal() {
+    let job = staying("4");
+    kill(pid(&job.lines[2]), libc::SIGKILL);
+    let victim = job.lines[2].clone();
+    let done = job.end();
+    assert_eq!(done.code, 137);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let tail = format!(
+        "pid {victim}) on {} was killed by signal 9 (SIGKILL). All other ranks are ended.",
+        host.trim()
+    );
+    assert!(done.stderr.contains(&tail), "{}", done.stderr);
+    assert_eq!(done.stderr.lines().count(), 1);
+}
+
+#[test]
+fn a_segmentation_fault_is_named() {
+    let done = Launch::new(&[
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        "[ $PMI_RANK = 1 ] && kill -SEGV $$; sleep 1000",
+    ])
+    .run();
+    assert_eq!(done.code, 139);
+    assert!(
+        done.stderr.contains("rank 1") && done.stderr.contains("(SIGSEGV)"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn mpirun_killed_leaves_nothing() {
+    let job = staying("4");
+    job.signal_mpirun(libc::SIGKILL);
+    assert_eq!(job.end().code, 137);
+}
+
+#[test]
+fn mpirun_killed_leaves_nothing_even_of_those_that_ignore_signals() {
+    let script = "trap '' TERM INT HUP; sh -c 'trap \"\" TERM; sleep 1000' & echo $$; wait";
+    let job = Launch::new(&["-n", "2", "sh", "-c", script]).start(2);
+    job.signal_mpirun(libc::SIGKILL);
+    job.end();
+}
+
+#[test]
+fn the_agent_killed_leaves_nothing() {
+    let job = staying("3");
+    let agent = parent_of(pid(&job.lines[0]));
+    assert_ne!(agent, job.mpirun());
+    kill(agent, libc::SIGKILL);
+    assert_eq!(job.end().code, 137);
+}
+
+#[test]
+fn signals_to_mpirun_end_the_job_with_their_code() {
+    for (signal, code) in [
+        (libc::SIGINT, 130),
+        (libc::SIGTERM, 143),
+        (libc::SIGHUP, 129),
+    ] {
+        let job = staying("3");
+        job.signal_mpirun(signal);
+        assert_eq!(job.end().code, code);
+    }
+}
+
+#[test]
+fn ranks_that_ignore_signals_are_killed() {
+    let job = Launch::new(&[
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        "trap '' TERM INT; echo $$; sleep 1000; sleep 1000",
+    ])
+    .start(2);
+    job.signal_mpirun(libc::SIGINT);
+    assert_eq!(job.end().code, 130);
+}
+
+#[test]
+fn a_stopped_rank_is_ended_too() {
+    let job = staying("2");
+    kill(pid(&job.lines[0]), libc::SIGSTOP);
+    job.signal_mpirun(libc::SIGTERM);
+    assert_eq!(job.end().code, 143);
+}
+
+#[test]
+fn a_child_in_a_session_of_its_own_that_holds_the_pipes_holds_nobody() {
+    let script = "setsid sleep 1000 & [ $PMI_RANK = 0 ] && kill -9 $$; wait";
+    let done = Launch::new(&["-n", "2", "sh", "-c", script]).run();
+    assert_eq!(done.code, 137);
+    let done = Launch::new(&["-n", "2", "sh", "-c", "setsid sleep 1000 & echo done"]).run();
+    assert_eq!((done.code, done.stdout.as_str()), (0, "done\ndone\n"));
+}
+
+#[test]
+fn user_signals_reach_every_rank() {
+    let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.01; done";
+    let job = Launch::new(&["-n", "2", "sh", "-c", script]).start(2);
+    job.signal_mpirun(libc::SIGUSR1);
+    assert_eq!(job.end().code, 0);
+}
+
+#[test]
+fn a_job_that_runs_out_of_time_is_124_and_names_who_was_late() {
+    let done = Launch::new(&[
+        "-n",
+        "2",
+        "--timeout",
+        "200ms",
+        "sh",
+        "-c",
+        "[ $PMI_RANK = 0 ] || sleep 1000",
+    ])
+    .run();
+    assert_eq!(done.code, 124);
+    assert!(
+        done.stderr
+            .contains("the time limit of 0.2 s is over; rank 1 had not finished"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn quiet_leaves_only_the_exit_code() {
+    let done = Launch::new(&["-q", "-n", "2", "sh", "-c", "exit 5"]).run();
+    assert_eq!((done.code, done.stderr.as_str()), (5, ""));
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_job_as_it_would_end_a_program() {
+    let mut job = Launch::new(&["-n", "2", "yes"]).start(3);
+    job.hang_up();
+    assert_eq!(job.end().code, 128 + libc::SIGPIPE);
+}
+
+#[test]
+fn a_rank_that_leaves_others_waiting_is_named() {
+    // Rank 0 speaks PMI-1 from a shell: it greets and enters the barrier, which rank 1 never will.
+    let script = "[ $PMI_RANK = 1 ] && exit 0; \
+        eval \"exec 9<&$PMI_FD\"; printf 'cmd=init pmi_version=1 pmi_subversion=1\\ncmd=barrier_in\\n' >&9; sleep 1000";
+    let done = Launch::new(&["-n", "2", "bash", "-c", script]).run();
+    assert_eq!(done.code, 1);
+    assert!(
+        done.stderr.contains("rank 1 (of 2; bash, pid "),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stderr.contains("ended, but rank 0 waits for it"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn a_rank_that_speaks_nonsense_to_the_launcher_is_given_up() {
+    let script = "eval \"exec 9<&$PMI_FD\"; echo 'cmd=fly_me_to_the_moon' >&9; sleep 1000";
+    let done = Launch::new(&["-n", "2", "bash", "-c", script]).run();
+    assert_eq!(done.code, 1);
+    assert!(
+        done.stderr
+            .contains("does not speak PMI-1: \"fly_me_to_the_moon\" came"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn an_abort_ends_all_with_its_code_and_says_why() {
+    let script = "[ $PMI_RANK = 1 ] || sleep 1000; eval \"exec 9<&$PMI_FD\"; \
+        printf 'cmd=abort exitcode=42 message=out\\\\ of\\\\ cheese\\n' >&9; sleep 1000";
+    let done = Launch::new(&["-n", "3", "bash", "-c", script]).run();
+    assert_eq!(done.code, 42);
+    assert!(
+        done.stderr
+            .contains("called MPI_Abort with code 42: out of cheese."),
+        "{}",
+        done.stderr
+    );
+}

@@ -1,0 +1,199 @@
+//! What a user sees of a launch that goes well: ranks, output, input, environment, exit codes.
+
+mod common;
+
+use common::Launch;
+
+fn sh(n: &str, script: &str) -> common::Done {
+    Launch::new(&["-n", n, "/bin/sh", "-c", script]).run()
+}
+
+#[test]
+fn every_rank_runs_once_and_knows_itself() {
+    let done = sh(
+        "5",
+        "echo $PMI_RANK/$PMI_SIZE $PORTCULLIS_LOCAL_RANK/$PORTCULLIS_LOCAL_SIZE",
+    );
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(
+        done.sorted(),
+        ["0/5 0/5", "1/5 1/5", "2/5 2/5", "3/5 3/5", "4/5 4/5"]
+    );
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn lines_of_different_ranks_do_not_mix() {
+    // Each line is written in many small pieces, by all ranks at once.
+    let script =
+        "for i in 1 2 3 4 5; do for c in a b c d e f g h; do printf $PMI_RANK$c; done; echo; done";
+    let done = sh("8", script);
+    assert_eq!(done.stdout.lines().count(), 40);
+    for line in done.stdout.lines() {
+        let rank = &line[..1];
+        let whole: String = "abcdefgh"
+            .chars()
+            .flat_map(|c| [rank.to_string(), c.to_string()])
+            .collect();
+        assert_eq!(line, whole);
+    }
+}
+
+#[test]
+fn a_last_line_without_a_newline_is_not_lost() {
+    assert_eq!(sh("1", "printf 'one\\ntwo'").stdout, "one\ntwo");
+}
+
+#[test]
+fn much_output_arrives_whole() {
+    let done = sh(
+        "2",
+        "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end",
+    );
+    assert_eq!(done.code, 0);
+    assert_eq!(done.stdout.len(), 2 * (3_000_000 + 1 + 4));
+}
+
+#[test]
+fn standard_output_and_error_stay_apart() {
+    let done = sh("1", "echo out; echo err >&2");
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("out\n", "err\n")
+    );
+}
+
+#[test]
+fn input_goes_to_rank_0_and_nobody_else() {
+    let script = "read line; echo $PMI_RANK:$line";
+    let done = Launch::new(&["-n", "3", "sh", "-c", script]).run_with_input("hello\n");
+    assert_eq!(done.sorted(), ["0:hello", "1:", "2:"]);
+}
+
+#[test]
+fn tags_say_which_rank_wrote_where() {
+    let done = Launch::new(&["-n", "2", "--tag-output", "sh", "-c", "echo x; echo y >&2"]).run();
+    assert_eq!(done.sorted(), ["[1,0]<stdout>: x", "[1,1]<stdout>: x"]);
+    assert!(done.stderr.contains("[1,1]<stderr>: y"));
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_first_rank_that_fails() {
+    let done = sh("3", "[ $PMI_RANK = 2 ] && exit 7; sleep 10; exit 3");
+    assert_eq!(done.code, 7);
+    assert!(
+        done.stderr.contains("rank 2 (of 3; /bin/sh, pid "),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stderr.contains("exited with status 7"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn the_environment_is_passed_and_can_be_set() {
+    let args = [
+        "-n",
+        "1",
+        "-x",
+        "A=one two",
+        "-env",
+        "B",
+        "2",
+        "--mca",
+        "btl",
+        "^tcp",
+        "sh",
+        "-c",
+    ];
+    let script = "echo \"$A,$B,$C,$PORTCULLIS_MCA_btl,$PORTCULLIS_MPIRUN_MCA\"";
+    let done = Launch::new(&[&args[..], &[script]].concat())
+        .env("C", "3")
+        .run();
+    assert_eq!(done.stdout, "one two,2,3,^tcp,btl\n");
+}
+
+#[test]
+fn programs_of_one_job_are_numbered_through() {
+    let script = "echo $1:$PMI_RANK/$PMI_SIZE:$PORTCULLIS_APPNUM";
+    let line = [
+        "-n",
+        "1",
+        "sh",
+        "-c",
+        script,
+        "x",
+        "a",
+        ":",
+        "-n",
+        "2",
+        "-wdir",
+        "/tmp",
+        "sh",
+        "-c",
+        "echo b:$PMI_RANK/$PMI_SIZE:$PORTCULLIS_APPNUM; pwd",
+    ];
+    let done = Launch::new(&line).run();
+    assert_eq!(
+        done.sorted(),
+        ["/tmp", "/tmp", "a:0/3:0", "b:1/3:1", "b:2/3:1"]
+    );
+}
+
+#[test]
+fn a_missing_program_is_127_and_starts_nothing() {
+    let done = Launch::new(&["-n", "1", "echo", "x", ":", "-n", "2", "no-such-program"]).run();
+    assert_eq!((done.code, done.stdout.as_str()), (127, ""));
+    assert_eq!(
+        done.stderr,
+        "mpirun: there is no program no-such-program in PATH\n"
+    );
+    let done = Launch::new(&["/etc/passwd"]).run();
+    assert_eq!(done.code, 126);
+    let done = Launch::new(&["-wdir", "/nowhere", "true"]).run();
+    assert_eq!(
+        done.stderr,
+        "mpirun: there is no working directory /nowhere\n"
+    );
+}
+
+#[test]
+fn a_script_without_an_interpreter_line_runs_as_from_a_shell() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("script");
+    std::fs::write(&script, "echo from a script: $1\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let done = Launch::new(&[script.to_str().unwrap(), "arg"]).run();
+    assert_eq!(done.stdout, "from a script: arg\n");
+}
+
+#[test]
+fn sixty_ranks_run_on_any_machine() {
+    let done = sh("60", "echo $PMI_RANK");
+    assert_eq!((done.code, done.stdout.lines().count()), (0, 60));
+}
+
+#[test]
+fn ranks_get_the_callers_limits_and_no_strange_descriptors() {
+    let script = "echo $(ls /proc/self/fd | wc -l) $(ulimit -n)";
+    let shell = std::process::Command::new("sh")
+        .args(["-c", script])
+        .output()
+        .unwrap();
+    let shell = String::from_utf8(shell.stdout).unwrap();
+    let (files, limit) = shell.trim().split_once(' ').unwrap();
+    // Two more: the PMI socket and the node's memory.
+    let expected = format!("{} {limit}", files.parse::<u32>().unwrap() + 2);
+    assert_eq!(sh("3", script).sorted(), [expected.as_str(); 3]);
+}
+
+#[test]
+fn an_outer_launch_does_not_show_in_an_inner_one() {
+    let mpirun = env!("CARGO_BIN_EXE_mpirun");
+    let inner = format!("{mpirun} -n 2 sh -c 'echo $PMI_RANK/$PMI_SIZE'");
+    let done = Launch::new(&["-n", "1", "sh", "-c", &inner]).run();
+    assert_eq!(done.sorted(), ["0/2", "1/2"]);
+}
