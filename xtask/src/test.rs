@@ -14,6 +14,9 @@ use crate::ui::Steps;
 use crate::venv::{self, VenvError};
 use crate::workspace;
 
+/// Set for the tests when everything they need was installed: then nothing may be skipped.
+pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
+
 /// What is left out.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {

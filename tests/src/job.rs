@@ -1,0 +1,237 @@
+//! A program under a launcher.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use xtask::process::{Outcome, ProcessError, Running};
+
+use crate::leftovers;
+use crate::setting::{compile, installation};
+
+/// A job before it starts.
+#[derive(Debug)]
+pub struct Job {
+    launcher: Option<PathBuf>,
+    ranks: u32,
+    launcher_arguments: Vec<OsString>,
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    stdin: Option<File>,
+    limit: Duration,
+}
+
+impl Job {
+    /// One of the C programs, on our library, under our `mpirun`.
+    pub fn of(name: &str) -> Self {
+        Self::command(&compile(name)).under(&installation().join("bin/mpirun"))
+    }
+
+    /// Any program, without a launcher.
+    pub fn command(program: &Path) -> Self {
+        Self {
+            launcher: None,
+            ranks: 1,
+            launcher_arguments: Vec::new(),
+            program: program.to_owned(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            stdin: None,
+            limit: Duration::from_secs(120),
+        }
+    }
+
+    /// With this launcher.
+    pub fn under(mut self, launcher: &Path) -> Self {
+        self.launcher = Some(launcher.to_owned());
+        self
+    }
+
+    /// Without a launcher.
+    pub fn alone(mut self) -> Self {
+        self.launcher = None;
+        self
+    }
+
+    pub fn ranks(mut self, ranks: u32) -> Self {
+        self.ranks = ranks;
+        self
+    }
+
+    /// Arguments of the launcher.
+    pub fn with<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.launcher_arguments
+            .extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    /// An argument of the program.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.environment
+            .push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// With the library in this prefix, wherever the program was linked.
+    pub fn on_library_of(self, prefix: &Path) -> Self {
+        self.env("LD_LIBRARY_PATH", prefix.join("lib"))
+    }
+
+    pub fn stdin(mut self, file: File) -> Self {
+        self.stdin = Some(file);
+        self
+    }
+
+    pub fn limit(mut self, seconds: u64) -> Self {
+        self.limit = Duration::from_secs(seconds);
+        self
+    }
+
+    #[track_caller]
+    pub fn start(self) -> Started {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mark = format!(
+            "{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let temporary = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
+        let mut command = match &self.launcher {
+            Some(launcher) => {
+                let mut command = Command::new(launcher);
+                command
+                    .args(["-n", &self.ranks.to_string()])
+                    .args(&self.launcher_arguments)
+                    .arg(&self.program);
+                command
+            }
+            None => Command::new(&self.program),
+        };
+        command
+            .args(&self.arguments)
+            .envs(self.environment)
+            .env(leftovers::MARK, &mark)
+            .env("TMPDIR", temporary.path());
+        command.stdin(self.stdin.map_or_else(Stdio::null, Stdio::from));
+        let running = Running::start(&mut command).unwrap_or_else(|e| panic!("{e}"));
+        Started {
+            running,
+            mark,
+            temporary,
+            limit: self.limit,
+        }
+    }
+
+    /// Runs to the end, whatever it is.
+    #[track_caller]
+    pub fn run(self) -> Outcome {
+        self.start().wait()
+    }
+
+    /// Runs to a good end.
+    #[track_caller]
+    pub fn succeeds(self) -> Outcome {
+        let outcome = self.run();
+        assert!(
+            outcome.status.success(),
+            "{}\nstdout:\n{}\nstderr:\n{}",
+            outcome.status,
+            outcome.stdout,
+            outcome.stderr
+        );
+        outcome
+    }
+
+    /// Runs one of the C programs, which must say that all its claims hold.
+    #[track_caller]
+    pub fn holds(self) -> Outcome {
+        let (ranks, name) = (
+            self.ranks,
+            self.program
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+        );
+        let outcome = self.succeeds();
+        let line = format!("all claims of {name} hold on {ranks} ranks");
+        assert!(
+            outcome.stdout.lines().any(|l| l == line),
+            "no line {line:?} in:\n{}",
+            outcome.stdout
+        );
+        outcome
+    }
+}
+
+/// A job that runs.
+#[derive(Debug)]
+pub struct Started {
+    running: Running,
+    mark: String,
+    temporary: TempDir,
+    limit: Duration,
+}
+
+impl Started {
+    /// Waits until every rank has printed `ready PID`; the numbers of all processes that did, as they came.
+    #[track_caller]
+    pub fn ready(&self, processes: usize) -> Vec<i32> {
+        let begin = Instant::now();
+        loop {
+            let printed = self.running.stdout_so_far();
+            let ids: Vec<i32> = printed
+                .lines()
+                .filter_map(|line| line.strip_prefix("ready ")?.trim().parse().ok())
+                .collect();
+            if ids.len() >= processes {
+                return ids;
+            }
+            assert!(
+                begin.elapsed() < self.limit,
+                "only {} of {processes} processes are ready",
+                ids.len()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Sends a signal to the launcher only.
+    pub fn signal(&self, signal: Signal) {
+        send(i32::try_from(self.running.id()).unwrap_or(0), signal);
+    }
+
+    /// Waits for the end and looks for what was left behind.
+    #[track_caller]
+    pub fn wait(self) -> Outcome {
+        let outcome = match self.running.wait(self.limit) {
+            Ok(outcome) => outcome,
+            Err(error @ ProcessError::TimedOut { .. }) => {
+                // The launcher was stopped; its job must be gone with it before the next test starts.
+                leftovers::assert_none(&self.mark, self.temporary.path());
+                panic!("{error}");
+            }
+            Err(error) => panic!("{error}"),
+        };
+        leftovers::assert_none(&self.mark, self.temporary.path());
+        outcome
+    }
+}
+
+/// Sends a signal to one process; one that has ended already is no failure here.
+pub fn send(process: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(process) {
+        let _ = kill_process(pid, signal);
+    }
+}

@@ -1,0 +1,97 @@
+//! Looking for what a job left behind: processes by a mark in their environment, files in their private temporary folder.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The variable that every process of a job inherits.
+pub const MARK: &str = "PORTCULLIS_TEST_JOB";
+
+/// How long after a job's end its last process may live.
+pub const GRACE: Duration = Duration::from_secs(1);
+
+/// Processes with this mark: number and command line.
+pub fn processes(mark: &str) -> Vec<String> {
+    let wanted = format!("{MARK}={mark}");
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.parse::<u32>().is_err() {
+            continue;
+        }
+        // A process that ends while we look, or is a zombie, has no environment any more.
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environment
+            .split(|&byte| byte == 0)
+            .any(|variable| variable == wanted.as_bytes())
+        {
+            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            found.push(format!(
+                "{name} {}",
+                String::from_utf8_lossy(&command).replace('\0', " ")
+            ));
+        }
+    }
+    found
+}
+
+/// Fails if a process of the job lives longer than the grace, or if a file is left.
+#[track_caller]
+pub fn assert_none(mark: &str, temporary: &Path) {
+    let begin = Instant::now();
+    loop {
+        let left = processes(mark);
+        if left.is_empty() {
+            break;
+        }
+        assert!(
+            begin.elapsed() < GRACE,
+            "left behind after {} s:\n{}",
+            GRACE.as_secs(),
+            left.join("\n")
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let files: Vec<String> = fs::read_dir(temporary)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path().display().to_string())
+        .collect();
+    assert!(
+        files.is_empty(),
+        "files were left behind: {}",
+        files.join(", ")
+    );
+    let segments: Vec<String> = fs::read_dir("/dev/shm")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.contains("portcullis"))
+        .collect();
+    assert!(
+        segments.is_empty(),
+        "segments were left behind: {}",
+        segments.join(", ")
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marked_process_is_found_until_it_ends() {
+        let mark = format!("self-test-{}", std::process::id());
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .env(MARK, &mark)
+            .spawn()
+            .unwrap();
+        assert_eq!(processes(&mark).len(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(processes(&mark).is_empty());
+    }
+}

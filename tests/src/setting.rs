@@ -1,0 +1,126 @@
+//! What a test runs on: the installation, compiled programs, and peers that may be missing.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use xtask::install::Contents;
+use xtask::{install, process, test, venv, workspace};
+
+/// Set by `cargo xtask test`, which has installed everything: then a missing thing is a failure, not a reason to skip.
+const NO_SKIPS: &str = xtask::test::NO_SKIPS;
+
+/// Names an installation to test instead of one made from the sources: a package, or another implementation with which the tests themselves are tested.
+const OTHER_PREFIX: &str = "PORTCULLIS_TEST_PREFIX";
+
+/// The prefix of an installation made from the current sources, once for each test program.
+pub fn installation() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| match std::env::var_os(OTHER_PREFIX) {
+        Some(prefix) => prefix.into(),
+        None => make(test::installation(), &test::CONTENTS),
+    })
+}
+
+/// An installation whose library was built without the hardware barrier, and without plugin files.
+pub fn bare_installation() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let contents = Contents {
+            bare: true,
+            plugins: false,
+            ..test::CONTENTS
+        };
+        make(
+            workspace::target().join("test-installation-bare"),
+            &contents,
+        )
+    })
+}
+
+fn make(prefix: PathBuf, contents: &Contents) -> PathBuf {
+    let _alone = lock("installation");
+    install::install(&prefix, contents).unwrap_or_else(|e| panic!("no installation to test: {e}"));
+    prefix
+}
+
+/// One test program at a time, also between processes; released when the file is closed.
+fn lock(what: &str) -> File {
+    let folder = workspace::target();
+    fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
+    let path = folder.join(format!("{what}.lock"));
+    let file =
+        File::create(&path).unwrap_or_else(|e| panic!("cannot make {}: {e}", path.display()));
+    flock(&file, FlockOperation::LockExclusive)
+        .unwrap_or_else(|e| panic!("cannot lock {}: {e}", path.display()));
+    file
+}
+
+/// Compiles `programs/NAME.c` with our `mpicc`, unless that was done since it changed; the program's path.
+pub fn compile(name: &str) -> PathBuf {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let prefix = installation();
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone_everywhere = lock("programs");
+    let folder = workspace::target().join("test-programs");
+    let program = folder.join(name);
+    let source = workspace::programs().join(name).with_extension("c");
+    let inputs = [
+        source.clone(),
+        workspace::programs().join("check.h"),
+        prefix.join("include/mpi.h"),
+        prefix.join("bin/mpicc"),
+    ];
+    if inputs.iter().all(|input| is_newer(&program, input)) {
+        return program;
+    }
+    fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
+    let mut command = Command::new(prefix.join("bin/mpicc"));
+    command
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+        .arg(&program)
+        .arg(source)
+        .arg("-lm");
+    process::output(&mut command, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
+    program
+}
+
+fn is_newer(a: &Path, b: &Path) -> bool {
+    let time = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
+    matches!((time(a), time(b)), (Some(a), Some(b)) if a > b)
+}
+
+/// MPICH from its wheel, if it is there.
+pub fn mpich() -> Option<&'static venv::Venv> {
+    let mpich = &venv::MPICH;
+    needs(
+        mpich.is_there(),
+        "MPICH 5.0.2 in the target folder (cargo xtask test fetches it)",
+    )
+    .then_some(mpich)
+}
+
+/// The Python that has mpi4py built with our `mpicc`.
+pub fn mpi4py_python() -> Option<PathBuf> {
+    let mpi4py = &venv::MPI4PY;
+    needs(
+        mpi4py.is_there(),
+        "mpi4py built with our mpicc (cargo xtask test builds it)",
+    )
+    .then(|| mpi4py.bin("python"))
+}
+
+/// Says on the terminal, past the test runner's capture, what a skipped test is missing.
+pub fn needs(there: bool, what: &str) -> bool {
+    if !there {
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        assert!(std::env::var_os(NO_SKIPS).is_none(), "{test} needs {what}");
+        // Nobody reads it when standard error is closed.
+        let _ = writeln!(std::io::stderr().lock(), "skipped: {test} needs {what}");
+    }
+    there
+}

@@ -1,0 +1,92 @@
+//! How programs are built: `mpicc`, pkg-config and CMake's FindMPI.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use tests::{Job, Outcome, installation, needs};
+use xtask::packages::on_path;
+use xtask::{process, workspace};
+
+fn output(command: &mut Command) -> Outcome {
+    process::output(command, Duration::from_secs(120)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn runs(program: &Path) {
+    Job::command(program)
+        .under(&installation().join("bin/mpirun"))
+        .on_library_of(installation())
+        .ranks(2)
+        .holds();
+}
+
+#[test]
+fn cmakes_find_mpi_works_with_our_mpicc() {
+    if !needs(on_path("cmake"), "cmake") {
+        return;
+    }
+    let build = tempfile::tempdir().unwrap();
+    let source = workspace::root().join("tests/cmake");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(source).arg("-B").arg(build.path());
+    configure.arg(format!("-DPROGRAMS={}", workspace::programs().display()));
+    // Only MPI's own compiler is said; everything else has to be found out from it.
+    configure.arg(format!(
+        "-DMPI_C_COMPILER={}",
+        installation().join("bin/mpicc").display()
+    ));
+    let told = output(&mut configure).stdout;
+    assert!(told.contains("Found MPI"), "{told}");
+    output(Command::new("cmake").arg("--build").arg(build.path()));
+    runs(&build.path().join("hello"));
+}
+
+#[test]
+fn pkg_config_knows_the_flags() {
+    if !needs(on_path("pkg-config"), "pkg-config") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("hello");
+    let mut asked = Command::new("pkg-config");
+    asked
+        .args(["--cflags", "--libs", "mpi"])
+        .env("PKG_CONFIG_PATH", installation().join("lib/pkgconfig"));
+    let flags = output(&mut asked).stdout;
+    let mut gcc = Command::new("gcc");
+    gcc.arg("-o")
+        .arg(&program)
+        .arg(workspace::programs().join("hello.c"))
+        .args(flags.split_whitespace());
+    output(&mut gcc);
+    runs(&program);
+}
+
+#[test]
+fn a_program_needs_the_standard_library_and_nothing_else_of_ours() {
+    let program = tests::compile("hello");
+    let told = output(Command::new("readelf").arg("-d").arg(&program)).stdout;
+    let needed: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("(NEEDED)"))
+        .filter_map(|line| line.split(['[', ']']).nth(1))
+        .collect();
+    assert!(needed.contains(&"libmpi_abi.so.1"), "{needed:?}");
+    assert!(
+        needed
+            .iter()
+            .all(|name| ["libmpi_abi.so.1", "libc.so.6", "libm.so.6"].contains(name)),
+        "{needed:?}"
+    );
+}
+
+#[test]
+fn mpicc_shows_what_it_would_do() {
+    let mpicc = installation().join("bin/mpicc");
+    let show = output(Command::new(&mpicc).args(["-show", "x.c"])).stdout;
+    assert!(show.contains("-lmpi_abi") && show.contains("x.c"), "{show}");
+    for (option, part) in [("--showme:compile", "-I"), ("--showme:link", "-lmpi_abi")] {
+        let told = output(Command::new(&mpicc).arg(option)).stdout;
+        assert!(told.contains(part), "{option}: {told}");
+    }
+}

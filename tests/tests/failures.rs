@@ -1,0 +1,145 @@
+//! Ends that nobody wished for: the job ends as a whole, quickly, with a sentence, and leaves nothing.
+//!
+//! `Job::wait` itself fails if a process or a file is left one second after the end.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tests::job::send;
+use tests::{Job, Outcome, Started};
+
+/// From the deed to the launcher's end.
+const SOON: Duration = Duration::from_secs(1);
+
+const RANKS: u32 = 3;
+
+/// Rank 1 leaves in this way, the others wait.
+fn leaves(way: &str) -> Job {
+    Job::of("leave").arg(way).arg("1").ranks(RANKS)
+}
+
+fn ends_soon(job: Started, deed: impl FnOnce(&Started)) -> Outcome {
+    let begin = Instant::now();
+    deed(&job);
+    let outcome = job.wait();
+    let took = begin.elapsed();
+    assert!(
+        took < SOON + tests::leftovers::GRACE,
+        "the end took {took:?}"
+    );
+    outcome
+}
+
+#[track_caller]
+fn names(outcome: &Outcome, parts: &[&str]) {
+    let said = outcome.stderr.to_lowercase();
+    for part in parts {
+        assert!(
+            said.contains(&part.to_lowercase()),
+            "{part:?} is missing in:\n{}",
+            outcome.stderr
+        );
+    }
+}
+
+fn host() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_job_and_is_named() {
+    let job = leaves("wait").start();
+    let victim = job.ready(RANKS as usize)[1];
+    let outcome = ends_soon(job, |_| send(victim, Signal::KILL));
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+    names(&outcome, &["rank", "sigkill", &host()]);
+}
+
+#[test]
+fn the_end_of_a_rank_is_told_with_its_number_and_status() {
+    for (way, code, parts) in [
+        ("kill", 137, &["rank 1", "sigkill"][..]),
+        ("segv", 139, &["rank 1", "sigsegv"]),
+        ("exit", 3, &["rank 1", "3"]),
+    ] {
+        let outcome = leaves(way).run();
+        assert_eq!(
+            outcome.status.code(),
+            Some(code),
+            "{way}: {}",
+            outcome.stderr
+        );
+        names(&outcome, parts);
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_without_finalize_is_a_failure_even_with_status_zero() {
+    let outcome = leaves("quiet").run();
+    assert!(!outcome.status.success());
+    names(&outcome, &["rank 1", "MPI_Finalize"]);
+}
+
+#[test]
+fn an_abort_keeps_its_code() {
+    let outcome = leaves("abort").run();
+    assert_eq!(outcome.status.code(), Some(42), "{}", outcome.stderr);
+    names(&outcome, &["rank 1", "42"]);
+}
+
+#[test]
+fn an_error_that_nobody_handles_names_both_sides() {
+    let outcome = Job::of("fatal").ranks(2).run();
+    assert!(!outcome.status.success());
+    names(&outcome, &["MPI_Recv", "rank 1", "tag 7", "400", "40"]);
+}
+
+#[test]
+fn a_signal_to_mpirun_ends_the_job() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let job = leaves("wait").start();
+        job.ready(RANKS as usize);
+        let outcome = ends_soon(job, |job| job.signal(signal));
+        assert_eq!(
+            outcome.status.code(),
+            Some(code),
+            "{signal:?}: {}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn ranks_that_ignore_the_polite_signal_are_gone_too() {
+    let job = leaves("deaf").start();
+    job.ready(RANKS as usize);
+    ends_soon(job, |job| job.signal(Signal::INT));
+}
+
+#[test]
+fn mpirun_killed_takes_the_whole_job_with_it() {
+    let job = leaves("wait").start();
+    job.ready(RANKS as usize);
+    ends_soon(job, |job| job.signal(Signal::KILL));
+}
+
+#[test]
+fn children_of_ranks_are_gone_when_mpirun_is_killed() {
+    let job = leaves("fork").start();
+    job.ready(2 * RANKS as usize);
+    ends_soon(job, |job| job.signal(Signal::KILL));
+}
+
+#[test]
+fn children_of_ranks_are_gone_when_a_rank_is_killed() {
+    let job = leaves("fork").start();
+    let victim = job.ready(2 * RANKS as usize)[0];
+    ends_soon(job, |job| {
+        // The first one to be ready may be a child, which nobody needs to miss; then Ctrl-C ends the job.
+        send(victim, Signal::KILL);
+        job.signal(Signal::INT);
+    });
+}

@@ -1,0 +1,34 @@
+//! The C programs, on our library under our `mpirun`, at several sizes, up to many more ranks than cores.
+
+use tests::Job;
+
+/// One test for each program, which runs it on each number of ranks in turn.
+macro_rules! programs {
+    ($($claim:ident: $program:literal $(with $argument:literal)* on $ranks:expr;)*) => {
+        $(
+            #[test]
+            fn $claim() {
+                for ranks in $ranks {
+                    Job::of($program)$(.arg($argument))*.ranks(ranks).holds();
+                }
+            }
+        )*
+    };
+}
+
+programs! {
+    ranks_know_who_they_are: "hello" on [1, 2, 7, 60];
+    a_token_visits_every_rank_and_comes_home: "ring" on [1, 2, 5, 60];
+    every_send_mode_delivers_every_size: "sendrecv" on [1, 2, 3];
+    a_barrier_does_not_stop_a_large_send: "late_send" on [2, 3, 8];
+    messages_match_in_order_whatever_the_receiver_asks_for: "wildcard" on [1, 2, 3, 16];
+    a_probed_message_is_the_one_received: "probe" on [1, 2, 5];
+    every_form_of_wait_and_test_completes: "requests" on [1, 2, 5, 20];
+    collectives_agree_with_local_computation: "collectives" with "5000" on [1, 2, 3, 4, 7];
+    collectives_agree_on_many_ranks: "collectives" with "100" on [16, 33];
+    large_collectives_agree_with_local_computation: "collectives" with "40000" on [2, 4];
+    operators_agree_with_c: "operators" on [1, 2, 3, 8, 13];
+    communicators_are_made_used_and_freed: "communicators" on [1, 2, 3, 8, 17];
+    derived_datatypes_arrive_as_they_are_laid_out: "datatypes" on [1, 2, 3];
+    errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
+}
