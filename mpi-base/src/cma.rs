@@ -4,8 +4,6 @@
 //! each process publishes the address of a random word in its own memory, and a peer that reads the right word there may read on.
 //! The try also shows that the process number means the same process on both sides.
 
-use std::mem::MaybeUninit;
-
 /// Why a read failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmaError {
@@ -29,18 +27,13 @@ impl std::error::Error for CmaError {}
 /// The kernel copies at most this much in one call.
 const AT_ONCE: usize = 0x7fff_f000;
 
-/// Copies `len` bytes at `remote` in process `pid` to `local`.
-///
-/// # Safety
-/// `local` must be valid for writes of `len` bytes.
-pub unsafe fn read(pid: u32, mut remote: u64, local: *mut u8, len: usize) -> Result<(), CmaError> {
+/// Fills `local` with the bytes at `remote` in process `pid`.
+pub fn read(pid: u32, mut remote: u64, mut local: &mut [u8]) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
-    let mut done = 0;
-    while done < len {
-        let step = (len - done).min(AT_ONCE);
+    while !local.is_empty() {
+        let step = local.len().min(AT_ONCE);
         let to = libc::iovec {
-            // SAFETY: done < len, so the sum stays in the caller's range.
-            iov_base: unsafe { local.add(done) }.cast(),
+            iov_base: local.as_mut_ptr().cast(),
             iov_len: step,
         };
         let from = libc::iovec {
@@ -49,12 +42,12 @@ pub unsafe fn read(pid: u32, mut remote: u64, local: *mut u8, len: usize) -> Res
             ),
             iov_len: step,
         };
-        // SAFETY: `to` is valid for writes by the caller's promise; the kernel checks `from`.
+        // SAFETY: `to` is a part of `local`; the kernel checks `from`.
         let got = unsafe { libc::process_vm_readv(pid, &to, 1, &from, 1, 0) };
         match usize::try_from(got) {
             Ok(0) => return Err(CmaError::BadAddress),
             Ok(n) => {
-                done += n;
+                local = &mut local[n.min(step)..];
                 remote += n as u64;
             }
             Err(_) => {
@@ -71,11 +64,8 @@ pub unsafe fn read(pid: u32, mut remote: u64, local: *mut u8, len: usize) -> Res
 
 /// Whether process `pid` lets us read its memory and has `word` at `address`.
 pub fn probe(pid: u32, address: u64, word: u64) -> bool {
-    let mut found = MaybeUninit::<u64>::zeroed();
-    // SAFETY: `found` is valid for writes of its size.
-    let read = unsafe { read(pid, address, found.as_mut_ptr().cast(), size_of::<u64>()) };
-    // SAFETY: zero at first, so initialised whatever was read.
-    read.is_ok() && unsafe { found.assume_init() } == word
+    let mut found = [0; size_of::<u64>()];
+    read(pid, address, &mut found).is_ok() && u64::from_ne_bytes(found) == word
 }
 
 /// Lets the other processes of this user read this one's memory where the Yama module restricts that to parents.
@@ -104,9 +94,6 @@ mod tests {
             return;
         }
         assert!(!probe(me, at, 0));
-        let mut byte = 0u8;
-        // SAFETY: one byte to one byte.
-        let read = unsafe { read(me, 8, &mut byte, 1) };
-        assert_eq!(read, Err(CmaError::BadAddress));
+        assert_eq!(read(me, 8, &mut [0]), Err(CmaError::BadAddress));
     }
 }

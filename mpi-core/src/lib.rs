@@ -4,7 +4,18 @@
 //! `mpi-core` never learns that hardware exists, and it holds no process-wide state:
 //! a test runs four ranks as four threads of one process.
 
+pub mod bml;
 pub mod btl;
+pub mod coll;
+pub mod comm;
 pub mod datatype;
+pub mod engine;
+mod error;
+pub mod group;
 pub mod op;
+pub mod pml;
+pub mod request;
 pub mod rte;
+
+pub use engine::Engine;
+pub use error::Error;

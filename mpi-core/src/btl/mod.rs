@@ -113,18 +113,10 @@ pub trait Sink {
 
 /// Reading a peer's memory in one copy, without its help.
 pub trait SingleCopy {
-    /// Copies `len` bytes at `remote` in the peer's address space to `local`.
+    /// Fills `local` with the bytes at `remote` in the peer's address space.
     ///
-    /// # Safety
-    /// `local` must be valid for writes of `len` bytes.
     /// The remote range needs no promise: a range the peer does not own is an error, not undefined behaviour.
-    unsafe fn get(
-        &self,
-        peer: Endpoint,
-        remote: u64,
-        local: *mut u8,
-        len: usize,
-    ) -> Result<(), GetError>;
+    fn get(&self, peer: Endpoint, remote: u64, local: &mut [u8]) -> Result<(), GetError>;
 }
 
 /// Why a peer's memory could not be read; the caller falls back to fragments.

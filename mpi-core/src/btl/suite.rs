@@ -294,23 +294,13 @@ pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
         // The ranks of this test are in one process, so the peer's memory is ours.
         let theirs = pattern(len as u64, len);
         let mut ours = vec![0; len];
-        // SAFETY: `ours` is valid for writes of `len` bytes.
-        let result = unsafe {
-            copy.get(
-                net.endpoint(),
-                theirs.as_ptr().expose_provenance() as u64,
-                ours.as_mut_ptr(),
-                len,
-            )
-        };
-        match result {
+        let address = theirs.as_ptr().expose_provenance() as u64;
+        match copy.get(net.endpoint(), address, &mut ours) {
             Ok(()) => assert!(ours == theirs),
             Err(error) => return assert_eq!(error, GetError::Forbidden),
         }
     }
-    let mut byte = 0;
-    // SAFETY: one byte.
-    let result = unsafe { copy.get(net.endpoint(), 16, &mut byte, 1) };
+    let result = copy.get(net.endpoint(), 16, &mut [0]);
     assert_eq!(result, Err(GetError::BadAddress));
 }
 

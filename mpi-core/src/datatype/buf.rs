@@ -166,6 +166,17 @@ impl RecvBuf {
         }
     }
 
+    /// The same memory as a buffer of bytes, if it is one run.
+    pub(crate) fn as_bytes(&self) -> Option<RecvBuf> {
+        let (offset, len) = self.datatype.contiguous_bytes(self.count)?;
+        Some(RecvBuf {
+            ptr: self.ptr.wrapping_offset(offset as isize),
+            count: len,
+            datatype: super::Named::BYTE.into(),
+            owner: self.owner.clone(),
+        })
+    }
+
     /// The same data, to be read: what was received is sent on.
     #[inline]
     pub fn as_send(&self) -> SendBuf {
@@ -207,6 +218,16 @@ macro_rules! common {
             /// The runs of memory, counted from [`Self::ptr`], that hold packed bytes `range`, in packed order.
             pub fn runs(&self, range: Range<i64>) -> Runs<'_> {
                 self.datatype.runs(self.count, range)
+            }
+
+            /// The same start and datatype with another count, for calls whose buffer holds more than its count says:
+            /// `MPI_Gather`'s receive buffer has that many elements for each rank.
+            /// Whoever made the buffer for such a call vouched for all of them.
+            pub(crate) fn with_count(&self, count: i64) -> $buf {
+                $buf {
+                    count,
+                    ..self.clone()
+                }
             }
 
             /// Elements `elements` of this buffer as a buffer; the range is cut to what there is.

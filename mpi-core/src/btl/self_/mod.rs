@@ -159,16 +159,9 @@ impl Btl for Loop {
 }
 
 impl SingleCopy for Loop {
-    unsafe fn get(
-        &self,
-        _peer: Endpoint,
-        remote: u64,
-        local: *mut u8,
-        len: usize,
-    ) -> Result<(), GetError> {
+    fn get(&self, _peer: Endpoint, remote: u64, local: &mut [u8]) -> Result<(), GetError> {
         // The kernel copies, because the trait promises an error, not a crash, for a range that is not mapped.
-        // SAFETY: `local` is valid for writes of `len` bytes by the caller's promise.
-        unsafe { cma::read(std::process::id(), remote, local, len) }.map_err(GetError::from)
+        cma::read(std::process::id(), remote, local).map_err(GetError::from)
     }
 }
 

@@ -256,13 +256,7 @@ impl Btl for Sm {
 }
 
 impl SingleCopy for Cma {
-    unsafe fn get(
-        &self,
-        peer: Endpoint,
-        remote: u64,
-        local: *mut u8,
-        len: usize,
-    ) -> Result<(), GetError> {
+    fn get(&self, peer: Endpoint, remote: u64, local: &mut [u8]) -> Result<(), GetError> {
         let readable = self.peers.get(peer.0 as usize).ok_or(GetError::PeerGone)?;
         if let Readable::Untried = readable.get() {
             readable.set(match self.node.readable_pid(peer.0) {
@@ -273,7 +267,6 @@ impl SingleCopy for Cma {
         let Readable::Yes(pid) = readable.get() else {
             return Err(GetError::Forbidden);
         };
-        // SAFETY: `local` is valid for writes of `len` bytes by the caller's promise.
-        unsafe { cma::read(pid, remote, local, len) }.map_err(GetError::from)
+        cma::read(pid, remote, local).map_err(GetError::from)
     }
 }

@@ -1,0 +1,75 @@
+//! Rabenseifner's allreduce: a reduce-scatter by recursive halving, then an allgather by recursive doubling.
+//!
+//! R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
+//! Best for long data: 2 log2 n rounds and the least data; needs an operator that commutes.
+
+use super::blocks::share;
+use super::fold::{Fold, Part};
+use super::{combine, contribute, twin};
+use crate::Error;
+use crate::coll::Cx;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+use std::ops::Range;
+
+pub async fn allreduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    op: &Op,
+) -> Result<(), Error> {
+    let fold = Fold::new(cx.size());
+    let part = fold.part(cx.rank());
+    if let Part::Rests { to } = part {
+        let own = send.cloned().unwrap_or_else(|| recv.as_send());
+        cx.send(&own, to).await?;
+        return cx.recv(recv, to).await;
+    }
+    contribute(send, recv);
+    let fresh = twin(recv)?;
+    let (number, other) = match part {
+        Part::WorksFor { number, other } => {
+            cx.recv(&fresh, other).await?;
+            combine(op, &fresh.as_send(), recv)?;
+            (number, Some(other))
+        }
+        Part::Works { number } | Part::Rests { to: number } => (number, None),
+    };
+
+    // The elements of consecutive pieces, one piece for each worker.
+    let elements = |pieces: Range<u32>| {
+        let piece = |which| share(recv.count(), fold.power, which);
+        piece(pieces.start).start..piece(pieces.end - 1).end
+    };
+    // A worker's aligned group of pieces, of `step` pieces.
+    let group = |number: u32, step: u32| {
+        let first = number & !(step - 1);
+        elements(first..first + step)
+    };
+    let mut step = fold.power / 2;
+    while step > 0 {
+        let partner = number ^ step;
+        let rank = fold.rank(partner);
+        let (mine, theirs) = (group(number, step), group(partner, step));
+        let space = fresh.slice(mine.clone());
+        cx.sendrecv(&recv.slice(theirs).as_send(), rank, &space, rank)
+            .await?;
+        combine(op, &space.as_send(), &recv.slice(mine))?;
+        step /= 2;
+    }
+    step = 1;
+    while step < fold.power {
+        let partner = number ^ step;
+        let rank = fold.rank(partner);
+        let (mine, theirs) = (
+            recv.slice(group(number, step)),
+            recv.slice(group(partner, step)),
+        );
+        cx.sendrecv(&mine.as_send(), rank, &theirs, rank).await?;
+        step *= 2;
+    }
+    match other {
+        Some(other) => cx.send(&recv.as_send(), other).await,
+        None => Ok(()),
+    }
+}

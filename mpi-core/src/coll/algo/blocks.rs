@@ -1,0 +1,112 @@
+//! One buffer for each rank, however the call describes them.
+
+use crate::datatype::{RecvBuf, SendBuf};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// What both kinds of buffer can do.
+pub trait Buffer: Clone {
+    fn count(&self) -> i64;
+    fn bytes(&self) -> i64;
+    /// The same start and type with another count, for calls whose buffer holds more than its count says.
+    fn with_count(&self, count: i64) -> Self;
+    fn slice(&self, elements: Range<i64>) -> Self;
+}
+
+macro_rules! buffer {
+    ($buf:ty) => {
+        impl Buffer for $buf {
+            fn count(&self) -> i64 {
+                self.count()
+            }
+            fn bytes(&self) -> i64 {
+                self.bytes()
+            }
+            fn with_count(&self, count: i64) -> Self {
+                self.with_count(count)
+            }
+            fn slice(&self, elements: Range<i64>) -> Self {
+                self.slice(elements)
+            }
+        }
+    };
+}
+
+buffer!(SendBuf);
+buffer!(RecvBuf);
+
+/// A buffer for each rank: blocks of equal counts one after another, or each its own.
+#[derive(Clone)]
+pub enum Blocks<B> {
+    Equal { first: B, size: u32 },
+    Each(Rc<[B]>),
+}
+
+impl<B: Buffer> Blocks<B> {
+    /// `size` blocks of `first.count()` elements, as in `MPI_Gather`.
+    pub fn equal(first: &B, size: u32) -> Blocks<B> {
+        Blocks::Equal {
+            first: first.clone(),
+            size,
+        }
+    }
+
+    /// As in `MPI_Gatherv`.
+    pub fn each(all: &Rc<[B]>) -> Blocks<B> {
+        Blocks::Each(all.clone())
+    }
+
+    /// Rank `rank`'s block.
+    pub fn of(&self, rank: u32) -> B {
+        match self {
+            Blocks::Equal { first, size } => {
+                let (each, at) = (first.count(), first.count() * i64::from(rank));
+                first
+                    .with_count(each * i64::from(*size))
+                    .slice(at..at + each)
+            }
+            Blocks::Each(all) => all[rank as usize].clone(),
+        }
+    }
+
+    pub fn size(&self) -> u32 {
+        match self {
+            Blocks::Equal { size, .. } => *size,
+            Blocks::Each(all) => all.len() as u32,
+        }
+    }
+
+    /// The packed bytes of all blocks.
+    pub fn bytes(&self) -> i64 {
+        (0..self.size()).map(|r| self.of(r).bytes()).sum()
+    }
+}
+
+/// Consecutive parts of sizes that differ by one at most: `parts` pieces of `total` elements.
+pub fn share(total: i64, parts: u32, which: u32) -> Range<i64> {
+    let (parts, which) = (i64::from(parts), i64::from(which));
+    let (each, more) = (total / parts, total % parts);
+    let start = which * each + which.min(more);
+    start..start + each + i64::from(which < more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_follow_one_another_and_differ_by_one_at_most() {
+        for total in 0..40 {
+            for parts in 1..10 {
+                let mut next = 0;
+                for which in 0..parts {
+                    let piece = share(total, parts, which);
+                    assert_eq!(piece.start, next);
+                    assert!((piece.end - piece.start - total / i64::from(parts)).abs() <= 1);
+                    next = piece.end;
+                }
+                assert_eq!(next, total);
+            }
+        }
+    }
+}

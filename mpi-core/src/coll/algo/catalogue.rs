@@ -1,0 +1,376 @@
+//! The algorithms by name, and running one of them on a call.
+//!
+//! Components choose from this list, as code or as data; the names are those of the files without their call,
+//! as in `--mca coll_tuned_allreduce_algorithm ring`.
+
+use super::*;
+use crate::coll::{Call, CallId, Cx};
+use std::fmt;
+use std::rc::Rc;
+
+/// An algorithm of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Algorithm(&'static Entry);
+
+/// What is known of an algorithm.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Entry {
+    which: Which,
+    name: &'static str,
+    calls: &'static [CallId],
+    /// Combines operands in an order of its own.
+    reorders: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Which {
+    BarrierDissemination,
+    BarrierRecursiveDoubling,
+    BarrierTree,
+    BcastBinomial,
+    BcastChain,
+    BcastScatterAllgather,
+    GatherBinomial,
+    GatherLinear,
+    ScatterBinomial,
+    ScatterLinear,
+    AllgatherBruck,
+    AllgatherRecursiveDoubling,
+    AllgatherRing,
+    AllgatherNeighborExchange,
+    AlltoallBruck,
+    AlltoallLinear,
+    AlltoallPairwise,
+    ReduceBinomial,
+    ReduceLinear,
+    AllreduceRecursiveDoubling,
+    AllreduceReduceBcast,
+    AllreduceRing,
+    AllreduceRabenseifner,
+    ReduceScatterReduce,
+    ReduceScatterHalving,
+    ReduceScatterPairwise,
+    ScanRecursiveDoubling,
+    ExscanRecursiveDoubling,
+}
+
+const fn entry(which: Which, name: &'static str, calls: &'static [CallId]) -> Entry {
+    Entry {
+        which,
+        name,
+        calls,
+        reorders: false,
+    }
+}
+
+const fn reordering(which: Which, name: &'static str, calls: &'static [CallId]) -> Entry {
+    Entry {
+        which,
+        name,
+        calls,
+        reorders: true,
+    }
+}
+
+use CallId as C;
+use Which as W;
+
+static CATALOGUE: [Entry; 28] = [
+    entry(W::BarrierDissemination, "dissemination", &[C::Barrier]),
+    entry(
+        W::BarrierRecursiveDoubling,
+        "recursive_doubling",
+        &[C::Barrier],
+    ),
+    entry(W::BarrierTree, "tree", &[C::Barrier]),
+    entry(W::BcastBinomial, "binomial", &[C::Bcast]),
+    entry(W::BcastChain, "chain", &[C::Bcast]),
+    entry(W::BcastScatterAllgather, "scatter_allgather", &[C::Bcast]),
+    entry(W::GatherLinear, "linear", &[C::Gather, C::Gatherv]),
+    entry(W::GatherBinomial, "binomial", &[C::Gather]),
+    entry(W::ScatterLinear, "linear", &[C::Scatter, C::Scatterv]),
+    entry(W::ScatterBinomial, "binomial", &[C::Scatter]),
+    entry(W::AllgatherRing, "ring", &[C::Allgather, C::Allgatherv]),
+    entry(W::AllgatherBruck, "bruck", &[C::Allgather]),
+    entry(
+        W::AllgatherRecursiveDoubling,
+        "recursive_doubling",
+        &[C::Allgather],
+    ),
+    entry(
+        W::AllgatherNeighborExchange,
+        "neighbor_exchange",
+        &[C::Allgather, C::Allgatherv],
+    ),
+    entry(
+        W::AlltoallLinear,
+        "linear",
+        &[C::Alltoall, C::Alltoallv, C::Alltoallw],
+    ),
+    entry(
+        W::AlltoallPairwise,
+        "pairwise",
+        &[C::Alltoall, C::Alltoallv, C::Alltoallw],
+    ),
+    entry(W::AlltoallBruck, "bruck", &[C::Alltoall]),
+    entry(W::ReduceBinomial, "binomial", &[C::Reduce]),
+    entry(W::ReduceLinear, "linear", &[C::Reduce]),
+    entry(
+        W::AllreduceRecursiveDoubling,
+        "recursive_doubling",
+        &[C::Allreduce],
+    ),
+    entry(W::AllreduceReduceBcast, "reduce_bcast", &[C::Allreduce]),
+    reordering(W::AllreduceRing, "ring", &[C::Allreduce]),
+    reordering(W::AllreduceRabenseifner, "rabenseifner", &[C::Allreduce]),
+    entry(
+        W::ReduceScatterReduce,
+        "reduce",
+        &[C::ReduceScatter, C::ReduceScatterBlock],
+    ),
+    reordering(
+        W::ReduceScatterHalving,
+        "halving",
+        &[C::ReduceScatter, C::ReduceScatterBlock],
+    ),
+    reordering(
+        W::ReduceScatterPairwise,
+        "pairwise",
+        &[C::ReduceScatter, C::ReduceScatterBlock],
+    ),
+    entry(W::ScanRecursiveDoubling, "recursive_doubling", &[C::Scan]),
+    entry(
+        W::ExscanRecursiveDoubling,
+        "recursive_doubling",
+        &[C::Exscan],
+    ),
+];
+
+/// Bytes in a segment of a pipelined chain.
+const SEGMENT: i64 = 32 << 10;
+
+/// Messages under way at once in a linear exchange.
+const WINDOW: u32 = 32;
+
+impl Algorithm {
+    /// The algorithms that serve a call; the first serves it whatever its arguments.
+    pub fn serving(call: CallId) -> impl Iterator<Item = Algorithm> {
+        CATALOGUE
+            .iter()
+            .filter(move |e| e.calls.contains(&call))
+            .map(Algorithm)
+    }
+
+    /// The algorithm of this name for a call.
+    pub fn named(call: CallId, name: &str) -> Option<Algorithm> {
+        Algorithm::serving(call).find(|a| a.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Whether the algorithm keeps the promises of a call: operands keep their order unless the operator commutes.
+    pub fn suits(self, call: &Call) -> bool {
+        !self.0.reorders || commutes(call)
+    }
+
+    /// Carries a call out; one that the algorithm does not serve goes to the first that does.
+    pub async fn run(self, cx: &Cx, call: Call) -> Result<(), Error> {
+        use Call::*;
+        use Which::*;
+        let size = cx.size();
+        match (self.0.which, &call) {
+            (BarrierRecursiveDoubling, Barrier) => barrier_recursive_doubling::barrier(cx).await,
+            (BarrierTree, Barrier) => barrier_tree::barrier(cx).await,
+            (_, Barrier) => barrier_dissemination::barrier(cx).await,
+
+            (BcastChain, Bcast { buf, root }) => bcast_chain::bcast(cx, buf, *root, SEGMENT).await,
+            (BcastScatterAllgather, Bcast { buf, root }) => {
+                bcast_scatter_allgather::bcast(cx, buf, *root).await
+            }
+            (_, Bcast { buf, root }) => bcast_binomial::bcast(cx, buf, *root).await,
+
+            (GatherBinomial, Gather { send, recv, root }) => {
+                gather_binomial::gather(cx, send.as_ref(), recv.as_ref(), *root).await
+            }
+            (_, Gather { send, recv, root }) => {
+                let recv = recv.as_ref().map(|r| Blocks::equal(r, size));
+                gather_linear::gather(cx, send.as_ref(), recv.as_ref(), *root).await
+            }
+            (_, Gatherv { send, recv, root }) => {
+                let recv = recv.as_ref().map(Blocks::each);
+                gather_linear::gather(cx, send.as_ref(), recv.as_ref(), *root).await
+            }
+
+            (ScatterBinomial, Scatter { send, recv, root }) => {
+                scatter_binomial::scatter(cx, send.as_ref(), recv.as_ref(), *root).await
+            }
+            (_, Scatter { send, recv, root }) => {
+                let send = send.as_ref().map(|s| Blocks::equal(s, size));
+                scatter_linear::scatter(cx, send.as_ref(), recv.as_ref(), *root).await
+            }
+            (_, Scatterv { send, recv, root }) => {
+                let send = send.as_ref().map(Blocks::each);
+                scatter_linear::scatter(cx, send.as_ref(), recv.as_ref(), *root).await
+            }
+
+            (AllgatherBruck, Allgather { send, recv }) => {
+                allgather_bruck::allgather(cx, send.as_ref(), recv).await
+            }
+            (AllgatherRecursiveDoubling, Allgather { send, recv }) => {
+                allgather_recursive_doubling::allgather(cx, send.as_ref(), recv).await
+            }
+            (which, Allgather { send, recv }) => {
+                allgather_around(which, cx, send.as_ref(), &Blocks::equal(recv, size)).await
+            }
+            (which, Allgatherv { send, recv }) => {
+                allgather_around(which, cx, send.as_ref(), &Blocks::each(recv)).await
+            }
+
+            (AlltoallBruck, Alltoall { send, recv }) => {
+                alltoall_bruck::alltoall(cx, send.as_ref(), recv).await
+            }
+            (which, Alltoall { send, recv }) => {
+                let send = send.as_ref().map(|s| Blocks::equal(s, size));
+                alltoall_blocks(which, cx, send, &Blocks::equal(recv, size)).await
+            }
+            (which, Alltoallv { send, recv } | Alltoallw { send, recv }) => {
+                let send = send.as_ref().map(Blocks::each);
+                alltoall_blocks(which, cx, send, &Blocks::each(recv)).await
+            }
+
+            (
+                ReduceLinear,
+                Reduce {
+                    send,
+                    recv,
+                    op,
+                    root,
+                },
+            ) => reduce_linear::reduce(cx, send.as_ref(), recv.as_ref(), op, *root).await,
+            (
+                _,
+                Reduce {
+                    send,
+                    recv,
+                    op,
+                    root,
+                },
+            ) => reduce_binomial::reduce(cx, send.as_ref(), recv.as_ref(), op, *root).await,
+
+            (AllreduceRing, Allreduce { send, recv, op }) => {
+                allreduce_ring::allreduce(cx, send.as_ref(), recv, op).await
+            }
+            (AllreduceRabenseifner, Allreduce { send, recv, op }) => {
+                allreduce_rabenseifner::allreduce(cx, send.as_ref(), recv, op).await
+            }
+            (AllreduceReduceBcast, Allreduce { send, recv, op }) => {
+                allreduce_reduce_bcast::allreduce(cx, send.as_ref(), recv, op).await
+            }
+            (_, Allreduce { send, recv, op }) => {
+                allreduce_recursive_doubling::allreduce(cx, send.as_ref(), recv, op).await
+            }
+
+            (
+                which,
+                ReduceScatter {
+                    send,
+                    recv,
+                    counts,
+                    op,
+                },
+            ) => reduce_scatter(which, cx, send.as_ref(), recv, counts, op).await,
+            (which, ReduceScatterBlock { send, recv, op }) => {
+                let counts: Rc<[i64]> = vec![recv.count(); size as usize].into();
+                reduce_scatter(which, cx, send.as_ref(), recv, &counts, op).await
+            }
+
+            (_, Scan { send, recv, op }) => {
+                scan_recursive_doubling::scan(cx, send.as_ref(), recv, op).await
+            }
+            (_, Exscan { send, recv, op }) => {
+                exscan_recursive_doubling::exscan(cx, send.as_ref(), recv, op).await
+            }
+        }
+    }
+}
+
+async fn allgather_around(
+    which: Which,
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &Blocks<RecvBuf>,
+) -> Result<(), Error> {
+    match which {
+        Which::AllgatherNeighborExchange => {
+            allgather_neighbor_exchange::allgather(cx, send, recv).await
+        }
+        _ => allgather_ring::allgather(cx, send, recv).await,
+    }
+}
+
+async fn alltoall_blocks(
+    which: Which,
+    cx: &Cx,
+    send: Option<Blocks<SendBuf>>,
+    recv: &Blocks<RecvBuf>,
+) -> Result<(), Error> {
+    match which {
+        Which::AlltoallPairwise => alltoall_pairwise::alltoall(cx, send, recv).await,
+        _ => alltoall_linear::alltoall(cx, send, recv, WINDOW).await,
+    }
+}
+
+async fn reduce_scatter(
+    which: Which,
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    counts: &[i64],
+    op: &Op,
+) -> Result<(), Error> {
+    match which {
+        Which::ReduceScatterHalving => {
+            reduce_scatter_halving::reduce_scatter(cx, send, recv, counts, op).await
+        }
+        Which::ReduceScatterPairwise => {
+            reduce_scatter_pairwise::reduce_scatter(cx, send, recv, counts, op).await
+        }
+        _ => reduce_scatter_reduce::reduce_scatter(cx, send, recv, counts, op).await,
+    }
+}
+
+fn commutes(call: &Call) -> bool {
+    match call {
+        Call::Reduce { op, .. }
+        | Call::Allreduce { op, .. }
+        | Call::ReduceScatter { op, .. }
+        | Call::ReduceScatterBlock { op, .. }
+        | Call::Scan { op, .. }
+        | Call::Exscan { op, .. } => op.is_commutative(),
+        _ => true,
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_has_an_algorithm_for_all_arguments_and_no_two_of_a_name() {
+        for call in CallId::ALL {
+            let all: Vec<Algorithm> = Algorithm::serving(call).collect();
+            assert!(!all[0].0.reorders, "{call}");
+            for a in &all {
+                assert_eq!(Algorithm::named(call, a.name()), Some(*a));
+            }
+        }
+    }
+}

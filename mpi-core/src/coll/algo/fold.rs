@@ -1,0 +1,84 @@
+//! Bringing any number of ranks down to a power of two and back.
+//!
+//! Of the first `2 * (size - power)` ranks each even one gives its part to the odd one behind it and rests;
+//! everybody else works, numbered in the order of ranks, so that operands keep their order
+//! (R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, section 3).
+
+/// The largest power of two in a size, and who takes part in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Fold {
+    pub power: u32,
+    rest: u32,
+}
+
+/// What a rank does in a fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Gives its data to `to`, rests, and gets the result from there.
+    Rests { to: u32 },
+    /// Works as `number`, on its own data and that of the rank in front of it.
+    WorksFor { number: u32, other: u32 },
+    /// Works as `number` on its own data.
+    Works { number: u32 },
+}
+
+impl Fold {
+    pub fn new(size: u32) -> Fold {
+        let power = 1 << (31 - size.max(1).leading_zeros());
+        Fold {
+            power,
+            rest: size - power,
+        }
+    }
+
+    pub fn part(&self, rank: u32) -> Part {
+        match rank {
+            r if r >= 2 * self.rest => Part::Works {
+                number: r - self.rest,
+            },
+            r if r % 2 == 0 => Part::Rests { to: r + 1 },
+            r => Part::WorksFor {
+                number: r / 2,
+                other: r - 1,
+            },
+        }
+    }
+
+    /// The rank that works as `number`.
+    pub fn rank(&self, number: u32) -> u32 {
+        if number < self.rest {
+            2 * number + 1
+        } else {
+            number + self.rest
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_a_power_of_two_in_the_order_of_ranks() {
+        for size in 1..40 {
+            let fold = Fold::new(size);
+            assert!(fold.power <= size && size < 2 * fold.power);
+            let mut next = 0;
+            for rank in 0..size {
+                match fold.part(rank) {
+                    Part::Rests { to } => {
+                        assert!(
+                            matches!(fold.part(to), Part::WorksFor { other, .. } if other == rank)
+                        );
+                    }
+                    Part::WorksFor { number, .. } | Part::Works { number } => {
+                        assert_eq!(number, next);
+                        assert_eq!(fold.rank(number), rank);
+                        next += 1;
+                    }
+                }
+            }
+            assert_eq!(next, fold.power);
+        }
+    }
+}

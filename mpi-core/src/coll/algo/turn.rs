@@ -1,0 +1,49 @@
+//! Ranks counted from a root, around the communicator.
+
+/// A communicator turned so that its root is number 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    pub size: u32,
+    pub root: u32,
+}
+
+impl Turn {
+    /// The number of a rank.
+    pub fn number(self, rank: u32) -> u32 {
+        ahead(rank, self.size - self.root % self.size, self.size)
+    }
+
+    /// The rank of a number.
+    pub fn rank(self, number: u32) -> u32 {
+        ahead(number, self.root, self.size)
+    }
+}
+
+/// The rank `distance` ahead of `rank`; neither exceeds `size`.
+pub fn ahead(rank: u32, distance: u32, size: u32) -> u32 {
+    ((u64::from(rank) + u64::from(distance)) % u64::from(size)) as u32
+}
+
+/// The rank `distance` behind `rank`.
+pub fn behind(rank: u32, distance: u32, size: u32) -> u32 {
+    ahead(rank, size - distance % size, size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turning_there_and_back_is_nothing() {
+        for size in 1..10 {
+            for root in 0..size {
+                let turn = Turn { size, root };
+                assert_eq!(turn.number(root), 0);
+                for rank in 0..size {
+                    assert_eq!(turn.rank(turn.number(rank)), rank);
+                    assert_eq!(behind(ahead(rank, root, size), root, size), rank);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The collective operations as values.
+//!
+//! Buffers follow the standard's significance rules: what is significant only at the root is an `Option` that is `Some` at the root.
+//! `send: None` where a send buffer is expected means `MPI_IN_PLACE`.
+//! The `v` and `w` variants carry one buffer for each rank, so displacements and datatypes are resolved before an algorithm sees them.
+
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+use std::fmt;
+use std::rc::Rc;
+
+/// One collective operation with its arguments. Cheap to clone.
+#[derive(Clone)]
+pub enum Call {
+    Barrier,
+    /// The root's `buf` is read, everybody else's is written.
+    Bcast {
+        buf: RecvBuf,
+        root: u32,
+    },
+    /// `recv` holds `recv.count` elements for each rank, one after another.
+    Gather {
+        send: Option<SendBuf>,
+        recv: Option<RecvBuf>,
+        root: u32,
+    },
+    Gatherv {
+        send: Option<SendBuf>,
+        recv: Option<Rc<[RecvBuf]>>,
+        root: u32,
+    },
+    /// `recv: None` is `MPI_IN_PLACE` at the root.
+    Scatter {
+        send: Option<SendBuf>,
+        recv: Option<RecvBuf>,
+        root: u32,
+    },
+    Scatterv {
+        send: Option<Rc<[SendBuf]>>,
+        recv: Option<RecvBuf>,
+        root: u32,
+    },
+    Allgather {
+        send: Option<SendBuf>,
+        recv: RecvBuf,
+    },
+    Allgatherv {
+        send: Option<SendBuf>,
+        recv: Rc<[RecvBuf]>,
+    },
+    Alltoall {
+        send: Option<SendBuf>,
+        recv: RecvBuf,
+    },
+    Alltoallv {
+        send: Option<Rc<[SendBuf]>>,
+        recv: Rc<[RecvBuf]>,
+    },
+    Alltoallw {
+        send: Option<Rc<[SendBuf]>>,
+        recv: Rc<[RecvBuf]>,
+    },
+    /// `recv` is `Some` at the root only; `send: None` there is `MPI_IN_PLACE`.
+    Reduce {
+        send: Option<SendBuf>,
+        recv: Option<RecvBuf>,
+        op: Op,
+        root: u32,
+    },
+    Allreduce {
+        send: Option<SendBuf>,
+        recv: RecvBuf,
+        op: Op,
+    },
+    /// Rank r gets `counts[r]` elements in `recv`; in place, `recv` holds all the input.
+    ReduceScatter {
+        send: Option<SendBuf>,
+        recv: RecvBuf,
+        counts: Rc<[i64]>,
+        op: Op,
+    },
+    /// Every rank gets `recv.count` elements; in place, `recv` starts the whole input of `size * recv.count`.
+    ReduceScatterBlock {
+        send: Option<SendBuf>,
+        recv: RecvBuf,
+        op: Op,
+    },
+    Scan {
+        send: Option<SendBuf>,
+        recv: RecvBuf,
+        op: Op,
+    },
+    Exscan {
+        send: Option<SendBuf>,
+        recv: RecvBuf,
+        op: Op,
+    },
+}
+
+/// The name of an operation without its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum CallId {
+    Barrier,
+    Bcast,
+    Gather,
+    Gatherv,
+    Scatter,
+    Scatterv,
+    Allgather,
+    Allgatherv,
+    Alltoall,
+    Alltoallv,
+    Alltoallw,
+    Reduce,
+    Allreduce,
+    ReduceScatter,
+    ReduceScatterBlock,
+    Scan,
+    Exscan,
+}
+
+impl CallId {
+    pub const ALL: [CallId; 17] = [
+        CallId::Barrier,
+        CallId::Bcast,
+        CallId::Gather,
+        CallId::Gatherv,
+        CallId::Scatter,
+        CallId::Scatterv,
+        CallId::Allgather,
+        CallId::Allgatherv,
+        CallId::Alltoall,
+        CallId::Alltoallv,
+        CallId::Alltoallw,
+        CallId::Reduce,
+        CallId::Allreduce,
+        CallId::ReduceScatter,
+        CallId::ReduceScatterBlock,
+        CallId::Scan,
+        CallId::Exscan,
+    ];
+
+    /// The lower-case name that parameters and reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallId::Barrier => "barrier",
+            CallId::Bcast => "bcast",
+            CallId::Gather => "gather",
+            CallId::Gatherv => "gatherv",
+            CallId::Scatter => "scatter",
+            CallId::Scatterv => "scatterv",
+            CallId::Allgather => "allgather",
+            CallId::Allgatherv => "allgatherv",
+            CallId::Alltoall => "alltoall",
+            CallId::Alltoallv => "alltoallv",
+            CallId::Alltoallw => "alltoallw",
+            CallId::Reduce => "reduce",
+            CallId::Allreduce => "allreduce",
+            CallId::ReduceScatter => "reduce_scatter",
+            CallId::ReduceScatterBlock => "reduce_scatter_block",
+            CallId::Scan => "scan",
+            CallId::Exscan => "exscan",
+        }
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Call {
+    pub fn id(&self) -> CallId {
+        match self {
+            Call::Barrier => CallId::Barrier,
+            Call::Bcast { .. } => CallId::Bcast,
+            Call::Gather { .. } => CallId::Gather,
+            Call::Gatherv { .. } => CallId::Gatherv,
+            Call::Scatter { .. } => CallId::Scatter,
+            Call::Scatterv { .. } => CallId::Scatterv,
+            Call::Allgather { .. } => CallId::Allgather,
+            Call::Allgatherv { .. } => CallId::Allgatherv,
+            Call::Alltoall { .. } => CallId::Alltoall,
+            Call::Alltoallv { .. } => CallId::Alltoallv,
+            Call::Alltoallw { .. } => CallId::Alltoallw,
+            Call::Reduce { .. } => CallId::Reduce,
+            Call::Allreduce { .. } => CallId::Allreduce,
+            Call::ReduceScatter { .. } => CallId::ReduceScatter,
+            Call::ReduceScatterBlock { .. } => CallId::ReduceScatterBlock,
+            Call::Scan { .. } => CallId::Scan,
+            Call::Exscan { .. } => CallId::Exscan,
+        }
+    }
+}
+
+/// A set of operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallSet(u32);
+
+impl CallSet {
+    pub const NONE: CallSet = CallSet(0);
+    pub const ALL: CallSet = CallSet((1 << CallId::ALL.len()) - 1);
+
+    pub const fn with(self, call: CallId) -> CallSet {
+        CallSet(self.0 | 1 << call as u32)
+    }
+
+    pub const fn contains(self, call: CallId) -> bool {
+        self.0 & (1 << call as u32) != 0
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = CallId> {
+        CallId::ALL.into_iter().filter(move |c| self.contains(*c))
+    }
+}

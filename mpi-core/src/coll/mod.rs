@@ -1,0 +1,138 @@
+//! COLL, collective operations: components compete for each communicator and each function of it.
+//!
+//! When a communicator is made, every component is asked whether it can serve it; its members agree on those that all of them can use;
+//! then, for each function, the component of the highest priority comes first and may hand a call to the next one down.
+//! Which component serves a call is thus the same at every member, always.
+//!
+//! An operation is a value, [`Call`], and an algorithm is one `async fn` over nonblocking point-to-point, written once:
+//! polled to its end on the stack it is `MPI_Bcast`, boxed into a request it is `MPI_Ibcast`, made anew at each start it is `MPI_Bcast_init`.
+
+pub(crate) mod algo;
+mod basic;
+mod call;
+mod cx;
+pub mod select;
+
+pub use call::{Call, CallId, CallSet};
+pub use cx::{Cx, Pending};
+
+use crate::Error;
+use crate::comm::Comm;
+use crate::datatype::NoMemory;
+use mpi_base::param::{ParamError, SelectionError};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// The components of this library.
+pub fn built_in() -> Vec<Box<dyn Component>> {
+    vec![Box::new(basic::Basic)]
+}
+
+/// A collective operation under way.
+pub type Running = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
+
+/// Why a component does not serve a communicator; what `mpirun --explain` prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A way of doing collectives, as data of the engine.
+pub trait Component {
+    /// As in `--mca coll hwbarr,shm,basic`; not longer than 63 bytes.
+    fn name(&self) -> &str;
+
+    /// Higher goes first; the parameter `coll_<component>_priority` overrides it, and a negative one leaves the component out.
+    fn priority(&self) -> i32;
+
+    /// Whether this process can use the component on this communicator. Local: no communication here.
+    fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal>;
+}
+
+/// A component's services for one communicator.
+pub trait Module {
+    /// The functions it serves.
+    fn serves(&self) -> CallSet;
+
+    /// Sets up what all members set up together; run only when every member's query succeeded.
+    /// If it fails at any member the module is dropped at all of them.
+    fn enable<'a>(
+        &'a self,
+        _comm: &'a Comm,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Starts an operation of [`Module::serves`].
+    fn start(&self, cx: Cx, call: Call) -> Running;
+
+    /// Carries an operation out before it returns.
+    /// The default polls [`Module::start`]; modules that can do without the box, do.
+    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
+        let engine = cx.comm().engine().clone();
+        engine.block_on(self.start(cx, call))
+    }
+
+    /// The communicator is being freed, or the module lost against its peers' refusal.
+    fn disable(&self) {}
+}
+
+/// Why a collective operation failed other than in its messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CollError {
+    /// No component serves the function on this communicator.
+    Unserved { call: CallId, comm: String },
+    /// A component reports what went wrong.
+    Component {
+        component: String,
+        call: CallId,
+        comm: String,
+        reason: String,
+    },
+    /// An algorithm's temporaries do not fit this process's memory.
+    NoMemory(NoMemory),
+    /// A parameter of the selection cannot be read.
+    Parameter(ParamError),
+    /// The parameter `coll` selects what does not exist.
+    Selection(SelectionError),
+    /// This process makes more communicators than can be numbered.
+    TooManyCommunicators { limit: u32 },
+}
+
+impl fmt::Display for CollError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CollError::Unserved { call, comm } => {
+                write!(
+                    f,
+                    "no collective component serves {call} on {comm}; see the parameter coll"
+                )
+            }
+            CollError::Component {
+                component,
+                call,
+                comm,
+                reason,
+            } => {
+                write!(f, "{call} on {comm}: component {component}: {reason}")
+            }
+            CollError::NoMemory(e) => e.fmt(f),
+            CollError::Parameter(e) => e.fmt(f),
+            CollError::Selection(e) => e.fmt(f),
+            CollError::TooManyCommunicators { limit } => {
+                write!(
+                    f,
+                    "this process has made {limit} communicators and cannot number another"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for CollError {}

@@ -1,0 +1,203 @@
+//! `shm`: collectives of ranks that share a node, by hand, in the node's memory.
+//!
+//! It serves `MPI_Barrier` and `MPI_Ibarrier` of communicators whose members all are on one node, by one of two gates:
+//! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
+//! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
+//!
+//! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others place and choice in the hidden plane.
+//! The first line of the block counts the members that have left (see [`retired`]), the rest is the gate's.
+//! Rank 0 alone gives the block back, when all have left.
+//!
+//! Barriers of one communicator pass the gate one after another, in the order in which they were called:
+//! an `MPI_Ibarrier` enters when the one before it has left.
+
+mod counter;
+mod flags;
+mod gate;
+mod retired;
+#[cfg(test)]
+mod tests;
+
+use super::algo::{self, bcast_binomial};
+use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
+use crate::Error;
+use crate::comm::Comm;
+use crate::datatype::RecvBuf;
+use crate::engine::Engine;
+use gate::{Gate, Kind, Members};
+use mpi_base::node::ShmOffset;
+use retired::{Lease, Retired};
+use std::cell::{Cell, OnceCell};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// The component.
+#[derive(Default)]
+pub struct Shm {
+    retired: Rc<Retired>,
+}
+
+impl Component for Shm {
+    fn name(&self) -> &str {
+        "shm"
+    }
+
+    fn priority(&self) -> i32 {
+        60
+    }
+
+    fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        if comm.size() < 2 {
+            return Err(Refusal("the communicator has one member".into()));
+        }
+        let members = Members::of(comm)?;
+        Ok(Rc::new(ShmModule {
+            members,
+            retired: self.retired.clone(),
+            place: OnceCell::new(),
+            called: Cell::new(0),
+            passed: Cell::new(0),
+        }))
+    }
+}
+
+/// One communicator's gate.
+struct ShmModule {
+    members: Members,
+    retired: Rc<Retired>,
+    place: OnceCell<Place>,
+    /// How many barriers have been called here, and how many have let this rank pass.
+    called: Cell<u64>,
+    passed: Cell<u64>,
+}
+
+/// Where the members meet.
+struct Place {
+    gate: Gate,
+    lease: Lease,
+}
+
+/// A barrier that this rank is in.
+struct Pass {
+    /// Which of the communicator's barriers; the first is number 0.
+    number: u64,
+    stage: gate::Stage,
+}
+
+impl ShmModule {
+    fn begin(&self) -> Pass {
+        let number = self.called.get();
+        self.called.set(number + 1);
+        Pass { number, stage: gate::Stage::default() }
+    }
+
+    /// Goes as far as possible; true once the barrier is passed.
+    #[inline]
+    fn step(&self, gate: &Gate, pass: &mut Pass) -> bool {
+        if self.passed.get() != pass.number {
+            return false;
+        }
+        let through = gate.step(&self.members, pass.number, &mut pass.stage);
+        if through {
+            self.passed.set(pass.number + 1);
+        }
+        through
+    }
+
+    /// Takes this rank's part in setting the gate up.
+    async fn meet(&self, comm: &Comm) -> Result<(), Refusal> {
+        let failed = |e: Error| Refusal(format!("setting up: {e}"));
+        let letter = algo::bytes(Letter::BYTES as i64).map_err(failed)?.all();
+        let block = (comm.rank() == 0).then(|| self.open(comm, &letter)).flatten();
+        bcast_binomial::bcast(&comm.hidden(), &letter, 0).await.map_err(failed)?;
+        let Some((kind, place)) = Letter::read(&letter) else {
+            return Err(Refusal("rank 0's part of the node's memory is full".into()));
+        };
+        let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
+        let node = comm.engine().node();
+        let lease = Lease::new(node, place, block, self.members.count()).ok_or_else(outside)?;
+        let inside = ShmOffset(place.0 + gate::LINE as u64);
+        let gate = Gate::at(node, inside, kind, &self.members).ok_or_else(outside)?;
+        let _ = self.place.set(Place { gate, lease });
+        Ok(())
+    }
+
+    /// Rank 0's part: takes the memory and writes the letter; an empty letter says that there was none.
+    fn open(&self, comm: &Comm, letter: &RecvBuf) -> Option<mpi_base::node::ShmBlock> {
+        self.retired.sweep();
+        let kind = if comm.engine().is_crowded() { Kind::Counter } else { Kind::Flags };
+        let len = gate::LINE + kind.len(self.members.count());
+        let block = comm.engine().node().alloc(len, gate::LINE)?;
+        Letter::write(letter, kind, block.place());
+        Some(block)
+    }
+}
+
+/// What rank 0 tells the others: the place, and the kind of gate; all zero if there is no place.
+struct Letter;
+
+impl Letter {
+    const BYTES: usize = 16;
+
+    fn write(letter: &RecvBuf, kind: Kind, place: ShmOffset) {
+        let words = [place.0.to_le_bytes(), (kind as u64).to_le_bytes()].concat();
+        letter.clone().unpack_at(0, &words);
+    }
+
+    fn read(letter: &RecvBuf) -> Option<(Kind, ShmOffset)> {
+        let bytes = letter.as_send().to_vec();
+        let (place, kind) = bytes.split_first_chunk::<8>()?;
+        let (kind, _) = kind.split_first_chunk::<8>()?;
+        let kind = Kind::from_number(u64::from_le_bytes(*kind))?;
+        Some((kind, ShmOffset(u64::from_le_bytes(*place))))
+    }
+}
+
+impl Module for ShmModule {
+    fn serves(&self) -> CallSet {
+        CallSet::NONE.with(CallId::Barrier)
+    }
+
+    fn enable<'a>(
+        &'a self,
+        comm: &'a Comm,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
+        Box::pin(self.meet(comm))
+    }
+
+    fn start(self: Rc<Self>, cx: Cx, call: Call) -> Running {
+        Box::pin(async move {
+            if let (Call::Barrier, Some(place)) = (&call, self.place.get()) {
+                let mut pass = self.begin();
+                // The gate rings the bell, but no message comes: somebody has to look.
+                let _restless = cx.engine().restless();
+                poll_fn(|_| match self.step(&place.gate, &mut pass) {
+                    true => Poll::Ready(()),
+                    false => Poll::Pending,
+                })
+                .await;
+                return Ok(());
+            }
+            Table::next(&cx, call).await
+        })
+    }
+
+    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
+        match (&call, self.place.get()) {
+            (Call::Barrier, Some(place)) => {
+                let mut pass = self.begin();
+                place.gate.wait(cx.engine(), &mut || self.step(&place.gate, &mut pass));
+                Ok(())
+            }
+            _ => Table::run_next(&cx, call),
+        }
+    }
+
+    fn disable(&self) {
+        if let Some(place) = self.place.get() {
+            place.lease.end(&self.retired);
+        }
+    }
+}

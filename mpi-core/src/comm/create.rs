@@ -1,0 +1,160 @@
+//! Making communicators out of communicators (MPI 5.0, section 7.4.2).
+
+use super::words::Words;
+use super::{Comm, Context};
+use crate::Error;
+use crate::coll::{CollError, Cx, algo};
+use crate::engine::Engine;
+use crate::group::Group;
+use crate::pml::Plane;
+
+/// What a member says in `MPI_Comm_split`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitKey {
+    /// Members of one colour come together; `None` is `MPI_UNDEFINED`.
+    pub color: Option<u32>,
+    /// Orders the members of a colour; ties keep the order of the parent.
+    pub key: i32,
+}
+
+impl Comm {
+    /// `MPI_Comm_dup`, without attributes: the caller copies those.
+    pub async fn dup(&self) -> Result<Comm, Error> {
+        let context = self.agree_context().await?;
+        self.finish(context, self.group().clone(), self.rank())
+            .await
+    }
+
+    /// `MPI_Comm_create`: every member of this communicator calls, members of `group` get the new one.
+    pub async fn create(&self, group: &Group) -> Result<Option<Comm>, Error> {
+        // One member numbers them all, and the group says who leads, so disjoint groups get different numbers from different leaders.
+        let serial = self.engine().next_serial()?;
+        let serials = self.tell_all(&[u64::from(serial)]).await?;
+        let Some(rank) = group.rank_of(self.engine().me()) else {
+            return Ok(None);
+        };
+        let leader = group.proc(0).unwrap_or(0);
+        let leader_rank = self.group().rank_of(leader).unwrap_or(0);
+        let context = Context::new(leader, serials.get(leader_rank as usize) as u32);
+        self.finish(context, group.clone(), rank).await.map(Some)
+    }
+
+    /// `MPI_Comm_create_group`: only members of `group` call; `tag` keeps calls apart that overlap.
+    pub async fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
+        let Some(rank) = group.rank_of(self.engine().me()) else {
+            return Ok(None);
+        };
+        let leader = group.proc(0).unwrap_or(0);
+        let cx = self.group_conversation(tag);
+        let word = Words::new(1);
+        let context = if rank == 0 {
+            let context = Context::new(leader, self.engine().next_serial()?);
+            word.set(0, context.0);
+            let dests = group.iter().skip(1).filter_map(|p| self.group().rank_of(p));
+            cx.all(dests.map(|d| cx.isend(&word.send(0..1), d)).collect())
+                .await?;
+            context
+        } else {
+            let from = self.group().rank_of(leader).unwrap_or(0);
+            cx.recv(&word.recv(0..1), from).await?;
+            Context(word.get(0))
+        };
+        self.finish(context, group.clone(), rank).await.map(Some)
+    }
+
+    /// `MPI_Comm_split`.
+    pub async fn split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
+        const NO_COLOR: u64 = u64::MAX;
+        let serial = self.engine().next_serial()?;
+        let color = mine.color.map_or(NO_COLOR, u64::from);
+        const EACH: usize = 3;
+        let words = self
+            .tell_all(&[color, i64::from(mine.key) as u64, u64::from(serial)])
+            .await?;
+        let said = |rank: u32, which: usize| words.get(rank as usize * EACH + which);
+        if color == NO_COLOR {
+            return Ok(None);
+        }
+        let mut members: Vec<(i64, u32)> = (0..self.size())
+            .filter(|r| said(*r, 0) == color)
+            .map(|r| (said(r, 1) as i64, r))
+            .collect();
+        members.sort_unstable();
+        let procs = members
+            .iter()
+            .filter_map(|(_, r)| self.group().proc(*r))
+            .collect();
+        let group = Group::from_procs(procs);
+        let rank = members
+            .iter()
+            .position(|(_, r)| *r == self.rank())
+            .unwrap_or(0) as u32;
+        let leader = members.first().map_or(0, |(_, r)| *r);
+        let context = Context::new(
+            self.group().proc(leader).unwrap_or(0),
+            said(leader, 2) as u32,
+        );
+        self.finish(context, group, rank).await.map(Some)
+    }
+
+    /// `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED`: members that share this process's memory.
+    pub async fn split_shared(&self, key: i32) -> Result<Option<Comm>, Error> {
+        let color = Some(self.engine().node_id());
+        self.split(SplitKey { color, key }).await
+    }
+
+    async fn agree_context(&self) -> Result<Context, Error> {
+        let word = Words::new(1);
+        if self.rank() == 0 {
+            word.set(
+                0,
+                Context::new(self.engine().me(), self.engine().next_serial()?).0,
+            );
+        }
+        algo::bcast_binomial::bcast(&self.hidden(), &word.recv(0..1), 0).await?;
+        Ok(Context(word.get(0)))
+    }
+
+    /// Every member's words, in the order of ranks, at every member.
+    async fn tell_all(&self, mine: &[u64]) -> Result<Words, Error> {
+        let all = Words::new(mine.len() * self.size() as usize);
+        for (i, w) in mine.iter().enumerate() {
+            all.set(self.rank() as usize * mine.len() + i, *w);
+        }
+        algo::allgather_bruck::allgather(&self.hidden(), None, &all.recv(0..mine.len())).await?;
+        Ok(all)
+    }
+
+    /// A conversation among some members only, told apart by the caller's tag.
+    fn group_conversation(&self, tag: i32) -> Cx {
+        // Numbered conversations count up from zero; these count down from the top, so they meet only after two thousand million of them.
+        Cx::new(
+            self.clone(),
+            Plane::Hidden,
+            i32::MAX - tag.rem_euclid(i32::MAX),
+            0,
+        )
+    }
+
+    async fn finish(&self, context: Context, group: Group, rank: u32) -> Result<Comm, Error> {
+        let name = String::new();
+        let comm = Comm::assemble(self.engine(), context, group, rank, name);
+        comm.choose_coll().await?;
+        Ok(comm)
+    }
+}
+
+impl Engine {
+    /// A number for a communicator that this process leads.
+    pub(crate) fn next_serial(&self) -> Result<u32, Error> {
+        let serial = self.serial().get();
+        if serial > Context::LAST_SERIAL {
+            return Err(CollError::TooManyCommunicators {
+                limit: Context::LAST_SERIAL,
+            }
+            .into());
+        }
+        self.serial().set(serial + 1);
+        Ok(serial)
+    }
+}

@@ -1,0 +1,165 @@
+//! Communicators: a group, a context that nobody else has, and the collective components chosen for it.
+//!
+//! A communicator is a counted value.
+//! The last reference to go returns its context and takes its components down, so operations under way outlive `MPI_Comm_free` as the standard asks.
+//!
+//! Its number is chosen by one member (the first of the new group) from that process's own counter and told to the others,
+//! so making a communicator costs one broadcast and numbers do not run out.
+
+mod create;
+mod p2p;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use create::SplitKey;
+pub use p2p::{CommError, Probed};
+pub use words::Words;
+
+use crate::Error;
+use crate::coll::{Call, Cx, select::Table};
+use crate::engine::Engine;
+use crate::group::{Comparison, Group};
+use crate::pml::ob1::Matching;
+use crate::pml::{Context, Plane};
+use crate::request::Req;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+
+/// A counted reference to a communicator.
+#[derive(Clone)]
+pub struct Comm(Rc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    context: Context,
+    group: Group,
+    rank: u32,
+    /// Matching state by [`Plane`].
+    planes: [Rc<Matching>; 3],
+    /// Which component serves which call; set once all members have agreed.
+    coll: OnceCell<Table>,
+    /// Numbers of the next collective call and of the next hidden conversation; equal at all members.
+    next_call: Cell<i32>,
+    next_hidden: Cell<i32>,
+    name: RefCell<String>,
+}
+
+impl Comm {
+    /// A communicator whose context all members know; collectives come with [`Comm::choose_coll`].
+    pub(crate) fn assemble(
+        engine: &Engine,
+        context: Context,
+        group: Group,
+        rank: u32,
+        name: String,
+    ) -> Comm {
+        let plane = |p| engine.pml().matching(context.plane(p));
+        Comm(Rc::new(Inner {
+            planes: [
+                plane(Plane::User),
+                plane(Plane::Collective),
+                plane(Plane::Hidden),
+            ],
+            engine: engine.clone(),
+            context,
+            group,
+            rank,
+            coll: OnceCell::new(),
+            next_call: Cell::new(0),
+            next_hidden: Cell::new(0),
+            name: RefCell::new(name),
+        }))
+    }
+
+    /// Agrees with all members on the components that serve this communicator.
+    pub(crate) async fn choose_coll(&self) -> Result<(), Error> {
+        let table = crate::coll::select::agree(self).await?;
+        // A second agreement on one communicator cannot happen: its maker runs this once.
+        let _ = self.0.coll.set(table);
+        Ok(())
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    pub fn context(&self) -> Context {
+        self.0.context
+    }
+
+    pub fn group(&self) -> &Group {
+        &self.0.group
+    }
+
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.0.rank
+    }
+
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.0.group.size()
+    }
+
+    pub fn name(&self) -> String {
+        self.0.name.borrow().clone()
+    }
+
+    pub fn set_name(&self, name: &str) {
+        *self.0.name.borrow_mut() = name.to_owned();
+    }
+
+    /// Whether two references mean one communicator, or how their groups compare.
+    pub fn compare(&self, other: &Comm) -> Comparison {
+        if Rc::ptr_eq(&self.0, &other.0) {
+            return Comparison::Identical;
+        }
+        match self.group().compare(other.group()) {
+            Comparison::Identical => Comparison::Congruent,
+            c => c,
+        }
+    }
+
+    /// Which component serves which call, once chosen.
+    pub fn coll(&self) -> Option<&Table> {
+        self.0.coll.get()
+    }
+
+    /// Carries out a collective operation.
+    pub fn collective(&self, call: Call) -> Result<(), Error> {
+        let cx = Cx::new(self.clone(), Plane::Collective, self.next_call(), 0);
+        Table::of(self, call.id())?.run(cx, call)
+    }
+
+    /// Starts a collective operation; the request completes as the engine progresses.
+    pub fn icollective(&self, call: Call) -> Result<Req, Error> {
+        let cx = Cx::new(self.clone(), Plane::Collective, self.next_call(), 0);
+        let running = Table::of(self, call.id())?.start(cx, call)?;
+        Ok(self.engine().spawn(running))
+    }
+
+    /// A conversation in the hidden plane; members must begin them in the same order.
+    pub fn hidden(&self) -> Cx {
+        let tag = self.0.next_hidden.get();
+        self.0.next_hidden.set(tag.wrapping_add(1) & i32::MAX);
+        Cx::new(self.clone(), Plane::Hidden, tag, 0)
+    }
+
+    fn next_call(&self) -> i32 {
+        let tag = self.0.next_call.get();
+        self.0.next_call.set(tag.wrapping_add(1) & i32::MAX);
+        tag
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(table) = self.coll.get() {
+            table.disable();
+        }
+        for plane in [Plane::User, Plane::Collective, Plane::Hidden] {
+            self.engine.pml().forget(self.context.plane(plane));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Point-to-point on a communicator: ranks become processes, and `MPI_PROC_NULL` becomes nothing.
+
+use super::Comm;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::pml::ob1::matching::Key;
+use crate::pml::ob1::{Message, Sent};
+use crate::pml::{Envelope, Mode, Plane};
+use crate::request::{ANY_SOURCE, Body, Outcome, PROC_NULL, Req, Status};
+use std::fmt;
+
+/// Why a communicator could not even start an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommError {
+    /// A rank that is not in the communicator.
+    Rank { rank: i64, size: u32, comm: String },
+}
+
+impl fmt::Display for CommError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CommError::Rank { rank, size, comm } => {
+                write!(
+                    f,
+                    "rank {rank} is not in {comm}, which has ranks 0 to {}",
+                    size.saturating_sub(1)
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for CommError {}
+
+impl Comm {
+    /// `MPI_Isend` and, by mode, `MPI_Issend`.
+    #[inline]
+    pub fn isend(&self, buf: SendBuf, dest: i32, tag: i32, mode: Mode) -> Result<Sent, Error> {
+        if dest == PROC_NULL {
+            return Ok(Sent::Done);
+        }
+        self.isend_on(Plane::User, buf, dest as u32, tag, mode)
+    }
+
+    /// `MPI_Irecv`.
+    #[inline]
+    pub fn irecv(&self, buf: RecvBuf, source: i32, tag: i32) -> Result<Req, Error> {
+        if source == PROC_NULL {
+            return Ok(self.completed(Status::PROC_NULL));
+        }
+        self.irecv_on(Plane::User, buf, source, tag)
+    }
+
+    /// `MPI_Send` and, by mode, `MPI_Ssend`.
+    #[inline]
+    pub fn send(&self, buf: SendBuf, dest: i32, tag: i32, mode: Mode) -> Result<(), Error> {
+        match self.isend(buf, dest, tag, mode)? {
+            Sent::Done => Ok(()),
+            Sent::Pending(req) => self.engine().wait(&req).map(|_| ()),
+        }
+    }
+
+    /// `MPI_Recv`.
+    #[inline]
+    pub fn recv(&self, buf: RecvBuf, source: i32, tag: i32) -> Outcome {
+        let req = self.irecv(buf, source, tag)?;
+        self.engine().wait(&req)
+    }
+
+    /// `MPI_Iprobe`.
+    pub fn iprobe(&self, source: i32, tag: i32) -> Option<Status> {
+        if source == PROC_NULL {
+            return Some(Status::PROC_NULL);
+        }
+        let look = || {
+            self.engine()
+                .pml()
+                .iprobe(self.plane(Plane::User), Key::new(source, tag))
+        };
+        look().or_else(|| {
+            self.engine().progress();
+            look()
+        })
+    }
+
+    /// `MPI_Probe`.
+    pub fn probe(&self, source: i32, tag: i32) -> Status {
+        if source == PROC_NULL {
+            return Status::PROC_NULL;
+        }
+        let mut found = None;
+        self.engine().wait_until(|| {
+            found = self
+                .engine()
+                .pml()
+                .iprobe(self.plane(Plane::User), Key::new(source, tag));
+            found.is_some()
+        });
+        found.unwrap_or(Status::EMPTY)
+    }
+
+    /// `MPI_Improbe`; a message from `MPI_PROC_NULL` is `Probed::NoProc`.
+    pub fn improbe(&self, source: i32, tag: i32) -> Option<Probed> {
+        if source == PROC_NULL {
+            return Some(Probed::NoProc);
+        }
+        let look = || {
+            self.engine()
+                .pml()
+                .improbe(self.plane(Plane::User), Key::new(source, tag))
+        };
+        look()
+            .or_else(|| {
+                self.engine().progress();
+                look()
+            })
+            .map(Probed::Message)
+    }
+
+    /// `MPI_Mprobe`.
+    pub fn mprobe(&self, source: i32, tag: i32) -> Probed {
+        let mut found = None;
+        self.engine().wait_until(|| {
+            found = self.improbe(source, tag);
+            found.is_some()
+        });
+        found.unwrap_or(Probed::NoProc)
+    }
+
+    /// `MPI_Imrecv`.
+    pub fn imrecv(&self, message: Message, buf: RecvBuf) -> Req {
+        self.engine().pml().imrecv(message, self.rank() as i32, buf)
+    }
+
+    /// A request that has completed already.
+    pub fn completed(&self, status: Status) -> Req {
+        let requests = self.engine().pml().requests();
+        let req = requests.begin(Body::Idle);
+        requests.complete(&req, Ok(status));
+        req
+    }
+
+    #[inline]
+    pub(crate) fn isend_on(
+        &self,
+        plane: Plane,
+        buf: SendBuf,
+        dest: u32,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<Sent, Error> {
+        let Some(proc) = self.group().proc(dest) else {
+            return Err(self.no_rank(i64::from(dest as i32)));
+        };
+        let context = self.context().plane(plane);
+        let envelope = Envelope {
+            context,
+            source: self.rank() as i32,
+            dest: dest as i32,
+            proc,
+            tag,
+        };
+        Ok(self.engine().pml().isend(envelope, buf, mode)?)
+    }
+
+    #[inline]
+    pub(crate) fn irecv_on(
+        &self,
+        plane: Plane,
+        buf: RecvBuf,
+        source: i32,
+        tag: i32,
+    ) -> Result<Req, Error> {
+        if source != ANY_SOURCE && source as u32 >= self.size() {
+            return Err(self.no_rank(i64::from(source)));
+        }
+        let matching = self.plane(plane);
+        Ok(self
+            .engine()
+            .pml()
+            .irecv(matching, self.rank() as i32, Key::new(source, tag), buf))
+    }
+
+    #[cold]
+    fn no_rank(&self, rank: i64) -> Error {
+        CommError::Rank {
+            rank,
+            size: self.size(),
+            comm: self.name(),
+        }
+        .into()
+    }
+
+    fn plane(&self, plane: Plane) -> &std::rc::Rc<crate::pml::ob1::Matching> {
+        &self.0.planes[plane as usize]
+    }
+}
+
+/// What a matched probe found.
+pub enum Probed {
+    Message(Message),
+    /// The source was `MPI_PROC_NULL`: `MPI_MESSAGE_NO_PROC`.
+    NoProc,
+}

@@ -1,0 +1,49 @@
+//! A few words that members tell each other.
+
+use crate::datatype::{RecvBuf, Scratch, SendBuf};
+use std::ops::Range;
+
+/// Words in memory that messages can be sent from and received into.
+pub struct Words {
+    bytes: Scratch,
+}
+
+const WORD: i64 = size_of::<u64>() as i64;
+
+impl Words {
+    pub fn new(len: usize) -> Words {
+        Words {
+            bytes: Scratch::bytes(len as i64 * WORD).expect("TEMP"),
+        }
+    }
+
+    pub fn of(words: &[u64]) -> Words {
+        let all = Words::new(words.len());
+        for (i, w) in words.iter().enumerate() {
+            all.set(i, *w);
+        }
+        all
+    }
+
+    pub fn set(&self, i: usize, word: u64) {
+        self.recv(i..i + 1).unpack_at(0, &word.to_le_bytes());
+    }
+
+    pub fn get(&self, i: usize) -> u64 {
+        let mut word = [0; WORD as usize];
+        self.send(i..i + 1).pack_at(0, &mut word);
+        u64::from_le_bytes(word)
+    }
+
+    pub fn send(&self, words: Range<usize>) -> SendBuf {
+        self.bytes.send(Self::range(words))
+    }
+
+    pub fn recv(&self, words: Range<usize>) -> RecvBuf {
+        self.bytes.recv(Self::range(words))
+    }
+
+    fn range(words: Range<usize>) -> Range<i64> {
+        words.start as i64 * WORD..words.end as i64 * WORD
+    }
+}

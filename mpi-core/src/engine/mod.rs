@@ -1,0 +1,221 @@
+//! The engine: one process's MPI, as a value.
+//!
+//! It ties the frameworks together and owns the two things they share: progress and waiting.
+//! A test makes four of them in four threads of one process; `mpi-abi` holds the only one of a real process.
+//!
+//! An engine belongs to one thread at a time.
+//! Below `MPI_THREAD_MULTIPLE` nobody checks; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits.
+
+mod progress;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use progress::Restless;
+
+use crate::Error;
+use crate::bml::Bml;
+use crate::btl::{Btl, ProcId};
+use crate::coll::Component;
+use crate::comm::Comm;
+use crate::group::Group;
+use crate::pml::Context;
+use crate::pml::buffered::Buffer;
+use crate::pml::ob1::{Config, Ob1};
+use crate::request::Req;
+use mpi_base::cpu::Cores;
+use mpi_base::mem::Held;
+use mpi_base::node::{Node, NodeError};
+use mpi_base::param::Params;
+use mpi_base::state::StatePage;
+use mpi_base::wait::WaitPolicy;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A counted reference to an engine.
+#[derive(Clone)]
+pub struct Engine(Rc<Inner>);
+
+/// What an engine is made of.
+pub struct Parts {
+    pub me: ProcId,
+    pub size: u32,
+    pub params: Params,
+    pub node: Node,
+    /// Job ranks of this node's processes, by rank on the node.
+    pub neighbours: Vec<ProcId>,
+    pub btls: Vec<Rc<dyn Btl>>,
+    pub pml: Config,
+    pub coll: Vec<Box<dyn Component>>,
+}
+
+struct Inner {
+    me: ProcId,
+    size: u32,
+    params: Params,
+    node: Node,
+    neighbours: Vec<ProcId>,
+    pml: Ob1,
+    coll: Vec<Box<dyn Component>>,
+    policy: WaitPolicy,
+    /// What this process tells about itself; written here, read by `mpirun`.
+    state: Held<StatePage>,
+    /// What `MPI_Buffer_attach` attached to the process.
+    buffer: Buffer,
+    /// Collective requests that progress polls.
+    running: RefCell<Vec<Req>>,
+    /// The completion count when they were last polled.
+    polled: Cell<u64>,
+    /// How many [`progress::Restless`] live.
+    restless: Cell<u32>,
+    progressing: Cell<bool>,
+    relax: Cell<Option<fn()>>,
+    serial: Cell<u32>,
+    world: RefCell<Option<Comm>>,
+    myself: RefCell<Option<Comm>>,
+}
+
+/// Serial numbers of the communicators that exist from the start.
+const WORLD_SERIAL: u32 = 0;
+const SELF_SERIAL: u32 = 1;
+const FIRST_SERIAL: u32 = 2;
+
+impl Engine {
+    /// An engine that has not talked to anybody yet.
+    pub fn new(parts: Parts) -> Result<Engine, NodeError> {
+        let Parts {
+            me,
+            size,
+            params,
+            node,
+            neighbours,
+            btls,
+            pml,
+            coll,
+        } = parts;
+        let policy = WaitPolicy::new(Cores::of_this_process().usable, neighbours.len());
+        let state = node.state(node.rank())?;
+        state.start(std::process::id(), me);
+        Ok(Engine(Rc::new(Inner {
+            me,
+            size,
+            params,
+            node,
+            neighbours,
+            pml: Ob1::new(Bml::new(btls), size, pml),
+            coll,
+            policy,
+            state,
+            buffer: Buffer::default(),
+            running: RefCell::default(),
+            polled: Cell::new(0),
+            restless: Cell::new(0),
+            progressing: Cell::new(false),
+            relax: Cell::new(None),
+            serial: Cell::new(FIRST_SERIAL),
+            world: RefCell::default(),
+            myself: RefCell::default(),
+        })))
+    }
+
+    /// Makes `MPI_COMM_WORLD` and `MPI_COMM_SELF`; every process of the job calls it.
+    pub fn start(&self) -> Result<(), Error> {
+        let world = Group::range(0, self.0.size);
+        let world = Comm::assemble(
+            self,
+            Context::new(0, WORLD_SERIAL),
+            world,
+            self.0.me,
+            "MPI_COMM_WORLD".into(),
+        );
+        let alone = Group::range(self.0.me, 1);
+        let alone = Comm::assemble(
+            self,
+            Context::new(self.0.me, SELF_SERIAL),
+            alone,
+            0,
+            "MPI_COMM_SELF".into(),
+        );
+        self.block_on(alone.choose_coll())?;
+        self.block_on(world.choose_coll())?;
+        *self.0.world.borrow_mut() = Some(world);
+        *self.0.myself.borrow_mut() = Some(alone);
+        self.0.state.run();
+        Ok(())
+    }
+
+    /// Frees the communicators that exist from the start; the last call of a process's MPI.
+    pub fn stop(&self) {
+        // The engine owns them and they own the engine; taking them out breaks the circle.
+        let world = self.0.world.take();
+        let myself = self.0.myself.take();
+        drop((world, myself));
+        self.0.state.finalized();
+    }
+
+    /// `MPI_COMM_WORLD`, once [`Engine::start`] has made it.
+    pub fn world(&self) -> Option<Comm> {
+        self.0.world.borrow().clone()
+    }
+
+    /// `MPI_COMM_SELF`, once [`Engine::start`] has made it.
+    pub fn myself(&self) -> Option<Comm> {
+        self.0.myself.borrow().clone()
+    }
+
+    /// This process's rank in the job.
+    pub fn me(&self) -> ProcId {
+        self.0.me
+    }
+
+    /// The number of processes in the job.
+    pub fn size(&self) -> u32 {
+        self.0.size
+    }
+
+    pub fn params(&self) -> &Params {
+        &self.0.params
+    }
+
+    pub fn node(&self) -> &Node {
+        &self.0.node
+    }
+
+    /// Job ranks of the processes that share this node's memory, by rank on the node.
+    pub fn neighbours(&self) -> &[ProcId] {
+        &self.0.neighbours
+    }
+
+    /// A number that the processes of a node share and no other node has.
+    pub fn node_id(&self) -> u32 {
+        self.0.neighbours.first().copied().unwrap_or(self.0.me)
+    }
+
+    /// What this process tells about itself.
+    #[inline]
+    pub fn state(&self) -> &StatePage {
+        &self.0.state
+    }
+
+    pub fn pml(&self) -> &Ob1 {
+        &self.0.pml
+    }
+
+    /// The buffer of this process's buffered sends.
+    pub fn buffer(&self) -> &Buffer {
+        &self.0.buffer
+    }
+
+    /// The collective components, in no particular order.
+    pub fn coll_components(&self) -> &[Box<dyn Component>] {
+        &self.0.coll
+    }
+
+    /// What to call between two polls of a wait, so that other threads get in.
+    pub fn set_relax(&self, relax: Option<fn()>) {
+        self.0.relax.set(relax);
+    }
+
+    pub(crate) fn serial(&self) -> &Cell<u32> {
+        &self.0.serial
+    }
+}

@@ -1,0 +1,189 @@
+//! Progress and waiting.
+//!
+//! Everything that happens in the engine happens in [`Engine::progress`]: transports are polled, queues move, collective operations advance.
+//! Nothing that blocks may be called from inside it; a nested call returns at once.
+
+use super::Engine;
+use crate::coll::Running;
+use crate::request::{Body, Outcome, Req, Status};
+use mpi_base::wait::Waiter;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+impl Engine {
+    /// Looks once at everything that may have happened; returns whether something had.
+    #[inline]
+    pub fn progress(&self) -> bool {
+        if self.0.progressing.replace(true) {
+            return false;
+        }
+        let mut busy = self.0.pml.progress();
+        if !self.0.running.borrow().is_empty() {
+            busy |= self.advance();
+        }
+        self.0.progressing.set(false);
+        busy
+    }
+
+    /// Polls collective operations, if anything completed since they were last polled; returns whether one of them ended.
+    fn advance(&self) -> bool {
+        let requests = self.0.pml.requests();
+        let seen = requests.completions();
+        if self.0.polled.replace(seen) == seen && self.0.restless.get() == 0 {
+            return false;
+        }
+        let mut running = std::mem::take(&mut *self.0.running.borrow_mut());
+        let before = running.len();
+        running.retain(|req| !self.poll_request(req));
+        let ended = running.len() < before;
+        // Operations that were started meanwhile stand behind those that were there.
+        let mut list = self.0.running.borrow_mut();
+        running.append(&mut list);
+        *list = running;
+        ended
+    }
+
+    /// Advances one collective operation; true when it has ended.
+    fn poll_request(&self, req: &Req) -> bool {
+        // The operation is taken out while it runs, since it may look at the request table itself.
+        let mut running = match std::mem::take(&mut *req.body.borrow_mut()) {
+            Body::Coll(running) => running,
+            other => {
+                *req.body.borrow_mut() = other;
+                return true;
+            }
+        };
+        match poll(running.as_mut()) {
+            Poll::Pending => {
+                *req.body.borrow_mut() = Body::Coll(running);
+                false
+            }
+            Poll::Ready(outcome) => {
+                self.0
+                    .pml
+                    .requests()
+                    .complete(req, outcome.map(|()| Status::EMPTY));
+                true
+            }
+        }
+    }
+
+    /// Makes a request of a collective operation and takes its first steps.
+    pub fn spawn(&self, running: Running) -> Req {
+        let req = self.0.pml.requests().begin(Body::Coll(running));
+        if !self.poll_request(&req) {
+            self.0.running.borrow_mut().push(req.clone());
+            // What completed before this operation began does not concern it, but what completes from now on does.
+            self.0.polled.set(self.0.polled.get().wrapping_sub(1));
+        }
+        req
+    }
+
+    /// Waits until `done`, progressing, first awake and then asleep.
+    ///
+    /// `done` may look at anything this process's bell is rung for: messages, or words in the node's memory.
+    #[inline]
+    pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
+        if done() {
+            return;
+        }
+        let mut waiter = self.waiter();
+        while !self.turn(&mut waiter, &mut done) {}
+    }
+
+    /// A wait of this process, for callers that have their own loop around [`Engine::turn`].
+    #[inline]
+    pub fn waiter(&self) -> Waiter {
+        Waiter::new(self.0.policy)
+    }
+
+    /// One turn of waiting: progress, look whether it is `done`, and if nothing moved rest as long as the waiter says.
+    ///
+    /// `done` is asked once more between saying "I sleep" and sleeping, so no ring is missed.
+    #[inline]
+    pub fn turn(&self, waiter: &mut Waiter, done: &mut dyn FnMut() -> bool) -> bool {
+        let busy = self.progress();
+        if done() {
+            return true;
+        }
+        if busy {
+            waiter.reset();
+        } else {
+            if waiter.is_tired() {
+                self.0.state.waits_since(now_ns());
+            }
+            waiter.pause(self.0.node.my_inbox().bell(), || done() || self.pending());
+        }
+        if let Some(relax) = self.0.relax.get() {
+            relax();
+        }
+        false
+    }
+
+    /// Whether going to sleep now would miss something.
+    fn pending(&self) -> bool {
+        self.0.pml.pending() || (self.0.restless.get() > 0 && self.progress())
+    }
+
+    /// As long as the token lives, every turn polls the operations under way, not only those in which something completed.
+    ///
+    /// An operation that waits for something other than messages holds one.
+    pub fn restless(&self) -> Restless {
+        self.0.restless.set(self.0.restless.get() + 1);
+        Restless(self.clone())
+    }
+
+    /// Waits for a request and hands it back to the pool.
+    #[inline]
+    pub fn wait(&self, req: &Req) -> Outcome {
+        if !req.is_complete() {
+            self.tell(req);
+            self.wait_until(|| req.is_complete());
+        }
+        self.0.pml.requests().finish(req)
+    }
+
+    /// Writes into the state page what this process is about to wait for.
+    fn tell(&self, req: &Req) {
+        let (context, peer, tag, bytes) = match &*req.body.borrow() {
+            Body::Send(send) => send.about(),
+            Body::Recv(recv) => recv.about(),
+            _ => return,
+        };
+        self.0.state.about(context.short(), peer, tag, bytes);
+    }
+
+    /// Polls a future to its end, progressing while it waits.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        loop {
+            let seen = self.0.pml.requests().completions();
+            if let Poll::Ready(value) = poll(future.as_mut()) {
+                return value;
+            }
+            self.wait_until(|| self.0.pml.requests().completions() != seen);
+        }
+    }
+}
+
+/// Nanoseconds of the clock that all processes of a node share.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// See [`Engine::restless`].
+pub struct Restless(Engine);
+
+impl Drop for Restless {
+    fn drop(&mut self) {
+        let inner = &self.0.0;
+        inner.restless.set(inner.restless.get() - 1);
+    }
+}
+
+/// Polls without a waker: whoever progresses looks again by himself.
+fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}

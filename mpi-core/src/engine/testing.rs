@@ -1,0 +1,128 @@
+//! Ranks as threads: a whole job in one test process, over the real transports.
+
+use super::{Engine, Parts};
+use crate::btl::{Btl, Surroundings};
+use crate::coll::{Call, Component};
+use crate::pml::ob1::Config;
+use mpi_base::node::Node;
+use mpi_base::param::Params;
+use std::cell::Cell;
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+thread_local! {
+    /// Set when any rank of this thread's job has panicked.
+    static FAILED: Cell<Option<Arc<AtomicBool>>> = const { Cell::new(None) };
+}
+
+fn stop_if_a_peer_failed() {
+    let failed = FAILED.take();
+    let stop = failed.as_ref().is_some_and(|f| f.load(Ordering::Relaxed));
+    FAILED.set(failed);
+    assert!(!stop, "another rank of this job has panicked");
+}
+
+/// What a job in a test may choose.
+pub struct Job {
+    pub ranks: u32,
+    pub params: fn() -> Params,
+    pub pml: Config,
+    pub coll: fn() -> Vec<Box<dyn Component>>,
+}
+
+impl Job {
+    pub fn of(ranks: u32) -> Job {
+        Job {
+            ranks,
+            params: Params::default,
+            pml: Config::default(),
+            coll: crate::coll::built_in,
+        }
+    }
+
+    /// Runs `rank` on every rank and returns what each returned, in the order of ranks.
+    /// When one rank panics the others stop waiting for it and panic too, so a failed claim fails the test instead of hanging it.
+    pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
+        let node = Node::create(self.ranks).expect("a node segment");
+        let failed = Arc::new(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.ranks)
+                .map(|me| {
+                    let (node, rank, failed) = (&node, &rank, failed.clone());
+                    scope.spawn(move || {
+                        FAILED.set(Some(failed.clone()));
+                        let result = catch_unwind(AssertUnwindSafe(|| {
+                            let fd = node.as_fd();
+                            let engine = self.engine(me, Node::attach(fd, me).expect("attaching"));
+                            engine.set_relax(Some(stop_if_a_peer_failed));
+                            engine.start().expect("starting");
+                            let result = rank(&engine);
+                            let world = engine.world().expect("a world");
+                            world.collective(Call::Barrier).expect("leaving");
+                            drop(world);
+                            engine.stop();
+                            result
+                        }));
+                        result.unwrap_or_else(|panic| {
+                            failed.store(true, Ordering::Relaxed);
+                            resume_unwind(panic)
+                        })
+                    })
+                })
+                .collect();
+            let results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
+            results
+                .into_iter()
+                .map(|r| r.unwrap_or_else(|e| resume_unwind(e)))
+                .collect()
+        })
+    }
+
+    fn engine(&self, me: u32, node: Node) -> Engine {
+        let params = (self.params)();
+        let neighbours: Vec<_> = (0..self.ranks).collect();
+        let around = Surroundings {
+            me,
+            node: Some((node.clone(), neighbours.clone())),
+            params: &params,
+        };
+        let opened = crate::btl::open_all(&around).expect("transports");
+        let btls = opened
+            .btls
+            .into_iter()
+            .map(|btl| -> Rc<dyn Btl> { Rc::from(btl as Box<dyn Btl>) })
+            .collect();
+        Engine::new(Parts {
+            me,
+            size: self.ranks,
+            params,
+            node,
+            neighbours,
+            btls,
+            pml: self.pml,
+            coll: (self.coll)(),
+        })
+        .expect("an engine")
+    }
+}
+
+/// Runs `rank` on `ranks` ranks with everything as users get it.
+pub fn run<T: Send>(ranks: u32, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
+    Job::of(ranks).run(rank)
+}
+
+/// Waits until `done` while the engine progresses, and fails the test after ten seconds.
+pub fn eventually(engine: &Engine, what: &str, mut done: impl FnMut() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(10);
+    let mut waiter = engine.waiter();
+    while !engine.turn(&mut waiter, &mut done) {
+        assert!(
+            Instant::now() < limit,
+            "{what} did not happen within ten seconds"
+        );
+    }
+}

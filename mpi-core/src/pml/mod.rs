@@ -1,0 +1,118 @@
+//! PML, the point-to-point messaging layer: MPI's send and receive over the byte transfer layers.
+//!
+//! It decides which receive takes which message and which protocol carries the data; it leaves moving bytes to the BTLs.
+//! `ob1` is the only component, as in Open MPI the one that every other is measured against.
+
+pub mod buffered;
+pub mod ob1;
+
+use crate::btl::ProcId;
+use std::fmt;
+
+/// What a message is addressed with: the communicator's context, both ranks in it, and the tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    pub context: Context,
+    /// Rank of the sender in the communicator.
+    pub source: i32,
+    /// Rank of the receiver in the communicator; for error texts.
+    pub dest: i32,
+    /// The receiver's rank in the job.
+    pub proc: ProcId,
+    pub tag: i32,
+}
+
+/// A communicator's number, the same at all of its members, and the plane within it.
+///
+/// The number is (job rank of the process that chose it, that process's own serial number), so choosing one needs no agreement and never runs out in practice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Context(pub u64);
+
+/// Messages of different planes of one communicator never match each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plane {
+    /// What the user sends.
+    User = 0,
+    /// What collective algorithms send.
+    Collective = 1,
+    /// What components say to their peers: selection, plugins, set-up.
+    Hidden = 2,
+}
+
+const PLANE_BITS: u32 = 2;
+const SERIAL_BITS: u32 = 30;
+
+impl Context {
+    pub fn new(chooser: ProcId, serial: u32) -> Context {
+        debug_assert!(serial >> SERIAL_BITS == 0);
+        Context(u64::from(chooser) << 32 | u64::from(serial) << PLANE_BITS)
+    }
+
+    /// This communicator's context in one plane.
+    pub fn plane(self, plane: Plane) -> Context {
+        Context(self.0 & !((1 << PLANE_BITS) - 1) | plane as u64)
+    }
+
+    /// Enough of the number to tell communicators apart in a report.
+    pub fn short(self) -> u32 {
+        (self.0 >> PLANE_BITS) as u32
+    }
+
+    /// Serial numbers end here; a process that made that many communicators is told so.
+    pub const LAST_SERIAL: u32 = (1 << SERIAL_BITS) - 1;
+}
+
+/// The communication modes (MPI 5.0, section 3.4) that differ on the wire.
+///
+/// A buffered send is a standard send of a private copy, and a ready send is a standard send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Standard,
+    /// Completes only after the receive has started.
+    Synchronous,
+}
+
+/// Why a point-to-point operation failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PmlError {
+    /// The message is longer than the receive buffer.
+    Truncated {
+        receiver: i32,
+        source: i32,
+        tag: i32,
+        bytes: u64,
+        capacity: u64,
+    },
+    /// No BTL reaches the peer; one reason from each.
+    Unreachable { peer: ProcId, reasons: String },
+    /// The peer ended while the operation needed it.
+    PeerGone { peer: ProcId, tag: i32, bytes: u64 },
+}
+
+impl fmt::Display for PmlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PmlError::Truncated {
+                receiver,
+                source,
+                tag,
+                bytes,
+                capacity,
+            } => write!(
+                f,
+                "on rank {receiver}: the message from {source}, tag {tag}, has {bytes} bytes, the buffer holds {capacity}"
+            ),
+            PmlError::Unreachable { peer, reasons } => {
+                write!(f, "no transport reaches job rank {peer}: {reasons}")
+            }
+            PmlError::PeerGone { peer, tag, bytes } => {
+                write!(
+                    f,
+                    "job rank {peer} has ended while {bytes} bytes with tag {tag} were on their way to or from it"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for PmlError {}

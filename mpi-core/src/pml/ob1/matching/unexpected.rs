@@ -1,0 +1,167 @@
+//! Messages that came before their receive.
+
+use super::{FORMS, Key, Queues};
+
+/// Unexpected messages of one context.
+pub struct Unexpected<M> {
+    slots: Vec<Option<Slot<M>>>,
+    free: Vec<u32>,
+    exact: Queues<Mark>,
+    /// The indexes for any source, any tag, and both; present from the first wildcard on.
+    wild: Option<Box<[Queues<Mark>; FORMS - 1]>>,
+    /// Marks in the wildcard indexes whose message has left through another index.
+    pub(super) stale: usize,
+    next_order: u64,
+    len: usize,
+}
+
+struct Slot<M> {
+    key: Key,
+    order: u64,
+    message: M,
+}
+
+/// Names a slot as long as it holds the message of this arrival number.
+#[derive(Clone, Copy)]
+struct Mark {
+    slot: u32,
+    order: u64,
+}
+
+/// Stale marks beyond the living messages that are tolerated before the wildcard indexes are dropped.
+const STALE_LIMIT: usize = 1024;
+
+impl<M> Default for Unexpected<M> {
+    fn default() -> Self {
+        Unexpected {
+            slots: Vec::new(),
+            free: Vec::new(),
+            exact: Queues::default(),
+            wild: None,
+            stale: 0,
+            next_order: 0,
+            len: 0,
+        }
+    }
+}
+
+impl<M> Unexpected<M> {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Keeps a message that nobody has asked for yet.
+    pub fn push(&mut self, key: Key, message: M) {
+        let order = self.next_order;
+        self.next_order += 1;
+        self.len += 1;
+        let slot = Some(Slot {
+            key,
+            order,
+            message,
+        });
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.slots[at as usize] = slot;
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        let mark = Mark { slot: at, order };
+        self.exact.push(key, mark);
+        if let Some(wild) = &mut self.wild {
+            for form in 1..FORMS {
+                wild[form - 1].push(key.widened(form), mark);
+            }
+        }
+    }
+
+    /// The earliest message that a receive with this key accepts, left in place.
+    pub fn peek(&mut self, receive: Key) -> Option<(Key, &M)> {
+        let mark = self.find(receive)?;
+        self.slots[mark.slot as usize]
+            .as_ref()
+            .map(|s| (s.key, &s.message))
+    }
+
+    /// Takes the earliest message that a receive with this key accepts.
+    #[inline]
+    pub fn take(&mut self, receive: Key) -> Option<(Key, M)> {
+        if self.len == 0 {
+            return None;
+        }
+        let mark = self.find(receive)?;
+        let slot = self.slots[mark.slot as usize].take()?;
+        self.free.push(mark.slot);
+        self.len -= 1;
+        // The exact index is kept tidy, the wildcard ones find out when they next look.
+        self.exact.remove(slot.key, |m| m.order == mark.order);
+        if self.wild.is_some() {
+            self.stale += FORMS - 1;
+            if self.stale > STALE_LIMIT + 4 * self.len {
+                self.wild = None;
+                self.stale = 0;
+            }
+        }
+        Some((slot.key, slot.message))
+    }
+
+    fn find(&mut self, receive: Key) -> Option<Mark> {
+        let form = receive.form();
+        if form == 0 {
+            return self.exact.front(receive).copied();
+        }
+        if self.len == 0 {
+            return None;
+        }
+        let slots = &self.slots;
+        let wild = self.wild.get_or_insert_with(|| Self::index(slots));
+        let queues = &mut wild[form - 1];
+        loop {
+            let mark = *queues.front(receive)?;
+            if slots[mark.slot as usize]
+                .as_ref()
+                .is_some_and(|s| s.order == mark.order)
+            {
+                return Some(mark);
+            }
+            queues.pop(receive);
+            self.stale = self.stale.saturating_sub(1);
+        }
+    }
+
+    /// Builds the wildcard indexes over the messages that wait, in order of arrival.
+    fn index(slots: &[Option<Slot<M>>]) -> Box<[Queues<Mark>; FORMS - 1]> {
+        let mut marks: Vec<(Mark, Key)> = slots
+            .iter()
+            .enumerate()
+            .filter_map(|(at, s)| {
+                s.as_ref().map(|s| {
+                    (
+                        Mark {
+                            slot: at as u32,
+                            order: s.order,
+                        },
+                        s.key,
+                    )
+                })
+            })
+            .collect();
+        marks.sort_unstable_by_key(|(m, _)| m.order);
+        let mut wild: Box<[Queues<Mark>; FORMS - 1]> = Box::default();
+        for (mark, key) in marks {
+            for form in 1..FORMS {
+                wild[form - 1].push(key.widened(form), mark);
+            }
+        }
+        wild
+    }
+}

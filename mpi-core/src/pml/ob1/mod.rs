@@ -1,0 +1,308 @@
+//! ob1: eager and rendezvous protocols over any BTL, matching in the receiver.
+//!
+//! Protocol, by the size of the message:
+//! * up to the BTL's eager limit the data travel with the match header ([`wire::EAGER`]) and the send is complete when the BTL has taken them;
+//! * longer or synchronous messages send a [`wire::RENDEZVOUS`] and wait.
+//!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FINISHED`],
+//!   or, where that is impossible or slower, says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
+//!
+//! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
+//!
+//! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
+
+pub mod matching;
+mod peer;
+mod probe;
+mod recv;
+mod send;
+pub mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use probe::Message;
+pub use recv::RecvBody;
+pub use send::{SendBody, Sent};
+
+use super::{Context, PmlError};
+use crate::bml::{Bml, Route};
+use crate::btl::{Header, Limits, Payload, ProcId, SendError, Sink};
+use crate::request::{Req, ReqId, Table};
+use matching::{Posted, Unexpected, WordMap};
+use peer::{Peer, Queued};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Sizes, in bytes, that choose the protocol; parameters `pml_ob1_*`.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Messages longer than this are fetched in one copy where the system allows it.
+    pub single_copy_min: u64,
+    /// From here on fragments are faster, because sender and receiver copy at the same time.
+    pub single_copy_max: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            single_copy_min: 0,
+            single_copy_max: u64::MAX,
+        }
+    }
+}
+
+/// One context's receives and messages that have not met.
+pub struct Matching {
+    context: Context,
+    posted: RefCell<Posted<ReqId>>,
+    unexpected: RefCell<Unexpected<Arrived>>,
+}
+
+/// A message that came before its receive.
+pub(crate) struct Arrived {
+    from: ProcId,
+    content: Content,
+}
+
+pub(crate) enum Content {
+    Eager(Box<[u8]>),
+    Rendezvous(wire::Rendezvous),
+}
+
+impl Content {
+    fn bytes(&self) -> u64 {
+        match self {
+            Content::Eager(data) => data.len() as u64,
+            Content::Rendezvous(r) => r.bytes,
+        }
+    }
+}
+
+impl Matching {
+    fn new(context: Context) -> Matching {
+        Matching {
+            context,
+            posted: RefCell::default(),
+            unexpected: RefCell::default(),
+        }
+    }
+
+    pub fn context(&self) -> Context {
+        self.context
+    }
+
+    /// Lengths of the posted and the unexpected queue.
+    pub fn depths(&self) -> (usize, usize) {
+        (self.posted.borrow().len(), self.unexpected.borrow().len())
+    }
+}
+
+/// Point-to-point messaging of one process.
+pub struct Ob1 {
+    config: Config,
+    bml: Bml,
+    requests: Table,
+    peers: Vec<OnceCell<Rc<Peer>>>,
+    contexts: RefCell<WordMap<Context, Rc<Matching>>>,
+    /// The context of the last message; most messages come in runs.
+    recent: RefCell<Option<Rc<Matching>>>,
+    /// Sends whose receiver takes fragments.
+    streams: RefCell<VecDeque<Req>>,
+    /// Peers with something in their queue.
+    congested: RefCell<Vec<Rc<Peer>>>,
+    /// Messages that made no sense; counted, never obeyed.
+    garbled: Cell<u64>,
+}
+
+impl Ob1 {
+    /// Messaging in a job of `job_size` processes.
+    pub fn new(bml: Bml, job_size: u32, config: Config) -> Ob1 {
+        Ob1 {
+            config,
+            bml,
+            requests: Table::default(),
+            peers: (0..job_size).map(|_| OnceCell::new()).collect(),
+            contexts: RefCell::default(),
+            recent: RefCell::default(),
+            streams: RefCell::default(),
+            congested: RefCell::default(),
+            garbled: Cell::new(0),
+        }
+    }
+
+    pub fn requests(&self) -> &Table {
+        &self.requests
+    }
+
+    pub fn bml(&self) -> &Bml {
+        &self.bml
+    }
+
+    /// How many arriving messages were dropped because they made no sense.
+    pub fn garbled(&self) -> u64 {
+        self.garbled.get()
+    }
+
+    /// The matching state of a context, made when either a communicator or a message first names it:
+    /// a peer may finish making a communicator, and send on it, before this process does.
+    pub fn matching(&self, context: Context) -> Rc<Matching> {
+        if let Some(m) = &*self.recent.borrow()
+            && m.context == context
+        {
+            return m.clone();
+        }
+        let matching = self
+            .contexts
+            .borrow_mut()
+            .entry(context)
+            .or_insert_with(|| Rc::new(Matching::new(context)))
+            .clone();
+        *self.recent.borrow_mut() = Some(matching.clone());
+        matching
+    }
+
+    /// Forgets a freed context and what was left in it.
+    pub fn forget(&self, context: Context) {
+        self.contexts.borrow_mut().remove(&context);
+        self.recent.borrow_mut().take_if(|m| m.context == context);
+    }
+
+    /// The limits of the transport to a peer.
+    pub fn limits(&self, proc: ProcId) -> Result<Limits, PmlError> {
+        self.peer(proc).map(|p| p.limits)
+    }
+
+    #[inline]
+    fn peer(&self, proc: ProcId) -> Result<&Rc<Peer>, PmlError> {
+        match self.peers.get(proc as usize).and_then(OnceCell::get) {
+            Some(peer) => Ok(peer),
+            None => self.meet(proc),
+        }
+    }
+
+    #[cold]
+    fn meet(&self, proc: ProcId) -> Result<&Rc<Peer>, PmlError> {
+        let Some(cell) = self.peers.get(proc as usize) else {
+            let reasons = format!("the job has {} ranks", self.peers.len());
+            return Err(PmlError::Unreachable {
+                peer: proc,
+                reasons,
+            });
+        };
+        match self.bml.route(proc) {
+            Route::Via(btl, endpoint) => {
+                Ok(cell.get_or_init(|| Rc::new(Peer::new(proc, btl, endpoint))))
+            }
+            Route::None { reasons } => Err(PmlError::Unreachable {
+                peer: proc,
+                reasons,
+            }),
+        }
+    }
+
+    /// Polls the transports and moves what is queued; returns whether anything happened.
+    #[inline]
+    pub fn progress(&self) -> bool {
+        let delivered = self.bml.progress(self);
+        let mut moved = false;
+        if !self.congested.borrow().is_empty() {
+            moved |= self.drain_queues();
+        }
+        if !self.streams.borrow().is_empty() {
+            moved |= self.push_streams();
+        }
+        delivered > 0 || moved
+    }
+
+    /// Whether going to sleep now would miss something.
+    pub fn pending(&self) -> bool {
+        self.bml.pending()
+            || !self.congested.borrow().is_empty()
+            || !self.streams.borrow().is_empty()
+    }
+
+    /// Sends a control message, now or as soon as there is room.
+    fn control(&self, peer: &Rc<Peer>, am: crate::btl::Am, header: Header, payload: [u8; 8]) {
+        if peer.is_clear() {
+            match peer.send(am, header, Payload::Bytes(&payload)) {
+                Ok(()) => return,
+                Err(SendError::WouldBlock) => {}
+                // A peer that has ended needs no answer; its absence is reported where something waits for it.
+                Err(SendError::PeerGone | SendError::TooLong { .. }) => return,
+            }
+        }
+        self.enqueue(
+            peer,
+            Queued::Control {
+                am,
+                header,
+                payload,
+            },
+        );
+    }
+
+    fn enqueue(&self, peer: &Rc<Peer>, item: Queued) {
+        let first = peer.is_clear();
+        peer.queue.borrow_mut().push_back(item);
+        if first {
+            self.congested.borrow_mut().push(peer.clone());
+        }
+    }
+
+    #[cold]
+    fn drain_queues(&self) -> bool {
+        let peers = std::mem::take(&mut *self.congested.borrow_mut());
+        let mut moved = false;
+        for peer in peers {
+            loop {
+                let Some(item) = peer.queue.borrow_mut().pop_front() else {
+                    break;
+                };
+                let result = match &item {
+                    Queued::Control {
+                        am,
+                        header,
+                        payload,
+                    } => peer.send(*am, *header, Payload::Bytes(payload)),
+                    Queued::Send(req) => self.offer(&peer, req),
+                };
+                match result {
+                    Ok(()) => moved = true,
+                    Err(SendError::WouldBlock) => {
+                        peer.queue.borrow_mut().push_front(item);
+                        break;
+                    }
+                    Err(SendError::PeerGone | SendError::TooLong { .. }) => {
+                        moved = true;
+                        if let Queued::Send(req) = item {
+                            self.fail_send(&peer, &req);
+                        }
+                    }
+                }
+            }
+            if !peer.is_clear() {
+                self.congested.borrow_mut().push(peer);
+            }
+        }
+        moved
+    }
+
+    fn garble(&self) {
+        self.garbled.set(self.garbled.get() + 1);
+    }
+}
+
+impl Sink for Ob1 {
+    #[inline]
+    fn deliver(&self, from: ProcId, am: crate::btl::Am, header: Header, payload: &[u8]) {
+        match am {
+            wire::EAGER => self.on_eager(from, header, payload),
+            wire::RENDEZVOUS => self.on_rendezvous(from, header, payload),
+            wire::CLEAR => self.on_clear(from, header, payload),
+            wire::FRAGMENT => self.on_fragment(header, payload),
+            wire::FINISHED => self.on_finished(header),
+            _ => self.garble(),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! One peer as ob1 sees it: the transport that reaches it and what could not be handed to it yet.
+
+use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, ProcId, SendError};
+use crate::request::Req;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Something for the peer that the transport had no room for.
+/// The queue keeps the order in which messages were sent, which matching relies on.
+pub enum Queued {
+    /// A send request whose eager data or rendezvous have not been taken.
+    Send(Req),
+    /// A short control message.
+    Control {
+        am: Am,
+        header: Header,
+        payload: [u8; 8],
+    },
+}
+
+pub struct Peer {
+    pub proc: ProcId,
+    pub btl: Rc<dyn Btl>,
+    pub endpoint: Endpoint,
+    pub limits: Limits,
+    /// Cleared for good when the system refuses the first single copy.
+    pub single_copy: Cell<bool>,
+    pub queue: RefCell<VecDeque<Queued>>,
+}
+
+impl Peer {
+    pub fn new(proc: ProcId, btl: Rc<dyn Btl>, endpoint: Endpoint) -> Peer {
+        Peer {
+            proc,
+            limits: btl.limits(),
+            single_copy: Cell::new(btl.single_copy().is_some()),
+            btl,
+            endpoint,
+            queue: RefCell::default(),
+        }
+    }
+
+    #[inline]
+    pub fn send(&self, am: Am, header: Header, payload: Payload<'_>) -> Result<(), SendError> {
+        self.btl.send(self.endpoint, am, header, payload)
+    }
+
+    /// Whether a new message may overtake nothing.
+    #[inline]
+    pub fn is_clear(&self) -> bool {
+        self.queue.borrow().is_empty()
+    }
+}

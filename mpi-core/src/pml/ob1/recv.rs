@@ -1,0 +1,300 @@
+//! The receiving side.
+
+use super::matching::Key;
+use super::wire::{self, Rendezvous};
+use super::{Arrived, Content, Matching, Ob1, PmlError};
+use crate::btl::{GetError, Header, ProcId};
+use crate::datatype::RecvBuf;
+use crate::pml::Context;
+use crate::request::{Body, Req, ReqId, Status};
+use std::rc::Rc;
+
+/// A receive under way.
+pub struct RecvBody {
+    buf: RecvBuf,
+    key: Key,
+    /// The receiver's rank in the communicator, for error texts.
+    receiver: i32,
+    matching: Rc<Matching>,
+    /// Set once a message was matched whose data come in fragments.
+    incoming: Option<Incoming>,
+}
+
+struct Incoming {
+    from: ProcId,
+    received: u64,
+    wanted: u64,
+    /// Reported when all that fits has come.
+    truncated: Option<PmlError>,
+}
+
+impl RecvBody {
+    /// Where from, with which tag, how many bytes at most: what the state page tells.
+    pub(crate) fn about(&self) -> (Context, i32, i32, u64) {
+        (
+            self.matching.context(),
+            self.key.source(),
+            self.key.tag(),
+            self.buf.bytes() as u64,
+        )
+    }
+
+    /// A receive whose message is known already.
+    pub(super) fn matched(
+        buf: RecvBuf,
+        key: Key,
+        receiver: i32,
+        matching: Rc<Matching>,
+    ) -> RecvBody {
+        RecvBody {
+            buf,
+            key,
+            receiver,
+            matching,
+            incoming: None,
+        }
+    }
+}
+
+impl Ob1 {
+    /// Starts a receive of a message that `key` accepts.
+    #[inline]
+    pub fn irecv(&self, matching: &Rc<Matching>, receiver: i32, key: Key, buf: RecvBuf) -> Req {
+        let arrived = matching.unexpected.borrow_mut().take(key);
+        let req = self.requests.begin(Body::Recv(RecvBody::matched(
+            buf,
+            key,
+            receiver,
+            matching.clone(),
+        )));
+        match arrived {
+            Some((key, message)) => self.meet_message(&req, key, message),
+            None => matching.posted.borrow_mut().post(key, req.id()),
+        }
+        req
+    }
+
+    /// Gives a message that had already arrived to its receive.
+    pub(super) fn meet_message(&self, req: &Req, key: Key, message: Arrived) {
+        match message.content {
+            Content::Eager(data) => self.accept_eager(req, key, &data),
+            Content::Rendezvous(rendezvous) => {
+                self.accept_rendezvous(req, key, message.from, rendezvous)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_eager(&self, from: ProcId, header: Header, payload: &[u8]) {
+        let (context, key) = wire::read_match(header);
+        let matching = self.matching(context);
+        let receive = matching.posted.borrow_mut().take(key);
+        match receive.and_then(|id| self.requests.get(id)) {
+            Some(req) => self.accept_eager(&req, key, payload),
+            None => {
+                let message = Arrived {
+                    from,
+                    content: Content::Eager(payload.into()),
+                };
+                matching.unexpected.borrow_mut().push(key, message);
+                self.requests.nudge();
+            }
+        }
+    }
+
+    #[inline]
+    fn accept_eager(&self, req: &Req, key: Key, data: &[u8]) {
+        let (receiver, capacity) = {
+            let mut body = req.body.borrow_mut();
+            let Body::Recv(recv) = &mut *body else {
+                return self.garble();
+            };
+            recv.buf.unpack_at(0, data);
+            (recv.receiver, recv.buf.bytes() as u64)
+        };
+        let bytes = data.len() as u64;
+        req.set_status(status(key, bytes.min(capacity)));
+        if bytes <= capacity {
+            self.requests.complete_ok(req);
+        } else {
+            self.requests
+                .complete(req, Err(truncated(receiver, key, bytes, capacity).into()));
+        }
+    }
+
+    pub(super) fn on_rendezvous(&self, from: ProcId, header: Header, payload: &[u8]) {
+        let (context, key) = wire::read_match(header);
+        let Some(rendezvous) = Rendezvous::decode(payload) else {
+            return self.garble();
+        };
+        let matching = self.matching(context);
+        let receive = matching.posted.borrow_mut().take(key);
+        match receive.and_then(|id| self.requests.get(id)) {
+            Some(req) => self.accept_rendezvous(&req, key, from, rendezvous),
+            None => {
+                let message = Arrived {
+                    from,
+                    content: Content::Rendezvous(rendezvous),
+                };
+                matching.unexpected.borrow_mut().push(key, message);
+                self.requests.nudge();
+            }
+        }
+    }
+
+    /// The receive for a waiting message is there: fetch the data, or ask for them.
+    fn accept_rendezvous(&self, req: &Req, key: Key, from: ProcId, rendezvous: Rendezvous) {
+        let peer = match self.peer(from) {
+            Ok(peer) => peer.clone(),
+            Err(e) => return self.requests.complete(req, Err(e.into())),
+        };
+        let (wanted, too_long) = {
+            let body = req.body.borrow();
+            let Body::Recv(recv) = &*body else {
+                return self.garble();
+            };
+            let capacity = recv.buf.bytes() as u64;
+            let too_long = (rendezvous.bytes > capacity)
+                .then(|| truncated(recv.receiver, key, rendezvous.bytes, capacity));
+            (rendezvous.bytes.min(capacity), too_long)
+        };
+        req.set_status(status(key, wanted));
+        if wanted == 0 || self.fetch(&peer, req, &rendezvous, wanted) {
+            self.control(&peer, wire::FINISHED, [rendezvous.sender.0, 0], [0; 8]);
+            return self.end(req, too_long);
+        }
+        {
+            let mut body = req.body.borrow_mut();
+            let Body::Recv(recv) = &mut *body else { return };
+            recv.incoming = Some(Incoming {
+                from,
+                received: 0,
+                wanted,
+                truncated: too_long,
+            });
+        }
+        self.control(
+            &peer,
+            wire::CLEAR,
+            [rendezvous.sender.0, req.id().0],
+            wanted.to_le_bytes(),
+        );
+    }
+
+    /// Copies the data straight from the sender's memory; false when fragments have to do it.
+    fn fetch(&self, peer: &super::Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> bool {
+        let sizes = self.config.single_copy_min..self.config.single_copy_max;
+        if !peer.single_copy.get() || rendezvous.address == 0 || !sizes.contains(&wanted) {
+            return false;
+        }
+        let Some(single_copy) = peer.btl.single_copy() else {
+            return false;
+        };
+        let mut body = req.body.borrow_mut();
+        let Body::Recv(recv) = &mut *body else {
+            return false;
+        };
+        let Some(local) = recv.buf.contiguous() else {
+            return false;
+        };
+        let local = &mut local[..wanted as usize];
+        match single_copy.get(peer.endpoint, rendezvous.address, local) {
+            Ok(()) => true,
+            Err(GetError::Forbidden) => {
+                peer.single_copy.set(false);
+                false
+            }
+            Err(GetError::PeerGone | GetError::BadAddress) => false,
+        }
+    }
+
+    pub(super) fn on_fragment(&self, header: Header, payload: &[u8]) {
+        let Some(req) = self.requests.get(ReqId(header[0])) else {
+            return self.garble();
+        };
+        let ended = {
+            let mut body = req.body.borrow_mut();
+            let Body::Recv(RecvBody {
+                buf,
+                incoming: Some(incoming),
+                ..
+            }) = &mut *body
+            else {
+                return self.garble();
+            };
+            let fits = header[1]
+                .checked_add(payload.len() as u64)
+                .is_some_and(|end| end <= incoming.wanted);
+            if !fits {
+                return self.garble();
+            }
+            buf.unpack_at(header[1] as i64, payload);
+            incoming.received += payload.len() as u64;
+            (incoming.received >= incoming.wanted).then(|| incoming.truncated.take())
+        };
+        if let Some(too_long) = ended {
+            self.end(&req, too_long);
+        }
+    }
+
+    fn end(&self, req: &Req, too_long: Option<PmlError>) {
+        match too_long {
+            None => self.requests.complete_ok(req),
+            Some(error) => self.requests.complete(req, Err(error.into())),
+        }
+    }
+
+    /// Withdraws a receive that no message has met; false when one has.
+    pub fn cancel_recv(&self, req: &Req) -> bool {
+        let (matching, key) = match &*req.body.borrow() {
+            Body::Recv(recv) => (recv.matching.clone(), recv.key),
+            _ => return false,
+        };
+        if req.is_complete() || !matching.posted.borrow_mut().remove(key, &req.id()) {
+            return false;
+        }
+        let status = Status {
+            cancelled: true,
+            ..Status::EMPTY
+        };
+        self.requests.complete(req, Ok(status));
+        true
+    }
+
+    /// Gives a request up whoever waits for it; its buffer is not touched again.
+    pub fn abandon(&self, req: &Req) {
+        self.cancel_recv(req);
+        self.requests.release(req);
+    }
+
+    /// The peer whose fragments a receive waits for, for the hang report.
+    pub fn incoming_from(&self, req: &Req) -> Option<ProcId> {
+        match &*req.body.borrow() {
+            Body::Recv(RecvBody {
+                incoming: Some(incoming),
+                ..
+            }) => Some(incoming.from),
+            _ => None,
+        }
+    }
+}
+
+#[inline]
+pub(super) fn status(key: Key, bytes: u64) -> Status {
+    Status {
+        source: key.source(),
+        tag: key.tag(),
+        bytes,
+        cancelled: false,
+    }
+}
+
+fn truncated(receiver: i32, key: Key, bytes: u64, capacity: u64) -> PmlError {
+    PmlError::Truncated {
+        receiver,
+        source: key.source(),
+        tag: key.tag(),
+        bytes,
+        capacity,
+    }
+}

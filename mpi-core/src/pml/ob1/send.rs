@@ -1,0 +1,266 @@
+//! The sending side.
+
+use super::peer::{Peer, Queued};
+use super::wire::{self, Rendezvous};
+use super::{Ob1, PmlError};
+use crate::btl::{Am, Header, Payload, ProcId, SendError};
+use crate::datatype::SendBuf;
+use crate::pml::{Context, Envelope, Mode};
+use crate::request::{Body, Req, ReqId};
+use std::rc::Rc;
+
+/// A send under way.
+pub struct SendBody {
+    buf: SendBuf,
+    envelope: Envelope,
+    mode: Mode,
+    stream: Option<Stream>,
+}
+
+/// A send whose receiver takes fragments.
+struct Stream {
+    receiver: ReqId,
+    sent: u64,
+    wanted: u64,
+}
+
+impl SendBody {
+    /// Where to, with which tag, how many bytes: what the state page tells.
+    pub(crate) fn about(&self) -> (Context, i32, i32, u64) {
+        (
+            self.envelope.context,
+            self.envelope.dest,
+            self.envelope.tag,
+            self.buf.bytes() as u64,
+        )
+    }
+}
+
+/// How far a send got at once.
+pub enum Sent {
+    /// The transport has the data; there is nothing to wait for.
+    Done,
+    Pending(Req),
+}
+
+impl Ob1 {
+    /// Starts a send.
+    #[inline]
+    pub fn isend(&self, envelope: Envelope, buf: SendBuf, mode: Mode) -> Result<Sent, PmlError> {
+        let peer = self.peer(envelope.proc)?;
+        let bytes = buf.bytes() as u64;
+        if mode == Mode::Standard && bytes <= peer.limits.eager as u64 && peer.is_clear() {
+            match self.send_eager(peer, &envelope, &buf) {
+                Ok(()) => return Ok(Sent::Done),
+                Err(SendError::WouldBlock) => {}
+                Err(_) => return Err(gone(&envelope, bytes)),
+            }
+        }
+        self.isend_slow(peer, envelope, buf, mode)
+    }
+
+    #[cold]
+    fn isend_slow(
+        &self,
+        peer: &Rc<Peer>,
+        envelope: Envelope,
+        buf: SendBuf,
+        mode: Mode,
+    ) -> Result<Sent, PmlError> {
+        let bytes = buf.bytes() as u64;
+        let req = self.requests.begin(Body::Send(SendBody {
+            buf,
+            envelope,
+            mode,
+            stream: None,
+        }));
+        if peer.is_clear() {
+            match self.offer(peer, &req) {
+                Ok(()) => return Ok(Sent::Pending(req)),
+                Err(SendError::WouldBlock) => {}
+                Err(_) => {
+                    self.requests.release(&req);
+                    return Err(gone(&envelope, bytes));
+                }
+            }
+        }
+        self.enqueue(peer, Queued::Send(req.clone()));
+        Ok(Sent::Pending(req))
+    }
+
+    #[inline]
+    fn send_eager(&self, peer: &Peer, envelope: &Envelope, buf: &SendBuf) -> Result<(), SendError> {
+        let header = wire::match_header(envelope.context, envelope.source, envelope.tag);
+        send_range(peer, wire::EAGER, header, buf, 0, buf.bytes() as usize)
+    }
+
+    /// Hands a message to the transport for the first time: its data if they are eager, else the rendezvous.
+    pub(super) fn offer(&self, peer: &Peer, req: &Req) -> Result<(), SendError> {
+        let body = req.body.borrow();
+        let Body::Send(send) = &*body else {
+            // Cancelled or abandoned while it was queued.
+            return Ok(());
+        };
+        if send.mode == Mode::Standard && send.buf.bytes() as u64 <= peer.limits.eager as u64 {
+            self.send_eager(peer, &send.envelope, &send.buf)?;
+            drop(body);
+            self.requests.complete_ok(req);
+            return Ok(());
+        }
+        let rendezvous = Rendezvous {
+            bytes: send.buf.bytes() as u64,
+            sender: req.id(),
+            address: send
+                .buf
+                .contiguous()
+                .map_or(0, |data| data.as_ptr().addr() as u64),
+        };
+        let header = wire::match_header(
+            send.envelope.context,
+            send.envelope.source,
+            send.envelope.tag,
+        );
+        peer.send(
+            wire::RENDEZVOUS,
+            header,
+            Payload::Bytes(&rendezvous.encode()),
+        )
+    }
+
+    /// The receiver wants the data in fragments.
+    pub(super) fn on_clear(&self, from: ProcId, header: Header, payload: &[u8]) {
+        let (Some(req), Some(wanted)) =
+            (self.requests.get(ReqId(header[0])), wire::word(payload, 0))
+        else {
+            return self.garble();
+        };
+        {
+            let mut body = req.body.borrow_mut();
+            let Body::Send(send) = &mut *body else {
+                return self.garble();
+            };
+            if send.envelope.proc != from
+                || send.stream.is_some()
+                || wanted > send.buf.bytes() as u64
+            {
+                return self.garble();
+            }
+            send.stream = Some(Stream {
+                receiver: ReqId(header[1]),
+                sent: 0,
+                wanted,
+            });
+        }
+        self.streams.borrow_mut().push_back(req);
+    }
+
+    /// Sends fragments until every stream is done or its transport is full.
+    pub(super) fn push_streams(&self) -> bool {
+        let mut moved = false;
+        let streams = self.streams.borrow().len();
+        for _ in 0..streams {
+            let Some(req) = self.streams.borrow_mut().pop_front() else {
+                break;
+            };
+            match self.push(&req, &mut moved) {
+                Ok(true) => self.requests.complete_ok(&req),
+                Ok(false) | Err(SendError::WouldBlock) => self.streams.borrow_mut().push_back(req),
+                Err(_) => self.fail_stream(&req),
+            }
+        }
+        moved
+    }
+
+    /// Sends fragments of one stream while there is room; true when it is done.
+    fn push(&self, req: &Req, moved: &mut bool) -> Result<bool, SendError> {
+        let mut body = req.body.borrow_mut();
+        // A stream whose request was abandoned has nothing left to send.
+        let Body::Send(SendBody {
+            buf,
+            envelope,
+            stream: Some(stream),
+            ..
+        }) = &mut *body
+        else {
+            return Ok(true);
+        };
+        let Ok(peer) = self.peer(envelope.proc) else {
+            return Err(SendError::PeerGone);
+        };
+        while stream.sent < stream.wanted {
+            let len = (stream.wanted - stream.sent).min(peer.limits.max_send as u64) as usize;
+            let header = [stream.receiver.0, stream.sent];
+            send_range(peer, wire::FRAGMENT, header, buf, stream.sent as usize, len)?;
+            stream.sent += len as u64;
+            *moved = true;
+        }
+        Ok(true)
+    }
+
+    /// The receiver has the data.
+    pub(super) fn on_finished(&self, header: Header) {
+        match self.requests.get(ReqId(header[0])) {
+            Some(req) if matches!(&*req.body.borrow(), Body::Send(_)) && !req.is_complete() => {
+                self.requests.complete_ok(&req);
+            }
+            // The sender gave the request up; the receiver cannot know.
+            _ => {}
+        }
+    }
+
+    pub(super) fn fail_send(&self, peer: &Peer, req: &Req) {
+        let error = match &*req.body.borrow() {
+            Body::Send(send) => gone(&send.envelope, send.buf.bytes() as u64),
+            _ => PmlError::PeerGone {
+                peer: peer.proc,
+                tag: 0,
+                bytes: 0,
+            },
+        };
+        self.requests.complete(req, Err(error.into()));
+    }
+
+    fn fail_stream(&self, req: &Req) {
+        let error = match &*req.body.borrow() {
+            Body::Send(send) => gone(&send.envelope, send.buf.bytes() as u64),
+            _ => return,
+        };
+        self.requests.complete(req, Err(error.into()));
+    }
+}
+
+fn gone(envelope: &Envelope, bytes: u64) -> PmlError {
+    PmlError::PeerGone {
+        peer: envelope.proc,
+        tag: envelope.tag,
+        bytes,
+    }
+}
+
+/// Sends packed bytes `at..at + len` of a buffer; data that do not lie together are packed straight into the transport's memory.
+#[inline]
+fn send_range(
+    peer: &Peer,
+    am: Am,
+    header: Header,
+    buf: &SendBuf,
+    at: usize,
+    len: usize,
+) -> Result<(), SendError> {
+    match buf.contiguous() {
+        Some(data) => peer.send(am, header, Payload::Bytes(&data[at..at + len])),
+        None => {
+            let mut fill = |out: &mut [u8]| {
+                buf.pack_at(at as i64, out);
+            };
+            peer.send(
+                am,
+                header,
+                Payload::Fill {
+                    len,
+                    fill: &mut fill,
+                },
+            )
+        }
+    }
+}

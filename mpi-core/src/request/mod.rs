@@ -1,0 +1,222 @@
+//! Requests: operations under way.
+//!
+//! A request is a pooled cell, named outside this process by index and generation and never by address,
+//! so a late or forged acknowledgement finds nothing instead of a stranger's memory.
+//!
+//! Protocol: [`Table::begin`] takes a cell from the pool and the operation's owner fills its body;
+//! whoever completes the operation calls [`Table::complete`] exactly once;
+//! whoever waits takes the [`Outcome`] and gives the cell back with [`Table::finish`].
+//! Handing a cell back advances its generation.
+
+mod persistent;
+
+pub use persistent::{Operation, Persistent};
+
+use crate::Error;
+use crate::coll::Running;
+use crate::pml::ob1::{RecvBody, SendBody};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A request's name: index in the low half, generation in the high half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReqId(pub u64);
+
+impl ReqId {
+    fn new(index: u32, generation: u32) -> ReqId {
+        ReqId(u64::from(generation) << 32 | u64::from(index))
+    }
+    fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// What a completed receive or probe says about its message; `MPI_Status` without C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Rank of the sender in the communicator; [`ANY_SOURCE`] where there was no message.
+    pub source: i32,
+    pub tag: i32,
+    /// Bytes of packed data that were received.
+    pub bytes: u64,
+    pub cancelled: bool,
+}
+
+/// Wildcards and the null process, with the values of the standard ABI so that nothing is translated on the way in.
+pub const ANY_SOURCE: i32 = -1;
+pub const ANY_TAG: i32 = -2;
+pub const PROC_NULL: i32 = -3;
+
+impl Status {
+    /// The status of an operation that received nothing.
+    pub const EMPTY: Status = Status {
+        source: ANY_SOURCE,
+        tag: ANY_TAG,
+        bytes: 0,
+        cancelled: false,
+    };
+
+    /// The status of a receive from `MPI_PROC_NULL`.
+    pub const PROC_NULL: Status = Status {
+        source: PROC_NULL,
+        tag: ANY_TAG,
+        bytes: 0,
+        cancelled: false,
+    };
+}
+
+/// How an operation ended.
+pub type Outcome = Result<Status, Error>;
+
+/// What is under way.
+#[derive(Default)]
+pub enum Body {
+    #[default]
+    Idle,
+    Send(SendBody),
+    Recv(RecvBody),
+    Coll(Running),
+    /// The user completes it: `MPI_Grequest_start`.
+    General,
+}
+
+/// One request.
+pub struct Request {
+    index: u32,
+    generation: Cell<u32>,
+    complete: Cell<bool>,
+    status: Cell<Status>,
+    error: RefCell<Option<Error>>,
+    pub(crate) body: RefCell<Body>,
+}
+
+/// A counted reference to a request; the count is not atomic, an engine belongs to one thread at a time.
+pub type Req = Rc<Request>;
+
+impl Request {
+    pub fn id(&self) -> ReqId {
+        ReqId::new(self.index, self.generation.get())
+    }
+
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.complete.get()
+    }
+
+    /// The status as known so far; final once complete.
+    pub fn status(&self) -> Status {
+        self.status.get()
+    }
+
+    /// The outcome of a completed request, leaving it in place (`MPI_Request_get_status`).
+    pub fn peek(&self) -> Outcome {
+        match &*self.error.borrow() {
+            Some(e) => Err(e.clone()),
+            None => Ok(self.status.get()),
+        }
+    }
+
+    pub(crate) fn set_status(&self, status: Status) {
+        self.status.set(status);
+    }
+}
+
+/// All requests of one engine.
+#[derive(Default)]
+pub struct Table {
+    all: RefCell<Vec<Req>>,
+    free: RefCell<Vec<u32>>,
+    completions: Cell<u64>,
+}
+
+impl Table {
+    /// Takes a request from the pool and gives it a body.
+    #[inline]
+    pub fn begin(&self, body: Body) -> Req {
+        let req = match self.free.borrow_mut().pop() {
+            Some(index) => self.all.borrow()[index as usize].clone(),
+            None => self.grow(),
+        };
+        req.complete.set(false);
+        req.status.set(Status::EMPTY);
+        *req.body.borrow_mut() = body;
+        req
+    }
+
+    #[cold]
+    fn grow(&self) -> Req {
+        let mut all = self.all.borrow_mut();
+        let req = Rc::new(Request {
+            index: all.len() as u32,
+            generation: Cell::new(1),
+            complete: Cell::new(false),
+            status: Cell::new(Status::EMPTY),
+            error: RefCell::new(None),
+            body: RefCell::new(Body::Idle),
+        });
+        all.push(req.clone());
+        req
+    }
+
+    /// The live request of this name; `None` for one that was handed back or never existed.
+    pub fn get(&self, id: ReqId) -> Option<Req> {
+        let all = self.all.borrow();
+        let req = all.get(id.index())?;
+        (req.generation.get() == id.generation()).then(|| req.clone())
+    }
+
+    /// Marks an operation as ended and lets its waiter see it.
+    pub fn complete(&self, req: &Request, outcome: Outcome) {
+        match outcome {
+            Ok(status) => req.status.set(status),
+            Err(e) => *req.error.borrow_mut() = Some(e),
+        }
+        req.complete.set(true);
+        self.completions.set(self.completions.get().wrapping_add(1));
+    }
+
+    /// Completes successfully with the status collected on the way.
+    pub fn complete_ok(&self, req: &Request) {
+        self.complete(req, Ok(req.status.get()));
+    }
+
+    /// Takes the outcome and hands the request back to the pool.
+    pub fn finish(&self, req: &Req) -> Outcome {
+        let outcome = match req.error.borrow_mut().take() {
+            Some(e) => Err(e),
+            None => Ok(req.status.get()),
+        };
+        self.release(req);
+        outcome
+    }
+
+    /// Hands a request back to the pool without looking at it.
+    pub fn release(&self, req: &Req) {
+        req.generation
+            .set(req.generation.get().wrapping_add(1).max(1));
+        req.error.borrow_mut().take();
+        // The body may own the last reference to a communicator whose drop looks at this table again.
+        let body = req.body.take();
+        self.free.borrow_mut().push(req.index);
+        drop(body);
+    }
+
+    /// Counts every completion, so that a waiter knows when looking again is worth it.
+    #[inline]
+    pub fn completions(&self) -> u64 {
+        self.completions.get()
+    }
+
+    /// Wakes waiters that look at something other than a request.
+    pub fn nudge(&self) {
+        self.completions.set(self.completions.get().wrapping_add(1));
+    }
+
+    /// How many requests are under way, for leak checks and the hang report.
+    pub fn live(&self) -> usize {
+        self.all.borrow().len() - self.free.borrow().len()
+    }
+}

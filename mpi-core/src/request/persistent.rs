@@ -1,0 +1,121 @@
+//! Persistent operations (MPI 5.0, sections 3.9 and 6.13): arguments kept, started many times.
+//!
+//! A collective is made anew from its [`Call`] at each start, so it has no second implementation.
+
+use super::{Outcome, Req, Status};
+use crate::Error;
+use crate::coll::Call;
+use crate::comm::Comm;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::pml::Mode;
+use crate::pml::ob1::Sent;
+
+/// An operation that can be started again and again; at most once at a time.
+pub struct Persistent {
+    comm: Comm,
+    operation: Operation,
+    active: Option<Active>,
+}
+
+/// What is started.
+pub enum Operation {
+    Send {
+        buf: SendBuf,
+        dest: i32,
+        tag: i32,
+        mode: Mode,
+    },
+    /// A send through the attached buffer of the process.
+    Buffered {
+        buf: SendBuf,
+        dest: i32,
+        tag: i32,
+    },
+    Recv {
+        buf: RecvBuf,
+        source: i32,
+        tag: i32,
+    },
+    Collective(Call),
+}
+
+enum Active {
+    /// The start completed it.
+    Done,
+    Pending(Req),
+}
+
+impl Persistent {
+    pub fn new(comm: &Comm, operation: Operation) -> Persistent {
+        Persistent {
+            comm: comm.clone(),
+            operation,
+            active: None,
+        }
+    }
+
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// `MPI_Start`; the caller has made sure that it is not active.
+    pub fn start(&mut self) -> Result<(), Error> {
+        let comm = &self.comm;
+        self.active = Some(match &self.operation {
+            Operation::Send {
+                buf,
+                dest,
+                tag,
+                mode,
+            } => match comm.isend(buf.clone(), *dest, *tag, *mode)? {
+                Sent::Done => Active::Done,
+                Sent::Pending(req) => Active::Pending(req),
+            },
+            Operation::Buffered { buf, dest, tag } => {
+                comm.engine().buffer().send(comm, buf, *dest, *tag)?;
+                Active::Done
+            }
+            Operation::Recv { buf, source, tag } => {
+                Active::Pending(comm.irecv(buf.clone(), *source, *tag)?)
+            }
+            Operation::Collective(call) => Active::Pending(comm.icollective(call.clone())?),
+        });
+        Ok(())
+    }
+
+    /// Whether a started operation has ended, or none was started.
+    pub fn is_complete(&self) -> bool {
+        match &self.active {
+            Some(Active::Pending(req)) => req.is_complete(),
+            Some(Active::Done) | None => true,
+        }
+    }
+
+    /// The request under way, if there is one.
+    pub fn request(&self) -> Option<&Req> {
+        match &self.active {
+            Some(Active::Pending(req)) => Some(req),
+            _ => None,
+        }
+    }
+
+    /// Looks at the outcome of what has ended without ending it.
+    pub fn peek(&self) -> Outcome {
+        match &self.active {
+            Some(Active::Pending(req)) => req.peek(),
+            Some(Active::Done) | None => Ok(Status::EMPTY),
+        }
+    }
+
+    /// Takes the outcome of what has ended and becomes inactive.
+    pub fn finish(&mut self) -> Outcome {
+        match self.active.take() {
+            Some(Active::Pending(req)) => self.comm.engine().pml().requests().finish(&req),
+            Some(Active::Done) | None => Ok(Status::EMPTY),
+        }
+    }
+}
