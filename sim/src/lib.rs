@@ -2,6 +2,7 @@
 //!
 //! * [`live`]: processes share a board in shared memory, and the board's clock follows the machine's clock.
 //! * [`event`]: what happened on the wires.
+//! * [`vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
 //!
 //! A simulator at the level of the port, linked into programs that otherwise use the hardware, has a precedent:
 //! TTL_VAPERS did the same for Purdue's parallel-port barrier
@@ -11,5 +12,9 @@
 
 #![deny(unsafe_code)]
 
+mod clock;
 pub mod event;
+pub mod gtkw;
 pub mod live;
+pub mod vcd;
+pub mod virtual_time;

@@ -1,6 +1,6 @@
 //! A process's view of the board: making it, finding it, looking at it.
 
-use super::clock;
+use super::monotonic_ns;
 use super::shared::{Geometry, HeadWord, Shared};
 use super::state::{SLOT_WORDS, State};
 use crate::event::{Event, Record, What};
@@ -181,7 +181,7 @@ impl<'m> Board<'m> {
 
     /// Nanoseconds since the board was made.
     pub(super) fn now_ns(&self) -> u64 {
-        clock::monotonic_ns().saturating_sub(self.geometry.origin_ns)
+        monotonic_ns().saturating_sub(self.geometry.origin_ns)
     }
 
     /// The current state, and the head that a commit has to replace.

@@ -48,7 +48,6 @@
 //! If exactly that process is killed between write and ring, nobody rings: sleep with a time limit.
 
 mod board;
-mod clock;
 mod shared;
 mod state;
 #[cfg(test)]
@@ -58,3 +57,21 @@ mod wires;
 pub use board::{AttachError, Board, InitError, Snapshot};
 pub use shared::{Memory, MemoryError};
 pub use wires::{InWire, Marks, OutWire, Wires, WiresError};
+
+use crate::clock::Clock;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The board's clock, counted in nanoseconds from its origin.
+const CLOCK: Clock = Clock {
+    hz: fpga_model::CLOCK_HZ,
+    units_per_s: NS_PER_S,
+};
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// Now, on the clock that all processes of the machine share.
+fn monotonic_ns() -> u64 {
+    let t = clock_gettime(ClockId::Monotonic);
+    // The monotonic clock counts from boot: neither part is negative.
+    t.tv_sec as u64 * NS_PER_S + t.tv_nsec as u64
+}

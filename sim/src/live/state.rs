@@ -1,6 +1,6 @@
 //! The state of a board as a value, and how it moves: pure functions between a copy and a commit.
 
-use super::clock;
+use super::CLOCK;
 use crate::event::{Event, What};
 use fpga_model::{LATENCY_EDGES, Registers, ToggleMachine};
 
@@ -54,14 +54,14 @@ impl State {
 
     /// Whether edges have passed that the machine has not seen.
     pub(super) fn is_behind(&self, now_ns: u64) -> bool {
-        clock::edges_until(now_ns) > self.edge
+        CLOCK.edges_until(now_ns) > self.edge
     }
 
     /// When the barrier releases if no wire changes.
     pub(super) fn release_due_ns(&self) -> Option<u64> {
         self.machine
             .edges_to_release(self.inputs)
-            .map(|edges| clock::time_of(self.edge + edges))
+            .map(|edges| CLOCK.time_of(self.edge + edges))
     }
 
     /// Begins the next commit: its events are still to come.
@@ -75,11 +75,11 @@ impl State {
     pub(super) fn run_until(&mut self, now_ns: u64) {
         // The clock was read after the state was copied, so it cannot be behind the state's edge;
         // saturating costs nothing and keeps a broken clock from being a disaster.
-        let cycles = clock::edges_until(now_ns).saturating_sub(self.edge);
+        let cycles = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
         let (before, mut machine) = (self.edge, self.machine);
         machine.fast_forward_with(self.inputs, cycles, |edge, outputs| {
             self.note(
-                clock::time_of(before + edge),
+                CLOCK.time_of(before + edge),
                 What::Release { high: outputs != 0 },
             );
         });

@@ -314,21 +314,6 @@ fn a_board_without_a_record_keeps_none_and_drops_none() {
 }
 
 #[test]
-fn the_clock_counts_edges_exactly() {
-    use super::clock::{edges_until, time_of};
-    assert_eq!(edges_until(1_000_000_000), fpga_model::CLOCK_HZ);
-    assert_eq!((edges_until(39), edges_until(40)), (0, 1));
-    for edge in (0..10_000).chain([fpga_model::CLOCK_HZ * 86_400 * 365 * 10]) {
-        let at = time_of(edge);
-        assert_eq!(edges_until(at), edge, "the edge has happened at its time");
-        assert!(
-            at == 0 || edges_until(at - 1) < edge,
-            "and not a nanosecond before"
-        );
-    }
-}
-
-#[test]
 fn a_node_writing_while_others_read_and_write_never_shows_a_torn_board() {
     let nodes = 4;
     let live = Live::new(nodes, 200_000);

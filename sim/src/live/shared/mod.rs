@@ -12,7 +12,7 @@ pub(super) use layout::{Geometry, HeadWord, Shared};
 pub use memory::{Memory, MemoryError};
 
 use super::state::State;
-use super::{AttachError, Board, InitError, clock};
+use super::{AttachError, Board, InitError, monotonic_ns};
 use fpga_model::ToggleMachine;
 use std::ptr::NonNull;
 
@@ -43,7 +43,7 @@ impl<'m> Board<'m> {
         let geometry = Geometry {
             nodes,
             capacity: record,
-            origin_ns: clock::monotonic_ns(),
+            origin_ns: monotonic_ns(),
         };
         // SAFETY: the caller vouches for the memory; size and alignment have been checked above.
         let shared = unsafe { Shared::init(base, geometry, &State::power_on(blank).to_words()) };

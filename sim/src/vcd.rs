@@ -1,0 +1,345 @@
+//! Events as a waveform: IEEE 1364 value change dump, timescale 1 ns, changes only.
+//!
+//! The tree of signals is
+//!
+//! ```text
+//! barrier
+//!   releases[31:0]   how often the barrier has released since the start of the record
+//!   arrived[6:0]     how many nodes have entered and wait to be released
+//!   node00
+//!     out            the wire from the node to the barrier
+//!     in             the wire from the barrier to the node
+//!     inside         high while the program on the node is in the barrier (its enter and leave marks)
+//!   node01 ...
+//! ```
+//!
+//! One scalar for each wire, because a 60-bit vector would be written whole at each of its changes.
+//! A record that was full says in a comment, at the head and at the end, how many events are missing.
+
+use crate::event::{Event, Record, What};
+use std::io;
+use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
+
+/// The scope that holds everything.
+pub(crate) const TOP: &str = "barrier";
+/// Width of the count of releases.
+pub(crate) const RELEASES_BITS: u32 = 32;
+/// Width of the count of arrivals: 0 to 64.
+pub(crate) const ARRIVED_BITS: u32 = 7;
+
+/// The name of a node's scope.
+pub(crate) fn node_scope(node: usize) -> String {
+    format!("node{node:02}")
+}
+
+/// The signals of one node.
+struct NodeIds {
+    out: IdCode,
+    input: IdCode,
+    inside: IdCode,
+}
+
+/// Writes the record; give a buffered `sink`.
+pub fn write(sink: impl io::Write, record: &Record) -> io::Result<()> {
+    let mut dump = Dump::begin(sink, record)?;
+    for event in &record.events {
+        dump.event(event)?;
+    }
+    dump.note_dropped(record.dropped)?;
+    dump.writer.flush()
+}
+
+struct Dump<W: io::Write> {
+    writer: Writer<W>,
+    nodes: Vec<NodeIds>,
+    releases_id: IdCode,
+    arrived_id: IdCode,
+    at_ns: u64,
+    releases: u64,
+    /// Levels of the wires to the barrier, and of those from it.
+    wires: u64,
+    output: u64,
+}
+
+impl<W: io::Write> Dump<W> {
+    fn begin(sink: W, record: &Record) -> io::Result<Self> {
+        let mut writer = Writer::new(sink);
+        writer.version("hwbarr")?;
+        writer.timescale(1, TimescaleUnit::NS)?;
+        writer.add_module(TOP)?;
+        let releases_id = writer.add_wire(RELEASES_BITS, "releases")?;
+        let arrived_id = writer.add_wire(ARRIVED_BITS, "arrived")?;
+        let mut nodes = Vec::with_capacity(record.nodes);
+        for node in 0..record.nodes {
+            writer.add_module(&node_scope(node))?;
+            nodes.push(NodeIds {
+                out: writer.add_wire(1, "out")?,
+                input: writer.add_wire(1, "in")?,
+                inside: writer.add_wire(1, "inside")?,
+            });
+            writer.upscope()?;
+        }
+        writer.upscope()?;
+        writer.enddefinitions()?;
+        let (wires, output) = levels_before(record);
+        let mut dump = Self {
+            writer,
+            nodes,
+            releases_id,
+            arrived_id,
+            at_ns: 0,
+            releases: 0,
+            wires,
+            output,
+        };
+        dump.note_dropped(record.dropped)?;
+        dump.initial_values()?;
+        Ok(dump)
+    }
+
+    fn initial_values(&mut self) -> io::Result<()> {
+        self.writer.timestamp(0)?;
+        self.writer.begin(SimulationCommand::Dumpvars)?;
+        self.writer.change_vector(self.releases_id, bits(0))?;
+        self.counts()?;
+        for (node, ids) in self.nodes.iter().enumerate() {
+            self.writer
+                .change_scalar(ids.out, bit(self.wires & mask(node) != 0))?;
+            self.writer
+                .change_scalar(ids.input, bit(self.output != 0))?;
+            self.writer.change_scalar(ids.inside, Value::V0)?;
+        }
+        self.writer.end()
+    }
+
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        if event.at_ns != self.at_ns {
+            self.writer.timestamp(event.at_ns)?;
+            self.at_ns = event.at_ns;
+        }
+        match event.what {
+            What::Wire { node, high } => {
+                self.wires = if high {
+                    self.wires | mask(node)
+                } else {
+                    self.wires & !mask(node)
+                };
+                self.scalar(node, |ids| ids.out, high)?;
+                self.counts()
+            }
+            What::Release { high } => {
+                self.output = if high { all(self.nodes.len()) } else { 0 };
+                self.releases += 1;
+                for node in 0..self.nodes.len() {
+                    self.scalar(node, |ids| ids.input, high)?;
+                }
+                self.writer
+                    .change_vector(self.releases_id, bits(self.releases))?;
+                self.counts()
+            }
+            What::Enter { node } => self.scalar(node, |ids| ids.inside, true),
+            What::Leave { node } => self.scalar(node, |ids| ids.inside, false),
+        }
+    }
+
+    /// A node that does not exist has no signal; the board never records one.
+    fn scalar(
+        &mut self,
+        node: usize,
+        of: impl Fn(&NodeIds) -> IdCode,
+        high: bool,
+    ) -> io::Result<()> {
+        match self.nodes.get(node) {
+            Some(ids) => self.writer.change_scalar(of(ids), bit(high)),
+            None => Ok(()),
+        }
+    }
+
+    fn counts(&mut self) -> io::Result<()> {
+        let arrived = (self.wires ^ self.output).count_ones();
+        self.writer
+            .change_vector(self.arrived_id, bits(arrived.into()))
+    }
+
+    fn note_dropped(&mut self, dropped: u64) -> io::Result<()> {
+        match dropped {
+            0 => Ok(()),
+            n => self.writer.comment(&format!(
+                "the record was full: {n} later events are missing"
+            )),
+        }
+    }
+}
+
+/// The levels before the first event: a wire whose first change is downwards was high.
+fn levels_before(record: &Record) -> (u64, u64) {
+    let (mut wires, mut seen) = (0, 0u64);
+    let mut output = None;
+    for event in &record.events {
+        match event.what {
+            What::Wire { node, high } if seen & mask(node) == 0 => {
+                seen |= mask(node);
+                wires |= if high { 0 } else { mask(node) };
+            }
+            What::Release { high } => output = output.or(Some(!high)),
+            _ => {}
+        }
+    }
+    (
+        wires,
+        if output == Some(true) {
+            all(record.nodes)
+        } else {
+            0
+        },
+    )
+}
+
+/// The bit of a node; none for a node that no board can have.
+fn mask(node: usize) -> u64 {
+    u32::try_from(node)
+        .ok()
+        .and_then(|node| 1u64.checked_shl(node))
+        .unwrap_or(0)
+}
+
+fn all(nodes: usize) -> u64 {
+    (0..nodes).fold(0, |wires, node| wires | mask(node))
+}
+
+fn bit(high: bool) -> Value {
+    if high { Value::V1 } else { Value::V0 }
+}
+
+/// Most significant bit first and without leading zeros, which the format lets a reader put back.
+fn bits(value: u64) -> impl Iterator<Item = Value> {
+    let width = (u64::BITS - value.leading_zeros()).max(1);
+    (0..width)
+        .rev()
+        .map(move |place| bit(value >> place & 1 == 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_nodes(dropped: u64) -> Record {
+        let events = [
+            (100, What::Enter { node: 0 }),
+            (
+                150,
+                What::Wire {
+                    node: 0,
+                    high: true,
+                },
+            ),
+            (300, What::Enter { node: 1 }),
+            (
+                350,
+                What::Wire {
+                    node: 1,
+                    high: true,
+                },
+            ),
+            (437, What::Release { high: true }),
+            (500, What::Leave { node: 1 }),
+            (500, What::Leave { node: 0 }),
+        ];
+        let events = events.map(|(at_ns, what)| Event { at_ns, what }).to_vec();
+        Record {
+            nodes: 2,
+            events,
+            dropped,
+        }
+    }
+
+    fn text(record: &Record) -> String {
+        let mut out = Vec::new();
+        write(&mut out, record).expect("memory takes everything");
+        String::from_utf8(out).expect("the format is ASCII")
+    }
+
+    #[test]
+    fn a_barrier_of_two_nodes_is_this_waveform() {
+        insta::assert_snapshot!(text(&two_nodes(0)));
+    }
+
+    #[test]
+    fn a_full_record_says_what_is_missing() {
+        let text = text(&two_nodes(12));
+        assert_eq!(
+            text.matches("the record was full: 12 later events are missing")
+                .count(),
+            2
+        );
+    }
+
+    #[test]
+    fn a_wire_that_first_falls_was_high_before() {
+        let events = vec![
+            Event {
+                at_ns: 5,
+                what: What::Wire {
+                    node: 1,
+                    high: false,
+                },
+            },
+            Event {
+                at_ns: 6,
+                what: What::Wire {
+                    node: 1,
+                    high: true,
+                },
+            },
+            Event {
+                at_ns: 9,
+                what: What::Release { high: false },
+            },
+        ];
+        assert_eq!(
+            levels_before(&Record {
+                nodes: 3,
+                events,
+                dropped: 0
+            }),
+            (0b010, 0b111)
+        );
+    }
+
+    #[test]
+    fn another_program_reads_the_same_changes() {
+        let record = two_nodes(0);
+        let written = text(&record);
+        let mut parser = vcd::Parser::new(written.as_bytes());
+        let header = parser.parse_header().expect("a header");
+        assert_eq!(header.timescale, Some((1, TimescaleUnit::NS)));
+        let id = |path: &[&str]| header.find_var(path).expect("the signal is declared").code;
+        let (releases, inside) = (id(&[TOP, "releases"]), id(&[TOP, "node01", "inside"]));
+        let (mut now, mut seen) = (0, Vec::new());
+        for command in parser {
+            match command.expect("well-formed") {
+                vcd::Command::Timestamp(at) => now = at,
+                vcd::Command::ChangeScalar(code, value) if code == inside => {
+                    seen.push((now, format!("inside {value}")))
+                }
+                vcd::Command::ChangeVector(code, value) if code == releases => {
+                    seen.push((
+                        now,
+                        format!("releases {}", value.to_string().trim_start_matches('0')),
+                    ));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(
+            seen,
+            [
+                (0, "inside 0"),
+                (300, "inside 1"),
+                (437, "releases 1"),
+                (500, "inside 0")
+            ]
+            .map(|(at, what)| (at, what.to_owned()))
+        );
+    }
+}

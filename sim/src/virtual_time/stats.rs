@@ -1,0 +1,110 @@
+//! Latency statistics: exact quantiles by nearest rank, since all samples are kept.
+
+use super::Time;
+
+/// The parts of the last arriver's way, in order, and the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// From its entry until its level is at the connector.
+    Write,
+    /// From the connector to the machine.
+    WireOut,
+    /// Synchronisers and state machine, with the wait for the first edge.
+    Machine,
+    /// From the machine to the connector.
+    WireBack,
+    /// Until a read has sampled the release.
+    Read,
+}
+
+impl Phase {
+    /// In the order in which they happen.
+    pub const ALL: [Self; 5] = [
+        Self::Write,
+        Self::WireOut,
+        Self::Machine,
+        Self::WireBack,
+        Self::Read,
+    ];
+
+    /// What a table calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "port write",
+            Self::WireOut => "pad and cable to the barrier",
+            Self::Machine => "synchronisers and machine",
+            Self::WireBack => "pad and cable from the barrier",
+            Self::Read => "port reads",
+        }
+    }
+}
+
+/// Sorted samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Distribution(Vec<Time>);
+
+impl Distribution {
+    pub(super) fn new(mut samples: Vec<Time>) -> Self {
+        samples.sort_unstable();
+        Self(samples)
+    }
+
+    /// How many samples there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The smallest sample that at least `percent` of the samples do not exceed; zero if there is none.
+    pub fn percentile(&self, percent: f64) -> Time {
+        let rank = (percent / 100.0 * self.0.len() as f64).ceil() as usize;
+        self.0
+            .get(rank.clamp(1, self.0.len().max(1)) - 1)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Half of the samples are not larger.
+    pub fn median(&self) -> Time {
+        self.percentile(50.0)
+    }
+
+    /// The largest sample.
+    pub fn worst(&self) -> Time {
+        self.0.last().copied().unwrap_or_default()
+    }
+}
+
+/// The latencies of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Barriers that the machine released.
+    pub releases: u64,
+    /// From the last entry of a barrier until the last arriver itself has left: one sample for each barrier.
+    pub last_arriver: Distribution,
+    /// From the last entry of a barrier until a node has left: one sample for each node and barrier.
+    pub every_node: Distribution,
+    /// The last arriver's latency by phase, in the order of [`Phase::ALL`].
+    pub phases: [Distribution; Phase::ALL.len()],
+    /// From the first entry to the last, of each barrier: what the nodes bring along themselves.
+    pub skew: Distribution,
+    /// Virtual time from power-on to the end of the last barrier.
+    pub duration: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_samples_by_nearest_rank() {
+        let d = Distribution::new((1..=200).rev().map(Time::from_ps).collect());
+        let ps = |percent| d.percentile(percent).ps();
+        assert_eq!((ps(0.0), ps(50.0), ps(99.0), ps(100.0)), (1, 100, 198, 200));
+        assert_eq!(
+            (d.median().ps(), d.worst().ps(), d.count()),
+            (100, 200, 200)
+        );
+        let empty = Distribution::default();
+        assert_eq!((empty.median(), empty.worst()), (Time::ZERO, Time::ZERO));
+    }
+}
