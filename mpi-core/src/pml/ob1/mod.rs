@@ -10,6 +10,7 @@
 //!
 //! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
 
+mod config;
 pub mod matching;
 mod peer;
 mod probe;
@@ -20,6 +21,7 @@ pub mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use config::{Config, PARAMS};
 pub use probe::Message;
 pub use recv::RecvBody;
 pub use send::{SendBody, Sent};
@@ -33,24 +35,6 @@ use peer::{Peer, Queued};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-
-/// Sizes, in bytes, that choose the protocol; parameters `pml_ob1_*`.
-#[derive(Clone, Copy, Debug)]
-pub struct Config {
-    /// Messages longer than this are fetched in one copy where the system allows it.
-    pub single_copy_min: u64,
-    /// From here on fragments are faster, because sender and receiver copy at the same time.
-    pub single_copy_max: u64,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            single_copy_min: 0,
-            single_copy_max: u64::MAX,
-        }
-    }
-}
 
 /// One context's receives and messages that have not met.
 pub struct Matching {
