@@ -69,6 +69,7 @@ struct Inner {
     restless: Cell<u32>,
     progressing: Cell<bool>,
     relax: Cell<Option<fn()>>,
+    watch: Cell<Option<fn()>>,
     serial: Cell<u32>,
     world: RefCell<Option<Comm>>,
     myself: RefCell<Option<Comm>>,
@@ -111,6 +112,7 @@ impl Engine {
             restless: Cell::new(0),
             progressing: Cell::new(false),
             relax: Cell::new(None),
+            watch: Cell::new(None),
             serial: Cell::new(FIRST_SERIAL),
             world: RefCell::default(),
             myself: RefCell::default(),
@@ -213,6 +215,11 @@ impl Engine {
     /// What to call between two polls of a wait, so that other threads get in.
     pub fn set_relax(&self, relax: Option<fn()>) {
         self.0.relax.set(relax);
+    }
+
+    /// What to call in every nap of a long wait: `mpi-abi` looks whether the launcher is still there.
+    pub fn set_watch(&self, watch: Option<fn()>) {
+        self.0.watch.set(watch);
     }
 
     pub(crate) fn serial(&self) -> &Cell<u32> {

@@ -111,7 +111,7 @@ impl Engine {
             waiter.reset();
         } else {
             if waiter.is_tired() {
-                self.0.state.waits_since(now_ns());
+                self.tired();
             }
             waiter.pause(self.0.node.my_inbox().bell(), || done() || self.pending());
         }
@@ -119,6 +119,15 @@ impl Engine {
             relax();
         }
         false
+    }
+
+    /// What is worth doing once in every nap: telling since when we wait, and looking whether waiting still makes sense.
+    #[cold]
+    fn tired(&self) {
+        self.0.state.waits_since(now_ns());
+        if let Some(watch) = self.0.watch.get() {
+            watch();
+        }
     }
 
     /// Whether going to sleep now would miss something.
