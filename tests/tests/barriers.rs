@@ -3,7 +3,7 @@
 use std::fs;
 
 use tests::{Job, Outcome};
-use xtask::demo::{number, parameters, simulator_arguments, without};
+use xtask::demo::{Report, number, simulator_arguments, without};
 
 const SIZES: [u32; 3] = [2, 7, 60];
 
@@ -19,17 +19,16 @@ fn on_the_simulator(ranks: u32, barriers: &str, delay: &str) -> (Outcome, u64) {
         .arg(barriers)
         .arg(delay)
         .holds();
-    let report = fs::read_to_string(&report).unwrap();
+    let counted = Report::read(&report)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .releases;
     assert!(
         fs::read_to_string(&waveform)
             .unwrap()
             .contains("$enddefinitions"),
         "the waveform is no VCD"
     );
-    (
-        outcome,
-        number(&report, parameters::RELEASES).unwrap() as u64,
-    )
+    (outcome, counted)
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
+use serde::Deserialize;
 
 use crate::cargo::Profile;
 use crate::install::{self, Contents, InstallError};
@@ -25,10 +26,28 @@ pub mod parameters {
     pub const SIMULATOR: &str = "sim";
     /// Where the simulator writes the wires' waveform.
     pub const WAVEFORM: &str = "coll_hwbarr_sim_vcd";
-    /// Where the simulator writes what it counted.
+    /// Where the simulator writes what it counted, as JSON.
     pub const REPORT: &str = "coll_hwbarr_sim_report";
-    /// The line of the report that counts: `releases N`.
-    pub const RELEASES: &str = "releases";
+}
+
+/// What we read of the simulator's report.
+#[derive(Debug, Deserialize)]
+pub struct Report {
+    /// Releases that the model counted for the program, without those of the self-test at start.
+    pub releases: u64,
+}
+
+impl Report {
+    pub fn read(path: &Path) -> Result<Self, DemoError> {
+        let text = fs::read_to_string(path).map_err(|reason| DemoError::File {
+            path: path.to_owned(),
+            reason,
+        })?;
+        serde_json::from_str(&text).map_err(|_| DemoError::Unreadable {
+            what: "\"releases\":",
+            text,
+        })
+    }
 }
 
 /// The demo's knobs.
@@ -223,11 +242,7 @@ fn one_run(
     let made = number(&outcome.stdout, "barriers")? as u64;
     let counted = match traces {
         Some(traces) => {
-            let report = fs::read_to_string(&traces.report).map_err(|reason| DemoError::File {
-                path: traces.report.clone(),
-                reason,
-            })?;
-            let model = number(&report, parameters::RELEASES)? as u64;
+            let model = Report::read(&traces.report)?.releases;
             if model != made {
                 return Err(DemoError::Counts {
                     program: made,

@@ -13,7 +13,7 @@ use crate::ui::Steps;
 use crate::workspace;
 
 /// The packages whose programs and libraries are installed.
-const PACKAGES: &[&str] = &["mpi-abi", "mpirun", "sim", PLUGIN_PACKAGE];
+const PACKAGES: &[&str] = &["mpi-abi", "mpirun", "sim"];
 
 /// Programs, by the name cargo gives them.
 const PROGRAMS: &[&str] = &["mpirun", "mpicc", "mpi-info", "mpi-bench", "hwbarr"];
@@ -21,10 +21,14 @@ const PROGRAMS: &[&str] = &["mpirun", "mpicc", "mpi-info", "mpi-bench", "hwbarr"
 /// The file cargo makes, and its name in `lib`: the soname the standard asks for.
 const LIBRARY: (&str, &str) = ("libmpi_abi.so", "libmpi_abi.so.1");
 
-/// The plugin that exists twice: built into the library, and as a file.
-const PLUGIN_PACKAGE: &str = "coll-hwbarr";
-/// Its file, in `lib/portcullis`.
-pub const PLUGIN: &str = "libcoll_hwbarr.so";
+/// The package that exists twice: built into the library, and as a plugin file.
+///
+/// It is built by itself, because cargo would otherwise give the library the features of a plugin.
+const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr"];
+/// The file cargo makes of it.
+const PLUGIN_MADE: &str = "libcoll_hwbarr.so";
+/// Its name in `lib/portcullis`: framework and component.
+pub const PLUGIN: &str = "coll_hwbarr.so";
 
 /// Links in an installation: (link, what it leads to).
 const LINKS: &[(&str, &str)] = &[
@@ -49,6 +53,12 @@ pub struct Contents {
     pub bare: bool,
     /// With plugin files in `lib/portcullis`.
     pub plugins: bool,
+}
+
+/// What cargo made of them.
+struct Made {
+    common: Artifacts,
+    plugins: Option<Artifacts>,
 }
 
 /// Why an installation is not complete.
@@ -104,7 +114,7 @@ pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
     })?;
     let prefix = std::path::absolute(prefix).map_err(failed("find", prefix))?;
     steps.step(format!("installing into {}", prefix.display()), || {
-        place(&made, &prefix, &contents)
+        place(&made, &prefix)
     })?;
     println!("installed into {}", prefix.display());
     println!("  compile: {}/bin/mpicc -o hello hello.c", prefix.display());
@@ -115,30 +125,41 @@ pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
 /// Builds and installs without a word of our own; what the tests use.
 pub fn install(prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
     let made = build(contents)?;
-    place(&made, prefix, contents)
+    place(&made, prefix)
 }
 
-fn build(contents: &Contents) -> Result<Artifacts, InstallError> {
+fn build(contents: &Contents) -> Result<Made, InstallError> {
     // A variant must not overwrite the usual library in cargo's folder while somebody copies it.
     let folder = contents.bare.then(|| workspace::target().join("bare"));
-    Ok(Build {
+    let common = Build {
         profile: contents.profile,
         packages: PACKAGES,
         bare: contents.bare,
         folder,
-    }
-    .run()?)
+    };
+    let common = common.run()?;
+    let plugin = Build {
+        profile: contents.profile,
+        packages: PLUGIN_PACKAGES,
+        bare: false,
+        folder: None,
+    };
+    let plugins = contents.plugins.then(|| plugin.run()).transpose()?;
+    Ok(Made { common, plugins })
 }
 
-fn place(made: &Artifacts, prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
+fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
     for name in PROGRAMS {
-        copy(made.file(name)?, &prefix.join("bin").join(name))?;
+        copy(made.common.file(name)?, &prefix.join("bin").join(name))?;
     }
-    copy(made.file(LIBRARY.0)?, &prefix.join("lib").join(LIBRARY.1))?;
+    copy(
+        made.common.file(LIBRARY.0)?,
+        &prefix.join("lib").join(LIBRARY.1),
+    )?;
     let plugin = prefix.join("lib/portcullis").join(PLUGIN);
     make_folder_of(&plugin)?;
-    if contents.plugins {
-        copy(made.file(PLUGIN)?, &plugin)?;
+    if let Some(plugins) = &made.plugins {
+        copy(plugins.file(PLUGIN_MADE)?, &plugin)?;
     } else if plugin.exists() {
         fs::remove_file(&plugin).map_err(failed("remove", &plugin))?;
     }
