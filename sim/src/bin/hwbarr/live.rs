@@ -1,0 +1,138 @@
+//! `hwbarr live`: real processes on a live board, with this process as their software fence.
+
+use crate::Failure;
+use crate::node::{ELAPSED, FENCE};
+use crate::virtual_run::write_wave;
+use clap::Args;
+use sim::live::{Board, Memory};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// Run real processes on a live board and print how fast they pass barriers.
+#[derive(Args)]
+pub struct Live {
+    /// How many processes, each a node of the barrier, 1 to 64.
+    #[arg(short, long, default_value_t = 60)]
+    nodes: usize,
+    /// How many barriers they pass.
+    #[arg(short = 'k', long, default_value_t = 200)]
+    barriers: u64,
+    /// Record the wires and write the waveform here; the save file is beside it and ends in .gtkw.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How many events the record has room for.
+    #[arg(long, value_name = "EVENTS", default_value_t = 1_000_000)]
+    record: usize,
+    /// Test the wires first: the first and the last node stay out on purpose, and nobody may leave.
+    #[arg(long)]
+    self_test: bool,
+}
+
+/// A child process, killed and waited for when it is dropped, so that no failure leaves one behind.
+struct Process {
+    child: Child,
+    to: ChildStdin,
+    from: ChildStdout,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only for a process that has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Live {
+    pub fn execute(self) -> Result<(), Failure> {
+        let record = if self.output.is_some() {
+            self.record
+        } else {
+            0
+        };
+        let memory = Memory::create(Board::layout_size(self.nodes, record))?;
+        let board = memory.init(self.nodes, record)?;
+        let mut processes = (0..self.nodes)
+            .map(|node| self.spawn(&memory, node))
+            .collect::<Result<Vec<_>, _>>()?;
+        let slowest = serve_fences(&mut processes)?;
+        for (node, process) in processes.iter_mut().enumerate() {
+            let status = process.child.wait()?;
+            if !status.success() {
+                return Err(format!("node {node} failed: {status}").into());
+            }
+        }
+        let tests = if self.self_test { 4 } else { 0 };
+        println!(
+            "{} processes passed {} barriers in {slowest:.1?}",
+            self.nodes, self.barriers
+        );
+        println!(
+            "{} releases counted by the machine, {tests} of them in the self-test",
+            board.releases()
+        );
+        let rate = self.barriers as f64 / slowest.as_secs_f64();
+        println!("{rate:.0} barriers/s, {:.1} us each", 1e6 / rate);
+        match self.output {
+            Some(output) => write_wave(&output, &board.record()),
+            None => Ok(()),
+        }
+    }
+
+    fn spawn(&self, memory: &Memory, node: usize) -> Result<Process, Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("node");
+        command.args(["--fd", &memory.as_fd().as_raw_fd().to_string()]);
+        command.args([
+            "--node",
+            &node.to_string(),
+            "--barriers",
+            &self.barriers.to_string(),
+        ]);
+        command.args(self.self_test.then_some("--self-test"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .map_err(|e| format!("cannot start node {node}: {e}"))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(to), Some(from)) => Ok(Process { child, to, from }),
+            _ => Err(format!("node {node} has no pipes").into()),
+        }
+    }
+}
+
+/// Lets the processes through their fences until they report how long the barriers took; returns the longest.
+fn serve_fences(processes: &mut [Process]) -> Result<Duration, Failure> {
+    let mut slowest = Duration::ZERO;
+    loop {
+        let mut waiting = 0;
+        for (node, process) in processes.iter_mut().enumerate() {
+            let mut word = [0];
+            match process.from.read_exact(&mut word) {
+                Ok(()) if word == [FENCE] => waiting += 1,
+                Ok(()) if word == [ELAPSED] => {
+                    let mut ns = [0; 8];
+                    process.from.read_exact(&mut ns)?;
+                    slowest = slowest.max(Duration::from_nanos(u64::from_le_bytes(ns)));
+                }
+                Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
+                    return Err(format!("node {node} ended before the others had passed").into());
+                }
+                Err(e) => return Err(format!("node {node} cannot be heard: {e}").into()),
+                Ok(()) => return Err(format!("node {node} speaks another language").into()),
+            }
+        }
+        if waiting == 0 {
+            return Ok(slowest);
+        }
+        for (node, process) in processes.iter_mut().enumerate() {
+            process
+                .to
+                .write_all(&[FENCE])
+                .map_err(|e| format!("node {node} has gone in the fence: {e}"))?;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What `hwbarr` prints: help, reports and refusals.
+
+use std::process::Command;
+
+fn hwbarr(arguments: &[&str]) -> String {
+    // A fixed width, so that the help does not depend on the terminal.
+    let output = Command::new(env!("CARGO_BIN_EXE_hwbarr"))
+        .args(arguments)
+        .env("COLUMNS", "100")
+        .output()
+        .expect("hwbarr starts");
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    format!("{out}{err}[exit {}]", output.status.code().unwrap_or(-1))
+}
+
+#[test]
+fn the_help_reads_well() {
+    insta::assert_snapshot!("help", hwbarr(&["--help"]));
+    insta::assert_snapshot!("help_run", hwbarr(&["run", "--help"]));
+    insta::assert_snapshot!("help_wave", hwbarr(&["wave", "--help"]));
+    insta::assert_snapshot!("help_live", hwbarr(&["live", "--help"]));
+}
+
+#[test]
+fn a_run_prints_its_latencies() {
+    insta::assert_snapshot!(hwbarr(&[
+        "run",
+        "--nodes",
+        "7",
+        "--barriers",
+        "100",
+        "--seed",
+        "3"
+    ]));
+}
+
+#[test]
+fn a_wave_says_where_it_is_and_how_to_open_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dump = folder.path().join("small.vcd");
+    let said = hwbarr(&[
+        "wave",
+        "-n",
+        "3",
+        "-k",
+        "2",
+        "-o",
+        dump.to_str().expect("UTF-8"),
+    ]);
+    insta::assert_snapshot!(said.replace(folder.path().to_str().expect("UTF-8"), "FOLDER"));
+    let save = std::fs::read_to_string(dump.with_extension("gtkw")).expect("a save file");
+    assert!(save.contains("[dumpfile] \"small.vcd\""), "{save}");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_a_sentence() {
+    for (arguments, sentence) in [
+        (
+            &["run", "-n", "65"][..],
+            "a barrier of 65 nodes cannot be built: it has 1 to 64 wire pairs",
+        ),
+        (
+            &["live", "-n", "0"],
+            "a barrier of 0 nodes cannot be built: it has 1 to 64 wire pairs",
+        ),
+        (&["run", "--port", "0"], "a port read must take some time"),
+        (
+            &["run", "--port", "fast"],
+            "'fast' is no time: write a number and a unit, as in 1.2us",
+        ),
+        (
+            &["run", "--arrivals", "late"],
+            "'late' is none of together, uniform:TIME, exponential:TIME",
+        ),
+        (
+            &["run", "--clock", "0"],
+            "the clock must be between 1e-6 and 1e6 MHz",
+        ),
+        (
+            &["run", "--cable=-1"],
+            "the length must be between 0 and 1e9 metres",
+        ),
+        (
+            &["wave", "-o", "/no/such/folder/x.vcd"],
+            "cannot write /no/such/folder/x.vcd: No such file",
+        ),
+    ] {
+        let said = hwbarr(arguments);
+        assert!(said.contains(sentence), "{arguments:?}: {said}");
+        assert!(!said.contains("[exit 0]"), "{arguments:?}: {said}");
+    }
+}
