@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -100,13 +99,9 @@ impl Job {
 
     #[track_caller]
     pub fn start(self) -> Started {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let mark = format!(
-            "{}-{}",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
         let temporary = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
+        // The folder's name is like no other, so it marks the job's processes too.
+        let mark = temporary.path().display().to_string();
         let mut command = match &self.launcher {
             Some(launcher) => {
                 let mut command = Command::new(launcher);

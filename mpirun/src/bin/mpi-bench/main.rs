@@ -33,30 +33,52 @@ fn main() -> ExitCode {
     let outcome = if options.vs.is_empty() && !options.alone {
         measure_here(&options)
     } else {
-        versus::run(&options).map_err(|e| e.to_string())
+        versus::run(&options).map_err(|e| Failure::Sentence(e.to_string()))
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("mpi-bench: {sentence}");
+        Err(failure) => {
+            if let Failure::Sentence(sentence) = failure {
+                eprintln!("mpi-bench: {sentence}");
+            }
             ExitCode::FAILURE
         }
     }
 }
 
+/// Why there are no figures, and who says so.
+enum Failure {
+    Sentence(String),
+    /// Rank 0 says it for everybody.
+    SaidByRankZero,
+}
+
 /// Measures with the library that was found, as one rank of the job we are in.
-fn measure_here(options: &Options) -> Result<(), String> {
-    let path = find::library(options.lib.as_deref()).map_err(|e| e.to_string())?;
-    let library = mpi::Library::load(&path).map_err(|e| e.to_string())?;
-    let (world, took) = library.init().map_err(|e| e.to_string())?;
-    let rows = measure::run(options, &world, took).map_err(|e| e.to_string())?;
-    if world.rank() == 0 {
-        let report = table::Report::new(options.benchmark, &world, rows);
-        if options.json {
-            println!("{}", report.json());
-        } else {
-            print!("{}", report.text());
+fn measure_here(options: &Options) -> Result<(), Failure> {
+    let path = find::library(options.lib.as_deref()).map_err(sentence)?;
+    let library = mpi::Library::load(&path).map_err(sentence)?;
+    let (world, took) = library.init().map_err(sentence)?;
+    let first = world.rank() == 0;
+    let measured = measure::run(options, &world, took)
+        .map(|rows| table::Report::new(options.benchmark, &world, rows));
+    match (measured, first) {
+        (Ok(report), true) if options.json => println!("{}", report.json()),
+        (Ok(report), true) => print!("{}", report.text()),
+        (Ok(_), false) => {}
+        // An error of the library may be this rank's alone, and then finalizing would wait for the others.
+        (Err(error @ measure::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
+        (Err(error), _) => {
+            world.finalize().map_err(sentence)?;
+            return Err(if first {
+                sentence(error)
+            } else {
+                Failure::SaidByRankZero
+            });
         }
     }
-    world.finalize().map_err(|e| e.to_string())
+    world.finalize().map_err(sentence)
+}
+
+fn sentence(error: impl std::error::Error) -> Failure {
+    Failure::Sentence(error.to_string())
 }
