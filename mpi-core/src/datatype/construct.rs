@@ -12,7 +12,8 @@ use std::ops::Range;
 
 use super::arrays::{Distribution, Order};
 use super::contents::Form;
-use super::layout::{Layout, MAX_RUNS, Run, Sequence, TooManyRuns};
+use super::layout::{Layout, Run};
+use super::normalise::{MAX_RUNS, Part, Sequence, TooManyRuns};
 use super::signature::Signature;
 use super::{Datatype, Repr};
 
@@ -363,7 +364,7 @@ impl Derived {
     pub fn commit(&self) -> Result<(), TypeError> {
         if self.layout.get().is_none() {
             let layout = self.normalise().map_err(|_| TypeError::TooManyRuns)?;
-            let _ = self.layout.set(layout.finished());
+            let _ = self.layout.set(layout.finish());
         }
         self.committed.set(true);
         Ok(())
@@ -375,17 +376,17 @@ impl Derived {
     #[inline]
     pub fn layout(&self) -> &Layout {
         self.layout
-            .get_or_init(|| self.normalise().unwrap_or_default().finished())
+            .get_or_init(|| self.normalise().unwrap_or_default().finish())
     }
 
-    fn normalise(&self) -> Result<Layout, TooManyRuns> {
+    fn normalise(&self) -> Result<Part, TooManyRuns> {
         if self.size == 0 {
-            return Ok(Layout::default());
+            return Ok(Part::default());
         }
         let mut sequence = Sequence::default();
         let mut failed = None;
         // Indexed types place the same child again and again; its form is made once.
-        let mut known: Option<(&Datatype, Layout)> = None;
+        let mut known: Option<(&Datatype, Part)> = None;
         self.placements(|p| {
             let placed = match &known {
                 Some((child, _)) if std::ptr::eq(*child, p.child) => Ok(()),
@@ -404,28 +405,25 @@ impl Derived {
     }
 }
 
-fn normal_form(datatype: &Datatype) -> Result<Layout, TooManyRuns> {
+fn normal_form(datatype: &Datatype) -> Result<Part, TooManyRuns> {
     match &datatype.0 {
-        Repr::Named(named) => Ok(Layout::of_runs(named.runs())),
+        Repr::Named(named) => Ok(Part::of_runs(named.body().runs())),
         Repr::Derived(derived) => match derived.layout.get() {
-            Some(layout) => Ok(layout.clone()),
+            Some(layout) => Ok(Part::of_layout(layout)),
             None => derived.normalise(),
         },
     }
 }
 
-fn place(sequence: &mut Sequence, p: &Placement<'_>, layout: &Layout) -> Result<(), TooManyRuns> {
+fn place(sequence: &mut Sequence, p: &Placement<'_>, child: &Part) -> Result<(), TooManyRuns> {
     let extent = p.child.extent();
     if p.reps == 1
-        && let Some(Run { offset, len }) = layout.contiguous(extent, p.count)
+        && let Some(run) = child.contiguous(extent, p.count)
     {
-        return sequence.push_run(Run::new(offset + p.offset, len));
+        return sequence.push_run(Run::new(run.offset + p.offset, run.len));
     }
-    let part = layout
-        .clone()
-        .repeated(p.count, extent)?
-        .repeated(p.reps, p.stride)?;
-    sequence.push(part, p.offset)
+    let part = child.clone().repeated(p.count, extent)?;
+    sequence.push(part.repeated(p.reps, p.stride)?, p.offset)
 }
 
 impl Datatype {

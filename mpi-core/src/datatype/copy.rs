@@ -7,64 +7,68 @@
 
 use std::ops::Range;
 
-use super::layout::{Run, Shape};
+use super::layout::{Body, Run, Shape};
 use super::walk::{Piece, Runs, Walk};
 
-/// From memory to packed bytes or back; both ends are pointers that only this module moves.
-trait Direction {
-    /// Moves `N` bytes between `memory` and the packed side, and goes on by `N` there.
+/// From memory to packed bytes or back: the place in the packed bytes.
+trait Direction: Copy {
+    /// `by` packed bytes further.
+    fn ahead(self, by: usize) -> Self;
+
+    /// Moves `N` bytes between `memory` and the packed place.
     ///
     /// # Safety
-    /// `N` bytes at `memory` and at the packed position must be valid for the direction.
-    unsafe fn block<const N: usize>(&mut self, memory: *mut u8);
+    /// `N` bytes on both sides must be valid for the direction, and they must not overlap.
+    unsafe fn block<const N: usize>(self, memory: *mut u8);
 
     /// The same for a length that is known only now.
     ///
     /// # Safety
     /// As for `block`.
-    unsafe fn run(&mut self, memory: *mut u8, len: usize);
+    unsafe fn run(self, memory: *mut u8, len: usize);
 }
 
+#[derive(Clone, Copy)]
 struct Gather(*mut u8);
+
+#[derive(Clone, Copy)]
 struct Scatter(*const u8);
 
 impl Direction for Gather {
     #[inline(always)]
-    unsafe fn block<const N: usize>(&mut self, memory: *mut u8) {
-        // SAFETY: the caller vouches for `N` bytes on both sides, which never overlap.
-        unsafe {
-            std::ptr::copy_nonoverlapping(memory, self.0, N);
-            self.0 = self.0.add(N);
-        }
+    fn ahead(self, by: usize) -> Gather {
+        Gather(self.0.wrapping_add(by))
     }
 
     #[inline(always)]
-    unsafe fn run(&mut self, memory: *mut u8, len: usize) {
+    unsafe fn block<const N: usize>(self, memory: *mut u8) {
+        // SAFETY: the caller vouches for `N` bytes on both sides.
+        unsafe { std::ptr::copy_nonoverlapping(memory, self.0, N) }
+    }
+
+    #[inline(always)]
+    unsafe fn run(self, memory: *mut u8, len: usize) {
         // SAFETY: the caller vouches for `len` bytes on both sides.
-        unsafe {
-            copy_short(memory, self.0, len);
-            self.0 = self.0.add(len);
-        }
+        unsafe { copy_short(memory, self.0, len) }
     }
 }
 
 impl Direction for Scatter {
     #[inline(always)]
-    unsafe fn block<const N: usize>(&mut self, memory: *mut u8) {
-        // SAFETY: the caller vouches for `N` bytes on both sides, which never overlap.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.0, memory, N);
-            self.0 = self.0.add(N);
-        }
+    fn ahead(self, by: usize) -> Scatter {
+        Scatter(self.0.wrapping_add(by))
     }
 
     #[inline(always)]
-    unsafe fn run(&mut self, memory: *mut u8, len: usize) {
+    unsafe fn block<const N: usize>(self, memory: *mut u8) {
+        // SAFETY: the caller vouches for `N` bytes on both sides.
+        unsafe { std::ptr::copy_nonoverlapping(self.0, memory, N) }
+    }
+
+    #[inline(always)]
+    unsafe fn run(self, memory: *mut u8, len: usize) {
         // SAFETY: the caller vouches for `len` bytes on both sides.
-        unsafe {
-            copy_short(self.0, memory, len);
-            self.0 = self.0.add(len);
-        }
+        unsafe { copy_short(self.0, memory, len) }
     }
 }
 
@@ -99,93 +103,181 @@ unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
     }
 }
 
+/// A block in memory and its place in the packed bytes, repeated at equal distances on both sides.
+#[derive(Clone, Copy)]
+struct Row {
+    memory: *mut u8,
+    stride: i64,
+    packed_stride: usize,
+    count: i64,
+}
+
 /// # Safety
 /// As for [`Direction::block`], for every block of the row.
 #[inline(always)]
-unsafe fn row<D: Direction, const N: usize>(d: &mut D, first: *mut u8, stride: i64, count: i64) {
-    let mut memory = first;
-    for _ in 0..count {
+unsafe fn blocks<D: Direction, const N: usize>(mut d: D, row: Row) {
+    let mut memory = row.memory;
+    for _ in 0..row.count {
         // SAFETY: the caller vouches for every block of the row.
         unsafe { d.block::<N>(memory) };
-        memory = memory.wrapping_offset(stride as isize);
+        memory = memory.wrapping_offset(row.stride as isize);
+        d = d.ahead(row.packed_stride);
     }
 }
 
 /// # Safety
-/// As for [`Direction::run`], for every run of the list.
+/// As for [`Direction::run`], for every block of the row.
 #[inline(always)]
-unsafe fn list<D: Direction, const N: usize>(d: &mut D, base: *mut u8, runs: &[Run]) {
-    for run in runs {
-        // SAFETY: the caller vouches for every run of the list.
-        unsafe { d.block::<N>(base.wrapping_offset(run.offset as isize)) };
+unsafe fn row<D: Direction>(mut d: D, row: Row, len: i64) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        match len {
+            1 => blocks::<D, 1>(d, row),
+            2 => blocks::<D, 2>(d, row),
+            4 => blocks::<D, 4>(d, row),
+            8 => blocks::<D, 8>(d, row),
+            12 => blocks::<D, 12>(d, row),
+            16 => blocks::<D, 16>(d, row),
+            24 => blocks::<D, 24>(d, row),
+            32 => blocks::<D, 32>(d, row),
+            _ => {
+                let mut memory = row.memory;
+                for _ in 0..row.count {
+                    d.run(memory, len as usize);
+                    memory = memory.wrapping_offset(row.stride as isize);
+                    d = d.ahead(row.packed_stride);
+                }
+            }
+        }
     }
 }
 
-/// Calls the copy loop `$f` that was compiled for this block length, or `$other`.
-macro_rules! for_block_length {
-    ($len:expr, $f:ident::<$d:ident> $args:tt, $other:expr, [$($n:literal)*]) => {
-        match $len {
-            $($n => $f::<$d, $n> $args,)*
-            _ => $other,
-        }
-    };
+/// # Safety
+/// As for [`Direction::block`], for every offset.
+#[inline(always)]
+unsafe fn scattered<D: Direction, const N: usize>(mut d: D, base: *mut u8, offsets: &[i64]) {
+    for &offset in offsets {
+        // SAFETY: the caller vouches for every block.
+        unsafe { d.block::<N>(base.wrapping_offset(offset as isize)) };
+        d = d.ahead(N);
+    }
 }
 
-/// Moves one piece; `base` is the start of the buffer.
+/// All runs of a body once.
 ///
 /// # Safety
-/// All bytes of the piece, counted from `base`, and as many packed bytes must be valid for the direction.
+/// As for [`Direction::run`], for every run of the body.
 #[inline(always)]
-unsafe fn piece<D: Direction>(d: &mut D, base: *mut u8, piece: Piece<'_>, uniform: bool) {
-    match piece {
-        Piece::Row {
-            offset,
-            len,
-            stride,
-            count,
-        } => {
-            let first = base.wrapping_offset(offset as isize);
-            // SAFETY: passed on from the caller.
-            unsafe {
-                for_block_length!(
-                    len,
-                    row::<D> (d, first, stride, count),
-                    {
-                        let mut memory = first;
-                        for _ in 0..count {
-                            d.run(memory, len as usize);
-                            memory = memory.wrapping_offset(stride as isize);
-                        }
-                    },
-                    [1 2 4 8 12 16 24 32]
-                )
+unsafe fn one_body<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
+    let offsets = body.offsets;
+    // SAFETY: passed on from the caller; in a uniform body every run has the one length.
+    unsafe {
+        match body.uniform() {
+            Some(4) => scattered::<D, 4>(d, base, offsets),
+            Some(8) => scattered::<D, 8>(d, base, offsets),
+            Some(12) => scattered::<D, 12>(d, base, offsets),
+            Some(16) => scattered::<D, 16>(d, base, offsets),
+            Some(24) => scattered::<D, 24>(d, base, offsets),
+            Some(32) => scattered::<D, 32>(d, base, offsets),
+            Some(len) => {
+                let mut d = d;
+                for &offset in offsets {
+                    d.run(base.wrapping_offset(offset as isize), len as usize);
+                    d = d.ahead(len as usize);
+                }
             }
-        }
-        Piece::List { base: at, runs } => {
-            let base = base.wrapping_offset(at as isize);
-            let len = if uniform { runs[0].len } else { 0 };
-            // SAFETY: passed on from the caller; in a uniform list every run has the length of the first.
-            unsafe {
-                for_block_length!(
-                    len,
-                    list::<D> (d, base, runs),
-                    for run in runs {
-                        d.run(base.wrapping_offset(run.offset as isize), run.len as usize);
-                    },
-                    [1 2 4 8 12 16 24 32]
-                )
+            None => {
+                let mut d = d;
+                for (&offset, ends) in offsets.iter().zip(body.starts.windows(2)) {
+                    let len = (ends[1] - ends[0]) as usize;
+                    d.run(base.wrapping_offset(offset as isize), len);
+                    d = d.ahead(len);
+                }
             }
         }
     }
 }
 
+/// The memory that repetitions of a body should not exceed to stay in the first-level cache between its runs.
+const NEAR: i64 = 16 << 10;
+
+/// Repetitions of a body: an array of structures.
+///
+/// Run by run over a stretch of repetitions, each run is a row of one known length without a branch;
+/// the stretch is short enough for the next run to find its memory in the cache.
+///
 /// # Safety
-/// As for [`pack`] and [`unpack`].
+/// As for [`Direction::run`], for every run of every repetition.
+unsafe fn bodies<D: Direction>(
+    mut d: D,
+    mut base: *mut u8,
+    body: &Body<'_>,
+    stride: i64,
+    count: i64,
+) {
+    let stretch = NEAR / stride.saturating_abs().max(body.bytes);
+    let mut left = count;
+    while left > 0 {
+        let n = if stretch < 8 { 1 } else { stretch.min(left) };
+        if n < 8 {
+            // SAFETY: passed on from the caller.
+            unsafe { one_body(d, base, body) };
+        } else {
+            let mut at = d;
+            for run in body.runs() {
+                let blocks = Row {
+                    memory: base.wrapping_offset(run.offset as isize),
+                    stride,
+                    packed_stride: body.bytes as usize,
+                    count: n,
+                };
+                // SAFETY: passed on from the caller.
+                unsafe { row(at, blocks, run.len) };
+                at = at.ahead(run.len as usize);
+            }
+        }
+        let n = if n < 8 { 1 } else { n };
+        d = d.ahead((n * body.bytes) as usize);
+        base = base.wrapping_offset((n as isize).wrapping_mul(stride as isize));
+        left -= n;
+    }
+}
+
+/// Moves packed bytes `range` of the elements at `base`.
+///
+/// # Safety
+/// The data of that range in memory, and as many bytes at `d`, must be valid for the direction.
 unsafe fn transfer<D: Direction>(mut d: D, base: *mut u8, shape: Shape<'_>, range: Range<i64>) {
-    let uniform = shape.is_uniform();
-    for p in Walk::new(shape, range) {
-        // SAFETY: the walk stays inside the range of the shape, for which the caller vouches.
-        unsafe { piece(&mut d, base, p, uniform) };
+    for piece in Walk::new(shape, range) {
+        match piece {
+            Piece::Row {
+                offset,
+                len,
+                stride,
+                count,
+            } => {
+                let blocks = Row {
+                    memory: base.wrapping_offset(offset as isize),
+                    stride,
+                    packed_stride: len as usize,
+                    count,
+                };
+                // SAFETY: the walk stays inside the range, for which the caller vouches.
+                unsafe { row(d, blocks, len) };
+                d = d.ahead((len * count) as usize);
+            }
+            Piece::Bodies {
+                base: at,
+                body,
+                stride,
+                count,
+            } => {
+                let base = base.wrapping_offset(at as isize);
+                // SAFETY: the walk stays inside the range, for which the caller vouches.
+                unsafe { bodies(d, base, &body, stride, count) };
+                d = d.ahead((body.bytes * count) as usize);
+            }
+        }
     }
 }
 

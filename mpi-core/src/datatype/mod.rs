@@ -11,6 +11,7 @@
 //! | [`arrays`] | subarray and darray in terms of the others |
 //! | [`contents`] | envelope and contents |
 //! | [`layout`] | the normal form |
+//! | [`normalise`] | bringing a type into it |
 //! | [`walk`] | walking over data from any byte to any byte |
 //! | [`copy`] | the copy loops |
 //! | [`buf`] | a user's buffer: pointer, count and type; packing and unpacking it |
@@ -25,6 +26,7 @@ mod contents;
 mod copy;
 mod layout;
 mod named;
+mod normalise;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -159,7 +161,8 @@ impl Datatype {
     #[inline]
     pub fn contiguous_bytes(&self, count: i64) -> Option<(i64, i64)> {
         match &self.0 {
-            Repr::Named(named) => (named.is_dense() || count == 1 && named.runs().len() == 1)
+            Repr::Named(named) => (named.is_dense()
+                || count == 1 && named.body().offsets.len() == 1)
                 .then(|| (0, named.info().size.saturating_mul(count))),
             Repr::Derived(derived) => derived
                 .layout()
@@ -182,23 +185,20 @@ impl Datatype {
     /// The normal form in one word.
     pub fn form(&self) -> &'static str {
         match &self.0 {
-            Repr::Named(named) => Layout::of_runs(named.runs()).form(),
+            Repr::Named(named) => {
+                Layout::new(&named.body().runs().collect::<Vec<_>>(), vec![]).form()
+            }
             Repr::Derived(derived) => derived.layout().form(),
         }
     }
 
     fn shape(&self, count: i64) -> Shape<'_> {
         match &self.0 {
-            Repr::Named(named) => {
-                let runs = named.runs();
-                Shape::of_runs(
-                    runs,
-                    &named.starts()[..runs.len() & !1],
-                    self.extent(),
-                    count,
-                )
+            Repr::Named(named) => Shape::new(named.body(), &[], self.extent(), count),
+            Repr::Derived(derived) => {
+                let layout = derived.layout();
+                Shape::new(layout.body(), layout.loops(), derived.extent, count)
             }
-            Repr::Derived(derived) => Shape::of(derived.layout(), derived.extent, count),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! Size, alignment, extent and the runs of data inside an element are computed from the kind at compile time;
 //! a test compares them with the values that the standard's ABI gives on this machine (`predefined.csv`).
 
-use super::layout::Run;
+use super::layout::Body;
 
 /// A number as a processor knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -105,31 +105,26 @@ pub struct Info {
     pub align: i64,
     pub extent: i64,
     pub true_extent: i64,
-    runs: [Run; 2],
-    starts: [i64; 2],
+    offsets: [i64; 2],
+    starts: [i64; 3],
     run_count: usize,
 }
 
 impl Info {
     const fn of(row: &Row) -> Info {
         let (first, second) = row.2.parts();
-        let head = Run::new(0, first.size());
-        let (runs, run_count, align, end) = match second {
-            None => ([head, head], 1, first.size(), first.size()),
+        let (offsets, run_count, align, end) = match second {
+            None => ([0, 0], 1, first.size(), first.size()),
             Some(second) => {
                 let at = Kind::second_at(first, second);
-                let end = at + second.size();
                 let align = if first.size() > second.size() {
                     first.size()
                 } else {
                     second.size()
                 };
-                if at == first.size() {
-                    let whole = Run::new(0, end);
-                    ([whole, whole], 1, align, end)
-                } else {
-                    ([head, Run::new(at, second.size())], 2, align, end)
-                }
+                // Both parts are one run where the second follows at once.
+                let run_count = if at == first.size() { 1 } else { 2 };
+                ([0, at], run_count, align, at + second.size())
             }
         };
         let size = match second {
@@ -144,8 +139,8 @@ impl Info {
             align,
             extent: round_up(end, align),
             true_extent: end,
-            runs,
-            starts: [0, runs[0].len],
+            offsets,
+            starts: [0, first.size(), size],
             run_count,
         }
     }
@@ -172,14 +167,12 @@ impl Named {
 
     /// The runs of data in one element.
     #[inline]
-    pub(crate) fn runs(self) -> &'static [Run] {
+    pub(crate) fn body(self) -> Body<'static> {
         let info = self.info();
-        &info.runs[..info.run_count]
-    }
-
-    /// The packed position of each run.
-    pub(crate) fn starts(self) -> &'static [i64] {
-        &self.info().starts
+        match info.run_count {
+            1 => Body::uniform_of(&info.offsets[..1], info.size),
+            _ => Body::two_of(&info.offsets, &info.starts),
+        }
     }
 
     /// Whether elements lie side by side without a hole.

@@ -323,7 +323,7 @@ fn recv_buf(memory: &mut [u8], start: usize, count: i64, datatype: &Datatype) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, max_global_rejects: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn bounds_and_size_are_those_of_the_type_map(both in nested()) {
@@ -337,7 +337,7 @@ proptest! {
     }
 
     #[test]
-    fn packing_resumes_at_any_byte(both in nested(), count in 0i64..5, cuts in prop::collection::vec(1usize..90, 1..9)) {
+    fn packing_resumes_at_any_byte(both in nested(), count in 0i64..30, cuts in prop::collection::vec(1usize..2000, 1..9)) {
         let t = &both.datatype;
         t.commit().unwrap();
         let places = byte_places(&both, count);
@@ -368,10 +368,11 @@ proptest! {
     }
 
     #[test]
-    fn unpacking_touches_the_data_and_nothing_else(both in nested(), count in 0i64..4, cuts in prop::collection::vec(1usize..90, 1..9)) {
+    fn unpacking_touches_the_data_and_nothing_else(both in nested(), count in 0i64..30, cuts in prop::collection::vec(1usize..2000, 1..9)) {
         let t = &both.datatype;
         t.commit().unwrap();
         let places = byte_places(&both, count);
+        prop_assume!(!has_overlap(&places));
         let (before, start) = arena(&places);
         let input: Vec<u8> = (0..places.len()).map(|i| (i * 13 + 5) as u8).collect();
         let mut expected = before.clone();

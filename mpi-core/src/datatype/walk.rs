@@ -1,11 +1,11 @@
 //! Walking over the data of many elements in packed order, from any byte to any byte.
 //!
-//! The walk hands out *pieces*, each as large as it can be: a row of equal blocks, or a list of runs.
+//! The walk hands out *pieces*, each as large as it can be.
 //! The copy loops ([`super::copy`]) take a piece at a time; [`Runs`] takes them apart for whoever needs an iovec.
 
 use std::ops::Range;
 
-use super::layout::{Place, Run, Shape};
+use super::layout::{Body, Place, Run, Shape};
 
 /// Work for one copy loop; offsets count from the start of the buffer.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +17,13 @@ pub enum Piece<'a> {
         stride: i64,
         count: i64,
     },
-    /// Runs, each moved by `base`.
-    List { base: i64, runs: &'a [Run] },
+    /// All runs of `body`, moved by `base`; that `count` times, `stride` apart.
+    Bodies {
+        base: i64,
+        body: Body<'a>,
+        stride: i64,
+        count: i64,
+    },
 }
 
 /// The pieces of a range of packed bytes.
@@ -31,27 +36,21 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// The range is cut to what the shape has.
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Walk<'a> {
-        let end = range.end.min(shape.total);
         let start = range.start.max(0);
-        if start >= end {
-            return Walk {
-                shape,
-                place: Place::default(),
-                left: 0,
-            };
-        }
+        let left = range.end.min(shape.total) - start;
         Walk {
             // Most walks start at the start, which needs no divisions.
             place: match start {
-                0 => Place::default(),
-                _ => shape.locate(start),
+                1.. if left > 0 => shape.locate(start),
+                _ => Place::default(),
             },
             shape,
-            left: end - start,
+            left: left.max(0),
         }
     }
 
-    /// Goes to the next repetition of the innermost loop, `by` steps at once, carrying outwards.
+    /// Goes on by `by` repetitions of the innermost loop, carrying outwards.
+    #[inline]
     fn step(&mut self, by: i64) {
         let mut by = by;
         for (index, l) in self.place.index.iter_mut().zip(&self.shape.loops) {
@@ -66,6 +65,25 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// How many repetitions of the innermost loop, of `bytes` each, may be done at once.
+    #[inline]
+    fn repetitions(&self, bytes: i64) -> i64 {
+        let to_go = self.shape.loops[0].count - self.place.index[0];
+        match to_go.checked_mul(bytes) {
+            Some(all) if all <= self.left => to_go,
+            _ => self.left / bytes,
+        }
+    }
+
+    fn leave_runs(&mut self, n: usize) {
+        self.place.run += n;
+        if self.place.run == self.shape.body.offsets.len() {
+            self.place.run = 0;
+            self.step(1);
+        }
+    }
+
+    /// Less than a run: what is left of it, or what is left to do.
     fn part_of_run(&mut self, run: Run) -> Piece<'a> {
         let len = (run.len - self.place.skip).min(self.left);
         let offset = self.place.base + run.offset + self.place.skip;
@@ -83,36 +101,49 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn leave_runs(&mut self, n: usize) {
-        self.place.run += n;
-        if self.place.run == self.shape.runs.len() {
-            self.place.run = 0;
-            self.step(1);
-        }
-    }
-
+    /// Whole repetitions of a body that is one run.
     fn row(&mut self, run: Run) -> Piece<'a> {
-        let inner = self.shape.loops[0];
-        let count = (inner.count - self.place.index[0]).min(self.left / run.len);
+        let count = self.repetitions(run.len);
         let offset = self.place.base + run.offset;
         self.left -= count * run.len;
         self.step(count);
         Piece::Row {
             offset,
             len: run.len,
-            stride: inner.stride,
+            stride: self.shape.loops[0].stride,
             count,
         }
     }
 
-    fn list(&mut self) -> Piece<'a> {
+    /// Whole repetitions of a body of several runs.
+    fn bodies(&mut self) -> Piece<'a> {
+        let body = self.shape.body;
+        let count = self.repetitions(body.bytes);
         let base = self.place.base;
+        self.left -= count * body.bytes;
+        self.step(count);
+        Piece::Bodies {
+            base,
+            body,
+            stride: self.shape.loops[0].stride,
+            count,
+        }
+    }
+
+    /// Some whole runs of a body.
+    fn part_of_body(&mut self) -> Piece<'a> {
         let first = self.place.run;
-        let (n, bytes) = self.shape.whole_runs(first, self.left);
-        let runs = &self.shape.runs[first..first + n];
-        self.left -= bytes;
+        let n = self.shape.body.whole_runs(first, self.left);
+        let body = self.shape.body.part(first, n);
+        let base = self.place.base;
+        self.left -= body.bytes;
         self.leave_runs(n);
-        Piece::List { base, runs }
+        Piece::Bodies {
+            base,
+            body,
+            stride: 0,
+            count: 1,
+        }
     }
 }
 
@@ -124,13 +155,16 @@ impl<'a> Iterator for Walk<'a> {
         if self.left == 0 {
             return None;
         }
-        let run = self.shape.runs[self.place.run];
+        let body = &self.shape.body;
+        let run = body.run(self.place.run);
         Some(if self.place.skip > 0 || self.left < run.len {
             self.part_of_run(run)
-        } else if self.shape.runs.len() == 1 {
+        } else if body.offsets.len() == 1 {
             self.row(run)
+        } else if self.place.run == 0 && self.left >= body.bytes {
+            self.bodies()
         } else {
-            self.list()
+            self.part_of_body()
         })
     }
 }
@@ -139,13 +173,21 @@ impl<'a> Iterator for Walk<'a> {
 pub struct Runs<'a> {
     walk: Walk<'a>,
     piece: Piece<'a>,
+    /// The next run of the body, when the piece is bodies.
+    next: usize,
 }
 
 impl<'a> Runs<'a> {
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Runs<'a> {
         Runs {
             walk: Walk::new(shape, range),
-            piece: Piece::List { base: 0, runs: &[] },
+            piece: Piece::Row {
+                offset: 0,
+                len: 0,
+                stride: 0,
+                count: 0,
+            },
+            next: 0,
         }
     }
 }
@@ -155,27 +197,34 @@ impl Iterator for Runs<'_> {
 
     fn next(&mut self) -> Option<Run> {
         loop {
-            match self.piece {
+            match &mut self.piece {
                 Piece::Row {
                     offset,
                     len,
                     stride,
                     count,
-                } if count > 0 => {
-                    self.piece = Piece::Row {
-                        offset: offset + stride,
-                        len,
-                        stride,
-                        count: count - 1,
-                    };
-                    return Some(Run::new(offset, len));
+                } if *count > 0 => {
+                    let run = Run::new(*offset, *len);
+                    *count -= 1;
+                    // Wrapping, because behind the last repetition there may be no address.
+                    *offset = offset.wrapping_add(*stride);
+                    return Some(run);
                 }
-                Piece::List {
+                Piece::Bodies {
                     base,
-                    runs: [first, rest @ ..],
-                } => {
-                    self.piece = Piece::List { base, runs: rest };
-                    return Some(Run::new(base + first.offset, first.len));
+                    body,
+                    stride,
+                    count,
+                } if *count > 0 => {
+                    let run = body.run(self.next);
+                    let run = Run::new(*base + run.offset, run.len);
+                    self.next += 1;
+                    if self.next == body.offsets.len() {
+                        self.next = 0;
+                        *count -= 1;
+                        *base = base.wrapping_add(*stride);
+                    }
+                    return Some(run);
                 }
                 _ => self.piece = self.walk.next()?,
             }
