@@ -103,7 +103,7 @@ unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
     }
 }
 
-/// A block in memory and its place in the packed bytes, repeated at equal distances on both sides.
+/// Blocks at equal distances in memory and in the packed bytes.
 #[derive(Clone, Copy)]
 struct Row {
     memory: *mut u8,
@@ -112,54 +112,71 @@ struct Row {
     count: i64,
 }
 
+/// Rows at equal distances in memory, one after another in the packed bytes.
+#[derive(Clone, Copy)]
+struct Grid {
+    row: Row,
+    stride: i64,
+    count: i64,
+}
+
 /// # Safety
-/// As for [`Direction::block`], for every block of the row.
+/// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
 #[inline(always)]
-unsafe fn blocks<D: Direction, const N: usize>(mut d: D, row: Row) {
-    let mut memory = row.memory;
-    for _ in 0..row.count {
-        // SAFETY: the caller vouches for every block of the row.
-        unsafe { d.block::<N>(memory) };
-        memory = memory.wrapping_offset(row.stride as isize);
-        d = d.ahead(row.packed_stride);
+unsafe fn blocks<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize) {
+    let mut first = grid.row.memory;
+    for _ in 0..grid.count {
+        let mut memory = first;
+        for _ in 0..grid.row.count {
+            // SAFETY: the caller vouches for every block.
+            unsafe {
+                match N {
+                    0 => d.run(memory, len),
+                    _ => d.block::<N>(memory),
+                }
+            }
+            memory = memory.wrapping_offset(grid.row.stride as isize);
+            d = d.ahead(grid.row.packed_stride);
+        }
+        first = first.wrapping_offset(grid.stride as isize);
     }
 }
 
 /// # Safety
-/// As for [`Direction::run`], for every block of the row.
+/// As for [`Direction::run`], for every block, `len` bytes each.
 #[inline(always)]
-unsafe fn row<D: Direction>(mut d: D, row: Row, len: i64) {
+unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
+    let n = len as usize;
     // SAFETY: passed on from the caller.
     unsafe {
         match len {
-            1 => blocks::<D, 1>(d, row),
-            2 => blocks::<D, 2>(d, row),
-            4 => blocks::<D, 4>(d, row),
-            8 => blocks::<D, 8>(d, row),
-            12 => blocks::<D, 12>(d, row),
-            16 => blocks::<D, 16>(d, row),
-            24 => blocks::<D, 24>(d, row),
-            32 => blocks::<D, 32>(d, row),
-            _ => {
-                let mut memory = row.memory;
-                for _ in 0..row.count {
-                    d.run(memory, len as usize);
-                    memory = memory.wrapping_offset(row.stride as isize);
-                    d = d.ahead(row.packed_stride);
-                }
-            }
+            1 => blocks::<D, 1>(d, grid, n),
+            2 => blocks::<D, 2>(d, grid, n),
+            4 => blocks::<D, 4>(d, grid, n),
+            8 => blocks::<D, 8>(d, grid, n),
+            12 => blocks::<D, 12>(d, grid, n),
+            16 => blocks::<D, 16>(d, grid, n),
+            24 => blocks::<D, 24>(d, grid, n),
+            32 => blocks::<D, 32>(d, grid, n),
+            _ => blocks::<D, 0>(d, grid, n),
         }
     }
 }
 
 /// # Safety
-/// As for [`Direction::block`], for every offset.
+/// As for [`Direction::run`], for every offset; `len` is `N` unless `N` is 0.
 #[inline(always)]
-unsafe fn scattered<D: Direction, const N: usize>(mut d: D, base: *mut u8, offsets: &[i64]) {
-    for &offset in offsets {
+unsafe fn scattered<D: Direction, const N: usize>(mut d: D, base: *mut u8, at: &[i64], len: usize) {
+    for &offset in at {
+        let memory = base.wrapping_offset(offset as isize);
         // SAFETY: the caller vouches for every block.
-        unsafe { d.block::<N>(base.wrapping_offset(offset as isize)) };
-        d = d.ahead(N);
+        unsafe {
+            match N {
+                0 => d.run(memory, len),
+                _ => d.block::<N>(memory),
+            }
+        }
+        d = d.ahead(len);
     }
 }
 
@@ -168,32 +185,27 @@ unsafe fn scattered<D: Direction, const N: usize>(mut d: D, base: *mut u8, offse
 /// # Safety
 /// As for [`Direction::run`], for every run of the body.
 #[inline(always)]
-unsafe fn one_body<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
-    let offsets = body.offsets;
+unsafe fn one_body<D: Direction>(mut d: D, base: *mut u8, body: &Body<'_>) {
+    let at = body.offsets;
+    let Some(len) = body.uniform() else {
+        for run in body.runs() {
+            // SAFETY: passed on from the caller.
+            unsafe { d.run(base.wrapping_offset(run.offset as isize), run.len as usize) };
+            d = d.ahead(run.len as usize);
+        }
+        return;
+    };
+    let n = len as usize;
     // SAFETY: passed on from the caller; in a uniform body every run has the one length.
     unsafe {
-        match body.uniform() {
-            Some(4) => scattered::<D, 4>(d, base, offsets),
-            Some(8) => scattered::<D, 8>(d, base, offsets),
-            Some(12) => scattered::<D, 12>(d, base, offsets),
-            Some(16) => scattered::<D, 16>(d, base, offsets),
-            Some(24) => scattered::<D, 24>(d, base, offsets),
-            Some(32) => scattered::<D, 32>(d, base, offsets),
-            Some(len) => {
-                let mut d = d;
-                for &offset in offsets {
-                    d.run(base.wrapping_offset(offset as isize), len as usize);
-                    d = d.ahead(len as usize);
-                }
-            }
-            None => {
-                let mut d = d;
-                for (&offset, ends) in offsets.iter().zip(body.starts.windows(2)) {
-                    let len = (ends[1] - ends[0]) as usize;
-                    d.run(base.wrapping_offset(offset as isize), len);
-                    d = d.ahead(len);
-                }
-            }
+        match len {
+            4 => scattered::<D, 4>(d, base, at, n),
+            8 => scattered::<D, 8>(d, base, at, n),
+            12 => scattered::<D, 12>(d, base, at, n),
+            16 => scattered::<D, 16>(d, base, at, n),
+            24 => scattered::<D, 24>(d, base, at, n),
+            32 => scattered::<D, 32>(d, base, at, n),
+            _ => scattered::<D, 0>(d, base, at, n),
         }
     }
 }
@@ -225,14 +237,19 @@ unsafe fn bodies<D: Direction>(
         } else {
             let mut at = d;
             for run in body.runs() {
-                let blocks = Row {
+                let row = Row {
                     memory: base.wrapping_offset(run.offset as isize),
                     stride,
                     packed_stride: body.bytes as usize,
                     count: n,
                 };
+                let grid = Grid {
+                    row,
+                    stride: 0,
+                    count: 1,
+                };
                 // SAFETY: passed on from the caller.
-                unsafe { row(at, blocks, run.len) };
+                unsafe { all_blocks(at, grid, run.len) };
                 at = at.ahead(run.len as usize);
             }
         }
@@ -250,21 +267,28 @@ unsafe fn bodies<D: Direction>(
 unsafe fn transfer<D: Direction>(mut d: D, base: *mut u8, shape: Shape<'_>, range: Range<i64>) {
     for piece in Walk::new(shape, range) {
         match piece {
-            Piece::Row {
+            Piece::Grid {
                 offset,
                 len,
-                stride,
                 count,
+                stride,
+                rows,
+                row_stride,
             } => {
-                let blocks = Row {
+                let row = Row {
                     memory: base.wrapping_offset(offset as isize),
                     stride,
                     packed_stride: len as usize,
                     count,
                 };
+                let grid = Grid {
+                    row,
+                    stride: row_stride,
+                    count: rows,
+                };
                 // SAFETY: the walk stays inside the range, for which the caller vouches.
-                unsafe { row(d, blocks, len) };
-                d = d.ahead((len * count) as usize);
+                unsafe { all_blocks(d, grid, len) };
+                d = d.ahead((len * count * rows) as usize);
             }
             Piece::Bodies {
                 base: at,

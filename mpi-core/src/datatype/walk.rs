@@ -10,12 +10,14 @@ use super::layout::{Body, Place, Run, Shape};
 /// Work for one copy loop; offsets count from the start of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
-    /// `count` blocks of `len` bytes, `stride` apart.
-    Row {
+    /// A grid of blocks of `len` bytes: `rows` times `count` of them.
+    Grid {
         offset: i64,
         len: i64,
-        stride: i64,
         count: i64,
+        stride: i64,
+        rows: i64,
+        row_stride: i64,
     },
     /// All runs of `body`, moved by `base`; that `count` times, `stride` apart.
     Bodies {
@@ -49,11 +51,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on by `by` repetitions of the innermost loop, carrying outwards.
+    /// Goes on by `by` repetitions of the loop `level`, carrying outwards.
     #[inline]
-    fn step(&mut self, by: i64) {
+    fn step(&mut self, level: usize, by: i64) {
         let mut by = by;
-        for (index, l) in self.place.index.iter_mut().zip(&self.shape.loops) {
+        let loops = self.shape.loops[level..].iter();
+        for (index, l) in self.place.index[level..].iter_mut().zip(loops) {
             *index += by;
             self.place.base += by * l.stride;
             if *index < l.count {
@@ -65,10 +68,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// How many repetitions of the innermost loop, of `bytes` each, may be done at once.
+    /// How many repetitions of the loop `level`, of `bytes` each, may be done at once.
     #[inline]
-    fn repetitions(&self, bytes: i64) -> i64 {
-        let to_go = self.shape.loops[0].count - self.place.index[0];
+    fn repetitions(&self, level: usize, bytes: i64) -> i64 {
+        let to_go = self.shape.loops[level].count - self.place.index[level];
         match to_go.checked_mul(bytes) {
             Some(all) if all <= self.left => to_go,
             _ => self.left / bytes,
@@ -79,7 +82,7 @@ impl<'a> Walk<'a> {
         self.place.run += n;
         if self.place.run == self.shape.body.offsets.len() {
             self.place.run = 0;
-            self.step(1);
+            self.step(0, 1);
         }
     }
 
@@ -93,35 +96,48 @@ impl<'a> Walk<'a> {
             self.place.skip = 0;
             self.leave_runs(1);
         }
-        Piece::Row {
+        Piece::Grid {
             offset,
             len,
-            stride: 0,
             count: 1,
+            stride: 0,
+            rows: 1,
+            row_stride: 0,
         }
     }
 
-    /// Whole repetitions of a body that is one run.
-    fn row(&mut self, run: Run) -> Piece<'a> {
-        let count = self.repetitions(run.len);
+    /// Whole repetitions of a body that is one run: of the two innermost loops, or a part of the innermost.
+    fn grid(&mut self, run: Run) -> Piece<'a> {
+        let [inner, outer, ..] = self.shape.loops;
         let offset = self.place.base + run.offset;
-        self.left -= count * run.len;
-        self.step(count);
-        Piece::Row {
+        let row = inner.count.saturating_mul(run.len);
+        let (count, rows) = if self.place.index[0] == 0 && row <= self.left {
+            let rows = self.repetitions(1, row);
+            self.step(1, rows);
+            (inner.count, rows)
+        } else {
+            let count = self.repetitions(0, run.len);
+            self.step(0, count);
+            (count, 1)
+        };
+        self.left -= count * rows * run.len;
+        Piece::Grid {
             offset,
             len: run.len,
-            stride: self.shape.loops[0].stride,
             count,
+            stride: inner.stride,
+            rows,
+            row_stride: outer.stride,
         }
     }
 
     /// Whole repetitions of a body of several runs.
     fn bodies(&mut self) -> Piece<'a> {
         let body = self.shape.body;
-        let count = self.repetitions(body.bytes);
+        let count = self.repetitions(0, body.bytes);
         let base = self.place.base;
         self.left -= count * body.bytes;
-        self.step(count);
+        self.step(0, count);
         Piece::Bodies {
             base,
             body,
@@ -160,7 +176,7 @@ impl<'a> Iterator for Walk<'a> {
         Some(if self.place.skip > 0 || self.left < run.len {
             self.part_of_run(run)
         } else if body.offsets.len() == 1 {
-            self.row(run)
+            self.grid(run)
         } else if self.place.run == 0 && self.left >= body.bytes {
             self.bodies()
         } else {
@@ -172,22 +188,53 @@ impl<'a> Iterator for Walk<'a> {
 /// The single runs of a range of packed bytes, in packed order.
 pub struct Runs<'a> {
     walk: Walk<'a>,
-    piece: Piece<'a>,
-    /// The next run of the body, when the piece is bodies.
-    next: usize,
+    /// The piece that is being taken apart.
+    piece: Option<Piece<'a>>,
+    done: Within,
+}
+
+/// How far a piece is: the run or block, and the repetition or row.
+#[derive(Default)]
+struct Within {
+    inner: i64,
+    outer: i64,
 }
 
 impl<'a> Runs<'a> {
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Runs<'a> {
         Runs {
             walk: Walk::new(shape, range),
-            piece: Piece::Row {
-                offset: 0,
-                len: 0,
-                stride: 0,
-                count: 0,
-            },
-            next: 0,
+            piece: None,
+            done: Within::default(),
+        }
+    }
+
+    /// The run at the present place of `piece`, and how many it has inside and outside.
+    #[inline]
+    fn here(&self, piece: &Piece<'a>) -> (Run, i64, i64) {
+        let Within { inner, outer } = self.done;
+        match *piece {
+            Piece::Grid {
+                offset,
+                len,
+                count,
+                stride,
+                rows,
+                row_stride,
+            } => {
+                let at = offset + inner * stride + outer * row_stride;
+                (Run::new(at, len), count, rows)
+            }
+            Piece::Bodies {
+                base,
+                body,
+                stride,
+                count,
+            } => {
+                let run = body.run(inner as usize);
+                let at = base + outer * stride + run.offset;
+                (Run::new(at, run.len), body.offsets.len() as i64, count)
+            }
         }
     }
 }
@@ -196,38 +243,21 @@ impl Iterator for Runs<'_> {
     type Item = Run;
 
     fn next(&mut self) -> Option<Run> {
-        loop {
-            match &mut self.piece {
-                Piece::Row {
-                    offset,
-                    len,
-                    stride,
-                    count,
-                } if *count > 0 => {
-                    let run = Run::new(*offset, *len);
-                    *count -= 1;
-                    // Wrapping, because behind the last repetition there may be no address.
-                    *offset = offset.wrapping_add(*stride);
-                    return Some(run);
-                }
-                Piece::Bodies {
-                    base,
-                    body,
-                    stride,
-                    count,
-                } if *count > 0 => {
-                    let run = body.run(self.next);
-                    let run = Run::new(*base + run.offset, run.len);
-                    self.next += 1;
-                    if self.next == body.offsets.len() {
-                        self.next = 0;
-                        *count -= 1;
-                        *base = base.wrapping_add(*stride);
-                    }
-                    return Some(run);
-                }
-                _ => self.piece = self.walk.next()?,
-            }
+        let piece = match self.piece.take() {
+            Some(piece) => piece,
+            None => self.walk.next()?,
+        };
+        let (run, inner, outer) = self.here(&piece);
+        self.done.inner += 1;
+        if self.done.inner == inner {
+            self.done.inner = 0;
+            self.done.outer += 1;
         }
+        if self.done.outer == outer {
+            self.done.outer = 0;
+        } else {
+            self.piece = Some(piece);
+        }
+        Some(run)
     }
 }
