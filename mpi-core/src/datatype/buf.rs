@@ -98,7 +98,7 @@ impl SendBuf {
 
     /// All packed bytes.
     pub fn to_vec(&self) -> Vec<u8> {
-        let mut bytes = vec![0; self.bytes().max(0) as usize];
+        let mut bytes = vec![0; self.bytes() as usize];
         let n = self.pack_at(0, &mut bytes);
         bytes.truncate(n);
         bytes
@@ -293,7 +293,7 @@ macro_rules! positions {
 
             /// Goes to packed byte `at`, or to the end.
             pub fn seek(&mut self, at: i64) {
-                self.at = at.clamp(0, self.buf.bytes().max(0));
+                self.at = at.clamp(0, self.buf.bytes());
             }
 
             pub fn remaining(&self) -> i64 {

@@ -224,6 +224,7 @@ const ONCE: Loop = Loop {
 
 impl<'a> Shape<'a> {
     /// `count` elements, `extent` apart, each of them `body` inside the loops `inner`.
+    #[inline]
     pub fn new(body: Body<'a>, inner: &[Loop], extent: i64, count: i64) -> Shape<'a> {
         let count = count.max(0);
         let mut loops = [ONCE; MAX_LOOPS + 1];

@@ -174,7 +174,7 @@ impl Datatype {
     /// The packed bytes of `count` elements.
     #[inline]
     pub fn bytes(&self, count: i64) -> i64 {
-        self.size().saturating_mul(count)
+        self.size().saturating_mul(count.max(0))
     }
 
     /// The runs of memory that hold packed bytes `range` of `count` elements, in packed order.

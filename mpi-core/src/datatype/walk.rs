@@ -58,11 +58,12 @@ impl<'a> Walk<'a> {
         let loops = self.shape.loops[level..].iter();
         for (index, l) in self.place.index[level..].iter_mut().zip(loops) {
             *index += by;
-            self.place.base += by * l.stride;
+            // Wrapping, because behind the last repetition there may be no address.
+            self.place.base = self.place.base.wrapping_add(by.wrapping_mul(l.stride));
             if *index < l.count {
                 return;
             }
-            self.place.base -= l.count * l.stride;
+            self.place.base = self.place.base.wrapping_sub(l.count.wrapping_mul(l.stride));
             *index = 0;
             by = 1;
         }
@@ -107,6 +108,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whole repetitions of a body that is one run: of the two innermost loops, or a part of the innermost.
+    #[inline]
     fn grid(&mut self, run: Run) -> Piece<'a> {
         let [inner, outer, ..] = self.shape.loops;
         let offset = self.place.base + run.offset;
