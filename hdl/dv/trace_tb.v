@@ -1,0 +1,45 @@
+// Reads one line "rst inputs" (hexadecimal) for each clock edge from +stimulus=FILE,
+// and writes one line "outputs stage1 stage2" as they are after that edge to +trace=FILE.
+// The crate's test writes the first and compares the second with the model.
+`timescale 1ns / 1ps
+`default_nettype none
+
+module trace_tb;
+    parameter N = 60;
+
+    reg          clk = 1'b0;
+    reg          rst = 1'b0;
+    reg  [N-1:0] node_in = {N{1'b0}};
+    wire [N-1:0] node_out;
+
+    toggle_barrier #(.N(N)) dut (
+        .clk_i  (clk),
+        .rst_i  (rst),
+        .node_i (node_in),
+        .node_o (node_out)
+    );
+
+    reg [8*1024-1:0] stimulus_name;
+    reg [8*1024-1:0] trace_name;
+    integer          stimulus;
+    integer          trace;
+
+    initial begin
+        if (!$value$plusargs("stimulus=%s", stimulus_name) || !$value$plusargs("trace=%s", trace_name)) begin
+            $display("usage: +stimulus=FILE +trace=FILE");
+            $finish;
+        end
+        stimulus = $fopen(stimulus_name, "r");
+        trace    = $fopen(trace_name, "w");
+        while ($fscanf(stimulus, "%h %h", rst, node_in) == 2) begin
+            // Half a period of 25.175 MHz, so that the inputs are stable long before the edge.
+            #19.86 clk = 1'b1;
+            #19.86 clk = 1'b0;
+            $fdisplay(trace, "%h %h %h", node_out, dut.sync.stage1_q, dut.sync.stage2_q);
+        end
+        $fclose(trace);
+        $finish;
+    end
+endmodule
+
+`default_nettype wire

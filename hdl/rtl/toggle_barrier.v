@@ -1,0 +1,36 @@
+// The toggle barrier of N nodes: one wire from each node, one wire to each node, all with the same level.
+//
+// A node enters by changing its wire and leaves when the wire from the barrier has followed.
+// The release is seen three edges after the last arrival at the pins, see the crate fpga-model.
+// Hoefler, Squyres, Mehlan, Mietke, Rehm: Implementing a Hardware-based Barrier in Open MPI, Chemnitz 2005.
+`default_nettype none
+
+module toggle_barrier #(
+    parameter N = 60
+) (
+    input  wire         clk_i,   // 25.175 MHz on the ALTERA UP1 board
+    input  wire         rst_i,   // synchronous; tie to 0 where power-on is enough
+    input  wire [N-1:0] node_i,  // asynchronous wires from the nodes
+    output wire [N-1:0] node_o   // wires to the nodes
+);
+    wire [N-1:0] arrived;
+    wire         level;
+
+    synchroniser #(.N(N)) sync (
+        .clk_i   (clk_i),
+        .rst_i   (rst_i),
+        .level_i (node_i),
+        .level_o (arrived)
+    );
+
+    toggle_machine #(.N(N)) machine (
+        .clk_i   (clk_i),
+        .rst_i   (rst_i),
+        .level_i (arrived),
+        .level_o (level)
+    );
+
+    assign node_o = {N{level}};
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,31 @@
+// The two-state machine: in state 0 it waits for all ones, in state 1 for all zeros.
+//
+// Its one flip-flop is also the registered output, so the output has no glitches.
+// In the model: Registers::output.
+`default_nettype none
+
+module toggle_machine #(
+    parameter N = 60
+) (
+    input  wire         clk_i,
+    input  wire         rst_i,
+    input  wire [N-1:0] level_i,
+    output wire         level_o
+);
+    reg level_q = 1'b0;
+
+    wire all_high = &level_i;
+    wire all_low  = ~|level_i;
+    wire toggle   = level_q ? all_low : all_high;
+
+    always @(posedge clk_i) begin
+        if (rst_i)
+            level_q <= 1'b0;
+        else if (toggle)
+            level_q <= ~level_q;
+    end
+
+    assign level_o = level_q;
+endmodule
+
+`default_nettype wire
