@@ -15,6 +15,9 @@ use crate::workspace;
 /// The packages whose programs and libraries are installed.
 const PACKAGES: &[&str] = &["mpi-abi", "mpirun", "sim"];
 
+/// The package of the library alone.
+const LIBRARY_PACKAGES: &[&str] = &["mpi-abi"];
+
 /// Programs, by the name cargo gives them.
 const PROGRAMS: &[&str] = &["mpirun", "mpicc", "mpi-info", "mpi-bench", "hwbarr"];
 
@@ -57,7 +60,9 @@ pub struct Contents {
 
 /// What cargo made of them.
 struct Made {
-    common: Artifacts,
+    usual: Artifacts,
+    /// Another library, without optional components.
+    bare: Option<Artifacts>,
     plugins: Option<Artifacts>,
 }
 
@@ -129,31 +134,36 @@ pub fn install(prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
 }
 
 fn build(contents: &Contents) -> Result<Made, InstallError> {
-    // A variant must not overwrite the usual library in cargo's folder while somebody copies it.
-    let folder = contents.bare.then(|| workspace::target().join("bare"));
-    let common = Build {
+    let usual = Build {
         profile: contents.profile,
         packages: PACKAGES,
-        bare: contents.bare,
-        folder,
-    };
-    let common = common.run()?;
-    let plugin = Build {
-        profile: contents.profile,
-        packages: PLUGIN_PACKAGES,
         bare: false,
         folder: None,
     };
-    let plugins = contents.plugins.then(|| plugin.run()).transpose()?;
-    Ok(Made { common, plugins })
+    let plugin = Build {
+        packages: PLUGIN_PACKAGES,
+        ..usual.clone()
+    };
+    // A variant must not overwrite the usual library in cargo's folder while somebody copies it.
+    let bare = Build {
+        packages: LIBRARY_PACKAGES,
+        bare: true,
+        folder: Some(workspace::target().join("bare")),
+        ..usual.clone()
+    };
+    Ok(Made {
+        usual: usual.run()?,
+        bare: contents.bare.then(|| bare.run()).transpose()?,
+        plugins: contents.plugins.then(|| plugin.run()).transpose()?,
+    })
 }
 
 fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
     for name in PROGRAMS {
-        copy(made.common.file(name)?, &prefix.join("bin").join(name))?;
+        copy(made.usual.file(name)?, &prefix.join("bin").join(name))?;
     }
     copy(
-        made.common.file(LIBRARY.0)?,
+        made.bare.as_ref().unwrap_or(&made.usual).file(LIBRARY.0)?,
         &prefix.join("lib").join(LIBRARY.1),
     )?;
     let plugin = prefix.join("lib/portcullis").join(PLUGIN);
