@@ -17,3 +17,22 @@ pub fn spin_loop() {
     #[cfg(loom)]
     loom::thread::yield_now();
 }
+
+/// Asks the processor to own the line at `address` soon, because it will be written.
+///
+/// A hint without effect on any value, for any address whatever.
+#[inline(always)]
+pub fn prefetch_for_write(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+    // SAFETY: a prefetch never faults and changes neither memory nor flags; processors without it take it as a no-op.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(all(target_arch = "aarch64", not(any(miri, loom))))]
+    // SAFETY: a prefetch never faults and changes neither memory nor flags.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(any(miri, loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = address;
+}

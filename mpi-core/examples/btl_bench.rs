@@ -121,7 +121,7 @@ fn main() {
     let rounds: usize = std::env::args()
         .nth(1)
         .and_then(|n| n.parse().ok())
-        .unwrap_or(30);
+        .unwrap_or(500);
     let fd = Node::create(2).expect("shared memory for two ranks");
     let lines = [const { Line(AtomicU64::new(0)) }; 2];
     let figures = std::thread::scope(|s| {
@@ -190,13 +190,13 @@ fn run(me: u32, fd: &std::os::fd::OwnedFd, lines: &[Line; 2], rounds: usize) -> 
     };
     let mut figures = vec![Vec::new(); 1 + LATENCY.len() + STREAM.len()];
     for round in 0..rounds as u64 {
-        let turns = 10_000;
+        let turns = 500;
         figures[0].push(bare(lines, me as usize, round * turns, turns));
         for (at, &len) in LATENCY.iter().enumerate() {
-            figures[1 + at].push(rank.latency(len, 10_000 / (1 + len as u64 / 1024)));
+            figures[1 + at].push(rank.latency(len, (500 / (1 + len as u64 / 512)).max(50)));
         }
         for (at, &len) in STREAM.iter().enumerate() {
-            let windows = 500 / (1 + len as u64 / 2048);
+            let windows = (20 / (1 + len as u64 / 512)).max(2);
             figures[1 + LATENCY.len() + at].push(rank.stream(len, windows));
         }
     }

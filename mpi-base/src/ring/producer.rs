@@ -1,6 +1,6 @@
 //! The writing end of a ring.
 
-use super::{Control, Cursor, INLINE, INLINE_WORDS, Kind, MAX_LEN, RingMemory};
+use super::{Control, Cursor, INLINE, INLINE_WORDS, Kind, MAX_LEN, RingMemory, UNIT};
 use crate::atomic::Ordering;
 
 /// The ring has no room now; nothing was written.
@@ -75,6 +75,7 @@ impl Producer {
         unsafe { self.memory.write(start, len, fill) };
         self.cursor = after;
         self.publish(am, Kind::Bytes, len, header, &[]);
+        self.memory.expect_block(after.next as usize * UNIT, len);
         Ok(())
     }
 

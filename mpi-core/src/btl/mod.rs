@@ -167,7 +167,9 @@ pub trait Btl {
     /// Delivers what has arrived; returns how many messages were delivered.
     fn progress(&self, sink: &dyn Sink) -> usize;
 
-    /// Whether a message waits that `progress` would deliver; called right before the process goes to sleep.
+    /// Whether a message waits that `progress` would deliver, or a send that would have blocked might be taken now.
+    ///
+    /// Called right before the process goes to sleep: the transport also sees to it that either of the two will ring the process's bell.
     fn pending(&self) -> bool;
 
     /// Single copy from peers, where the BTL has it.

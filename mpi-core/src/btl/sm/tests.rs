@@ -1,14 +1,17 @@
 //! Claims of sm alone: marks, sleeping, starving, death.
 
 use std::cell::Cell;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mpi_base::fdpass::{self, Giver, Key};
 use mpi_base::node::{Node, Sizes};
 use mpi_base::param::{Params, Source};
 use mpi_base::wait::{WaitPolicy, Waiter};
 
 use super::*;
-use crate::btl::suite::{Expect, Keep, Net, Nothing, endpoint, mixed, send_numbered};
+use crate::btl::suite::{Expect, Keep, Net, Nothing, endpoint, mixed, pattern, send_numbered};
 use crate::btl::{BUILT_IN, Surroundings, open_all};
 
 /// Job ranks are not local ranks; here they are ten more.
@@ -250,4 +253,95 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
     .unwrap();
     assert!(error.to_string().contains("smoke"));
     assert_eq!(BUILT_IN.len(), 2);
+}
+
+const CHILD: &str = "PORTCULLIS_TEST_SM_CHILD";
+
+/// The other rank is a process of its own: this test binary once more, which takes the memory by an abstract socket.
+#[test]
+fn two_processes_share_rings_and_read_each_others_memory() {
+    let name = |key: &Key| format!("portcullis-test-{}", &key.to_hex()[..16]);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let child_key = std::env::var(CHILD)
+        .ok()
+        .and_then(|hex| Key::from_hex(&hex));
+    let me = u32::from(child_key.is_some());
+    let mut child = None;
+    let fd = match child_key {
+        Some(key) => fdpass::take(&name(&key), &key, deadline).unwrap(),
+        None => {
+            let key = Key::random().unwrap();
+            let giver = Giver::bind(&name(&key)).unwrap();
+            let test = "btl::sm::tests::two_processes_share_rings_and_read_each_others_memory";
+            child = Some(
+                Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", test])
+                    .env(CHILD, key.to_hex())
+                    .stdout(Stdio::null())
+                    .spawn()
+                    .unwrap(),
+            );
+            let fd = Node::create(2).unwrap();
+            giver.give(fd.as_fd(), &key, 1, deadline).unwrap();
+            fd
+        }
+    };
+    let node = Node::attach(&fd, me).unwrap();
+    let params = Params::default();
+    let btl = super::open(&Surroundings {
+        me,
+        node: Some((node.clone(), vec![0, 1])),
+        params: &params,
+    })
+    .unwrap();
+    let peer = endpoint(&*btl, 1 - me);
+    let mut waiter = Waiter::new(WaitPolicy::new(2, 2));
+    let mut wait = |sink: &dyn Sink, done: &dyn Fn() -> bool| {
+        loop {
+            let delivered = btl.progress(sink);
+            if done() {
+                return;
+            }
+            match delivered {
+                0 => waiter.pause(node.my_inbox().bell(), || btl.pending()),
+                _ => waiter.reset(),
+            }
+            assert!(Instant::now() < deadline, "the other process is silent");
+        }
+    };
+    let len = mixed(btl.limits().max_send);
+    let sink = Expect {
+        from: 1 - me,
+        next: Cell::new(0),
+        len,
+    };
+    for n in 0..3000 {
+        while send_numbered(&*btl, peer, n, len(n)).is_err() {
+            // Room may come without news, so every second look is a new try.
+            let looks = Cell::new(0);
+            wait(&sink, &|| looks.replace(looks.get() + 1) > 0);
+        }
+    }
+    wait(&sink, &|| sink.next.get() == 3000);
+
+    // Each tells the other where a pattern lies, reads the other's, and says that it has.
+    let told = Keep::default();
+    let mine = pattern(me.into(), 100_000);
+    let at = mine.as_ptr().expose_provenance() as u64;
+    btl.send(peer, 1, [at, 0], Payload::Bytes(&[])).unwrap();
+    wait(&told, &|| told.len() == 1);
+    let theirs = told.0.borrow()[0].0[0];
+    let mut got = vec![0; 100_000];
+    let copy = btl.single_copy().unwrap();
+    // SAFETY: `got` is valid for writes of its length.
+    match unsafe { copy.get(peer, theirs, got.as_mut_ptr(), got.len()) } {
+        Ok(()) => assert!(got == pattern(u64::from(1 - me), 100_000)),
+        Err(error) => assert_eq!(error, GetError::Forbidden),
+    }
+    btl.send(peer, 2, [0, 0], Payload::Bytes(&[])).unwrap();
+    wait(&told, &|| told.len() == 2);
+    drop(mine);
+    if let Some(mut child) = child {
+        assert!(child.wait().unwrap().success());
+    }
 }
