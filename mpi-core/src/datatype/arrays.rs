@@ -4,7 +4,8 @@
 //! it the array's extent, so that successive elements are successive arrays.
 
 use super::Datatype;
-use super::construct::{Made, TypeError, same_length};
+use super::construct::{Made, same_length};
+use super::error::TypeError;
 
 /// Which dimension lies together in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

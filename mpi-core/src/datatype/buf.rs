@@ -312,14 +312,19 @@ positions!(Unpacker, RecvBuf);
 
 /// Copies data from one buffer to another, as many bytes as the smaller has; answers how many.
 pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
-    // SAFETY: whoever made the buffers vouched for the data of their elements.
-    unsafe {
-        loops::copy(
-            from.ptr,
-            from.datatype.shape(from.count),
-            to.ptr,
-            to.datatype.shape(to.count),
-        )
+    let from_is_run = from.datatype.contiguous_bytes(from.count).is_some();
+    match (from_is_run, to.contiguous()) {
+        (false, Some(out)) => from.pack_at(0, out) as i64,
+        (true, None) => to.unpack_at(0, from.contiguous().unwrap_or(&[])) as i64,
+        // SAFETY: whoever made the buffers vouched for the data of their elements.
+        _ => unsafe {
+            loops::copy(
+                from.ptr,
+                from.datatype.shape(from.count),
+                to.ptr,
+                to.datatype.shape(to.count),
+            )
+        },
     }
 }
 

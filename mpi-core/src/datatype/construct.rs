@@ -2,96 +2,17 @@
 //!
 //! Each constructor says only which blocks of which older types lie where ([`Derived::placements`]).
 //! Bounds, size, normal form, element counts and signatures are each one pass over these placements.
-//!
-//! Bounds follow MPI 5.0, section 5.1.6: where a resized type takes part, only its markers count;
-//! otherwise the extent is padded to the strictest alignment of the basic types.
 
 use std::cell::{Cell, OnceCell};
-use std::fmt;
-use std::ops::Range;
 
 use super::arrays::{Distribution, Order};
+use super::bounds::Bounds;
 use super::contents::Form;
+use super::error::TypeError;
 use super::layout::{Layout, Run};
-use super::normalise::{MAX_RUNS, Part, Sequence, TooManyRuns};
+use super::normalise::{Part, Sequence, TooManyRuns};
 use super::signature::Signature;
 use super::{Datatype, Repr};
-
-/// Why a datatype cannot be made or committed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum TypeError {
-    /// A count or block length below zero.
-    Negative { what: &'static str, value: i64 },
-    /// Arrays of one call that should be equally long.
-    Lengths {
-        what: &'static str,
-        len: usize,
-        other: &'static str,
-        other_len: usize,
-    },
-    /// An address or size beyond 63 bits.
-    Overflow { combiner: &'static str },
-    /// A subarray or darray whose numbers do not fit together.
-    Array {
-        dimension: usize,
-        what: &'static str,
-        value: i64,
-        limit: i64,
-    },
-    /// The grid of processes of a darray has another size than the group.
-    Grid { processes: i64, grid: i64 },
-    /// The rank given to a darray is not one of its processes.
-    Rank { rank: i64, processes: i64 },
-    /// Too irregular for its normal form.
-    TooManyRuns,
-}
-
-impl fmt::Display for TypeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use TypeError::*;
-        match self {
-            Negative { what, value } => {
-                write!(f, "the {what} of a datatype is {value}, below zero")
-            }
-            Lengths {
-                what,
-                len,
-                other,
-                other_len,
-            } => write!(
-                f,
-                "a datatype was given {len} {what} but {other_len} {other}"
-            ),
-            Overflow { combiner } => write!(
-                f,
-                "the {combiner} type would reach beyond the 63 bits of an address"
-            ),
-            Array {
-                dimension,
-                what,
-                value,
-                limit,
-            } => write!(
-                f,
-                "in dimension {dimension} of an array type the {what} is {value}, its limit {limit}"
-            ),
-            Grid { processes, grid } => write!(
-                f,
-                "the process grid of a distributed array has {grid} places for {processes} processes"
-            ),
-            Rank { rank, processes } => write!(
-                f,
-                "a distributed array over {processes} processes has no part for rank {rank}"
-            ),
-            TooManyRuns => write!(
-                f,
-                "the datatype breaks into more than {MAX_RUNS} separate runs of memory"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for TypeError {}
 
 /// The arguments of a constructor as the user gave them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -190,83 +111,6 @@ impl<'a> Placement<'a> {
     }
 }
 
-/// Where a type begins and ends.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Bounds {
-    /// The span of the data.
-    pub data: Option<Range<i64>>,
-    /// The markers that resizing has put, here or in a part.
-    marks: Option<Range<i64>>,
-    /// The strictest alignment among the basic types.
-    align: i64,
-}
-
-impl Bounds {
-    pub fn lb(&self) -> i64 {
-        self.marks
-            .as_ref()
-            .or(self.data.as_ref())
-            .map_or(0, |r| r.start)
-    }
-
-    /// The extent, padded to the alignment where no marker says otherwise.
-    fn extent(&self) -> Option<i64> {
-        match (&self.marks, &self.data) {
-            (Some(marks), _) => marks.end.checked_sub(marks.start),
-            (None, Some(data)) => {
-                let (len, align) = (data.end.checked_sub(data.start)?, self.align.max(1));
-                len.checked_add((align - len % align) % align)
-            }
-            (None, None) => Some(0),
-        }
-    }
-
-    fn of(datatype: &Datatype) -> Bounds {
-        match &datatype.0 {
-            Repr::Named(named) => Bounds {
-                data: Some(0..named.info().true_extent),
-                marks: None,
-                align: named.info().align,
-            },
-            Repr::Derived(derived) => derived.bounds.clone(),
-        }
-    }
-
-    /// Takes a placement in; `None` is an overflow.
-    fn include(&mut self, p: &Placement<'_>, child: &Bounds, extent: i64) -> Option<()> {
-        if p.count == 0 || p.reps == 0 {
-            return Some(());
-        }
-        let along = (p.count - 1).checked_mul(extent)?;
-        let across = (p.reps - 1).checked_mul(p.stride)?;
-        let low = p
-            .offset
-            .checked_add(along.min(0))?
-            .checked_add(across.min(0))?;
-        let high = p
-            .offset
-            .checked_add(along.max(0))?
-            .checked_add(across.max(0))?;
-        for (mine, theirs) in [
-            (&mut self.data, &child.data),
-            (&mut self.marks, &child.marks),
-        ] {
-            if let Some(theirs) = theirs {
-                let (start, end) = (
-                    theirs.start.checked_add(low)?,
-                    theirs.end.checked_add(high)?,
-                );
-                *mine = Some(match mine.take() {
-                    None => start..end,
-                    Some(old) => old.start.min(start)..old.end.max(end),
-                });
-            }
-        }
-        self.align = self.align.max(child.align);
-        Some(())
-    }
-}
-
 impl Derived {
     /// Calls `f` for each placement in the order of the type map, until it answers `None`.
     pub fn placements<'a>(&'a self, mut f: impl FnMut(Placement<'a>) -> Option<()>) -> Option<()> {
@@ -353,7 +197,7 @@ impl Derived {
             Some(())
         })?;
         if let Made::Resized { lb, extent } = self.made {
-            bounds.marks = Some(lb..lb.checked_add(extent)?);
+            bounds.mark(lb..lb.checked_add(extent)?);
         }
         self.extent = bounds.extent()?;
         self.bounds = bounds;

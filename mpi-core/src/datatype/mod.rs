@@ -7,7 +7,8 @@
 //! | file | subject |
 //! |---|---|
 //! | [`named`] | the table of predefined types |
-//! | [`construct`] | constructors, bounds |
+//! | [`construct`] | constructors |
+//! | [`bounds`] | lower bound and extent |
 //! | [`arrays`] | subarray and darray in terms of the others |
 //! | [`contents`] | envelope and contents |
 //! | [`layout`] | the normal form |
@@ -20,10 +21,12 @@
 //! The path of a contiguous message asks [`Datatype::contiguous_bytes`] and never enters the engine.
 
 mod arrays;
+mod bounds;
 mod buf;
 mod construct;
 mod contents;
 mod copy;
+mod error;
 mod layout;
 mod named;
 mod normalise;
@@ -39,8 +42,8 @@ use std::rc::Rc;
 pub use arrays::{Distribution, Order};
 pub use buf::{NoMemory, Packer, RecvBuf, Scratch, SendBuf, Unpacker, copy};
 use construct::Derived;
-pub use construct::TypeError;
 pub use contents::{Combiner, Contents, Envelope, Form};
+pub use error::TypeError;
 pub use layout::Run;
 use layout::{Layout, Shape};
 pub use named::{Info, Kind, Named, Scalar};

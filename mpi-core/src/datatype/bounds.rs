@@ -1,0 +1,91 @@
+//! Lower bound, upper bound and extent (MPI 5.0, section 5.1.6).
+//!
+//! Where a resized type takes part, only its markers count;
+//! otherwise the extent is padded to the strictest alignment of the basic types.
+
+use std::ops::Range;
+
+use super::construct::Placement;
+use super::{Datatype, Repr};
+
+/// Where a type begins and ends.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Bounds {
+    /// The span of the data.
+    pub data: Option<Range<i64>>,
+    /// The markers that resizing has put, here or in a part.
+    marks: Option<Range<i64>>,
+    /// The strictest alignment among the basic types.
+    align: i64,
+}
+
+impl Bounds {
+    pub fn lb(&self) -> i64 {
+        self.marks
+            .as_ref()
+            .or(self.data.as_ref())
+            .map_or(0, |r| r.start)
+    }
+
+    /// Puts markers, in place of any that parts have brought.
+    pub fn mark(&mut self, marks: Range<i64>) {
+        self.marks = Some(marks);
+    }
+
+    /// The extent, padded to the alignment where no marker says otherwise.
+    pub fn extent(&self) -> Option<i64> {
+        match (&self.marks, &self.data) {
+            (Some(marks), _) => marks.end.checked_sub(marks.start),
+            (None, Some(data)) => {
+                let (len, align) = (data.end.checked_sub(data.start)?, self.align.max(1));
+                len.checked_add((align - len % align) % align)
+            }
+            (None, None) => Some(0),
+        }
+    }
+
+    pub fn of(datatype: &Datatype) -> Bounds {
+        match &datatype.0 {
+            Repr::Named(named) => Bounds {
+                data: Some(0..named.info().true_extent),
+                marks: None,
+                align: named.info().align,
+            },
+            Repr::Derived(derived) => derived.bounds.clone(),
+        }
+    }
+
+    /// Takes a placement in; `None` is an overflow.
+    pub fn include(&mut self, p: &Placement<'_>, child: &Bounds, extent: i64) -> Option<()> {
+        if p.count == 0 || p.reps == 0 {
+            return Some(());
+        }
+        let along = (p.count - 1).checked_mul(extent)?;
+        let across = (p.reps - 1).checked_mul(p.stride)?;
+        let low = p
+            .offset
+            .checked_add(along.min(0))?
+            .checked_add(across.min(0))?;
+        let high = p
+            .offset
+            .checked_add(along.max(0))?
+            .checked_add(across.max(0))?;
+        for (mine, theirs) in [
+            (&mut self.data, &child.data),
+            (&mut self.marks, &child.marks),
+        ] {
+            if let Some(theirs) = theirs {
+                let (start, end) = (
+                    theirs.start.checked_add(low)?,
+                    theirs.end.checked_add(high)?,
+                );
+                *mine = Some(match mine.take() {
+                    None => start..end,
+                    Some(old) => old.start.min(start)..old.end.max(end),
+                });
+            }
+        }
+        self.align = self.align.max(child.align);
+        Some(())
+    }
+}

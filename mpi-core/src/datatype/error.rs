@@ -1,0 +1,81 @@
+//! What can be wrong with a datatype.
+
+use std::fmt;
+
+use super::normalise::MAX_RUNS;
+
+/// Why a datatype cannot be made or committed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TypeError {
+    /// A count or block length below zero.
+    Negative { what: &'static str, value: i64 },
+    /// Arrays of one call that should be equally long.
+    Lengths {
+        what: &'static str,
+        len: usize,
+        other: &'static str,
+        other_len: usize,
+    },
+    /// An address or size beyond 63 bits.
+    Overflow { combiner: &'static str },
+    /// A subarray or darray whose numbers do not fit together.
+    Array {
+        dimension: usize,
+        what: &'static str,
+        value: i64,
+        limit: i64,
+    },
+    /// The grid of processes of a darray has another size than the group.
+    Grid { processes: i64, grid: i64 },
+    /// The rank given to a darray is not one of its processes.
+    Rank { rank: i64, processes: i64 },
+    /// Too irregular for its normal form.
+    TooManyRuns,
+}
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use TypeError::*;
+        match self {
+            Negative { what, value } => {
+                write!(f, "the {what} of a datatype is {value}, below zero")
+            }
+            Lengths {
+                what,
+                len,
+                other,
+                other_len,
+            } => write!(
+                f,
+                "a datatype was given {len} {what} but {other_len} {other}"
+            ),
+            Overflow { combiner } => write!(
+                f,
+                "the {combiner} type would reach beyond the 63 bits of an address"
+            ),
+            Array {
+                dimension,
+                what,
+                value,
+                limit,
+            } => write!(
+                f,
+                "in dimension {dimension} of an array type the {what} is {value}, its limit {limit}"
+            ),
+            Grid { processes, grid } => write!(
+                f,
+                "the process grid of a distributed array has {grid} places for {processes} processes"
+            ),
+            Rank { rank, processes } => write!(
+                f,
+                "a distributed array over {processes} processes has no part for rank {rank}"
+            ),
+            TooManyRuns => write!(
+                f,
+                "the datatype breaks into more than {MAX_RUNS} separate runs of memory"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TypeError {}
