@@ -1,0 +1,71 @@
+/* Threads that all call MPI at once: each talks to its twin on the next rank, blocking and not, while one of them makes barriers on a communicator of its own. */
+#include "check.h"
+
+#include <pthread.h>
+
+enum { THREADS = 4, ROUNDS = 200, LONG = 20000 };
+
+static MPI_Comm quiet;
+
+static void *talk(void *argument)
+{
+    int me = *(int *)argument, left = (rank + size - 1) % size, right = (rank + 1) % size;
+    static int in[THREADS][LONG], out[THREADS][LONG];
+    for (int round = 0; round < ROUNDS; round++) {
+        int n = round % 20 == 0 ? LONG : 1 + round % 7;
+        MPI_Request requests[2];
+        MPI_Status status;
+        for (int i = 0; i < n; i++)
+            out[me][i] = rank * 1000000 + me * 10000 + round + i;
+        if (round % 2) {
+            OK(MPI_Irecv(in[me], LONG, MPI_INT, left, me, MPI_COMM_WORLD, &requests[0]));
+            OK(MPI_Isend(out[me], n, MPI_INT, right, me, MPI_COMM_WORLD, &requests[1]));
+            MPI_Status statuses[2];
+            OK(MPI_Waitall(2, requests, statuses));
+            status = statuses[0];
+        } else {
+            OK(MPI_Sendrecv(out[me], n, MPI_INT, right, me, in[me], LONG, MPI_INT, left, me, MPI_COMM_WORLD, &status));
+        }
+        int count;
+        OK(MPI_Get_count(&status, MPI_INT, &count));
+        CHECK(count == n && status.MPI_TAG == me, "thread %d got %d of %d with tag %d", me, count, n, status.MPI_TAG);
+        for (int i = 0; i < n; i++)
+            CHECK(in[me][i] == left * 1000000 + me * 10000 + round + i, "thread %d, round %d: number %d is %d", me, round, i, in[me][i]);
+    }
+    return NULL;
+}
+
+static void *meet(void *nothing)
+{
+    (void)nothing;
+    for (int round = 0; round < ROUNDS; round++) {
+        int one = 1, sum = 0;
+        OK(MPI_Barrier(quiet));
+        OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, quiet));
+        CHECK(sum == size, "%d of %d met", sum, size);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    int provided, main_thread;
+    OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+    introduce();
+    CHECK(provided == MPI_THREAD_MULTIPLE, "threads were granted level %d", provided);
+    OK(MPI_Is_thread_main(&main_thread));
+    CHECK(main_thread, "the main thread is another one");
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &quiet));
+
+    pthread_t threads[THREADS + 1];
+    int numbers[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        numbers[t] = t;
+        CHECK(!pthread_create(&threads[t], NULL, talk, &numbers[t]), "thread %d did not start", t);
+    }
+    CHECK(!pthread_create(&threads[THREADS], NULL, meet, NULL), "the last thread did not start");
+    for (int t = 0; t <= THREADS; t++)
+        pthread_join(threads[t], NULL);
+    OK(MPI_Comm_free(&quiet));
+    return finish("threads");
+}
