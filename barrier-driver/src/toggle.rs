@@ -94,6 +94,10 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     /// `progress` serves whatever the other nodes may still need from this one in order to arrive,
     /// and it decides how the wait treats the processor: it may spin, yield or sleep.
     /// After a time-out the node is still in the barrier: it may wait again, or close.
+    ///
+    /// A release may come between a poll and the sleep of `progress`, so a sleep needs a bell that remembers having been
+    /// rung, or a time limit.
+    /// A caller whose bell only rings sleepers uses [`poll`](Self::poll) itself, after it has announced that it sleeps.
     pub fn wait(
         &mut self,
         mut progress: impl FnMut(),

@@ -28,7 +28,7 @@ enum Step {
     Edge { foreseen: u64 },
     /// The machine's level reaches a node's connector.
     Back { node: usize, high: bool },
-    /// A read access ends and samples.
+    /// The read access ends that samples the release.
     Poll { node: usize },
 }
 
@@ -72,6 +72,8 @@ struct Node {
     connector: Rc<Connector>,
     driver: ToggleBarrier<Pin, Pin>,
     random: Random,
+    /// When the first read of the current barrier began.
+    polls_since: Time,
     /// Barriers entered and left so far.
     entered: usize,
     left: usize,
@@ -221,14 +223,9 @@ impl<'p> Engine<'p> {
         if self.passages[number].last == node {
             self.passages[number].driven = now;
         }
-        let Parameters {
-            cable,
-            pad_in,
-            port_read,
-            ..
-        } = *self.parameters;
+        self.nodes[node].polls_since = now;
+        let Parameters { cable, pad_in, .. } = *self.parameters;
         self.at(now + cable + pad_in, Step::Pin { node, high });
-        self.at(now + port_read, Step::Poll { node });
     }
 
     fn pin(&mut self, now: Time, node: usize, high: bool) {
@@ -267,21 +264,29 @@ impl<'p> Engine<'p> {
         }
     }
 
+    /// Reads follow each other without a gap from the end of the write.
+    /// Those before the release would sample the old level and change nothing, so they are not simulated one by one:
+    /// the first read that ends after the level has arrived is the one that samples it.
     fn back(&mut self, now: Time, node: usize, high: bool) {
         self.nodes[node].connector.input.set(high);
         let passage = &mut self.passages[self.nodes[node].left];
         if passage.last == node {
             passage.back = now;
         }
+        let since = self.nodes[node].polls_since;
+        let read = self.parameters.port_read.ps();
+        let reads = (now - since).ps() / read + 1;
+        let sampled = since + Time::from_ps(reads.saturating_mul(read));
+        self.at(sampled, Step::Poll { node });
     }
 
     fn poll(&mut self, now: Time, node: usize) {
-        if self.nodes[node]
+        // It is the driver that says whether the node may leave, also where the engine thinks it knows.
+        if !self.nodes[node]
             .driver
             .poll()
-            .is_ok_and(|state| state.is_pending())
+            .is_ok_and(|state| state.is_ready())
         {
-            self.at(now + self.parameters.port_read, Step::Poll { node });
             return;
         }
         let passage = &mut self.passages[self.nodes[node].left];
@@ -348,6 +353,7 @@ fn power_on(seed: u64, node: usize) -> Node {
         driver,
         random: Random::new(seed, node),
         connector,
+        polls_since: Time::ZERO,
         entered: 0,
         left: 0,
     }

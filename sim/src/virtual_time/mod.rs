@@ -157,7 +157,7 @@ pub struct Outcome {
 pub enum RunError {
     /// No barrier has this many nodes.
     Nodes(fpga_model::BadNodeCount),
-    /// A port whose read takes no time would poll for ever in one instant.
+    /// A port whose read takes no time has no polls to choose the sampling one from.
     InstantRead,
     /// The machine has no clock.
     NoClock,
