@@ -19,3 +19,10 @@ pub mod rte;
 
 pub use engine::Engine;
 pub use error::Error;
+
+/// For the tests of this crate and of crates with components of their own: jobs whose ranks are threads, and the claims that components join.
+#[cfg(any(test, feature = "testing"))]
+pub mod testing {
+    pub use crate::coll::suite::barrier;
+    pub use crate::engine::testing::*;
+}

@@ -407,6 +407,7 @@ impl Node {
             node: self.clone(),
             at,
             len,
+            kept: false,
         })
     }
 
@@ -507,6 +508,8 @@ pub struct ShmBlock {
     node: Node,
     at: usize,
     len: usize,
+    /// Others may use it for as long as the node's memory exists.
+    kept: bool,
 }
 
 /// From this length on, memory of a returned block goes back to the system.
@@ -535,6 +538,11 @@ impl ShmBlock {
             .map_or(std::ptr::null_mut(), |p| p.as_ptr())
     }
 
+    /// Leaves the block as it is for as long as the node's memory exists, for an owner that goes before its users.
+    pub fn abandon(mut self) {
+        self.kept = true;
+    }
+
     fn offset(&self) -> usize {
         self.node.0.layout.arena(self.node.rank()) + self.at
     }
@@ -542,6 +550,9 @@ impl ShmBlock {
 
 impl Drop for ShmBlock {
     fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
         let segment = &self.node.0.segment;
         let (from, to) = (self.offset(), self.offset() + self.len);
         let (first_page, last_page) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);

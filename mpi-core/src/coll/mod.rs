@@ -12,9 +12,13 @@ mod basic;
 mod call;
 mod cx;
 pub mod select;
+mod shm;
+#[cfg(any(test, feature = "testing"))]
+pub mod suite;
 
 pub use call::{Call, CallId, CallSet};
 pub use cx::{Cx, Pending};
+pub use select::Table;
 
 use crate::Error;
 use crate::comm::Comm;
@@ -27,7 +31,7 @@ use std::rc::Rc;
 
 /// The components of this library.
 pub fn built_in() -> Vec<Box<dyn Component>> {
-    vec![Box::new(basic::Basic)]
+    vec![Box::new(shm::Shm::default()), Box::new(basic::Basic)]
 }
 
 /// A collective operation under way.

@@ -7,8 +7,8 @@
 //! Below `MPI_THREAD_MULTIPLE` nobody checks; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits.
 
 mod progress;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use progress::Restless;
 
@@ -190,6 +190,12 @@ impl Engine {
     /// A number that the processes of a node share and no other node has.
     pub fn node_id(&self) -> u32 {
         self.0.neighbours.first().copied().unwrap_or(self.0.me)
+    }
+
+    /// Whether ranks of this node share cores, so that a waiting one must make room.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.0.policy == WaitPolicy::CROWDED
     }
 
     /// What this process tells about itself.

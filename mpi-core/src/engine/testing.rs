@@ -26,21 +26,25 @@ fn stop_if_a_peer_failed() {
     assert!(!stop, "another rank of this job has panicked");
 }
 
+/// Makes one rank's collective components.
+pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
+
 /// What a job in a test may choose.
 pub struct Job {
     pub ranks: u32,
-    pub params: fn() -> Params,
+    pub params: Params,
     pub pml: Config,
-    pub coll: fn() -> Vec<Box<dyn Component>>,
+    /// Makes each rank its components.
+    pub coll: MakeColl,
 }
 
 impl Job {
     pub fn of(ranks: u32) -> Job {
         Job {
             ranks,
-            params: Params::default,
+            params: Params::default(),
             pml: Config::default(),
-            coll: crate::coll::built_in,
+            coll: Box::new(crate::coll::built_in),
         }
     }
 
@@ -83,7 +87,7 @@ impl Job {
     }
 
     fn engine(&self, me: u32, node: Node) -> Engine {
-        let params = (self.params)();
+        let params = self.params.clone();
         let neighbours: Vec<_> = (0..self.ranks).collect();
         let around = Surroundings {
             me,

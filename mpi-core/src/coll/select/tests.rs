@@ -93,7 +93,7 @@ fn barrier_chains(job: &Job) -> Vec<(Vec<String>, Vec<String>)> {
 #[test]
 fn what_all_are_willing_to_use_is_used_and_may_hand_down() {
     let job = Job {
-        coll: || with_faulty(None, None),
+        coll: Box::new(|| with_faulty(None, None)),
         ..Job::of(5)
     };
     for (chain, explained) in barrier_chains(&job) {
@@ -109,7 +109,7 @@ fn what_all_are_willing_to_use_is_used_and_may_hand_down() {
 #[test]
 fn what_one_member_refuses_nobody_uses_and_all_know_who_and_why() {
     let job = Job {
-        coll: || with_faulty(Some(3), None),
+        coll: Box::new(|| with_faulty(Some(3), None)),
         ..Job::of(5)
     };
     for (chain, explained) in barrier_chains(&job) {
@@ -125,7 +125,7 @@ fn what_one_member_refuses_nobody_uses_and_all_know_who_and_why() {
 #[test]
 fn what_rank_0_refuses_the_others_do_not_use_either() {
     let job = Job {
-        coll: || with_faulty(Some(0), None),
+        coll: Box::new(|| with_faulty(Some(0), None)),
         ..Job::of(5)
     };
     for (rank, (chain, explained)) in (0..).zip(barrier_chains(&job)) {
@@ -147,7 +147,7 @@ fn what_rank_0_refuses_the_others_do_not_use_either() {
 #[test]
 fn what_fails_to_start_at_one_member_is_taken_down_at_all() {
     let job = Job {
-        coll: || with_faulty(None, Some(2)),
+        coll: Box::new(|| with_faulty(None, Some(2))),
         ..Job::of(4)
     };
     for (chain, explained) in barrier_chains(&job) {
@@ -162,14 +162,11 @@ fn what_fails_to_start_at_one_member_is_taken_down_at_all() {
 
 #[test]
 fn a_component_left_out_by_parameter_is_not_asked() {
-    let params = || {
-        let mut params = Params::default();
-        params.set("coll", "^faulty", Source::Environment);
-        params
-    };
+    let mut params = Params::default();
+    params.set("coll", "^faulty", Source::Environment);
     let job = Job {
         params,
-        coll: || with_faulty(None, None),
+        coll: Box::new(|| with_faulty(None, None)),
         ..Job::of(3)
     };
     for (chain, explained) in barrier_chains(&job) {
@@ -185,16 +182,16 @@ fn a_component_left_out_by_parameter_is_not_asked() {
 #[test]
 fn a_priority_parameter_reorders_and_a_negative_one_leaves_out() {
     let low = Job {
-        params: || with_priority("1"),
-        coll: || with_faulty(None, None),
+        params: with_priority("1"),
+        coll: Box::new(|| with_faulty(None, None)),
         ..Job::of(3)
     };
     for (chain, _) in barrier_chains(&low) {
         assert_eq!(chain.last().map(String::as_str), Some("faulty"));
     }
     let none = Job {
-        params: || with_priority("-1"),
-        coll: || with_faulty(None, None),
+        params: with_priority("-1"),
+        coll: Box::new(|| with_faulty(None, None)),
         ..Job::of(3)
     };
     for (chain, _) in barrier_chains(&none) {

@@ -15,6 +15,7 @@ mod counter;
 mod flags;
 mod gate;
 mod retired;
+mod wait;
 #[cfg(test)]
 mod tests;
 
@@ -23,15 +24,42 @@ use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Tabl
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
-use crate::engine::Engine;
 use gate::{Gate, Kind, Members};
 use mpi_base::node::ShmOffset;
+use mpi_base::param::{self, Level, Param, Value};
 use retired::{Lease, Retired};
 use std::cell::{Cell, OnceCell};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
+
+/// Which gate the ranks of a node pass.
+pub static GATE: Param<GateChoice> = Param::new(
+    "coll",
+    "shm",
+    "gate",
+    "auto",
+    Level::TUNER,
+    "How barriers in shared memory are made: by a counter, best where ranks share cores; by flags, best where each has its own; or as fits.",
+);
+
+/// A value of [`GATE`]; `None` is what fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateChoice(Option<Kind>);
+
+impl Value for GateChoice {
+    const KIND: param::Kind = param::Kind::OneOf(&["auto", "counter", "flags"]);
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(GateChoice(None)),
+            "counter" => Ok(GateChoice(Some(Kind::Counter))),
+            "flags" => Ok(GateChoice(Some(Kind::Flags))),
+            _ => Err("auto, counter or flags".into()),
+        }
+    }
+}
 
 /// The component.
 #[derive(Default)]
@@ -53,19 +81,24 @@ impl Component for Shm {
             return Err(Refusal("the communicator has one member".into()));
         }
         let members = Members::of(comm)?;
-        Ok(Rc::new(ShmModule {
+        let choice = comm.engine().params().get(&GATE).map_err(|e| Refusal(e.to_string()))?;
+        Ok(Rc::new(ShmModule(Rc::new(State {
             members,
+            choice,
             retired: self.retired.clone(),
             place: OnceCell::new(),
             called: Cell::new(0),
             passed: Cell::new(0),
-        }))
+        }))))
     }
 }
 
-/// One communicator's gate.
-struct ShmModule {
+/// One communicator's services; barriers under way share the state.
+struct ShmModule(Rc<State>);
+
+struct State {
     members: Members,
+    choice: GateChoice,
     retired: Rc<Retired>,
     place: OnceCell<Place>,
     /// How many barriers have been called here, and how many have let this rank pass.
@@ -86,7 +119,7 @@ struct Pass {
     stage: gate::Stage,
 }
 
-impl ShmModule {
+impl State {
     fn begin(&self) -> Pass {
         let number = self.called.get();
         self.called.set(number + 1);
@@ -95,11 +128,14 @@ impl ShmModule {
 
     /// Goes as far as possible; true once the barrier is passed.
     #[inline]
-    fn step(&self, gate: &Gate, pass: &mut Pass) -> bool {
-        if self.passed.get() != pass.number {
-            return false;
+    fn step(&self, pass: &mut Pass) -> bool {
+        let Some(place) = self.place.get() else { return true };
+        // Asked again after the end it stays true, and before its turn it stays out.
+        let passed = self.passed.get();
+        if passed != pass.number {
+            return passed > pass.number;
         }
-        let through = gate.step(&self.members, pass.number, &mut pass.stage);
+        let through = place.gate.step(&self.members, pass.number, &mut pass.stage);
         if through {
             self.passed.set(pass.number + 1);
         }
@@ -127,7 +163,11 @@ impl ShmModule {
     /// Rank 0's part: takes the memory and writes the letter; an empty letter says that there was none.
     fn open(&self, comm: &Comm, letter: &RecvBuf) -> Option<mpi_base::node::ShmBlock> {
         self.retired.sweep();
-        let kind = if comm.engine().is_crowded() { Kind::Counter } else { Kind::Flags };
+        let fitting = || match comm.engine().is_crowded() {
+            true => Kind::Counter,
+            false => Kind::Flags,
+        };
+        let kind = self.choice.0.unwrap_or_else(fitting);
         let len = gate::LINE + kind.len(self.members.count());
         let block = comm.engine().node().alloc(len, gate::LINE)?;
         Letter::write(letter, kind, block.place());
@@ -164,40 +204,39 @@ impl Module for ShmModule {
         &'a self,
         comm: &'a Comm,
     ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
-        Box::pin(self.meet(comm))
+        Box::pin(self.0.meet(comm))
     }
 
-    fn start(self: Rc<Self>, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Cx, call: Call) -> Running {
+        if call.id() != CallId::Barrier {
+            return Box::pin(async move { Table::next(&cx, call).await });
+        }
+        let state = self.0.clone();
+        let mut pass = state.begin();
         Box::pin(async move {
-            if let (Call::Barrier, Some(place)) = (&call, self.place.get()) {
-                let mut pass = self.begin();
-                // The gate rings the bell, but no message comes: somebody has to look.
-                let _restless = cx.engine().restless();
-                poll_fn(|_| match self.step(&place.gate, &mut pass) {
-                    true => Poll::Ready(()),
-                    false => Poll::Pending,
-                })
-                .await;
-                return Ok(());
-            }
-            Table::next(&cx, call).await
+            // The gate rings the bell, but no message comes: somebody has to look.
+            let _restless = cx.engine().restless();
+            poll_fn(|_| match state.step(&mut pass) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            })
+            .await;
+            Ok(())
         })
     }
 
     fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        match (&call, self.place.get()) {
-            (Call::Barrier, Some(place)) => {
-                let mut pass = self.begin();
-                place.gate.wait(cx.engine(), &mut || self.step(&place.gate, &mut pass));
-                Ok(())
-            }
-            _ => Table::run_next(&cx, call),
+        if call.id() != CallId::Barrier {
+            return Table::run_next(&cx, call);
         }
+        let mut pass = self.0.begin();
+        wait::until(cx.engine(), &mut || self.0.step(&mut pass));
+        Ok(())
     }
 
     fn disable(&self) {
-        if let Some(place) = self.place.get() {
-            place.lease.end(&self.retired);
+        if let Some(place) = self.0.place.get() {
+            place.lease.end(&self.0.retired);
         }
     }
 }

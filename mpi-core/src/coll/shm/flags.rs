@@ -1,0 +1,68 @@
+//! The gate for ranks with a core each: dissemination through flags in shared memory.
+//!
+//! D. Hensgen, R. Finkel, U. Manber, IJPP 17(1), 1988, in the form of J. M. Mellor-Crummey, M. L. Scott, ACM TOCS 9(1), 1991, section 3.3:
+//! in round r a rank writes the flag of the rank 2^r ahead and waits for its own, with plain stores and loads.
+//! Each flag has a line of its own and one writer.
+//!
+//! A flag holds the number of the barrier, counted from one, that its writer has entered.
+//! The writer may be one barrier ahead but not two, since that takes this rank's own arrival; so nothing is missed.
+
+use super::gate::{LINE, Members, Stage};
+use mpi_base::atomic::{AtomicU64, Ordering};
+use mpi_base::mem::Held;
+use mpi_base::node::{Node, ShmOffset};
+
+pub struct Flags {
+    rounds: Box<[Round]>,
+}
+
+/// One round as one rank sees it.
+struct Round {
+    to: u32,
+    /// The flag of `to`, which this rank writes.
+    theirs: Held<AtomicU64>,
+    /// This rank's flag.
+    mine: Held<AtomicU64>,
+}
+
+fn rounds(members: u32) -> u32 {
+    members.next_power_of_two().trailing_zeros()
+}
+
+impl Flags {
+    pub fn len(members: u32) -> usize {
+        members as usize * rounds(members) as usize * LINE
+    }
+
+    pub fn at(node: &Node, place: ShmOffset, me: u32, members: u32) -> Option<Flags> {
+        let flag = |rank: u32, round: u32| {
+            let which = u64::from(rank) * u64::from(rounds(members)) + u64::from(round);
+            node.hold(ShmOffset(place.0 + which * LINE as u64))
+        };
+        let round = |round: u32| {
+            let to = ((u64::from(me) + (1 << round)) % u64::from(members)) as u32;
+            Some(Round { to, theirs: flag(to, round)?, mine: flag(me, round)? })
+        };
+        let rounds = (0..rounds(members)).map(round).collect::<Option<_>>()?;
+        Some(Flags { rounds })
+    }
+
+    #[inline]
+    pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
+        let mark = number + 1;
+        while let Some(round) = self.rounds.get(stage.round as usize) {
+            if !stage.told {
+                stage.told = true;
+                // SYNC POINT shm.flags: releases what this rank and those it has heard of did before.
+                round.theirs.store(mark, Ordering::Release);
+                members.ring(round.to);
+            }
+            // SYNC POINT shm.flags
+            if round.mine.load(Ordering::Acquire) < mark {
+                return false;
+            }
+            *stage = Stage { round: stage.round + 1, told: false };
+        }
+        true
+    }
+}

@@ -1,0 +1,114 @@
+//! What both gates have in common: where they lie, who passes, and how far one has come.
+
+use super::counter::Counter;
+use super::flags::Flags;
+use crate::coll::Refusal;
+use crate::comm::Comm;
+use mpi_base::atomic::{Ordering, fence};
+use mpi_base::bell::SLEEPING;
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
+use mpi_base::node::{Node, ShmOffset};
+
+/// Processors fetch lines in pairs, so what different ranks write lies this far apart.
+pub const LINE: usize = 128;
+
+/// Which gate; the numbers are those that rank 0 tells the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Kind {
+    Counter = 1,
+    Flags = 2,
+}
+
+impl Kind {
+    pub fn from_number(number: u64) -> Option<Kind> {
+        [Kind::Counter, Kind::Flags].into_iter().find(|kind| *kind as u64 == number)
+    }
+
+    /// The bytes that a gate of this kind needs for so many members.
+    pub fn len(self, members: u32) -> usize {
+        match self {
+            Kind::Counter => Counter::LEN,
+            Kind::Flags => Flags::len(members),
+        }
+    }
+}
+
+/// A gate in shared memory.
+pub enum Gate {
+    Counter(Counter),
+    Flags(Flags),
+}
+
+/// How far a rank has come in a barrier; zero is in front of the gate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stage {
+    pub round: u32,
+    /// Whether the others have been told about this round.
+    pub told: bool,
+}
+
+impl Gate {
+    /// The gate at `place`, if that is inside the node's memory.
+    pub fn at(node: &Node, place: ShmOffset, kind: Kind, members: &Members) -> Option<Gate> {
+        Some(match kind {
+            Kind::Counter => Gate::Counter(Counter::at(node, place, members.count())?),
+            Kind::Flags => Gate::Flags(Flags::at(node, place, members.me, members.count())?),
+        })
+    }
+
+    /// Goes as far as possible through barrier `number`; true at the other side, after which the stage is used up.
+    #[inline]
+    pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
+        match self {
+            Gate::Counter(gate) => gate.step(members, number, stage),
+            Gate::Flags(gate) => gate.step(members, number, stage),
+        }
+    }
+}
+
+/// The members of a communicator as processes of one node.
+pub struct Members {
+    pub me: u32,
+    /// By rank.
+    inboxes: Box<[Held<Inbox>]>,
+}
+
+impl Members {
+    /// The members, unless one of them is on another node.
+    pub fn of(comm: &Comm) -> Result<Members, Refusal> {
+        let engine = comm.engine();
+        let inbox = |(rank, proc)| {
+            let here = engine.neighbours().iter().position(|p| *p == proc);
+            let here = here.ok_or_else(|| Refusal(format!("rank {rank} is on another node")))?;
+            engine.node().inbox(here as u32).map_err(|e| Refusal(e.to_string()))
+        };
+        let inboxes = (0..).zip(comm.group().iter()).map(|member: (u32, u32)| inbox(member));
+        Ok(Members { me: comm.rank(), inboxes: inboxes.collect::<Result<_, _>>()? })
+    }
+
+    pub fn count(&self) -> u32 {
+        self.inboxes.len() as u32
+    }
+
+    /// Wakes one member if it sleeps; what it is woken for has been published.
+    #[inline]
+    pub fn ring(&self, rank: u32) {
+        if let Some(inbox) = self.inboxes.get(rank as usize) {
+            inbox.bell().ring();
+        }
+    }
+
+    /// Wakes all other members that sleep; what they are woken for has been published.
+    #[inline]
+    pub fn ring_all(&self) {
+        // SYNC POINT bell.sleep
+        fence(Ordering::SeqCst);
+        for (rank, inbox) in (0..).zip(&self.inboxes) {
+            if rank != self.me && inbox.bell().wishes() & SLEEPING != 0 {
+                inbox.bell().wake();
+            }
+        }
+    }
+}

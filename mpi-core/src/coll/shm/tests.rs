@@ -1,0 +1,72 @@
+//! `shm` joins the claims of barriers, with both of its gates, and takes its memory back.
+
+use super::gate::Kind;
+use crate::coll::suite::barrier::{self, Form};
+use crate::engine::testing::Job;
+use mpi_base::param::Source;
+
+/// A job whose world passes this gate, whatever this machine has cores.
+fn job(ranks: u32, kind: Kind) -> Job {
+    let mut job = Job::of(ranks);
+    let gate = match kind {
+        Kind::Counter => "counter",
+        Kind::Flags => "flags",
+    };
+    job.params.set("coll_shm_gate", gate, Source::Environment);
+    job
+}
+
+const GATES: [Kind; 2] = [Kind::Counter, Kind::Flags];
+const FORMS: [Form; 3] = [Form::Blocking, Form::Nonblocking, Form::Mixed];
+
+#[test]
+fn nobody_leaves_before_all_have_entered() {
+    for kind in GATES {
+        for ranks in [2, 3, 5, 8, 17] {
+            for form in FORMS {
+                barrier::nobody_leaves_before_all_have_entered(&job(ranks, kind), "shm", form, 60);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_late_rank_holds_everyone() {
+    for kind in GATES {
+        for form in FORMS {
+            barrier::a_late_rank_holds_everyone(&job(4, kind), "shm", form);
+        }
+    }
+}
+
+#[test]
+fn barriers_in_flight_end_in_order() {
+    for kind in GATES {
+        for ranks in [2, 7] {
+            barrier::barriers_in_flight_end_in_order(&job(ranks, kind), "shm");
+        }
+    }
+}
+
+#[test]
+fn a_barrier_does_not_stop_messages() {
+    for kind in GATES {
+        for ranks in [2, 5] {
+            for form in FORMS {
+                barrier::a_barrier_does_not_stop_messages(&job(ranks, kind), "shm", form);
+            }
+        }
+    }
+}
+
+#[test]
+fn communicators_come_and_go_and_do_not_meet() {
+    for kind in GATES {
+        barrier::communicators_do_not_meet(&job(5, kind), 40);
+    }
+}
+
+#[test]
+fn sixty_ranks_pass_on_few_cores() {
+    barrier::nobody_leaves_before_all_have_entered(&Job::of(60), "shm", Form::Blocking, 30);
+}

@@ -1,0 +1,3 @@
+//! What collective components promise, as claims that each of them joins.
+
+pub mod barrier;
