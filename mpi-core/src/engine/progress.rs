@@ -166,12 +166,24 @@ impl Engine {
     /// Polls a future to its end, progressing while it waits.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
+        let requests = self.0.pml.requests();
+        let mut value = None;
+        let mut seen = requests.completions().wrapping_sub(1);
         loop {
-            let seen = self.0.pml.requests().completions();
-            if let Poll::Ready(value) = poll(future.as_mut()) {
+            self.wait_until(|| {
+                // What waits for messages is worth polling when one has completed; what waits for something else, always.
+                let now = requests.completions();
+                if value.is_none() && (now != seen || self.0.restless.get() > 0) {
+                    seen = now;
+                    if let Poll::Ready(v) = poll(future.as_mut()) {
+                        value = Some(v);
+                    }
+                }
+                value.is_some()
+            });
+            if let Some(value) = value {
                 return value;
             }
-            self.wait_until(|| self.0.pml.requests().completions() != seen);
         }
     }
 }

@@ -22,7 +22,10 @@ impl Counter {
     pub const LEN: usize = LINE;
 
     pub fn at(node: &Node, place: ShmOffset, members: u32) -> Option<Counter> {
-        Some(Counter { arrivals: node.hold(place)?, members: u64::from(members) })
+        Some(Counter {
+            arrivals: node.hold(place)?,
+            members: u64::from(members),
+        })
     }
 
     #[inline]

@@ -41,7 +41,11 @@ impl Flags {
         };
         let round = |round: u32| {
             let to = ((u64::from(me) + (1 << round)) % u64::from(members)) as u32;
-            Some(Round { to, theirs: flag(to, round)?, mine: flag(me, round)? })
+            Some(Round {
+                to,
+                theirs: flag(to, round)?,
+                mine: flag(me, round)?,
+            })
         };
         let rounds = (0..rounds(members)).map(round).collect::<Option<_>>()?;
         Some(Flags { rounds })
@@ -61,7 +65,10 @@ impl Flags {
             if round.mine.load(Ordering::Acquire) < mark {
                 return false;
             }
-            *stage = Stage { round: stage.round + 1, told: false };
+            *stage = Stage {
+                round: stage.round + 1,
+                told: false,
+            };
         }
         true
     }

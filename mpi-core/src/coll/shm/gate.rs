@@ -23,7 +23,9 @@ pub enum Kind {
 
 impl Kind {
     pub fn from_number(number: u64) -> Option<Kind> {
-        [Kind::Counter, Kind::Flags].into_iter().find(|kind| *kind as u64 == number)
+        [Kind::Counter, Kind::Flags]
+            .into_iter()
+            .find(|kind| *kind as u64 == number)
     }
 
     /// The bytes that a gate of this kind needs for so many members.
@@ -82,10 +84,18 @@ impl Members {
         let inbox = |(rank, proc)| {
             let here = engine.neighbours().iter().position(|p| *p == proc);
             let here = here.ok_or_else(|| Refusal(format!("rank {rank} is on another node")))?;
-            engine.node().inbox(here as u32).map_err(|e| Refusal(e.to_string()))
+            engine
+                .node()
+                .inbox(here as u32)
+                .map_err(|e| Refusal(e.to_string()))
         };
-        let inboxes = (0..).zip(comm.group().iter()).map(|member: (u32, u32)| inbox(member));
-        Ok(Members { me: comm.rank(), inboxes: inboxes.collect::<Result<_, _>>()? })
+        let inboxes = (0..)
+            .zip(comm.group().iter())
+            .map(|member: (u32, u32)| inbox(member));
+        Ok(Members {
+            me: comm.rank(),
+            inboxes: inboxes.collect::<Result<_, _>>()?,
+        })
     }
 
     pub fn count(&self) -> u32 {

@@ -15,9 +15,9 @@ mod counter;
 mod flags;
 mod gate;
 mod retired;
-mod wait;
 #[cfg(test)]
 mod tests;
+mod wait;
 
 use super::algo::{self, bcast_binomial};
 use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
@@ -81,7 +81,11 @@ impl Component for Shm {
             return Err(Refusal("the communicator has one member".into()));
         }
         let members = Members::of(comm)?;
-        let choice = comm.engine().params().get(&GATE).map_err(|e| Refusal(e.to_string()))?;
+        let choice = comm
+            .engine()
+            .params()
+            .get(&GATE)
+            .map_err(|e| Refusal(e.to_string()))?;
         Ok(Rc::new(ShmModule(Rc::new(State {
             members,
             choice,
@@ -123,13 +127,18 @@ impl State {
     fn begin(&self) -> Pass {
         let number = self.called.get();
         self.called.set(number + 1);
-        Pass { number, stage: gate::Stage::default() }
+        Pass {
+            number,
+            stage: gate::Stage::default(),
+        }
     }
 
     /// Goes as far as possible; true once the barrier is passed.
     #[inline]
     fn step(&self, pass: &mut Pass) -> bool {
-        let Some(place) = self.place.get() else { return true };
+        let Some(place) = self.place.get() else {
+            return true;
+        };
         // Asked again after the end it stays true, and before its turn it stays out.
         let passed = self.passed.get();
         if passed != pass.number {
@@ -146,8 +155,12 @@ impl State {
     async fn meet(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
         let letter = algo::bytes(Letter::BYTES as i64).map_err(failed)?.all();
-        let block = (comm.rank() == 0).then(|| self.open(comm, &letter)).flatten();
-        bcast_binomial::bcast(&comm.hidden(), &letter, 0).await.map_err(failed)?;
+        let block = (comm.rank() == 0)
+            .then(|| self.open(comm, &letter))
+            .flatten();
+        bcast_binomial::bcast(&comm.hidden(), &letter, 0)
+            .await
+            .map_err(failed)?;
         let Some((kind, place)) = Letter::read(&letter) else {
             return Err(Refusal("rank 0's part of the node's memory is full".into()));
         };

@@ -18,8 +18,17 @@ pub struct Lease {
 }
 
 impl Lease {
-    pub fn new(node: &Node, place: ShmOffset, block: Option<ShmBlock>, members: u32) -> Option<Lease> {
-        Some(Lease { left: node.hold(place)?, members: members.into(), block: Cell::new(block) })
+    pub fn new(
+        node: &Node,
+        place: ShmOffset,
+        block: Option<ShmBlock>,
+        members: u32,
+    ) -> Option<Lease> {
+        Some(Lease {
+            left: node.hold(place)?,
+            members: members.into(),
+            block: Cell::new(block),
+        })
     }
 
     /// Says that this rank does not look at the block any more.
@@ -29,7 +38,11 @@ impl Lease {
         self.left.fetch_add(1, Ordering::Release);
         if let Some(block) = block {
             let left = self.left.clone();
-            retired.0.borrow_mut().push(Waiting { block, left, members: self.members });
+            retired.0.borrow_mut().push(Waiting {
+                block,
+                left,
+                members: self.members,
+            });
         }
         retired.sweep();
     }

@@ -75,7 +75,10 @@ pub fn nobody_leaves_before_all_have_entered(job: &Job, name: &str, form: Form, 
             pass(&world, form, round);
             for (rank, at) in entered.iter().enumerate() {
                 let at = at.load(Ordering::SeqCst);
-                assert!(at >= round, "rank {me} left barrier {round} while rank {rank} was in {at}");
+                assert!(
+                    at >= round,
+                    "rank {me} left barrier {round} while rank {rank} was in {at}"
+                );
             }
         }
     });
@@ -92,7 +95,10 @@ pub fn a_late_rank_holds_everyone(job: &Job, name: &str, form: Form) {
                 come.store(late + 1, Ordering::SeqCst);
             }
             pass(&world, form, late);
-            assert!(come.load(Ordering::SeqCst) > late, "rank {late} had not come");
+            assert!(
+                come.load(Ordering::SeqCst) > late,
+                "rank {late} had not come"
+            );
         }
     });
 }
@@ -135,7 +141,9 @@ pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
         // Even ranks enter while they are sending; odd ranks enter when they have received.
         let buf = space.as_send();
         if me.is_multiple_of(2) && to != me && !to.is_multiple_of(2) {
-            let sent = world.isend(buf, to as i32, 1, Mode::Synchronous).expect("a send");
+            let sent = world
+                .isend(buf, to as i32, 1, Mode::Synchronous)
+                .expect("a send");
             pass(&world, form, 0);
             if let Sent::Pending(req) = sent {
                 engine.wait(&req).expect("the end of a send");
