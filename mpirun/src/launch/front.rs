@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Resource};
+use rustix::process::Resource;
 use std::io;
 
 /// Runs a plan; the result is the exit code.
@@ -48,11 +48,12 @@ fn launch(plan: &Plan) -> io::Result<i32> {
     };
     let mut waited = FORWARDED.to_vec();
     waited.push(libc::SIGCHLD);
-    let front_pid = rustix::process::getpid();
+    // Before the fork, so that not even an agent that ends at once ends unnoticed.
+    let signals = sys::signal_file(&waited)?;
     match sys::fork()? {
         Forked::Child => {
-            drop((to_agent, feed));
-            let code = match become_agent(front_pid, &waited) {
+            drop((to_agent, feed, signals));
+            let code = match become_agent(&waited) {
                 Ok(signals) => {
                     let front = to_front;
                     agent::run(
@@ -74,7 +75,6 @@ fn launch(plan: &Plan) -> io::Result<i32> {
         }
         Forked::Parent(agent) => {
             drop((to_front, stdin));
-            let signals = sys::signal_file(&waited)?;
             let code = attend(agent, &to_agent, &signals, feed);
             // Nothing is below us if the agent ended by itself; if it was killed, its orphans have come to us.
             descendants::end_all();
@@ -83,11 +83,9 @@ fn launch(plan: &Plan) -> io::Result<i32> {
     }
 }
 
-fn become_agent(front: Pid, waited: &[Signal]) -> io::Result<OwnedFd> {
+fn become_agent(waited: &[Signal]) -> io::Result<OwnedFd> {
     rustix::process::setpgid(None, None)?;
     sys::adopt_orphans()?;
-    // If the front end is gone already, the socket says so; the number is only for the record.
-    let _ = front;
     sys::signal_file(waited)
 }
 
