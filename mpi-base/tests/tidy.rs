@@ -1,0 +1,39 @@
+//! Invariants of the sources that no compiler checks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn atomics_come_through_their_one_door() {
+    // The door itself, and the state page: relaxed stores of one writer, which no model has anything to say about.
+    let allowed = ["atomic.rs", "state.rs"];
+    let mut found = Vec::new();
+    sources(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut found,
+    );
+    assert!(found.len() > 10, "the sources have moved");
+    for path in found {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        // Tests may coordinate their threads as they like.
+        let code = text.split("#[cfg(all(test").next().unwrap();
+        let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        assert!(
+            allowed.contains(&name) || !code.contains("sync::atomic"),
+            "{} takes atomics past crate::atomic, where loom cannot stand behind them",
+            path.display()
+        );
+    }
+}
