@@ -19,10 +19,11 @@ fn main() -> Result<(), String> {
     let mut found = BTreeMap::new();
     find_implementations(Path::new("src/api"), "crate::api", &mut found)?;
 
-    if let Some(name) = found
-        .keys()
-        .find(|n| !functions.functions.iter().any(|f| f.name == **n))
-    {
+    let known = |name: &str| {
+        let name = name.replacen("plan_", "MPI_", 1);
+        functions.functions.iter().any(|f| f.name == name)
+    };
+    if let Some(name) = found.keys().find(|name| !known(name)) {
         return Err(format!(
             "{name} is implemented in src/api but is not a function of api/functions.txt"
         ));
@@ -45,7 +46,7 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
 }
 
-/// Notes the path of each `pub unsafe fn MPI_X(` or `pub fn MPI_X(` below a module folder.
+/// Notes the path of each public function `MPI_X` or `plan_X` below a module folder.
 fn find_implementations(
     dir: &Path,
     module: &str,
@@ -72,16 +73,18 @@ fn find_implementations(
             };
             for line in read(&path)?.lines() {
                 let Some(rest) = line
-                    .strip_prefix("pub unsafe fn MPI_")
-                    .or_else(|| line.strip_prefix("pub fn MPI_"))
+                    .strip_prefix("pub unsafe fn ")
+                    .or_else(|| line.strip_prefix("pub fn "))
                 else {
                     continue;
                 };
                 let end = rest
                     .find(|c: char| !c.is_alphanumeric() && c != '_')
                     .unwrap_or(rest.len());
-                let name = format!("MPI_{}", &rest[..end]);
-                found.insert(name.clone(), format!("{module}::{name}"));
+                let name = &rest[..end];
+                if name.starts_with("MPI_") || name.starts_with("plan_") {
+                    found.insert(name.to_string(), format!("{module}::{name}"));
+                }
             }
         }
     }

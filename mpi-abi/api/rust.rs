@@ -5,6 +5,8 @@
 //! What is found there is exported as it is.
 //! Where only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ in scalars alone, the other is made
 //! by converting the scalars.
+//! A collective operation is there six times (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`
+//! that checks the arguments and makes a value of them.
 //! Everything else is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 
 use super::table::{Function, Functions, Item, Kind, Param, Section};
@@ -306,6 +308,9 @@ impl<'a> Exports<'a> {
         if let Some(path) = self.found.get(&f.name) {
             return Some(format!("unsafe {{ {path}({}) }}", arguments(f)));
         }
+        if let Some(body) = self.planned(f) {
+            return Some(body);
+        }
         let twin_name = match f.name.strip_suffix("_c") {
             Some(small) => small.to_string(),
             None => format!("{}_c", f.name),
@@ -317,6 +322,34 @@ impl<'a> Exports<'a> {
             .iter()
             .find(|t| t.name == twin_name)?;
         converted(f, twin, path)
+    }
+
+    /// The expression for a collective whose arguments a `plan_X` takes, followed by what becomes of the plan.
+    fn planned(&self, f: &Function) -> Option<String> {
+        let base = f
+            .name
+            .strip_suffix("_c")
+            .unwrap_or(&f.name)
+            .strip_prefix("MPI_")?;
+        let plan = |x: &str| self.found.get(&format!("plan_{x}"));
+        let nonblocking = || {
+            let (first, rest) = base.strip_prefix('I')?.split_at_checked(1)?;
+            plan(&format!("{}{rest}", first.to_uppercase()))
+        };
+        let (path, what, extra) = if let Some(path) = plan(base) {
+            (path, "perform", 0)
+        } else if let Some(path) = base.strip_suffix("_init").and_then(plan) {
+            (path, "prepare", 2)
+        } else {
+            (nonblocking()?, "begin", 1)
+        };
+        let names: Vec<String> = f.params.iter().map(|p| ident(&p.name)).collect();
+        let (mine, rest) = names.split_at_checked(names.len().checked_sub(extra)?)?;
+        let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
+        Some(format!(
+            "{{ #[allow(unused_unsafe)] unsafe {{ crate::api::collective::{what}({path}({})?{rest}) }} }}",
+            mine.join(", ")
+        ))
     }
 
     fn rust_type(&self, p: &Param) -> String {

@@ -61,3 +61,11 @@ fn from_panic(panic: Box<dyn Any + Send>) -> Failure {
 pub fn name(id: usize) -> &'static str {
     FUNCTIONS.get(id).map_or("MPI", |f| f.name)
 }
+
+/// The id of a function, for the few that raise failures of their own accord.
+pub fn id_of(name: &str) -> usize {
+    FUNCTIONS
+        .iter()
+        .position(|f| f.name == name)
+        .unwrap_or(FUNCTIONS.len())
+}

@@ -30,7 +30,8 @@ thread_local! {
     static MARK: u8 = const { 0 };
 }
 
-fn me() -> usize {
+/// A number that no other thread of the process has.
+pub fn me() -> usize {
     MARK.with(|m| std::ptr::from_ref(m).addr())
 }
 

@@ -10,23 +10,45 @@ use crate::call::Target;
 use crate::error::Failure;
 use crate::handle::{FIRST_DYNAMIC, Kind, Table, wrong};
 use crate::lock::Giant;
+use crate::object::Attached;
 use crate::object::attribute::Keyvals;
+use crate::object::buffer::UserBuffer;
+use crate::object::comm::CommObject;
 use crate::object::datatype::TypeObject;
+use crate::object::request::RequestObject;
+use mpi_base::state::StatePage;
+use mpi_core::Engine;
 use mpi_core::datatype::Datatype;
+use mpi_core::group::Group;
 use mpi_core::op::Op;
+use mpi_core::pml::ob1::Message;
+use mpi_core::request::Req;
 use std::cell::RefCell;
-use std::ffi::c_int;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 /// The state of the process.
-#[derive(Debug)]
 pub struct State {
+    pub engine: RefCell<Option<Engine>>,
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, from initialization to finalization.
+    pub world: RefCell<Option<Rc<CommObject>>>,
+    pub myself: RefCell<Option<Rc<CommObject>>>,
+    pub comms: RefCell<Table<Rc<CommObject>>>,
+    pub groups: RefCell<Table<Group>>,
+    pub requests: RefCell<Table<RequestObject>>,
+    /// Operations whose handles were freed while they were under way.
+    pub orphans: RefCell<Vec<Req>>,
+    /// Messages that a matched probe has taken.
+    pub messages: RefCell<Table<(Message, Rc<CommObject>)>>,
     pub types: RefCell<Table<Rc<TypeObject>>>,
     /// Predefined datatypes on which the program has hung something, by handle.
     pub named_types: RefCell<Vec<(usize, Rc<TypeObject>)>>,
     pub ops: RefCell<Table<Op>>,
     pub keyvals: Keyvals,
+    /// What `MPI_Buffer_attach` attached to the process.
+    pub buffer: UserBuffer,
+    /// The error handler of files that are yet to be opened is set on `MPI_FILE_NULL` (section 14.7).
+    pub no_file: Attached,
 }
 
 struct Global(State);
@@ -35,10 +57,20 @@ struct Global(State);
 unsafe impl Sync for Global {}
 
 static GLOBAL: Global = Global(State {
+    engine: RefCell::new(None),
+    world: RefCell::new(None),
+    myself: RefCell::new(None),
+    comms: RefCell::new(Table::new(Kind::Comm)),
+    groups: RefCell::new(Table::new(Kind::Group)),
+    requests: RefCell::new(Table::new(Kind::Request)),
+    orphans: RefCell::new(Vec::new()),
+    messages: RefCell::new(Table::new(Kind::Message)),
     types: RefCell::new(Table::new(Kind::Datatype)),
     named_types: RefCell::new(Vec::new()),
     ops: RefCell::new(Table::new(Kind::Op)),
     keyvals: Keyvals::new(),
+    buffer: UserBuffer::new(),
+    no_file: Attached::with_errhandler(MPI_ERRORS_RETURN),
 });
 
 /// The state; only functions that run inside a call use it.
@@ -51,6 +83,9 @@ static GIANT: Giant = Giant::new();
 /// Whether calls take the giant lock: until initialization has chosen a level below `MPI_THREAD_MULTIPLE`.
 static LOCKING: AtomicBool = AtomicBool::new(true);
 
+/// The page on which this process tells what it does; null while there is none.
+static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
+
 /// What a call holds while it runs.
 #[derive(Debug)]
 pub struct Inside {
@@ -59,10 +94,14 @@ pub struct Inside {
 
 /// Notes that function `id` runs.
 #[inline]
-pub fn enter(_id: usize) -> Inside {
+pub fn enter(id: usize) -> Inside {
     let locked = LOCKING.load(Relaxed);
     if locked {
         GIANT.acquire();
+    }
+    if let Some(page) = page() {
+        // The page counts functions from 1.
+        page.enter(id as u16 + 1);
     }
     Inside { locked }
 }
@@ -70,10 +109,31 @@ pub fn enter(_id: usize) -> Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
+        if let Some(page) = page() {
+            page.leave();
+        }
         if self.locked {
             GIANT.release();
         }
     }
+}
+
+#[inline]
+fn page() -> Option<&'static StatePage> {
+    // SAFETY: null, or a page that `tell_on` was given for the rest of the process.
+    unsafe { PAGE.load(Relaxed).as_ref() }
+}
+
+/// From now on calls are noted on this page.
+pub(crate) fn tell_on(page: &'static StatePage) {
+    PAGE.store(std::ptr::from_ref(page).cast_mut(), Relaxed);
+}
+
+/// Chooses whether calls take the giant lock.
+///
+/// Only initialization calls it, when no other thread is inside.
+pub(crate) fn set_locking(locking: bool) {
+    LOCKING.store(locking, Relaxed);
 }
 
 /// What the engine calls between two looks of a wait, so that other threads get in.
@@ -83,38 +143,35 @@ pub fn relax() {
     }
 }
 
-/// The error handler of an object, and the object it was found on.
-///
-/// A failure that concerns no object, or one whose handle is wrong, is raised on `MPI_COMM_SELF`.
-pub fn errhandler(_target: Target) -> (Target, MPI_Errhandler) {
-    (Target::Comm(MPI_COMM_SELF), MPI_ERRORS_ARE_FATAL)
+/// The engine, while the process is initialized.
+#[inline]
+pub(crate) fn engine() -> Result<Engine, Failure> {
+    state().engine.borrow().clone().ok_or_else(not_running)
 }
 
-/// ` on MPI_COMM_WORLD`, or nothing.
-pub fn describe(_target: Target) -> String {
-    String::new()
+/// The failure of a call outside initialization and finalization.
+#[cold]
+pub(crate) fn not_running() -> Failure {
+    let when = if crate::init::finalized() {
+        "has been finalized"
+    } else {
+        "has not been initialized"
+    };
+    Failure::new(MPI_ERR_OTHER, format!("MPI {when}"))
 }
 
-/// `rank 3 on node7`.
-pub fn who_am_i() -> String {
-    format!("process {}", std::process::id())
-}
-
-/// Ends the job.
-pub fn abort(code: c_int) -> ! {
-    std::process::exit(code.clamp(1, 255))
-}
-
-/// The name of this machine.
-pub fn host_name() -> String {
-    let mut buffer = [0u8; 256];
-    // SAFETY: the buffer is a local of the length given, whose last byte stays zero.
-    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
-    let name = std::ffi::CStr::from_bytes_until_nul(&buffer);
-    match (failed, name) {
-        (0, Ok(name)) if !name.is_empty() => name.to_string_lossy().into_owned(),
-        _ => "localhost".to_string(),
-    }
+/// A communicator argument.
+#[inline]
+pub(crate) fn comm(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
+    let found = match handle {
+        MPI_COMM_WORLD => state().world.borrow().clone(),
+        MPI_COMM_SELF => state().myself.borrow().clone(),
+        MPI_Comm(dynamic) => state().comms.borrow().get(dynamic).cloned(),
+    };
+    found.ok_or_else(|| match handle {
+        MPI_COMM_WORLD | MPI_COMM_SELF => not_running(),
+        _ => wrong(Kind::Comm, handle.0),
+    })
 }
 
 /// A datatype argument.
@@ -143,4 +200,67 @@ pub(crate) fn op(handle: MPI_Op) -> Result<Op, Failure> {
         .get(handle.0)
         .cloned()
         .ok_or_else(|| wrong(Kind::Op, handle.0))
+}
+
+/// A group argument.
+pub(crate) fn group(handle: MPI_Group) -> Result<Group, Failure> {
+    match handle {
+        MPI_GROUP_EMPTY => Ok(Group::empty()),
+        _ => state()
+            .groups
+            .borrow()
+            .get(handle.0)
+            .cloned()
+            .ok_or_else(|| wrong(Kind::Group, handle.0)),
+    }
+}
+
+/// The error handler of an object, and the object it was found on.
+///
+/// A failure that concerns no object, or one whose handle is wrong, is raised on `MPI_COMM_SELF` (section 9.3).
+/// Up to MPI-3.1 that was `MPI_COMM_WORLD`, so where a program has left the handler of the former as it was, that of the
+/// latter is asked.
+pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
+    let own = match target {
+        Target::Comm(c) => comm(c).ok().map(|c| c.attached.errhandler()),
+        Target::File(MPI_FILE_NULL) => Some(state().no_file.errhandler()),
+        Target::File(_) | Target::Win(_) | Target::Session(_) | Target::None => None,
+    };
+    if let Some(handler) = own {
+        return (target, handler);
+    }
+    let of = |c| comm(c).map_or(MPI_ERRORS_ARE_FATAL, |c| c.attached.errhandler());
+    match of(MPI_COMM_SELF) {
+        MPI_ERRORS_ARE_FATAL => (Target::Comm(MPI_COMM_WORLD), of(MPI_COMM_WORLD)),
+        handler => (Target::Comm(MPI_COMM_SELF), handler),
+    }
+}
+
+/// ` on MPI_COMM_WORLD`, or nothing where no communicator is concerned.
+pub fn describe(target: Target) -> String {
+    match target {
+        Target::Comm(c) => comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
+        _ => String::new(),
+    }
+}
+
+/// `rank 3 on node7`, or the process before it has a rank.
+pub fn who_am_i() -> String {
+    let host = host_name();
+    match &*state().engine.borrow() {
+        Some(engine) => format!("rank {} on {host}", engine.me()),
+        None => format!("process {} on {host}", std::process::id()),
+    }
+}
+
+/// The name of this machine.
+pub fn host_name() -> String {
+    let mut buffer = [0u8; 256];
+    // SAFETY: the buffer is a local of the length given, whose last byte stays zero.
+    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
+    let name = std::ffi::CStr::from_bytes_until_nul(&buffer);
+    match (failed, name) {
+        (0, Ok(name)) if !name.is_empty() => name.to_string_lossy().into_owned(),
+        _ => "localhost".to_string(),
+    }
 }

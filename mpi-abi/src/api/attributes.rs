@@ -2,11 +2,14 @@
 
 use super::args::{out, read};
 use crate::abi::*;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome, codes};
+use crate::init;
 use crate::object::attribute::{Carrier, Copy, CopyFunction, DeleteFunction};
 use crate::object::datatype::object as type_object;
-use crate::state::state;
+use crate::state::{self, state};
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 /// A copy function of any kind of object, from its address.
 ///
@@ -166,4 +169,106 @@ pub unsafe fn MPI_Keyval_create(
 pub unsafe fn MPI_Keyval_free(keyval: *mut c_int) -> Outcome {
     // SAFETY: passed on.
     unsafe { MPI_Comm_free_keyval(keyval) }
+}
+
+/// The attributes that every communicator has from the start (section 9.1.2); values are ints that live as long as the process.
+fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
+    static TAG_UB: c_int = c_int::MAX;
+    static NO_HOST: c_int = MPI_PROC_NULL;
+    // Every process can do language-standard input and output.
+    static ANY_IO: c_int = MPI_ANY_SOURCE;
+    // The clocks of different machines are not synchronized.
+    static NOT_GLOBAL: c_int = 0;
+    static JOB: OnceLock<(Option<c_int>, Option<c_int>)> = OnceLock::new();
+    static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
+    state::engine()?;
+    let (appnum, universe) = JOB.get_or_init(|| {
+        let identity = init::launcher().map(|l| l.identity());
+        let number = |n: Option<u32>| n.and_then(|n| c_int::try_from(n).ok());
+        (
+            number(identity.and_then(|i| i.appnum)),
+            number(identity.and_then(|i| i.universe_size)),
+        )
+    });
+    Ok(match keyval {
+        MPI_TAG_UB => Some(&TAG_UB),
+        MPI_HOST => Some(&NO_HOST),
+        MPI_IO => Some(&ANY_IO),
+        MPI_WTIME_IS_GLOBAL => Some(&NOT_GLOBAL),
+        MPI_APPNUM => appnum.as_ref(),
+        MPI_UNIVERSE_SIZE => universe.as_ref(),
+        MPI_LASTUSEDCODE => {
+            LAST_USED.store(codes::last_used(), Relaxed);
+            // SAFETY: an atomic has the layout of its integer, and only this function, which one thread at a time is in,
+            // stores to it; the program reads.
+            Some(unsafe { &*LAST_USED.as_ptr() })
+        }
+        _ => None,
+    })
+}
+
+/// Whether a keyval is one of the standard's, which programs can only read.
+fn is_predefined(keyval: c_int) -> bool {
+    (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval)
+}
+
+fn read_only(keyval: c_int) -> Failure {
+    Failure::new(
+        MPI_ERR_KEYVAL,
+        format!("keyval {keyval} is predefined and can only be read"),
+    )
+}
+
+pub unsafe fn MPI_Comm_set_attr(
+    comm: MPI_Comm,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+) -> Outcome {
+    if is_predefined(keyval) {
+        return Err(read_only(keyval));
+    }
+    state::comm(comm)?.owner().set(keyval, attribute_val)
+}
+
+pub unsafe fn MPI_Comm_get_attr(
+    comm: MPI_Comm,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let value = if is_predefined(keyval) {
+        predefined(keyval)?.map(|v| std::ptr::from_ref(v).cast_mut().cast())
+    } else {
+        object.owner().get(keyval)?
+    };
+    // SAFETY: passed on.
+    unsafe { found(value, attribute_val, flag) }
+}
+
+pub unsafe fn MPI_Comm_delete_attr(comm: MPI_Comm, keyval: c_int) -> Outcome {
+    if is_predefined(keyval) {
+        return Err(read_only(keyval));
+    }
+    state::comm(comm)?.owner().delete(keyval)
+}
+
+pub unsafe fn MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { MPI_Comm_set_attr(comm, keyval, attribute_val) }
+}
+
+pub unsafe fn MPI_Attr_get(
+    comm: MPI_Comm,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { MPI_Comm_get_attr(comm, keyval, attribute_val, flag) }
+}
+
+pub unsafe fn MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { MPI_Comm_delete_attr(comm, keyval) }
 }

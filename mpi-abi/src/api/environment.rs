@@ -1,4 +1,4 @@
-//! Questions about the library and the machine that need no engine: versions, time, addresses, memory (chapters 9 and 20).
+//! Questions about the library and the machine that need no engine: versions, time, addresses, memory (chapter 9).
 
 use super::args::{out, write_string};
 use crate::abi::*;
@@ -10,14 +10,6 @@ pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> Ou
     unsafe {
         out(version, MPI_VERSION, "version")?;
         out(subversion, MPI_SUBVERSION, "subversion")
-    }
-}
-
-pub unsafe fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Outcome {
-    // SAFETY: output arguments of the caller.
-    unsafe {
-        out(abi_major, MPI_ABI_VERSION, "abi_major")?;
-        out(abi_minor, MPI_ABI_SUBVERSION, "abi_minor")
     }
 }
 

@@ -2,8 +2,12 @@
 
 use super::args::{out, string, write_string};
 use crate::abi::*;
+use crate::call::Target;
 use crate::error::handler::{self, UserHandler};
 use crate::error::{Failure, Outcome, codes};
+use crate::handle::{Kind, wrong};
+use crate::object::Attached;
+use crate::state::{self, state};
 use std::ffi::{c_char, c_int};
 
 pub unsafe fn MPI_Error_string(
@@ -102,4 +106,62 @@ pub unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> Outcome {
     handler::release(handle)?;
     // SAFETY: as above.
     unsafe { out(errhandler, MPI_ERRHANDLER_NULL, "errhandler") }
+}
+
+/// Gives the program a reference to the handler of an object.
+///
+/// # Safety
+/// `errhandler` is an output argument of the caller.
+unsafe fn hand_out(found: MPI_Errhandler, errhandler: *mut MPI_Errhandler) -> Outcome {
+    handler::retain(found)?;
+    // SAFETY: passed on.
+    unsafe { out(errhandler, found, "errhandler") }
+}
+
+pub unsafe fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> Outcome {
+    let object = state::comm(comm)?;
+    handler::check_serves(errhandler, Target::Comm(comm))?;
+    object.attached.set_errhandler(errhandler)
+}
+
+pub unsafe fn MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { hand_out(state::comm(comm)?.attached.errhandler(), errhandler) }
+}
+
+pub unsafe fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Outcome {
+    state::comm(comm)?;
+    called("MPI_Comm_call_errhandler", Target::Comm(comm), errorcode)
+}
+
+/// The handler of files; there are no open ones yet, so the only one is that of `MPI_FILE_NULL`.
+fn no_file(file: MPI_File) -> Result<&'static Attached, Failure> {
+    match file {
+        MPI_FILE_NULL => Ok(&state().no_file),
+        other => Err(wrong(Kind::File, other.0)),
+    }
+}
+
+pub unsafe fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Outcome {
+    let attached = no_file(file)?;
+    handler::check_serves(errhandler, Target::File(file))?;
+    attached.set_errhandler(errhandler)
+}
+
+pub unsafe fn MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { hand_out(no_file(file)?.errhandler(), errhandler) }
+}
+
+pub unsafe fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
+    no_file(fh)?;
+    called("MPI_File_call_errhandler", Target::File(fh), errorcode)
+}
+
+/// Calls the handler of an object; that the handler returns is success (section 9.3.4).
+fn called(function: &str, target: Target, errorcode: c_int) -> Outcome {
+    let text = codes::text(errorcode)?;
+    let failure = Failure::new(errorcode, format!("the program reports {text}"));
+    handler::raise(crate::call::id_of(function), target, failure);
+    Ok(())
 }

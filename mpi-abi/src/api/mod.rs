@@ -5,12 +5,21 @@
 //! Being `unsafe fn` means: the arguments satisfy what the standard asks of the caller of the C function.
 #![allow(non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
+pub mod abi;
 mod args;
 pub mod attributes;
+pub mod buffer;
+pub mod collective;
+pub mod comm;
+pub mod completion;
 pub mod datatype;
 pub mod environment;
 pub mod errors;
+pub mod groups;
 pub mod handles;
 pub mod info;
+pub mod init;
 pub mod op;
+pub mod p2p;
+pub mod probe;
 pub mod status;

@@ -2,8 +2,14 @@
 
 use super::Failure;
 use crate::abi::*;
-use mpi_core::datatype::TypeError;
+use mpi_core::Error;
+use mpi_core::coll::CollError;
+use mpi_core::comm::CommError;
+use mpi_core::datatype::{NoMemory, TypeError};
+use mpi_core::group::GroupError;
 use mpi_core::op::OpError;
+use mpi_core::pml::PmlError;
+use mpi_core::pml::buffered::BufferError;
 
 impl From<TypeError> for Failure {
     #[cold]
@@ -26,5 +32,46 @@ impl From<OpError> for Failure {
             OpError::TypesDiffer { .. } => MPI_ERR_TYPE,
         };
         Failure::new(class, e.to_string())
+    }
+}
+
+impl From<GroupError> for Failure {
+    #[cold]
+    fn from(e: GroupError) -> Failure {
+        let class = match e {
+            GroupError::Rank { .. } | GroupError::Twice { .. } => MPI_ERR_RANK,
+            GroupError::Range { .. } => MPI_ERR_ARG,
+        };
+        Failure::new(class, e.to_string())
+    }
+}
+
+impl From<BufferError> for Failure {
+    #[cold]
+    fn from(e: BufferError) -> Failure {
+        Failure::new(MPI_ERR_BUFFER, e.to_string())
+    }
+}
+
+impl From<Error> for Failure {
+    #[cold]
+    fn from(e: Error) -> Failure {
+        let class = match &e {
+            Error::Pml(PmlError::Truncated { .. }) => MPI_ERR_TRUNCATE,
+            Error::Pml(PmlError::PeerGone { .. }) => MPI_ERR_PROC_ABORTED,
+            Error::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
+            Error::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
+            Error::Op(e) => return e.clone().into(),
+            Error::Buffer(e) => return e.clone().into(),
+            _ => MPI_ERR_OTHER,
+        };
+        Failure::new(class, e.to_string())
+    }
+}
+
+impl From<NoMemory> for Failure {
+    #[cold]
+    fn from(e: NoMemory) -> Failure {
+        Failure::new(MPI_ERR_NO_MEM, e.to_string())
     }
 }

@@ -146,5 +146,5 @@ pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let (who, function) = (state::who_am_i(), call::name(id));
     let class = super::class_text(failure.code()).map_or("added error code", |(name, _)| name);
     eprintln!("{who}: {function}{place}: {} ({class})", failure.message());
-    state::abort(failure.code())
+    crate::init::abort(failure.code(), &format!("{function} failed"))
 }

@@ -1,7 +1,10 @@
 //! What the program hangs on objects of any kind: an error handler, attributes and hints.
 
 pub mod attribute;
+pub mod buffer;
+pub mod comm;
 pub mod datatype;
+pub mod request;
 pub mod status;
 
 use crate::abi::{MPI_ERRORS_ARE_FATAL, MPI_Errhandler};

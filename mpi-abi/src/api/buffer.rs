@@ -1,0 +1,125 @@
+//! Buffers for buffered sends, of the process and of communicators (section 3.6).
+
+use super::args::out;
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::object::buffer::UserBuffer;
+use crate::object::request::running;
+use crate::state::{self, state};
+use mpi_core::pml::buffered::Buffer;
+use std::ffi::c_void;
+use std::future::poll_fn;
+use std::task::Poll;
+
+/// Attaches the program's buffer.
+fn attach(buffer: &Buffer, user: &UserBuffer, address: *mut c_void, size: MPI_Count) -> Outcome {
+    let automatic = address.addr() == MPI_BUFFER_AUTOMATIC.addr();
+    let limit = u64::try_from(size)
+        .map_err(|_| Failure::new(MPI_ERR_BUFFER, format!("size is {size}, which is negative")))?;
+    buffer.attach((!automatic).then_some(limit))?;
+    user.set(address, size);
+    Ok(())
+}
+
+/// Waits until the buffer is empty and gives it back.
+///
+/// # Safety
+/// `address` is the address of a pointer of the caller, `size` an output argument.
+unsafe fn detach(
+    buffer: &Buffer,
+    user: &UserBuffer,
+    address: *mut c_void,
+    size: *mut MPI_Count,
+) -> Outcome {
+    buffer.detach(&state::engine()?)?;
+    let (was, long) = user.take().unwrap_or((std::ptr::null_mut(), 0));
+    // SAFETY: passed on.
+    unsafe {
+        out(address.cast(), was, "buffer_addr")?;
+        out(size, long, "size")
+    }
+}
+
+pub unsafe fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> Outcome {
+    attach(state::engine()?.buffer(), &state().buffer, buffer, size)
+}
+
+pub unsafe fn MPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut MPI_Count) -> Outcome {
+    // SAFETY: passed on.
+    unsafe {
+        detach(
+            state::engine()?.buffer(),
+            &state().buffer,
+            buffer_addr,
+            size,
+        )
+    }
+}
+
+pub unsafe fn MPI_Buffer_flush() -> Outcome {
+    let engine = state::engine()?;
+    Ok(engine.buffer().flush(&engine)?)
+}
+
+pub unsafe fn MPI_Buffer_iflush(request: *mut MPI_Request) -> Outcome {
+    let (engine, world) = (state::engine()?, state::comm(MPI_COMM_WORLD)?);
+    let held = engine.clone();
+    let empty = poll_fn(move |_| match is_empty(held.buffer(), &held) {
+        true => Poll::Ready(Ok(())),
+        false => Poll::Pending,
+    });
+    // SAFETY: an output argument of the caller.
+    unsafe {
+        out(
+            request,
+            running(engine.spawn(Box::pin(empty)), &world)?,
+            "request",
+        )
+    }
+}
+
+/// Whether all messages have left.
+fn is_empty(buffer: &Buffer, engine: &mpi_core::Engine) -> bool {
+    buffer.reap(engine);
+    buffer.is_empty()
+}
+
+pub unsafe fn MPI_Comm_attach_buffer_c(
+    comm: MPI_Comm,
+    buffer: *mut c_void,
+    size: MPI_Count,
+) -> Outcome {
+    let comm = state::comm(comm)?;
+    attach(&comm.buffer, &comm.user_buffer, buffer, size)
+}
+
+pub unsafe fn MPI_Comm_detach_buffer_c(
+    comm: MPI_Comm,
+    buffer_addr: *mut c_void,
+    size: *mut MPI_Count,
+) -> Outcome {
+    let comm = state::comm(comm)?;
+    // SAFETY: passed on.
+    unsafe { detach(&comm.buffer, &comm.user_buffer, buffer_addr, size) }
+}
+
+pub unsafe fn MPI_Comm_flush_buffer(comm: MPI_Comm) -> Outcome {
+    Ok(state::comm(comm)?.buffer.flush(&state::engine()?)?)
+}
+
+pub unsafe fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) -> Outcome {
+    let (engine, comm) = (state::engine()?, state::comm(comm)?);
+    let (held, progressing) = (comm.clone(), engine.clone());
+    let empty = poll_fn(move |_| match is_empty(&held.buffer, &progressing) {
+        true => Poll::Ready(Ok(())),
+        false => Poll::Pending,
+    });
+    // SAFETY: an output argument of the caller.
+    unsafe {
+        out(
+            request,
+            running(engine.spawn(Box::pin(empty)), &comm)?,
+            "request",
+        )
+    }
+}

@@ -1,0 +1,302 @@
+//! Communicators (section 7.4).
+
+use super::args::{out, read, string, write_string};
+use super::groups;
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::info;
+use crate::object::comm::{CommObject, register, remove};
+use crate::object::request::running;
+use crate::state;
+use mpi_core::comm::{Comm, SplitKey};
+use std::ffi::{c_char, c_int};
+
+pub unsafe fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
+    let mine = state::comm(comm)?.comm.rank();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(rank, mine as c_int, "rank") }
+}
+
+pub unsafe fn MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> Outcome {
+    let members = state::comm(comm)?.comm.size();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(size, members as c_int, "size") }
+}
+
+pub unsafe fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) -> Outcome {
+    let compared = state::comm(comm1)?.comm.compare(&state::comm(comm2)?.comm);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(result, groups::comparison(compared), "result") }
+}
+
+pub unsafe fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
+    let members = state::comm(comm)?.comm.group().clone();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(group, groups::register(members)?, "group") }
+}
+
+/// Gives a new communicator a handle, or none to a process that is not in it.
+fn register_some(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
+    match new {
+        Some(new) => Ok(register(new, parent)?.handle()),
+        None => Ok(MPI_COMM_NULL),
+    }
+}
+
+/// Copies what hangs on the parent of a duplicate; if the program's functions refuse, the duplicate goes again.
+fn dress(new: Comm, parent: &CommObject, hints: Option<info::Hints>) -> Result<MPI_Comm, Failure> {
+    let object = register(new, parent)?;
+    *object.attached.hints.borrow_mut() =
+        hints.unwrap_or_else(|| parent.attached.hints.borrow().clone());
+    if let Err(failure) = parent.owner().copy_all(&object.owner()) {
+        let _ = object.owner().delete_all();
+        remove(object.handle())?;
+        return Err(failure);
+    }
+    Ok(object.handle())
+}
+
+pub unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
+    let parent = state::comm(comm)?;
+    let new = state::engine()?.block_on(parent.comm.dup())?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newcomm, dress(new, &parent, None)?, "newcomm") }
+}
+
+pub unsafe fn MPI_Comm_dup_with_info(
+    comm: MPI_Comm,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+) -> Outcome {
+    let (parent, hints) = (state::comm(comm)?, info::hints(info)?);
+    let new = state::engine()?.block_on(parent.comm.dup())?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newcomm, dress(new, &parent, Some(hints))?, "newcomm") }
+}
+
+/// An output argument of a nonblocking call, which is written when the operation ends.
+struct Later(*mut MPI_Comm);
+
+/// Starts a duplication that stores its result when it is complete.
+///
+/// # Safety
+/// The output arguments stay valid until the request is complete.
+unsafe fn idup(
+    comm: MPI_Comm,
+    hints: Option<info::Hints>,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let parent = state::comm(comm)?;
+    let (later, source) = (Later(newcomm), parent.clone());
+    // SAFETY: an output argument of the caller; until the operation is complete the handle is null.
+    unsafe { out(newcomm, MPI_COMM_NULL, "newcomm")? };
+    let duplication = async move {
+        let new = source.comm.dup().await?;
+        // A failing copy function leaves the null handle; there is no object yet on which it could be raised.
+        if let Ok(handle) = dress(new, &source, hints) {
+            // SAFETY: the caller promised the place until now.
+            unsafe { later.0.write(handle) };
+        }
+        Ok(())
+    };
+    let req = state::engine()?.spawn(Box::pin(duplication));
+    // SAFETY: an output argument of the caller.
+    unsafe { out(request, running(req, &parent)?, "request") }
+}
+
+pub unsafe fn MPI_Comm_idup(
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { idup(comm, None, newcomm, request) }
+}
+
+pub unsafe fn MPI_Comm_idup_with_info(
+    comm: MPI_Comm,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { idup(comm, Some(info::hints(info)?), newcomm, request) }
+}
+
+pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Outcome {
+    let (parent, group) = (state::comm(comm)?, state::group(group)?);
+    let new = state::engine()?.block_on(parent.comm.create(&group))?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newcomm, register_some(new, &parent)?, "newcomm") }
+}
+
+pub unsafe fn MPI_Comm_create_group(
+    comm: MPI_Comm,
+    group: MPI_Group,
+    tag: c_int,
+    newcomm: *mut MPI_Comm,
+) -> Outcome {
+    let (parent, group) = (state::comm(comm)?, state::group(group)?);
+    super::p2p::check_tag(tag)?;
+    let new = state::engine()?.block_on(parent.comm.create_group(&group, tag))?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newcomm, register_some(new, &parent)?, "newcomm") }
+}
+
+pub unsafe fn MPI_Comm_split(
+    comm: MPI_Comm,
+    color: c_int,
+    key: c_int,
+    newcomm: *mut MPI_Comm,
+) -> Outcome {
+    let parent = state::comm(comm)?;
+    let color = match color {
+        MPI_UNDEFINED => None,
+        color => Some(u32::try_from(color).map_err(|_| {
+            Failure::new(
+                MPI_ERR_ARG,
+                format!("color is {color}, which is negative and not MPI_UNDEFINED"),
+            )
+        })?),
+    };
+    let new = state::engine()?.block_on(parent.comm.split(SplitKey { color, key }))?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newcomm, register_some(new, &parent)?, "newcomm") }
+}
+
+pub unsafe fn MPI_Comm_split_type(
+    comm: MPI_Comm,
+    split_type: c_int,
+    key: c_int,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+) -> Outcome {
+    let parent = state::comm(comm)?;
+    let resource = info::hints(info)?
+        .get("mpi_hw_resource_type")
+        .map(str::to_string);
+    let engine = state::engine()?;
+    let shared = match split_type {
+        MPI_COMM_TYPE_SHARED => true,
+        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
+            resource.as_deref() == Some("mpi_shared_memory")
+        }
+        // No level below the node is known, so unguided splitting ends here (section 7.4.2).
+        MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => false,
+        other => {
+            return Err(Failure::new(
+                MPI_ERR_ARG,
+                format!("split_type is {other}, which is no MPI_COMM_TYPE_ constant"),
+            ));
+        }
+    };
+    let new = if shared {
+        engine.block_on(parent.comm.split_shared(key))?
+    } else {
+        engine.block_on(parent.comm.split(SplitKey { color: None, key }))?
+    };
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newcomm, register_some(new, &parent)?, "newcomm") }
+}
+
+pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
+    // SAFETY: an argument of the caller that is read.
+    let handle = unsafe { read(comm, "comm")? };
+    let object = state::comm(handle)?;
+    if handle == MPI_COMM_WORLD || handle == MPI_COMM_SELF {
+        return Err(Failure::new(
+            MPI_ERR_COMM,
+            format!("{} cannot be freed", object.label()),
+        ));
+    }
+    object.owner().delete_all()?;
+    if object.buffer.is_attached() {
+        object.buffer.flush(&state::engine()?)?;
+    }
+    // What is under way keeps the object to its end.
+    remove(handle)?;
+    // SAFETY: an argument of the caller that is written.
+    unsafe { out(comm, MPI_COMM_NULL, "comm") }
+}
+
+pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
+    // Communication must be complete when it is called (section 11.10.4), so there is nothing to wait for.
+    // SAFETY: passed on.
+    unsafe { MPI_Comm_free(comm) }
+}
+
+pub unsafe fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> Outcome {
+    let object = state::comm(comm)?;
+    // SAFETY: a string of the caller.
+    let name = unsafe { string(comm_name, MPI_MAX_OBJECT_NAME, MPI_ERR_ARG, "comm_name")? };
+    object.comm.set_name(&name);
+    Ok(())
+}
+
+pub unsafe fn MPI_Comm_get_name(
+    comm: MPI_Comm,
+    comm_name: *mut c_char,
+    resultlen: *mut c_int,
+) -> Outcome {
+    // The name of MPI_COMM_NULL may be asked for as well (section 7.8).
+    let name = match comm {
+        MPI_COMM_NULL => "MPI_COMM_NULL".to_string(),
+        _ => state::comm(comm)?.comm.name(),
+    };
+    // SAFETY: the caller promises room for MPI_MAX_OBJECT_NAME characters.
+    unsafe {
+        write_string(
+            comm_name,
+            resultlen,
+            &name,
+            MPI_MAX_OBJECT_NAME,
+            "comm_name",
+        )
+    }
+}
+
+pub unsafe fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
+    let object = state::comm(comm)?;
+    for (key, value) in info::read(info, info::Hints::clone)?.iter() {
+        // Hints that the standard defines are kept; others mean nothing to us and are not given back (section 7.4.4).
+        if key.starts_with("mpi_") {
+            object
+                .attached
+                .hints
+                .borrow_mut()
+                .set(key.to_string(), value.to_string());
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Outcome {
+    let hints = state::comm(comm)?.attached.hints.borrow().clone();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(info_used, info::create(hints)?, "info_used") }
+}
+
+pub unsafe fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
+    state::comm(comm)?;
+    // There are no intercommunicators yet, so the handle is one of an intracommunicator.
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, 0, "flag") }
+}
+
+/// The failure of asking an intracommunicator for its other group.
+fn no_remote_group(comm: MPI_Comm) -> Result<Failure, Failure> {
+    let label = state::comm(comm)?.label();
+    Ok(Failure::new(
+        MPI_ERR_COMM,
+        format!("{label} is not an intercommunicator"),
+    ))
+}
+
+pub unsafe fn MPI_Comm_remote_size(comm: MPI_Comm, _size: *mut c_int) -> Outcome {
+    Err(no_remote_group(comm)?)
+}
+
+pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, _group: *mut MPI_Group) -> Outcome {
+    Err(no_remote_group(comm)?)
+}

@@ -1,0 +1,586 @@
+//! Waiting for requests and testing them, starting and freeing them (sections 3.7 and 3.9), and generalized requests (13.2).
+//!
+//! All forms are made of three steps of [`crate::object::request`]: `look` at a handle, `finish` one that is complete, and wait
+//! with the engine in between.
+
+use super::args::{length, out, read, slice, slice_mut};
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::object::request::{
+    self, EMPTY, Finished, General, Look, RequestObject, finish, is_settled, look, peek,
+};
+use crate::state;
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+/// Stores a status in the fields that calls returning one status set; the error field stays (section 3.2.5).
+///
+/// # Safety
+/// `to` is an output argument of the caller or `MPI_STATUS_IGNORE`.
+#[inline]
+pub(crate) unsafe fn set_status(to: *mut MPI_Status, status: &MPI_Status) {
+    if to.addr() == MPI_STATUS_IGNORE.addr() {
+        return;
+    }
+    // SAFETY: not null, and otherwise valid by the caller's promise.
+    unsafe {
+        (&raw mut (*to).MPI_SOURCE).write(status.MPI_SOURCE);
+        (&raw mut (*to).MPI_TAG).write(status.MPI_TAG);
+        (&raw mut (*to).MPI_internal).write(status.MPI_internal);
+    }
+}
+
+/// Finishes the request at a place of the caller, which becomes null unless it is persistent.
+///
+/// # Safety
+/// `place` may be read and written.
+unsafe fn take(place: *mut MPI_Request) -> Result<Finished, Failure> {
+    // SAFETY: passed on.
+    unsafe {
+        let finished = finish(*place)?;
+        if finished.gone {
+            place.write(MPI_REQUEST_NULL);
+        }
+        Ok(finished)
+    }
+}
+
+/// Finishes one request for a call that returns one status.
+///
+/// # Safety
+/// `place` and `status` are arguments of the caller.
+unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
+    // SAFETY: passed on.
+    unsafe {
+        let finished = take(place)?;
+        set_status(status, &finished.status);
+        finished.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Looks at a request, and once more after the engine has progressed if it is not complete.
+fn look_twice(handle: MPI_Request) -> Result<Look, Failure> {
+    match look(handle)? {
+        Look::Running => {
+            state::engine()?.progress();
+            look(handle)
+        }
+        settled => Ok(settled),
+    }
+}
+
+pub unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let handle = read(request, "request")?;
+        if look(handle)? == Look::Inactive {
+            set_status(status, &EMPTY);
+            return Ok(());
+        }
+        request::wait(handle)?;
+        take_one(request, status)
+    }
+}
+
+pub unsafe fn MPI_Test(
+    request: *mut MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let seen = look_twice(read(request, "request")?)?;
+        out(flag, (seen != Look::Running).into(), "flag")?;
+        match seen {
+            Look::Running => Ok(()),
+            Look::Inactive => {
+                set_status(status, &EMPTY);
+                Ok(())
+            }
+            Look::Complete => take_one(request, status),
+        }
+    }
+}
+
+/// An array of requests of the caller, with its statuses.
+struct Batch<'a> {
+    requests: &'a mut [MPI_Request],
+    /// The first status, or `MPI_STATUSES_IGNORE`.
+    statuses: *mut MPI_Status,
+    /// The first failure of an operation.
+    failure: Option<Failure>,
+}
+
+/// How many requests of a batch are active, by what can be done with them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Survey {
+    running: usize,
+    complete: usize,
+}
+
+impl<'a> Batch<'a> {
+    /// # Safety
+    /// The arrays are arguments of the caller with `count` elements.
+    unsafe fn new(
+        count: c_int,
+        requests: *mut MPI_Request,
+        statuses: *mut MPI_Status,
+    ) -> Result<Batch<'a>, Failure> {
+        // SAFETY: passed on.
+        let requests =
+            unsafe { slice_mut(requests, length(count, "count")?, "array_of_requests")? };
+        Ok(Batch {
+            requests,
+            statuses,
+            failure: None,
+        })
+    }
+
+    fn survey(&self) -> Result<Survey, Failure> {
+        let mut survey = Survey::default();
+        for handle in self.requests.iter() {
+            match look(*handle)? {
+                Look::Inactive => {}
+                Look::Running => survey.running += 1,
+                Look::Complete => survey.complete += 1,
+            }
+        }
+        Ok(survey)
+    }
+
+    /// A survey, and another after the engine has progressed unless the first is enough.
+    fn survey_twice(&self, enough: fn(&Survey) -> bool) -> Result<Survey, Failure> {
+        let survey = self.survey()?;
+        if enough(&survey) {
+            return Ok(survey);
+        }
+        state::engine()?.progress();
+        self.survey()
+    }
+
+    /// Waits until an active request is complete; false if none is active.
+    fn wait_any(&self) -> Result<bool, Failure> {
+        let survey = self.survey()?;
+        if survey.complete == 0 && survey.running > 0 {
+            let complete = |h: &MPI_Request| matches!(look(*h), Ok(Look::Complete));
+            state::engine()?.wait_until(|| self.requests.iter().any(complete));
+        }
+        Ok(survey.running + survey.complete > 0)
+    }
+
+    /// Waits until no request is running.
+    fn wait_all(&self) -> Outcome {
+        if self.survey()?.running > 0 {
+            let engine = state::engine()?;
+            // One after another: what is complete stays so, and the batch is gone through once.
+            for handle in self.requests.iter() {
+                engine.wait_until(|| is_settled(*handle));
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the first request that is complete.
+    fn first_complete(&self) -> Option<usize> {
+        self.requests
+            .iter()
+            .position(|h| matches!(look(*h), Ok(Look::Complete)))
+    }
+
+    /// Finishes the request at place `i` and stores its status at place `at`.
+    ///
+    /// # Safety
+    /// The statuses are an argument of the caller.
+    unsafe fn take(&mut self, i: usize, at: usize) -> Outcome {
+        // SAFETY: a place of the array.
+        let finished = unsafe { take(&mut self.requests[i])? };
+        // SAFETY: passed on.
+        unsafe { self.store(at, &finished.status, finished.failure) };
+        Ok(())
+    }
+
+    /// Stores a status; from the first failure on, and for those before it, with the error code (section 3.2.5).
+    ///
+    /// # Safety
+    /// The statuses are an argument of the caller.
+    unsafe fn store(&mut self, at: usize, status: &MPI_Status, failure: Option<Failure>) {
+        let ignored = self.statuses.addr() == MPI_STATUSES_IGNORE.addr();
+        if !ignored {
+            // SAFETY: passed on; places up to `at` are in the array.
+            unsafe {
+                set_status(self.statuses.add(at), status);
+                let set_error =
+                    |at, code| (&raw mut (*self.statuses.add(at)).MPI_ERROR).write(code);
+                if self.failure.is_none() && failure.is_some() {
+                    (0..at).for_each(|before| set_error(before, MPI_SUCCESS));
+                }
+                if self.failure.is_some() || failure.is_some() {
+                    set_error(at, failure.as_ref().map_or(MPI_SUCCESS, Failure::code));
+                }
+            }
+        }
+        self.failure = self.failure.take().or(failure);
+    }
+
+    /// Finishes every request, none of which is running.
+    ///
+    /// # Safety
+    /// The statuses are an argument of the caller.
+    unsafe fn take_all(mut self) -> Outcome {
+        for i in 0..self.requests.len() {
+            // SAFETY: passed on.
+            unsafe {
+                match look(self.requests[i])? {
+                    Look::Inactive => self.store(i, &EMPTY, None),
+                    _ => self.take(i, i)?,
+                }
+            }
+        }
+        self.report()
+    }
+
+    /// Finishes every request that is complete and stores its place; returns how many there were.
+    ///
+    /// # Safety
+    /// `indices` and the statuses are arguments of the caller with room for all.
+    unsafe fn take_some(&mut self, indices: *mut c_int) -> Result<usize, Failure> {
+        let mut taken = 0;
+        for i in 0..self.requests.len() {
+            if look(self.requests[i])? == Look::Complete {
+                // SAFETY: passed on.
+                unsafe {
+                    out(indices.wrapping_add(taken), i as c_int, "array_of_indices")?;
+                    self.take(i, taken)?;
+                }
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// `MPI_ERR_IN_STATUS` where an operation failed.
+    fn report(self) -> Outcome {
+        let Some(first) = self.failure else {
+            return Ok(());
+        };
+        let failure = Failure::new(MPI_ERR_IN_STATUS, first.message());
+        Err(match first.target() {
+            Some(target) => failure.on(target),
+            None => failure,
+        })
+    }
+}
+
+pub unsafe fn MPI_Waitall(
+    count: c_int,
+    array_of_requests: *mut MPI_Request,
+    array_of_statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arrays of the caller.
+    unsafe {
+        let batch = Batch::new(count, array_of_requests, array_of_statuses)?;
+        batch.wait_all()?;
+        batch.take_all()
+    }
+}
+
+pub unsafe fn MPI_Testall(
+    count: c_int,
+    array_of_requests: *mut MPI_Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let batch = Batch::new(count, array_of_requests, array_of_statuses)?;
+        let done = batch.survey_twice(|s| s.running == 0)?.running == 0;
+        out(flag, done.into(), "flag")?;
+        if done { batch.take_all() } else { Ok(()) }
+    }
+}
+
+/// Finishes the first complete request of a batch, or says that none is active.
+///
+/// # Safety
+/// `indx` and `status` are output arguments of the caller.
+unsafe fn take_any(batch: &mut Batch<'_>, indx: *mut c_int, status: *mut MPI_Status) -> Outcome {
+    // SAFETY: passed on.
+    unsafe {
+        match batch.first_complete() {
+            Some(i) => {
+                out(indx, i as c_int, "index")?;
+                take_one(&mut batch.requests[i], status)
+            }
+            None => {
+                set_status(status, &EMPTY);
+                out(indx, MPI_UNDEFINED, "index")
+            }
+        }
+    }
+}
+
+pub unsafe fn MPI_Waitany(
+    count: c_int,
+    array_of_requests: *mut MPI_Request,
+    indx: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
+        batch.wait_any()?;
+        take_any(&mut batch, indx, status)
+    }
+}
+
+pub unsafe fn MPI_Testany(
+    count: c_int,
+    array_of_requests: *mut MPI_Request,
+    indx: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
+        let survey = batch.survey_twice(|s| s.complete > 0 || s.running == 0)?;
+        if survey.complete == 0 && survey.running > 0 {
+            out(indx, MPI_UNDEFINED, "index")?;
+            return out(flag, 0, "flag");
+        }
+        out(flag, 1, "flag")?;
+        take_any(&mut batch, indx, status)
+    }
+}
+
+pub unsafe fn MPI_Waitsome(
+    incount: c_int,
+    array_of_requests: *mut MPI_Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let mut batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
+        if !batch.wait_any()? {
+            return out(outcount, MPI_UNDEFINED, "outcount");
+        }
+        let taken = batch.take_some(array_of_indices)?;
+        out(outcount, taken as c_int, "outcount")?;
+        batch.report()
+    }
+}
+
+pub unsafe fn MPI_Testsome(
+    incount: c_int,
+    array_of_requests: *mut MPI_Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let mut batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
+        let survey = batch.survey_twice(|s| s.complete > 0 || s.running == 0)?;
+        if survey.running + survey.complete == 0 {
+            return out(outcount, MPI_UNDEFINED, "outcount");
+        }
+        let taken = batch.take_some(array_of_indices)?;
+        out(outcount, taken as c_int, "outcount")?;
+        batch.report()
+    }
+}
+
+/// Looks at a complete request, leaving it as it is.
+///
+/// # Safety
+/// `status` is an output argument of the caller.
+unsafe fn peek_one(handle: MPI_Request, status: *mut MPI_Status) -> Outcome {
+    let (seen, failure) = match look(handle)? {
+        Look::Inactive => (EMPTY, None),
+        _ => peek(handle)?,
+    };
+    // SAFETY: passed on.
+    unsafe { set_status(status, &seen) };
+    failure.map_or(Ok(()), Err)
+}
+
+pub unsafe fn MPI_Request_get_status(
+    request: MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let done = look_twice(request)? != Look::Running;
+    // SAFETY: arguments of the caller.
+    unsafe {
+        out(flag, done.into(), "flag")?;
+        if done {
+            peek_one(request, status)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The places of an array of requests that are complete, after a turn of progress.
+///
+/// # Safety
+/// The array is an argument of the caller with `count` elements.
+unsafe fn looked_at<'a>(
+    count: c_int,
+    requests: *const MPI_Request,
+) -> Result<(&'a [MPI_Request], Vec<Look>), Failure> {
+    // SAFETY: passed on.
+    let requests = unsafe { slice(requests, length(count, "count")?, "array_of_requests")? };
+    state::engine()?.progress();
+    let looks = requests
+        .iter()
+        .map(|h| look(*h))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok((requests, looks))
+}
+
+pub unsafe fn MPI_Request_get_status_all(
+    count: c_int,
+    array_of_requests: *const MPI_Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let (requests, looks) = looked_at(count, array_of_requests)?;
+        let done = !looks.contains(&Look::Running);
+        out(flag, done.into(), "flag")?;
+        if done && array_of_statuses.addr() != MPI_STATUSES_IGNORE.addr() {
+            for (i, handle) in requests.iter().enumerate() {
+                peek_one(*handle, array_of_statuses.add(i))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_Request_get_status_any(
+    count: c_int,
+    array_of_requests: *const MPI_Request,
+    indx: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let (requests, looks) = looked_at(count, array_of_requests)?;
+        if let Some(i) = looks.iter().position(|l| *l == Look::Complete) {
+            out(indx, i as c_int, "index")?;
+            out(flag, 1, "flag")?;
+            return peek_one(requests[i], status);
+        }
+        let none_active = !looks.contains(&Look::Running);
+        if none_active {
+            set_status(status, &EMPTY);
+        }
+        out(indx, MPI_UNDEFINED, "index")?;
+        out(flag, none_active.into(), "flag")
+    }
+}
+
+pub unsafe fn MPI_Request_get_status_some(
+    incount: c_int,
+    array_of_requests: *const MPI_Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let (requests, looks) = looked_at(incount, array_of_requests)?;
+        if looks.iter().all(|l| *l == Look::Inactive) {
+            return out(outcount, MPI_UNDEFINED, "outcount");
+        }
+        let mut found = 0;
+        for (i, _) in looks
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| **l == Look::Complete)
+        {
+            out(
+                array_of_indices.wrapping_add(found),
+                i as c_int,
+                "array_of_indices",
+            )?;
+            let ignored = array_of_statuses.addr() == MPI_STATUSES_IGNORE.addr();
+            peek_one(
+                requests[i],
+                if ignored {
+                    array_of_statuses
+                } else {
+                    array_of_statuses.add(found)
+                },
+            )?;
+            found += 1;
+        }
+        out(outcount, found as c_int, "outcount")
+    }
+}
+
+pub unsafe fn MPI_Start(request: *mut MPI_Request) -> Outcome {
+    // SAFETY: an argument of the caller.
+    request::start(unsafe { read(request, "request")? })
+}
+
+pub unsafe fn MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> Outcome {
+    // SAFETY: an array of the caller.
+    let requests = unsafe {
+        slice(
+            array_of_requests,
+            length(count, "count")?,
+            "array_of_requests",
+        )?
+    };
+    requests
+        .iter()
+        .try_for_each(|handle| request::start(*handle))
+}
+
+pub unsafe fn MPI_Request_free(request: *mut MPI_Request) -> Outcome {
+    // SAFETY: an argument of the caller that is read and written.
+    unsafe {
+        request::free(read(request, "request")?)?;
+        out(request, MPI_REQUEST_NULL, "request")
+    }
+}
+
+pub unsafe fn MPI_Cancel(request: *mut MPI_Request) -> Outcome {
+    // SAFETY: an argument of the caller.
+    request::cancel(unsafe { read(request, "request")? })
+}
+
+pub unsafe fn MPI_Grequest_start(
+    query_fn: Option<MPI_Grequest_query_function>,
+    free_fn: Option<MPI_Grequest_free_function>,
+    cancel_fn: Option<MPI_Grequest_cancel_function>,
+    extra_state: *mut c_void,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let (Some(query), Some(free), Some(cancel)) = (query_fn, free_fn, cancel_fn) else {
+        return Err(Failure::new(
+            MPI_ERR_ARG,
+            "a function of the generalized request is a null pointer",
+        ));
+    };
+    let general = General {
+        query,
+        free,
+        cancel,
+        extra_state,
+        complete: false.into(),
+    };
+    let handle = request::register(RequestObject::General(Rc::new(general)))?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(request, handle, "request") }
+}
+
+pub unsafe fn MPI_Grequest_complete(request: MPI_Request) -> Outcome {
+    request::complete_general(request)
+}

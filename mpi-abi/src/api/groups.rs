@@ -1,0 +1,204 @@
+//! Groups (section 7.3).
+
+use super::args::{length, out, read, slice, slice_mut};
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::handle::{Kind, wrong};
+use crate::state::{self, state};
+use mpi_core::group::{Comparison, Group};
+use std::ffi::c_int;
+
+/// Gives a group a handle; the empty one has its own.
+pub(crate) fn register(group: Group) -> Result<MPI_Group, Failure> {
+    if group.size() == 0 {
+        return Ok(MPI_GROUP_EMPTY);
+    }
+    let handle = state().groups.borrow_mut().insert(group);
+    handle
+        .map(MPI_Group)
+        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many groups"))
+}
+
+/// The value of a comparison.
+pub(crate) fn comparison(result: Comparison) -> c_int {
+    match result {
+        Comparison::Identical => MPI_IDENT,
+        Comparison::Congruent => MPI_CONGRUENT,
+        Comparison::Similar => MPI_SIMILAR,
+        Comparison::Unequal => MPI_UNEQUAL,
+    }
+}
+
+pub unsafe fn MPI_Group_size(group: MPI_Group, size: *mut c_int) -> Outcome {
+    let members = state::group(group)?.size();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(size, members as c_int, "size") }
+}
+
+pub unsafe fn MPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> Outcome {
+    let mine = state::group(group)?.rank_of(state::engine()?.me());
+    // SAFETY: an output argument of the caller.
+    unsafe { out(rank, mine.map_or(MPI_UNDEFINED, |r| r as c_int), "rank") }
+}
+
+pub unsafe fn MPI_Group_translate_ranks(
+    group1: MPI_Group,
+    n: c_int,
+    ranks1: *const c_int,
+    group2: MPI_Group,
+    ranks2: *mut c_int,
+) -> Outcome {
+    let (from, to) = (state::group(group1)?, state::group(group2)?);
+    let n = length(n, "n")?;
+    // SAFETY: arrays of the caller with `n` elements.
+    let (ranks1, ranks2) =
+        unsafe { (slice(ranks1, n, "ranks1")?, slice_mut(ranks2, n, "ranks2")?) };
+    for (rank, translated) in ranks1.iter().zip(ranks2) {
+        *translated = match *rank {
+            MPI_PROC_NULL => MPI_PROC_NULL,
+            rank => {
+                let member = u32::try_from(rank).ok().and_then(|r| from.proc(r));
+                let member = member.ok_or_else(|| {
+                    Failure::new(
+                        MPI_ERR_RANK,
+                        format!(
+                            "rank {rank} is not in group1, which has {} members",
+                            from.size()
+                        ),
+                    )
+                })?;
+                to.rank_of(member).map_or(MPI_UNDEFINED, |r| r as c_int)
+            }
+        };
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_Group_compare(
+    group1: MPI_Group,
+    group2: MPI_Group,
+    result: *mut c_int,
+) -> Outcome {
+    let compared = state::group(group1)?.compare(&state::group(group2)?);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(result, comparison(compared), "result") }
+}
+
+pub unsafe fn MPI_Group_union(
+    group1: MPI_Group,
+    group2: MPI_Group,
+    newgroup: *mut MPI_Group,
+) -> Outcome {
+    let new = state::group(group1)?.union(&state::group(group2)?);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newgroup, register(new)?, "newgroup") }
+}
+
+pub unsafe fn MPI_Group_intersection(
+    group1: MPI_Group,
+    group2: MPI_Group,
+    newgroup: *mut MPI_Group,
+) -> Outcome {
+    let new = state::group(group1)?.intersection(&state::group(group2)?);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newgroup, register(new)?, "newgroup") }
+}
+
+pub unsafe fn MPI_Group_difference(
+    group1: MPI_Group,
+    group2: MPI_Group,
+    newgroup: *mut MPI_Group,
+) -> Outcome {
+    let new = state::group(group1)?.difference(&state::group(group2)?);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newgroup, register(new)?, "newgroup") }
+}
+
+/// The ranks argument.
+///
+/// # Safety
+/// `ranks` is an array of the caller with `n` elements.
+unsafe fn ranks_of(n: c_int, ranks: *const c_int) -> Result<Vec<i64>, Failure> {
+    // SAFETY: passed on.
+    unsafe { super::args::wides(ranks, length(n, "n")?, "ranks") }
+}
+
+pub unsafe fn MPI_Group_incl(
+    group: MPI_Group,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: *mut MPI_Group,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let new = state::group(group)?.include(&ranks_of(n, ranks)?)?;
+        out(newgroup, register(new)?, "newgroup")
+    }
+}
+
+pub unsafe fn MPI_Group_excl(
+    group: MPI_Group,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: *mut MPI_Group,
+) -> Outcome {
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let new = state::group(group)?.exclude(&ranks_of(n, ranks)?)?;
+        out(newgroup, register(new)?, "newgroup")
+    }
+}
+
+/// The ranks that range triplets name.
+///
+/// # Safety
+/// `ranges` is an array of the caller with `n` elements.
+unsafe fn expand(group: &Group, n: c_int, ranges: *const [c_int; 3]) -> Result<Vec<i64>, Failure> {
+    // SAFETY: passed on.
+    let ranges = unsafe { slice(ranges, length(n, "n")?, "ranges")? };
+    let ranges: Vec<_> = ranges
+        .iter()
+        .map(|[a, b, c]| (i64::from(*a), i64::from(*b), i64::from(*c)))
+        .collect();
+    Ok(group.expand(&ranges)?)
+}
+
+pub unsafe fn MPI_Group_range_incl(
+    group: MPI_Group,
+    n: c_int,
+    ranges: *mut [c_int; 3],
+    newgroup: *mut MPI_Group,
+) -> Outcome {
+    let group = state::group(group)?;
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let new = group.include(&expand(&group, n, ranges)?)?;
+        out(newgroup, register(new)?, "newgroup")
+    }
+}
+
+pub unsafe fn MPI_Group_range_excl(
+    group: MPI_Group,
+    n: c_int,
+    ranges: *mut [c_int; 3],
+    newgroup: *mut MPI_Group,
+) -> Outcome {
+    let group = state::group(group)?;
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let new = group.exclude(&expand(&group, n, ranges)?)?;
+        out(newgroup, register(new)?, "newgroup")
+    }
+}
+
+pub unsafe fn MPI_Group_free(group: *mut MPI_Group) -> Outcome {
+    // SAFETY: an argument of the caller that is read and written.
+    let handle = unsafe { read(group, "group")? };
+    // Freeing the empty group is allowed, since functions return it (section 7.3.2).
+    if handle != MPI_GROUP_EMPTY {
+        let removed = state().groups.borrow_mut().remove(handle.0);
+        removed.ok_or_else(|| wrong(Kind::Group, handle.0))?;
+    }
+    // SAFETY: as above.
+    unsafe { out(group, MPI_GROUP_NULL, "group") }
+}

@@ -1,0 +1,58 @@
+//! Starting and ending (sections 11.2 to 11.4).
+
+use super::args::out;
+use crate::abi::*;
+use crate::error::Outcome;
+use crate::{init, state};
+use std::ffi::{c_char, c_int};
+
+pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Outcome {
+    init::initialize(MPI_THREAD_SINGLE).map(|_| ())
+}
+
+pub unsafe fn MPI_Init_thread(
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> Outcome {
+    // SAFETY: an output argument of the caller.
+    unsafe { out(provided, init::initialize(required)?, "provided") }
+}
+
+pub unsafe fn MPI_Initialized(flag: *mut c_int) -> Outcome {
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, init::initialized().into(), "flag") }
+}
+
+pub unsafe fn MPI_Finalized(flag: *mut c_int) -> Outcome {
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, init::finalized().into(), "flag") }
+}
+
+pub unsafe fn MPI_Finalize() -> Outcome {
+    init::finalize()
+}
+
+pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> Outcome {
+    state::engine()?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(provided, init::thread_level(), "provided") }
+}
+
+pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> Outcome {
+    state::engine()?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, init::is_main_thread().into(), "flag") }
+}
+
+pub unsafe fn MPI_Abort(_comm: MPI_Comm, errorcode: c_int) -> Outcome {
+    // The standard asks for a best attempt on the group of the communicator and allows more (section 9.3.1).
+    init::abort(errorcode, "the program asked for it")
+}
+
+pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
+    state::engine()?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(parent, MPI_COMM_NULL, "parent") }
+}

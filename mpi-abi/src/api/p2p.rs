@@ -1,0 +1,574 @@
+//! Point-to-point communication: sending and receiving, blocking, nonblocking and persistent (sections 3.2 to 3.10).
+
+use super::args::{out, recv_buf, send_buf};
+use super::completion::set_status;
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::object::comm::CommObject;
+use crate::object::request::{DONE, RequestObject, c_status, persistent, register, running};
+use crate::state;
+use mpi_core::datatype::{RecvBuf, Scratch, SendBuf};
+use mpi_core::pml::Mode;
+use mpi_core::pml::ob1::Sent;
+use mpi_core::request::Operation;
+use mpi_core::request::Req;
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+/// A tag that a message may carry.
+#[inline]
+pub(crate) fn check_tag(tag: c_int) -> Outcome {
+    if tag < 0 {
+        return Err(wrong_tag(tag));
+    }
+    Ok(())
+}
+
+/// A tag that a receive may ask for.
+#[inline]
+pub(crate) fn check_recv_tag(tag: c_int) -> Outcome {
+    if tag < 0 && tag != MPI_ANY_TAG {
+        return Err(wrong_tag(tag));
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong_tag(tag: c_int) -> Failure {
+    let name = if tag == MPI_ANY_TAG {
+        ", which is MPI_ANY_TAG and only for receives"
+    } else {
+        ", which is negative"
+    };
+    Failure::new(MPI_ERR_TAG, format!("tag is {tag}{name}"))
+}
+
+/// The arguments of a send, checked.
+///
+/// # Safety
+/// As [`send_buf`].
+#[inline]
+unsafe fn outgoing(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Result<(Rc<CommObject>, SendBuf), Failure> {
+    let comm = state::comm(comm)?;
+    check_tag(tag)?;
+    // SAFETY: passed on.
+    Ok((comm, unsafe { send_buf(buf, count, datatype)? }))
+}
+
+/// The arguments of a receive, checked.
+///
+/// # Safety
+/// As [`recv_buf`].
+#[inline]
+unsafe fn incoming(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Result<(Rc<CommObject>, RecvBuf), Failure> {
+    let comm = state::comm(comm)?;
+    check_recv_tag(tag)?;
+    // SAFETY: passed on.
+    Ok((comm, unsafe { recv_buf(buf, count, datatype)? }))
+}
+
+/// A handle for a send that has been started.
+fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
+    match sent {
+        Sent::Done => Ok(DONE),
+        Sent::Pending(req) => running(req, comm),
+    }
+}
+
+/// Sends through the attached buffer: that of the communicator, or else that of the process (section 3.6).
+fn send_buffered(comm: &CommObject, buf: &SendBuf, dest: c_int, tag: c_int) -> Outcome {
+    let engine = comm.comm.engine();
+    let buffer = if comm.buffer.is_attached() {
+        &comm.buffer
+    } else {
+        engine.buffer()
+    };
+    Ok(buffer.send(&comm.comm, buf, dest, tag)?)
+}
+
+pub unsafe fn MPI_Send_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    // SAFETY: a buffer of the caller.
+    let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
+    Ok(comm.comm.send(buf, dest, tag, Mode::Standard)?)
+}
+
+pub unsafe fn MPI_Isend_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
+        let started = comm.comm.isend(buf, dest, tag, Mode::Standard)?;
+        out(request, sent(started, &comm)?, "request")
+    }
+}
+
+pub unsafe fn MPI_Send_init_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
+        let mode = Mode::Standard;
+        out(
+            request,
+            persistent(
+                &comm,
+                Operation::Send {
+                    buf,
+                    dest,
+                    tag,
+                    mode,
+                },
+            )?,
+            "request",
+        )
+    }
+}
+
+pub unsafe fn MPI_Ssend_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    // SAFETY: a buffer of the caller.
+    let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
+    Ok(comm.comm.send(buf, dest, tag, Mode::Synchronous)?)
+}
+
+pub unsafe fn MPI_Issend_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
+        let started = comm.comm.isend(buf, dest, tag, Mode::Synchronous)?;
+        out(request, sent(started, &comm)?, "request")
+    }
+}
+
+pub unsafe fn MPI_Ssend_init_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
+        let mode = Mode::Synchronous;
+        out(
+            request,
+            persistent(
+                &comm,
+                Operation::Send {
+                    buf,
+                    dest,
+                    tag,
+                    mode,
+                },
+            )?,
+            "request",
+        )
+    }
+}
+
+pub unsafe fn MPI_Rsend_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    // A ready send may always be a standard send (section 3.4).
+    // SAFETY: a buffer of the caller.
+    let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
+    Ok(comm.comm.send(buf, dest, tag, Mode::Standard)?)
+}
+
+pub unsafe fn MPI_Irsend_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
+        let started = comm.comm.isend(buf, dest, tag, Mode::Standard)?;
+        out(request, sent(started, &comm)?, "request")
+    }
+}
+
+pub unsafe fn MPI_Rsend_init_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
+        let mode = Mode::Standard;
+        out(
+            request,
+            persistent(
+                &comm,
+                Operation::Send {
+                    buf,
+                    dest,
+                    tag,
+                    mode,
+                },
+            )?,
+            "request",
+        )
+    }
+}
+
+pub unsafe fn MPI_Bsend_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    // SAFETY: a buffer of the caller.
+    let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
+    send_buffered(&comm, &buf, dest, tag)
+}
+
+pub unsafe fn MPI_Ibsend_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
+        send_buffered(&comm, &buf, dest, tag)?;
+        out(request, DONE, "request")
+    }
+}
+
+pub unsafe fn MPI_Bsend_init_c(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
+        out(
+            request,
+            persistent(&comm, Operation::Buffered { buf, dest, tag })?,
+            "request",
+        )
+    }
+}
+
+pub unsafe fn MPI_Recv_c(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = incoming(buf, count, datatype, tag, comm)?;
+        let received = comm.comm.recv(buf, source, tag)?;
+        set_status(status, &c_status(received));
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_Irecv_c(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = incoming(buf, count, datatype, tag, comm)?;
+        let req = comm.comm.irecv(buf, source, tag)?;
+        out(request, running(req, &comm)?, "request")
+    }
+}
+
+pub unsafe fn MPI_Recv_init_c(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let (comm, buf) = incoming(buf, count, datatype, tag, comm)?;
+        out(
+            request,
+            persistent(&comm, Operation::Recv { buf, source, tag })?,
+            "request",
+        )
+    }
+}
+
+/// A send-receive under way: the receive, and the send unless it was over at once.
+struct Exchange {
+    comm: Rc<CommObject>,
+    receive: Req,
+    send: Option<Req>,
+}
+
+impl Exchange {
+    /// Posts the receive first, so that the peer's message finds it.
+    fn start(
+        comm: Rc<CommObject>,
+        (outgoing, dest, sendtag): (SendBuf, c_int, c_int),
+        (incoming, source, recvtag): (RecvBuf, c_int, c_int),
+    ) -> Result<Exchange, Failure> {
+        let receive = comm.comm.irecv(incoming, source, recvtag)?;
+        let send = match comm.comm.isend(outgoing, dest, sendtag, Mode::Standard) {
+            Ok(Sent::Done) => None,
+            Ok(Sent::Pending(req)) => Some(req),
+            Err(e) => {
+                comm.comm.engine().pml().abandon(&receive);
+                return Err(e.into());
+            }
+        };
+        Ok(Exchange {
+            comm,
+            receive,
+            send,
+        })
+    }
+
+    /// Waits for both halves.
+    fn wait(self) -> Result<MPI_Status, Failure> {
+        let engine = self.comm.comm.engine();
+        let received = engine.wait(&self.receive);
+        if let Some(send) = &self.send {
+            engine.wait(send)?;
+        }
+        Ok(c_status(received?))
+    }
+
+    /// A handle for both halves.
+    fn register(self) -> Result<MPI_Request, Failure> {
+        register(RequestObject::Running {
+            req: self.receive,
+            also: self.send,
+            comm: self.comm,
+        })
+    }
+}
+
+/// The exchange of two buffers.
+///
+/// # Safety
+/// As [`send_buf`] and [`recv_buf`].
+unsafe fn exchange(
+    sendbuf: *const c_void,
+    sendcount: MPI_Count,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: MPI_Count,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+) -> Result<Exchange, Failure> {
+    // SAFETY: passed on.
+    unsafe {
+        let (comm, outgoing) = outgoing(sendbuf, sendcount, sendtype, sendtag, comm)?;
+        check_recv_tag(recvtag)?;
+        let incoming = recv_buf(recvbuf, recvcount, recvtype)?;
+        Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))
+    }
+}
+
+/// The exchange of one buffer for another message; what is sent is copied first.
+///
+/// # Safety
+/// As [`recv_buf`].
+unsafe fn exchange_in_place(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+) -> Result<Exchange, Failure> {
+    // SAFETY: passed on.
+    let (comm, buf) = unsafe { incoming(buf, count, datatype, recvtag, comm)? };
+    check_tag(sendtag)?;
+    let copy = Scratch::bytes(buf.bytes())?;
+    if let Some(bytes) = copy.all().contiguous() {
+        buf.as_send().pack_at(0, bytes);
+    }
+    Exchange::start(
+        comm,
+        (copy.all().as_send(), dest, sendtag),
+        (buf, source, recvtag),
+    )
+}
+
+pub unsafe fn MPI_Sendrecv_c(
+    sendbuf: *const c_void,
+    sendcount: MPI_Count,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: MPI_Count,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: buffers and an output argument of the caller.
+    unsafe {
+        let exchange = exchange(
+            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+            recvtag, comm,
+        )?;
+        set_status(status, &exchange.wait()?);
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_Isendrecv_c(
+    sendbuf: *const c_void,
+    sendcount: MPI_Count,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: MPI_Count,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: buffers and an output argument of the caller.
+    unsafe {
+        let exchange = exchange(
+            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+            recvtag, comm,
+        )?;
+        out(request, exchange.register()?, "request")
+    }
+}
+
+pub unsafe fn MPI_Sendrecv_replace_c(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: buffers and an output argument of the caller.
+    unsafe {
+        let exchange =
+            exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
+        set_status(status, &exchange.wait()?);
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_Isendrecv_replace_c(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: buffers and an output argument of the caller.
+    unsafe {
+        let exchange =
+            exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
+        out(request, exchange.register()?, "request")
+    }
+}

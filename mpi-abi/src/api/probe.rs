@@ -1,0 +1,186 @@
+//! Probing, and receiving what a matched probe took (section 3.8).
+
+use super::args::{out, read, recv_buf};
+use super::completion::set_status;
+use super::p2p::check_recv_tag;
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::handle::{Kind, wrong};
+use crate::object::comm::CommObject;
+use crate::object::request::{c_status, running};
+use crate::state::{self, state};
+use mpi_core::comm::Probed;
+use mpi_core::request::{Req, Status};
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+/// The arguments of a probe, checked.
+fn probing(source: c_int, tag: c_int, comm: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
+    let comm = state::comm(comm)?;
+    check_recv_tag(tag)?;
+    let known = source == MPI_ANY_SOURCE
+        || source == MPI_PROC_NULL
+        || u32::try_from(source).is_ok_and(|r| r < comm.comm.size());
+    if !known {
+        return Err(Failure::new(
+            MPI_ERR_RANK,
+            format!(
+                "source is {source}, but {} has {} ranks",
+                comm.label(),
+                comm.comm.size()
+            ),
+        ));
+    }
+    Ok(comm)
+}
+
+pub unsafe fn MPI_Probe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let found = probing(source, tag, comm)?.comm.probe(source, tag);
+    // SAFETY: an output argument of the caller.
+    unsafe { set_status(status, &c_status(found)) };
+    Ok(())
+}
+
+pub unsafe fn MPI_Iprobe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let found = probing(source, tag, comm)?.comm.iprobe(source, tag);
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        if let Some(found) = found {
+            set_status(status, &c_status(found));
+        }
+        out(flag, found.is_some().into(), "flag")
+    }
+}
+
+/// Gives a message that a probe took a handle.
+fn register(probed: Probed, comm: &Rc<CommObject>) -> Result<(MPI_Message, Status), Failure> {
+    let Probed::Message(message) = probed else {
+        return Ok((MPI_MESSAGE_NO_PROC, Status::PROC_NULL));
+    };
+    let status = message.status;
+    let handle = state()
+        .messages
+        .borrow_mut()
+        .insert((message, comm.clone()));
+    let handle = handle
+        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many matched messages"))?;
+    Ok((MPI_Message(handle), status))
+}
+
+pub unsafe fn MPI_Mprobe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let comm = probing(source, tag, comm)?;
+    let (handle, found) = register(comm.comm.mprobe(source, tag), &comm)?;
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        set_status(status, &c_status(found));
+        out(message, handle, "message")
+    }
+}
+
+pub unsafe fn MPI_Improbe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    flag: *mut c_int,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let comm = probing(source, tag, comm)?;
+    let probed = comm.comm.improbe(source, tag);
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(flag, probed.is_some().into(), "flag")?;
+        let Some(probed) = probed else {
+            return Ok(());
+        };
+        let (handle, found) = register(probed, &comm)?;
+        set_status(status, &c_status(found));
+        out(message, handle, "message")
+    }
+}
+
+/// What the two receives of matched messages have in common.
+enum Taken {
+    /// The message was from `MPI_PROC_NULL`.
+    Nothing,
+    Receiving(Req, Rc<CommObject>),
+}
+
+/// Starts receiving a message and makes its handle null.
+///
+/// # Safety
+/// As [`recv_buf`]; `message` is an argument of the caller that is read and written.
+unsafe fn take(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    message: *mut MPI_Message,
+) -> Result<Taken, Failure> {
+    // SAFETY: passed on.
+    let (handle, buf) = unsafe { (read(message, "message")?, recv_buf(buf, count, datatype)?) };
+    let taken = if handle == MPI_MESSAGE_NO_PROC {
+        Taken::Nothing
+    } else {
+        let found = state().messages.borrow_mut().remove(handle.0);
+        let (found, comm) = found.ok_or_else(|| wrong(Kind::Message, handle.0))?;
+        Taken::Receiving(comm.comm.imrecv(found, buf), comm)
+    };
+    // SAFETY: passed on.
+    unsafe { out(message, MPI_MESSAGE_NULL, "message")? };
+    Ok(taken)
+}
+
+pub unsafe fn MPI_Mrecv_c(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: a buffer and arguments of the caller.
+    unsafe {
+        let received = match take(buf, count, datatype, message)? {
+            Taken::Nothing => Status::PROC_NULL,
+            Taken::Receiving(req, comm) => comm.comm.engine().wait(&req)?,
+        };
+        set_status(status, &c_status(received));
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_Imrecv_c(
+    buf: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    message: *mut MPI_Message,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: a buffer and arguments of the caller.
+    unsafe {
+        let handle = match take(buf, count, datatype, message)? {
+            Taken::Nothing => {
+                let world = state::comm(MPI_COMM_WORLD)?;
+                running(world.comm.completed(Status::PROC_NULL), &world)?
+            }
+            Taken::Receiving(req, comm) => running(req, &comm)?,
+        };
+        out(request, handle, "request")
+    }
+}

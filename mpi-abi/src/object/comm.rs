@@ -1,0 +1,84 @@
+//! Communicators as the program holds them: the engine's value with an error handler, attributes, hints and a buffer.
+
+use super::Attached;
+use super::attribute::{Carrier, Owner};
+use super::buffer::UserBuffer;
+use crate::abi::*;
+use crate::error::Failure;
+use crate::handle::{Kind, wrong};
+use crate::state::state;
+use mpi_core::comm::Comm;
+use mpi_core::pml::buffered::Buffer;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A communicator and what the program has hung on it.
+pub struct CommObject {
+    pub comm: Comm,
+    handle: Cell<MPI_Comm>,
+    pub attached: Attached,
+    /// Buffered sends of this communicator alone.
+    pub buffer: Buffer,
+    pub user_buffer: UserBuffer,
+}
+
+impl CommObject {
+    /// A communicator with a predefined handle.
+    pub fn predefined(comm: Comm, handle: MPI_Comm) -> Rc<CommObject> {
+        Rc::new(CommObject {
+            comm,
+            handle: Cell::new(handle),
+            attached: Attached::new(),
+            buffer: Buffer::default(),
+            user_buffer: UserBuffer::new(),
+        })
+    }
+
+    /// The handle, also after it has been freed.
+    pub fn handle(&self) -> MPI_Comm {
+        self.handle.get()
+    }
+
+    /// The name the program gave, or what can be said without one.
+    pub fn label(&self) -> String {
+        let name = self.comm.name();
+        if name.is_empty() {
+            format!("a communicator of {} processes", self.comm.size())
+        } else {
+            name
+        }
+    }
+
+    pub fn owner(&self) -> Owner<'_> {
+        Owner {
+            carrier: Carrier::Comm,
+            handle: self.handle.get().0,
+            attributes: &self.attached.attributes,
+            keyvals: &state().keyvals,
+        }
+    }
+}
+
+/// Gives a communicator made from `parent` a handle; it inherits the error handler.
+pub fn register(comm: Comm, parent: &CommObject) -> Result<Rc<CommObject>, Failure> {
+    let object = Rc::new(CommObject {
+        comm,
+        handle: Cell::new(MPI_COMM_NULL),
+        attached: Attached::inheriting(&parent.attached),
+        buffer: Buffer::default(),
+        user_buffer: UserBuffer::new(),
+    });
+    let handle = state().comms.borrow_mut().insert(object.clone());
+    let handle =
+        handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many communicators"))?;
+    object.handle.set(MPI_Comm(handle));
+    Ok(object)
+}
+
+/// Takes a communicator out of the table; operations under way keep it.
+pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
+    let removed = state().comms.borrow_mut().remove(handle.0);
+    removed
+        .map(|_| ())
+        .ok_or_else(|| wrong(Kind::Comm, handle.0))
+}

@@ -1,0 +1,389 @@
+//! Requests as the program holds them.
+//!
+//! A handle leads to an operation of the engine, a persistent operation, or a generalized request of the program.
+//! A send that was over when it returned needs none of these: it gets the handle [`DONE`], which is always complete.
+//!
+//! Protocol: the table is never borrowed while the engine progresses or a function of the program runs.
+
+use super::comm::CommObject;
+use crate::abi::*;
+use crate::call::Target;
+use crate::error::Failure;
+use crate::handle::{Kind, wrong};
+use crate::state::{self, state};
+use mpi_core::request::{Operation, Persistent, Req, Status};
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+/// The handle of an operation that was complete from the start; no table gives it out.
+pub const DONE: MPI_Request = MPI_Request(((Kind::Request as usize + 1) << 27) - 1);
+
+/// What a request handle leads to.
+#[derive(Clone)]
+pub enum RequestObject {
+    Running {
+        req: Req,
+        /// The send half of a send-receive, whose receive half is `req`.
+        also: Option<Req>,
+        comm: Rc<CommObject>,
+    },
+    Persistent(Rc<PersistentObject>),
+    General(Rc<General>),
+}
+
+/// An operation that is started again and again.
+pub struct PersistentObject {
+    operation: RefCell<Persistent>,
+    comm: Rc<CommObject>,
+}
+
+/// A request that the program completes itself (section 13.2).
+#[derive(Debug)]
+pub struct General {
+    pub query: MPI_Grequest_query_function,
+    pub free: MPI_Grequest_free_function,
+    pub cancel: MPI_Grequest_cancel_function,
+    pub extra_state: *mut c_void,
+    pub complete: Cell<bool>,
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// A null handle or a persistent request that is not started: nothing to wait for.
+    Inactive,
+    Running,
+    Complete,
+}
+
+/// How an operation ended.
+pub struct Finished {
+    pub status: MPI_Status,
+    pub failure: Option<Failure>,
+    /// The handle has become null; that of a persistent operation stays.
+    pub gone: bool,
+}
+
+/// The status of an operation that received nothing (section 3.7.3).
+pub const EMPTY: MPI_Status = MPI_Status {
+    MPI_SOURCE: MPI_ANY_SOURCE,
+    MPI_TAG: MPI_ANY_TAG,
+    MPI_ERROR: MPI_SUCCESS,
+    MPI_internal: [0; 5],
+};
+
+/// The engine's status as C sees it.
+pub fn c_status(status: Status) -> MPI_Status {
+    let mut c = MPI_Status {
+        MPI_SOURCE: status.source,
+        MPI_TAG: status.tag,
+        ..EMPTY
+    };
+    c.set_bytes(status.bytes as i64);
+    c.set_cancelled(status.cancelled);
+    c
+}
+
+/// Gives an operation a handle.
+pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
+    let handle = state().requests.borrow_mut().insert(object);
+    handle
+        .filter(|h| *h != DONE.0)
+        .map(MPI_Request)
+        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many requests"))
+}
+
+/// A handle for an operation of the engine.
+pub fn running(req: Req, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
+    register(RequestObject::Running {
+        req,
+        also: None,
+        comm: comm.clone(),
+    })
+}
+
+/// A handle for a persistent operation.
+pub fn persistent(comm: &Rc<CommObject>, operation: Operation) -> Result<MPI_Request, Failure> {
+    let operation = RefCell::new(Persistent::new(&comm.comm, operation));
+    register(RequestObject::Persistent(Rc::new(PersistentObject {
+        operation,
+        comm: comm.clone(),
+    })))
+}
+
+/// The object behind a handle that is neither null nor [`DONE`].
+fn object(handle: MPI_Request) -> Result<RequestObject, Failure> {
+    state()
+        .requests
+        .borrow()
+        .get(handle.0)
+        .cloned()
+        .ok_or_else(|| wrong(Kind::Request, handle.0))
+}
+
+/// How far the operation behind a handle is.
+#[inline]
+pub fn look(handle: MPI_Request) -> Result<Look, Failure> {
+    match handle {
+        MPI_REQUEST_NULL => return Ok(Look::Inactive),
+        DONE => return Ok(Look::Complete),
+        _ => {}
+    }
+    let requests = state().requests.borrow();
+    let object = requests
+        .get(handle.0)
+        .ok_or_else(|| wrong(Kind::Request, handle.0))?;
+    Ok(object.look())
+}
+
+/// Whether waiting for a handle is over; one that is wrong will be reported by whoever takes it.
+#[inline]
+pub fn is_settled(handle: MPI_Request) -> bool {
+    !matches!(look(handle), Ok(Look::Running))
+}
+
+impl RequestObject {
+    fn look(&self) -> Look {
+        let complete = match self {
+            RequestObject::Running { req, also, .. } => {
+                req.is_complete() && also.as_ref().is_none_or(|r| r.is_complete())
+            }
+            RequestObject::Persistent(p) => {
+                let operation = p.operation.borrow();
+                if !operation.is_active() {
+                    return Look::Inactive;
+                }
+                operation.is_complete()
+            }
+            RequestObject::General(g) => g.complete.get(),
+        };
+        if complete {
+            Look::Complete
+        } else {
+            Look::Running
+        }
+    }
+
+    /// Where failures of the operation are raised.
+    fn target(&self) -> Target {
+        match self {
+            RequestObject::Running { comm, .. } => Target::Comm(comm.handle()),
+            RequestObject::Persistent(p) => Target::Comm(p.comm.handle()),
+            RequestObject::General(_) => Target::None,
+        }
+    }
+}
+
+/// Status and failure of an outcome of the engine.
+fn settle(
+    outcome: Result<Status, mpi_core::Error>,
+    target: Target,
+) -> (MPI_Status, Option<Failure>) {
+    match outcome {
+        Ok(status) => (c_status(status), None),
+        Err(e) => {
+            let failure = Failure::from(e).on(target);
+            let status = MPI_Status {
+                MPI_ERROR: failure.code(),
+                ..EMPTY
+            };
+            (status, Some(failure))
+        }
+    }
+}
+
+/// Takes the outcome of an operation that is complete.
+pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
+    if handle == MPI_REQUEST_NULL || handle == DONE {
+        return Ok(Finished {
+            status: EMPTY,
+            failure: None,
+            gone: true,
+        });
+    }
+    let object = object(handle)?;
+    let target = object.target();
+    let gone = !matches!(object, RequestObject::Persistent(_));
+    let (status, failure) = match &object {
+        RequestObject::Running { req, also, comm } => {
+            let table = comm.comm.engine().pml().requests();
+            let sent = also.as_ref().map_or(Ok(Status::EMPTY), |r| table.finish(r));
+            let received = table.finish(req);
+            settle(received.and_then(|status| sent.map(|_| status)), target)
+        }
+        RequestObject::Persistent(p) => {
+            let outcome = p.operation.borrow_mut().finish();
+            settle(outcome, target)
+        }
+        RequestObject::General(g) => g.query(),
+    };
+    if gone {
+        state().requests.borrow_mut().remove(handle.0);
+    }
+    if let RequestObject::General(g) = &object {
+        g.free();
+    }
+    Ok(Finished {
+        status,
+        failure,
+        gone,
+    })
+}
+
+/// Looks at the outcome of a complete operation and leaves it there (`MPI_Request_get_status`).
+pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failure> {
+    if handle == MPI_REQUEST_NULL || handle == DONE {
+        return Ok((EMPTY, None));
+    }
+    let object = object(handle)?;
+    let target = object.target();
+    Ok(match &object {
+        RequestObject::Running { req, .. } => settle(req.peek(), target),
+        RequestObject::Persistent(p) => settle(p.operation.borrow().peek(), target),
+        RequestObject::General(g) => g.query(),
+    })
+}
+
+/// Waits for one operation.
+pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
+    if look(handle)? != Look::Running {
+        return Ok(());
+    }
+    let engine = state::engine()?;
+    engine.wait_until(|| is_settled(handle));
+    Ok(())
+}
+
+/// Starts a persistent operation.
+pub fn start(handle: MPI_Request) -> Result<(), Failure> {
+    let RequestObject::Persistent(p) = object(handle)? else {
+        return Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "the request is not persistent and cannot be started",
+        ));
+    };
+    let target = Target::Comm(p.comm.handle());
+    let mut operation = p.operation.borrow_mut();
+    if operation.is_active() {
+        return Err(Failure::new(MPI_ERR_REQUEST, "the request is active already").on(target));
+    }
+    operation.start().map_err(|e| Failure::from(e).on(target))
+}
+
+/// Frees a handle; an operation under way goes on to its end.
+pub fn free(handle: MPI_Request) -> Result<(), Failure> {
+    if handle == DONE {
+        return Ok(());
+    }
+    let removed = state().requests.borrow_mut().remove(handle.0);
+    let orphans = &state().orphans;
+    match removed.ok_or_else(|| wrong(Kind::Request, handle.0))? {
+        RequestObject::Running { req, also, .. } => {
+            orphans.borrow_mut().extend(also.into_iter().chain([req]))
+        }
+        RequestObject::Persistent(p) => orphans
+            .borrow_mut()
+            .extend(p.operation.borrow().request().cloned()),
+        RequestObject::General(g) if g.complete.get() => g.free(),
+        RequestObject::General(_) => {}
+    }
+    reap_orphans();
+    Ok(())
+}
+
+/// Lets go of freed operations that have ended.
+pub fn reap_orphans() {
+    let Ok(engine) = state::engine() else {
+        return;
+    };
+    let requests = engine.pml().requests();
+    state().orphans.borrow_mut().retain(|req| {
+        if req.is_complete() {
+            // Nobody is left to hear of a failure.
+            let _ = requests.finish(req);
+        }
+        !req.is_complete()
+    });
+}
+
+/// Asks for cancellation (section 3.8.4); it succeeds for receives that no message has met.
+pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
+    if handle == DONE {
+        return Ok(());
+    }
+    let engine = state::engine()?;
+    match object(handle)? {
+        RequestObject::Running { req, .. } => {
+            engine.pml().cancel_recv(&req);
+            Ok(())
+        }
+        RequestObject::Persistent(p) => {
+            let req = p.operation.borrow().request().cloned();
+            req.map(|req| engine.pml().cancel_recv(&req));
+            Ok(())
+        }
+        RequestObject::General(g) => g.cancel(),
+    }
+}
+
+/// Marks a generalized request as complete.
+pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
+    let RequestObject::General(g) = object(handle)? else {
+        return Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "the request is not a generalized request",
+        ));
+    };
+    g.complete.set(true);
+    if let Ok(engine) = state::engine() {
+        engine.pml().requests().nudge();
+    }
+    Ok(())
+}
+
+impl General {
+    fn query(&self) -> (MPI_Status, Option<Failure>) {
+        let mut status = EMPTY;
+        // SAFETY: the program gave the function for this purpose; the status is a local.
+        let code = unsafe { (self.query)(self.extra_state, &mut status) };
+        let failure = (code != MPI_SUCCESS).then(|| refused("query", code));
+        (status, failure)
+    }
+
+    fn free(&self) {
+        // SAFETY: as above.
+        unsafe { (self.free)(self.extra_state) };
+    }
+
+    fn cancel(&self) -> Result<(), Failure> {
+        // SAFETY: as above.
+        match unsafe { (self.cancel)(self.extra_state, self.complete.get().into()) } {
+            MPI_SUCCESS => Ok(()),
+            code => Err(refused("cancel", code)),
+        }
+    }
+}
+
+fn refused(which: &str, code: c_int) -> Failure {
+    Failure::new(
+        code,
+        format!("the {which} function of a generalized request returned {code}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_handle_of_a_finished_send_survives_the_way_through_fortran() {
+        assert_eq!(
+            crate::handle::from_int(crate::handle::to_int(DONE.0)),
+            DONE.0
+        );
+        assert_eq!(look(DONE).ok(), Some(Look::Complete));
+        assert_eq!(look(MPI_REQUEST_NULL).ok(), Some(Look::Inactive));
+        assert!(look(MPI_Request(DONE.0 - 1)).is_err());
+    }
+}
