@@ -2,10 +2,13 @@
 //!
 //! * [`cli`] reads mpirun's command line into a plan;
 //! * [`launch`] runs a plan on this host;
-//! * [`pmi`] is the PMI-1 server that the ranks talk to.
+//! * [`pmi`] is the PMI-1 server that the ranks talk to;
+//! * [`wrapper`] is `mpicc`, [`info`] is `mpi-info`.
 
 pub mod cli;
+pub mod info;
 pub mod launch;
 pub mod node;
 pub mod pmi;
 pub mod prefix;
+pub mod wrapper;

@@ -1,0 +1,72 @@
+//! The frameworks of the library with their components and parameters, gathered from where each declares its own.
+
+use mpi_base::param::About;
+use mpi_core::{btl, coll, pml, rte};
+
+/// A framework as a listing shows it.
+pub struct Framework {
+    pub name: &'static str,
+    pub what: &'static str,
+    /// Its own parameters, its selection above all.
+    pub params: Vec<&'static About>,
+    pub components: Vec<Component>,
+}
+
+pub struct Component {
+    pub name: String,
+    pub params: Vec<&'static About>,
+}
+
+impl Component {
+    fn new(name: &str, params: &[&'static About]) -> Component {
+        Component {
+            name: name.to_string(),
+            params: params.to_vec(),
+        }
+    }
+}
+
+/// All frameworks, by name.
+pub fn all() -> Vec<Framework> {
+    vec![
+        Framework {
+            name: "btl",
+            what: "moves bytes between two processes",
+            params: vec![btl::SELECTION.about()],
+            components: btl::BUILT_IN
+                .iter()
+                .map(|component| Component::new(component.name, component.params))
+                .collect(),
+        },
+        Framework {
+            name: "coll",
+            what: "collective operations",
+            params: vec![coll::select::SELECTION.about()],
+            components: coll::built_in()
+                .iter()
+                .map(|component| Component::new(component.name(), &[]))
+                .collect(),
+        },
+        Framework {
+            name: "mpirun",
+            what: "the launcher",
+            params: vec![crate::cli::GRACE.about()],
+            components: Vec::new(),
+        },
+        Framework {
+            name: "pml",
+            what: "matching, eager and rendezvous protocols",
+            params: Vec::new(),
+            components: vec![Component::new("ob1", pml::ob1::PARAMS)],
+        },
+        Framework {
+            name: "rte",
+            what: "who we are and how we find each other",
+            params: vec![rte::SELECT.about()],
+            components: rte::BUILT_IN
+                .iter()
+                .map(|component| Component::new(component.name, component.params))
+                .collect(),
+        },
+    ]
+}

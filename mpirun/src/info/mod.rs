@@ -1,0 +1,342 @@
+//! `mpi-info`: what this installation has, in the shapes of `ompi_info` that users and scripts know.
+
+mod frameworks;
+
+use clap::Parser;
+use frameworks::{Component, Framework};
+use mpi_base::param::{About, Level, Params, Style, list};
+use std::fmt::Write;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Say what this installation has: frameworks, components, parameters with value and source, functions.
+#[derive(Debug, Default, Parser)]
+#[command(name = "mpi-info", version)]
+pub struct Options {
+    /// One fact to a line, fields separated by colons
+    #[arg(long, visible_alias = "parseable")]
+    pub parsable: bool,
+
+    /// List every function of the MPI standard and whether it works
+    #[arg(long)]
+    pub functions: bool,
+
+    /// List the parameters of a framework and a component ("all" for every one)
+    #[arg(long, num_args = 1..=2, value_names = ["FRAMEWORK", "COMPONENT"])]
+    pub param: Vec<String>,
+
+    /// List all parameters
+    #[arg(short, long)]
+    pub all: bool,
+
+    /// Parameters up to this level, 1 (user) to 9 (developer) [default: 9]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub level: Option<u8>,
+}
+
+impl Options {
+    fn style(&self) -> Style {
+        match self.parsable {
+            true => Style::Parsable,
+            false => Style::Readable,
+        }
+    }
+}
+
+/// Why nothing could be listed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum InfoError {
+    NoFramework {
+        name: String,
+        known: Vec<&'static str>,
+    },
+    NoComponent {
+        framework: String,
+        name: String,
+        known: Vec<String>,
+    },
+}
+
+impl std::fmt::Display for InfoError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            InfoError::NoFramework { name, known } => {
+                write!(
+                    f,
+                    "there is no framework \"{name}\"; there are {}",
+                    known.join(", ")
+                )
+            }
+            InfoError::NoComponent {
+                framework,
+                name,
+                known,
+            } => {
+                write!(
+                    f,
+                    "{framework} has no component \"{name}\"; it has {}",
+                    known.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for InfoError {}
+
+/// The whole answer.
+pub fn answer(options: &Options, params: &Params) -> Result<String, InfoError> {
+    if options.functions {
+        return Ok(functions(options.style()));
+    }
+    let mut out = String::new();
+    for complaint in params.complaints() {
+        line(&mut out, "Warning", &complaint.to_string());
+    }
+    if !options.param.is_empty() || options.all {
+        out += &parameters(options, params)?;
+    } else {
+        out += &overview(options.style());
+    }
+    Ok(out)
+}
+
+/// Labels are right-aligned in 24 columns. Writing into a String cannot fail.
+fn line(out: &mut String, label: &str, text: &str) {
+    let _ = writeln!(out, "{label:>24}: {text}");
+}
+
+fn overview(style: Style) -> String {
+    let functions = mpi_abi::functions();
+    let done = functions
+        .iter()
+        .filter(|function| function.implemented)
+        .count();
+    let prefix = crate::prefix::prefix()
+        .map_or_else(|| "unknown".into(), |prefix| prefix.display().to_string());
+    let cores = mpi_base::cpu::Cores::of_this_process();
+    let mut out = String::new();
+    if style == Style::Parsable {
+        let _ = writeln!(
+            out,
+            "package:Portcullis\nversion:{VERSION}\nmpi-api:5.0\nprefix:{prefix}"
+        );
+        let _ = writeln!(
+            out,
+            "functions:implemented:{done}\nfunctions:all:{}",
+            functions.len()
+        );
+        let _ = writeln!(out, "cores:usable:{}", cores.usable);
+        for framework in frameworks::all() {
+            for component in &framework.components {
+                let _ = writeln!(
+                    out,
+                    "mca:{}:{}:version:component:{VERSION}",
+                    framework.name, component.name
+                );
+            }
+        }
+        return out;
+    }
+    line(&mut out, "Package", "Portcullis");
+    line(&mut out, "Portcullis", VERSION);
+    line(&mut out, "MPI API", "5.0 (standard ABI)");
+    line(&mut out, "Prefix", &prefix);
+    line(
+        &mut out,
+        "Functions",
+        &format!("{done} of {} work (mpi-info --functions)", functions.len()),
+    );
+    let limit = match cores.limited_by_quota() {
+        true => " (limited by the control group)",
+        false => "",
+    };
+    line(&mut out, "Cores", &format!("{}{limit}", cores.usable));
+    for framework in frameworks::all() {
+        for component in &framework.components {
+            let label = format!("MCA {}", framework.name);
+            line(
+                &mut out,
+                &label,
+                &format!(
+                    "{} (Component v{VERSION}; {})",
+                    component.name, framework.what
+                ),
+            );
+        }
+    }
+    out
+}
+
+fn parameters(options: &Options, params: &Params) -> Result<String, InfoError> {
+    let wanted = |filter: Option<&String>, name: &str| {
+        filter.is_none_or(|filter| filter == "all" || filter == name)
+    };
+    let (of_framework, of_component) = (options.param.first(), options.param.get(1));
+    let all = frameworks::all();
+    let chosen: Vec<&Framework> = all
+        .iter()
+        .filter(|framework| wanted(of_framework, framework.name))
+        .collect();
+    if let (true, Some(name)) = (chosen.is_empty(), of_framework) {
+        let known = all.iter().map(|framework| framework.name).collect();
+        return Err(InfoError::NoFramework {
+            name: name.clone(),
+            known,
+        });
+    }
+    let level = Level(options.level.unwrap_or(Level::ALL.0));
+    let mut out = String::new();
+    for framework in chosen {
+        check_component(framework, of_component)?;
+        if wanted(of_component, "base") {
+            list_all(&mut out, &framework.params, params, options.style(), level);
+        }
+        for component in framework
+            .components
+            .iter()
+            .filter(|component| wanted(of_component, &component.name))
+        {
+            list_all(&mut out, &component.params, params, options.style(), level);
+        }
+    }
+    Ok(out)
+}
+
+fn check_component(framework: &Framework, name: Option<&String>) -> Result<(), InfoError> {
+    let Some(name) = name.filter(|name| *name != "all" && *name != "base") else {
+        return Ok(());
+    };
+    let known = |component: &Component| component.name.clone();
+    if framework
+        .components
+        .iter()
+        .any(|component| component.name == *name)
+    {
+        return Ok(());
+    }
+    Err(InfoError::NoComponent {
+        framework: framework.name.into(),
+        name: name.clone(),
+        known: framework.components.iter().map(known).collect(),
+    })
+}
+
+fn list_all(
+    out: &mut String,
+    abouts: &[&'static About],
+    params: &Params,
+    style: Style,
+    level: Level,
+) {
+    for about in abouts.iter().filter(|about| about.level <= level) {
+        *out += &list(about, params, style);
+    }
+}
+
+fn functions(style: Style) -> String {
+    let mut out = String::new();
+    for function in mpi_abi::functions() {
+        let state = match function.implemented {
+            true => "works",
+            false => "not yet",
+        };
+        let _ = match style {
+            Style::Parsable => writeln!(
+                out,
+                "function:{}:chapter:{}:since:{}:{}",
+                function.name,
+                function.chapter,
+                function.since,
+                if function.implemented {
+                    "implemented"
+                } else {
+                    "unsupported"
+                }
+            ),
+            Style::Readable => writeln!(out, "{:40} {state:8} {}", function.name, function.subject),
+        };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpi_base::param::Source;
+
+    fn asked(args: &[&str], params: &Params) -> Result<String, InfoError> {
+        let args = std::iter::once(&"mpi-info").chain(args);
+        answer(&Options::try_parse_from(args).unwrap(), params)
+    }
+
+    #[test]
+    fn every_parameter_has_a_name_of_its_own_that_begins_with_its_framework() {
+        let mut names = Vec::new();
+        for framework in frameworks::all() {
+            let of_components = framework
+                .components
+                .iter()
+                .flat_map(|component| &component.params);
+            for about in framework.params.iter().chain(of_components) {
+                assert!(
+                    about.full_name().starts_with(framework.name),
+                    "{}",
+                    about.full_name()
+                );
+                assert!(!about.help.is_empty());
+                names.push(about.full_name());
+            }
+        }
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn every_default_is_a_value_of_its_own_parameter() {
+        let params = Params::default();
+        assert_eq!(params.get(&crate::cli::GRACE).unwrap().as_millis(), 200);
+        let listing = asked(&["--all"], &params).unwrap();
+        assert!(listing.contains("parameter \"btl\" (current value: \"\", data source: default"));
+    }
+
+    #[test]
+    fn a_value_is_listed_with_its_source() {
+        let mut params = Params::default();
+        params.set("rte_pmi1_meet", "5s", Source::Environment);
+        let listing = asked(&["--param", "rte", "pmi1", "--parsable"], &params).unwrap();
+        assert!(
+            listing.contains("mca:rte:pmi1:param:rte_pmi1_meet:value:5s\n"),
+            "{listing}"
+        );
+        assert!(listing.contains("mca:rte:pmi1:param:rte_pmi1_meet:source:environment\n"));
+        assert!(!listing.contains("mca:rte:base"));
+    }
+
+    #[test]
+    fn what_does_not_exist_is_said_with_what_does() {
+        let error = asked(&["--param", "btk"], &Params::default())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("there is no framework \"btk\"; there are btl, coll"),
+            "{error}"
+        );
+        let error = asked(&["--param", "rte", "pmi9"], &Params::default())
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "rte has no component \"pmi9\"; it has pmi1, singleton"
+        );
+    }
+
+    #[test]
+    fn all_functions_of_the_standard_are_listed() {
+        let listing = asked(&["--functions"], &Params::default()).unwrap();
+        assert_eq!(listing.lines().count(), mpi_abi::functions().len());
+        assert!(listing.contains("MPI_Barrier "));
+    }
+}

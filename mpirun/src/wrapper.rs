@@ -1,0 +1,245 @@
+//! `mpicc`: the C compiler with what an MPI program needs, found from where `mpicc` itself lies.
+//!
+//! It understands the questions of both families, as CMake's FindMPI, autoconf macros and people ask them:
+//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command` and MPICH's `-show`, `-compile_info`, `-link_info`;
+//! each with one dash or two.
+//! `MPICC_CC` names the compiler, and `-cc=NAME` does for one call.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What a call of `mpicc` comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    Print(String),
+    /// Become this program.
+    Run(Vec<OsString>),
+}
+
+/// A wrapper of one installation.
+#[derive(Clone, Debug)]
+pub struct Wrapper {
+    pub compiler: OsString,
+    pub prefix: PathBuf,
+}
+
+/// What is being asked, instead of compiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    Command,
+    Compile,
+    Link,
+    CompileInfo,
+    LinkInfo,
+    Compiler,
+    IncDirs,
+    LibDirs,
+    Libs,
+    Version,
+}
+
+const QUESTIONS: &[(&str, Question)] = &[
+    ("show", Question::Command),
+    ("showme", Question::Command),
+    ("showme:command", Question::Compiler),
+    ("showme:compile", Question::Compile),
+    ("showme:link", Question::Link),
+    ("showme:incdirs", Question::IncDirs),
+    ("showme:libdirs", Question::LibDirs),
+    ("showme:libs", Question::Libs),
+    ("showme:version", Question::Version),
+    ("compile_info", Question::CompileInfo),
+    ("compile-info", Question::CompileInfo),
+    ("link_info", Question::LinkInfo),
+    ("link-info", Question::LinkInfo),
+];
+
+/// Arguments after which nothing is linked.
+const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
+
+impl Wrapper {
+    /// The installation that this program belongs to, and the compiler that the environment names.
+    pub fn of_this_process() -> Result<Wrapper, String> {
+        let compiler = std::env::var_os("MPICC_CC")
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| "cc".into());
+        let prefix = crate::prefix::prefix().ok_or(
+            "mpicc does not lie in the bin folder of an installation, so it cannot say where mpi.h and the library are",
+        )?;
+        Ok(Wrapper { compiler, prefix })
+    }
+
+    /// What to do with these arguments, without the program's own name.
+    pub fn answer(&self, args: impl IntoIterator<Item = OsString>) -> Action {
+        let mut compiler = self.compiler.clone();
+        let mut question = None;
+        let mut rest = Vec::new();
+        for arg in args {
+            let text = arg.to_string_lossy();
+            if let Some(name) = text.strip_prefix("-cc=") {
+                compiler = name.into();
+            } else if let Some(asked) = question_in(&text) {
+                question = Some(asked);
+            } else {
+                rest.push(arg);
+            }
+        }
+        let Some(question) = question else {
+            return Action::Run(self.command(compiler, rest));
+        };
+        Action::Print(match question {
+            Question::Command => line(self.command(compiler, rest)),
+            Question::Compile => line(self.compile_flags()),
+            Question::Link => line(self.link_flags()),
+            Question::CompileInfo => line([vec![compiler], self.compile_flags()].concat()),
+            Question::LinkInfo => {
+                line([vec![compiler], self.compile_flags(), self.link_flags()].concat())
+            }
+            Question::Compiler => line(vec![compiler]),
+            Question::IncDirs => self.include().display().to_string(),
+            Question::LibDirs => self.lib().display().to_string(),
+            Question::Libs => "mpi_abi".into(),
+            Question::Version => {
+                format!(
+                    "mpicc: Portcullis {} (Language: C)",
+                    env!("CARGO_PKG_VERSION")
+                )
+            }
+        })
+    }
+
+    fn include(&self) -> PathBuf {
+        self.prefix.join("include")
+    }
+
+    fn lib(&self) -> PathBuf {
+        self.prefix.join("lib")
+    }
+
+    fn compile_flags(&self) -> Vec<OsString> {
+        vec![joined("-I", &self.include())]
+    }
+
+    fn link_flags(&self) -> Vec<OsString> {
+        vec![
+            joined("-L", &self.lib()),
+            joined("-Wl,-rpath,", &self.lib()),
+            "-lmpi_abi".into(),
+        ]
+    }
+
+    fn command(&self, compiler: OsString, rest: Vec<OsString>) -> Vec<OsString> {
+        let links = !rest
+            .iter()
+            .any(|arg| NO_LINK.iter().any(|stop| arg == stop));
+        // A compiler with arguments of its own, as in MPICC_CC="gcc -m64".
+        let mut command: Vec<OsString> = match compiler.to_str() {
+            Some(text) => text.split_whitespace().map(OsString::from).collect(),
+            None => vec![compiler],
+        };
+        command.extend(self.compile_flags());
+        command.extend(rest);
+        if links {
+            command.extend(self.link_flags());
+        }
+        command
+    }
+}
+
+fn question_in(arg: &str) -> Option<Question> {
+    let name = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
+    QUESTIONS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, question)| *question)
+}
+
+fn joined(flag: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(flag);
+    text.push(path);
+    text
+}
+
+/// A command as a shell would take it.
+fn line(words: Vec<OsString>) -> String {
+    words
+        .iter()
+        .map(|word| quoted(&word.to_string_lossy()))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(args: &str) -> Action {
+        let wrapper = Wrapper {
+            compiler: "cc".into(),
+            prefix: "/opt/p".into(),
+        };
+        wrapper.answer(args.split_whitespace().map(OsString::from))
+    }
+
+    fn printed(args: &str) -> String {
+        match answer(args) {
+            Action::Print(text) => text,
+            Action::Run(command) => panic!("{command:?}"),
+        }
+    }
+
+    #[test]
+    fn both_families_of_questions_are_answered() {
+        let all = "cc -I/opt/p/include -L/opt/p/lib -Wl,-rpath,/opt/p/lib -lmpi_abi";
+        for ask in ["-show", "--showme", "-showme", "-link_info"] {
+            assert_eq!(printed(ask), all, "{ask}");
+        }
+        for (ask, answer) in [
+            ("--showme:compile", "-I/opt/p/include"),
+            (
+                "--showme:link",
+                "-L/opt/p/lib -Wl,-rpath,/opt/p/lib -lmpi_abi",
+            ),
+            ("-showme:incdirs", "/opt/p/include"),
+            ("-showme:libdirs", "/opt/p/lib"),
+            ("-showme:libs", "mpi_abi"),
+            ("-showme:command", "cc"),
+            ("-compile_info", "cc -I/opt/p/include"),
+        ] {
+            assert_eq!(printed(ask), answer, "{ask}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_link_gets_no_libraries() {
+        assert_eq!(printed("-show -c a.c"), "cc -I/opt/p/include -c a.c");
+        assert!(
+            printed("-show a.c -o a")
+                .ends_with("a.c -o a -L/opt/p/lib -Wl,-rpath,/opt/p/lib -lmpi_abi")
+        );
+    }
+
+    #[test]
+    fn the_compiler_can_be_named() {
+        assert!(printed("-show -cc=clang").starts_with("clang -I"));
+        let Action::Run(command) = answer("-cc=tcc x.c") else {
+            panic!("nothing was asked");
+        };
+        assert_eq!((&command[0], &command[2]), (&"tcc".into(), &"x.c".into()));
+    }
+
+    #[test]
+    fn what_is_shown_can_be_given_to_a_shell() {
+        assert_eq!(quoted("-DX=\"a b\""), "'-DX=\"a b\"'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}
