@@ -181,9 +181,7 @@ pub fn finalize() -> Result<(), Failure> {
 /// Ends the whole job with an exit code; the launcher is told why.
 pub fn abort(code: c_int, why: &str) -> ! {
     match launcher() {
-        Some(launcher) if !finalized() => {
-            launcher.abort(code, why)
-        }
+        Some(launcher) if !finalized() => launcher.abort(code, why),
         _ => std::process::exit(if code == 0 { 1 } else { code & 0xff }),
     }
 }

@@ -30,6 +30,17 @@ pub(crate) unsafe fn set_status(to: *mut MPI_Status, status: &MPI_Status) {
     }
 }
 
+/// Stores the empty status, whose error field is part of it (section 3.7.3).
+///
+/// # Safety
+/// As [`set_status`].
+unsafe fn set_empty(to: *mut MPI_Status) {
+    if to.addr() != MPI_STATUS_IGNORE.addr() {
+        // SAFETY: not null, and otherwise valid by the caller's promise.
+        unsafe { to.write(EMPTY) };
+    }
+}
+
 /// Finishes the request at a place of the caller, which becomes null unless it is persistent.
 ///
 /// # Safety
@@ -74,7 +85,7 @@ pub unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Ou
     unsafe {
         let handle = read(request, "request")?;
         if look(handle)? == Look::Inactive {
-            set_status(status, &EMPTY);
+            set_empty(status);
             return Ok(());
         }
         request::wait(handle)?;
@@ -94,7 +105,7 @@ pub unsafe fn MPI_Test(
         match seen {
             Look::Running => Ok(()),
             Look::Inactive => {
-                set_status(status, &EMPTY);
+                set_empty(status);
                 Ok(())
             }
             Look::Complete => take_one(request, status),
@@ -231,7 +242,8 @@ impl<'a> Batch<'a> {
             // SAFETY: passed on.
             unsafe {
                 match look(self.requests[i])? {
-                    Look::Inactive => self.store(i, &EMPTY, None),
+                    Look::Inactive if self.statuses.is_null() => {}
+                    Look::Inactive => set_empty(self.statuses.add(i)),
                     _ => self.take(i, i)?,
                 }
             }
@@ -312,7 +324,7 @@ unsafe fn take_any(batch: &mut Batch<'_>, indx: *mut c_int, status: *mut MPI_Sta
                 take_one(&mut batch.requests[i], status)
             }
             None => {
-                set_status(status, &EMPTY);
+                set_empty(status);
                 out(indx, MPI_UNDEFINED, "index")
             }
         }
@@ -397,10 +409,12 @@ pub unsafe fn MPI_Testsome(
 /// # Safety
 /// `status` is an output argument of the caller.
 unsafe fn peek_one(handle: MPI_Request, status: *mut MPI_Status) -> Outcome {
-    let (seen, failure) = match look(handle)? {
-        Look::Inactive => (EMPTY, None),
-        _ => peek(handle)?,
-    };
+    if look(handle)? == Look::Inactive {
+        // SAFETY: passed on.
+        unsafe { set_empty(status) };
+        return Ok(());
+    }
+    let (seen, failure) = peek(handle)?;
     // SAFETY: passed on.
     unsafe { set_status(status, &seen) };
     failure.map_or(Ok(()), Err)
@@ -478,7 +492,7 @@ pub unsafe fn MPI_Request_get_status_any(
         }
         let none_active = !looks.contains(&Look::Running);
         if none_active {
-            set_status(status, &EMPTY);
+            set_empty(status);
         }
         out(indx, MPI_UNDEFINED, "index")?;
         out(flag, none_active.into(), "flag")

@@ -23,3 +23,4 @@ pub mod op;
 pub mod p2p;
 pub mod probe;
 pub mod status;
+pub mod topology;

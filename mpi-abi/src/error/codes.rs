@@ -63,21 +63,13 @@ pub fn add(class: Option<c_int>) -> Result<c_int, Failure> {
     Ok(code)
 }
 
-/// Removes an added class; codes of it must have been removed before.
+/// Removes an added class; codes of it, and its text, must have been removed before.
 pub fn remove_class(class: c_int) -> Result<(), Failure> {
     let mut list = added();
-    let at = index(class)
-        .filter(|&i| {
-            list.get(i)
-                .and_then(Option::as_ref)
-                .is_some_and(|a| a.class == class)
-        })
-        .ok_or_else(|| unknown("error class", class))?;
-    if list
-        .iter()
-        .enumerate()
-        .any(|(i, a)| i != at && a.as_ref().is_some_and(|a| a.class == class))
-    {
+    let at = removable(&list, class, "error class", |a| a.class == class)?;
+    let used =
+        |(i, a): (usize, &Option<Added>)| i != at && a.as_ref().is_some_and(|a| a.class == class);
+    if list.iter().enumerate().any(used) {
         return Err(Failure::new(
             MPI_ERR_OTHER,
             format!("error class {class} still has error codes"),
@@ -87,18 +79,30 @@ pub fn remove_class(class: c_int) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes an added code.
+/// Removes an added code; its text must have been removed before.
 pub fn remove_code(code: c_int) -> Result<(), Failure> {
     let mut list = added();
-    let at = index(code)
-        .filter(|&i| {
-            list.get(i)
-                .and_then(Option::as_ref)
-                .is_some_and(|a| a.class != code)
-        })
-        .ok_or_else(|| unknown("error code", code))?;
+    let at = removable(&list, code, "error code", |a| a.class != code)?;
     list[at] = None;
     Ok(())
+}
+
+/// The place of an added class or code that has no text.
+fn removable(
+    list: &[Option<Added>],
+    code: c_int,
+    what: &str,
+    is_one: impl Fn(&Added) -> bool,
+) -> Result<usize, Failure> {
+    let at = index(code).ok_or_else(|| unknown(what, code))?;
+    let entry = list.get(at).and_then(Option::as_ref).filter(|a| is_one(a));
+    match entry.ok_or_else(|| unknown(what, code))?.text {
+        Some(_) => Err(Failure::new(
+            MPI_ERR_OTHER,
+            format!("{what} {code} still has a text"),
+        )),
+        None => Ok(at),
+    }
 }
 
 /// Gives an added class or code a text, or takes it away.

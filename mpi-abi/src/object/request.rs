@@ -221,12 +221,13 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     if gone {
         state().requests.borrow_mut().remove(handle.0);
     }
-    if let RequestObject::General(g) = &object {
-        g.free();
-    }
+    let freed = match &object {
+        RequestObject::General(g) => g.free(),
+        _ => None,
+    };
     Ok(Finished {
         status,
-        failure,
+        failure: failure.or(freed),
         gone,
     })
 }
@@ -285,7 +286,11 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
         RequestObject::Persistent(p) => orphans
             .borrow_mut()
             .extend(p.operation.borrow().request().cloned()),
-        RequestObject::General(g) if g.complete.get() => g.free(),
+        RequestObject::General(g) if g.complete.get() => {
+            if let Some(failure) = g.free() {
+                return Err(failure);
+            }
+        }
         RequestObject::General(_) => {}
     }
     reap_orphans();
@@ -351,9 +356,10 @@ impl General {
         (status, failure)
     }
 
-    fn free(&self) {
+    fn free(&self) -> Option<Failure> {
         // SAFETY: as above.
-        unsafe { (self.free)(self.extra_state) };
+        let code = unsafe { (self.free)(self.extra_state) };
+        (code != MPI_SUCCESS).then(|| refused("free", code))
     }
 
     fn cancel(&self) -> Result<(), Failure> {

@@ -5,7 +5,6 @@ use crate::api::args::{out, string, write_string};
 use crate::error::{Failure, Outcome};
 use crate::object::datatype::object;
 use crate::state;
-use mpi_core::datatype::{Kind, Named};
 use std::ffi::{c_char, c_int};
 
 pub unsafe fn MPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) -> Outcome {
@@ -140,26 +139,35 @@ pub unsafe fn MPI_Type_match_size(
     unsafe { out(datatype, handle, "datatype") }
 }
 
+/// The predefined pairs of a value and an index (section 5.1.2).
+const PAIRS: [(MPI_Datatype, MPI_Datatype, MPI_Datatype); 9] = [
+    (MPI_FLOAT, MPI_INT, MPI_FLOAT_INT),
+    (MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT),
+    (MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT),
+    (MPI_SHORT, MPI_INT, MPI_SHORT_INT),
+    (MPI_INT, MPI_INT, MPI_2INT),
+    (MPI_LONG, MPI_INT, MPI_LONG_INT),
+    (MPI_REAL, MPI_REAL, MPI_2REAL),
+    (
+        MPI_DOUBLE_PRECISION,
+        MPI_DOUBLE_PRECISION,
+        MPI_2DOUBLE_PRECISION,
+    ),
+    (MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER),
+];
+
 pub unsafe fn MPI_Type_get_value_index(
     value_type: MPI_Datatype,
     index_type: MPI_Datatype,
     pair_type: *mut MPI_Datatype,
 ) -> Outcome {
-    let (value, index) = (state::datatype(value_type)?, state::datatype(index_type)?);
-    let scalar = |datatype: &mpi_core::datatype::Datatype| match datatype
-        .as_named()
-        .map(|n| n.info().kind)
-    {
-        Some(Kind::CInteger(s) | Kind::FInteger(s) | Kind::Float(s)) => Some(s),
-        _ => None,
-    };
-    let pair = scalar(&value).zip(scalar(&index)).and_then(|(v, i)| {
-        Named::all().find(|n| matches!(n.info().kind, Kind::Pair(pv, pi) if pv == v && pi == i))
-    });
-    // Where no predefined pair has these types the answer is the null handle (section 5.1.2).
-    let handle = pair.map_or(MPI_DATATYPE_NULL, |n| {
-        MPI_Datatype(n.info().handle as usize)
-    });
+    state::datatype(value_type)?;
+    state::datatype(index_type)?;
+    let pair = PAIRS
+        .iter()
+        .find(|(value, index, _)| (*value, *index) == (value_type, index_type));
+    // Where no predefined pair has these types the answer is the null handle.
+    let handle = pair.map_or(MPI_DATATYPE_NULL, |(_, _, pair)| *pair);
     // SAFETY: an output argument of the caller.
     unsafe { out(pair_type, handle, "pair_type") }
 }
