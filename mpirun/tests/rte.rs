@@ -1,0 +1,313 @@
+//! Our PMI-1 client under our own server and under others, and our server under other clients.
+//!
+//! The client is this test program itself: as a rank it runs [`as_a_rank`], which does nothing when nobody has launched it.
+
+mod common;
+
+use common::{Done, Launch, mpich, run_bounded};
+use mpi_base::node::{Gallery, Node};
+use mpi_base::param::Params;
+use mpi_core::rte::{self, Env, Rte};
+use std::path::Path;
+use std::process::Command;
+
+/// What a rank is to do; set by the tests below.
+const TASK: &str = "PORTCULLIS_TEST_TASK";
+
+#[test]
+fn as_a_rank() {
+    let Ok(task) = std::env::var(TASK) else {
+        return;
+    };
+    let opened = rte::open(&Env::of_this_process(), &Params::default()).unwrap();
+    let rte = opened.rte.as_ref();
+    match task.as_str() {
+        "meet" => meet(rte),
+        "abort" => {
+            rte.fence().unwrap();
+            if rte.identity().rank == 1 {
+                rte.abort(42, "out of cheese");
+            }
+            std::thread::sleep(common::PATIENCE);
+        }
+        "leave" => {
+            rte.fence().unwrap();
+            if rte.identity().rank != 1 {
+                std::thread::sleep(common::PATIENCE);
+            }
+        }
+        "die in a call" => {
+            let node = rte.node_segment().unwrap();
+            let attached = Node::attach(&node.fd, node.local_rank).unwrap();
+            let page = attached.state(node.local_rank).unwrap();
+            page.start(std::process::id(), rte.identity().rank);
+            page.run();
+            page.enter(1);
+            page.about(0, 0, 7, 4096);
+            rte.fence().unwrap();
+            if rte.identity().rank == 1 {
+                common::kill(std::process::id() as i32, libc::SIGABRT);
+            }
+            std::thread::sleep(common::PATIENCE);
+        }
+        "watch the launcher" => {
+            rte.fence().unwrap();
+            assert!(!rte.launcher_lost());
+            rte.finalize().unwrap();
+            assert!(!rte.launcher_lost());
+        }
+        other => panic!("no task {other}"),
+    }
+}
+
+/// Exchanges values of awkward lengths and meets in shared memory.
+fn meet(rte: &dyn Rte) {
+    let me = rte.identity().clone();
+    let value = |rank: u32| -> Vec<u8> { (0..rank * 700).map(|n| (n + rank) as u8).collect() };
+    rte.put("long", &value(me.rank)).unwrap();
+    rte.fence().unwrap();
+    for rank in 0..me.size {
+        assert_eq!(rte.get(rank, "long").unwrap(), value(rank));
+    }
+    assert!(rte.get(0, "nothing").is_err());
+    let node = rte.node_segment().unwrap();
+    Node::attach(&node.fd, node.local_rank).unwrap();
+    rte.fence().unwrap();
+    // The others are seen in the very same memory.
+    let gallery = Gallery::open(&node.fd).unwrap();
+    let here = (0..gallery.nlocal())
+        .filter(|&rank| gallery.pid(rank).is_some())
+        .count();
+    rte.fence().unwrap();
+    rte.finalize().unwrap();
+    println!(
+        "\nMET {}/{} {} local {}/{} here {here}",
+        me.rank,
+        me.size,
+        rte.component(),
+        node.local_rank,
+        node.local_ranks.len()
+    );
+}
+
+fn me() -> String {
+    std::env::current_exe().unwrap().display().to_string()
+}
+
+fn launch(n: &str, task: &str, unset: &str) -> Done {
+    let me = me();
+    // Without our launcher's own variables the client must ask, as under any other.
+    let unset = format!("exec env {unset} \"$0\" --exact as_a_rank --nocapture --test-threads=1");
+    Launch::new(&["-n", n, "sh", "-c", &unset, &me])
+        .env(TASK, task)
+        .run()
+}
+
+fn met(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("MET ").map(str::to_string))
+        .collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn all_met(n: usize) -> Vec<String> {
+    (0..n)
+        .map(|rank| format!("{rank}/{n} pmi1 local {rank}/{n} here {n}"))
+        .collect()
+}
+
+#[test]
+fn ranks_of_our_mpirun_meet_in_the_memory_it_hands_down() {
+    let done = launch("4", "meet", "");
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(met(&done.stdout), all_met(4));
+}
+
+#[test]
+fn ranks_of_a_launcher_without_our_extensions_meet_by_their_cards() {
+    let done = launch("5", "meet", "-u PORTCULLIS_NODE_FD -u PORTCULLIS_JOB");
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(met(&done.stdout), all_met(5));
+}
+
+#[test]
+fn an_abort_ends_the_job_with_its_code() {
+    let done = launch("3", "abort", "");
+    assert_eq!(done.code, 42, "{done:?}");
+    assert!(done.stderr.contains("rank 1 (of 3;"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("called MPI_Abort with code 42: out of cheese.")
+    );
+}
+
+#[test]
+fn a_rank_that_exits_without_finalize_ends_the_job() {
+    let done = launch("3", "leave", "");
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(done.stderr.contains("exited without calling MPI_Finalize"));
+}
+
+#[test]
+fn the_last_call_of_a_rank_that_dies_is_told() {
+    let done = launch("2", "die in a call", "");
+    assert_eq!(done.code, 134, "{done:?}");
+    let call = mpirun::node::call_name(1);
+    let sentence = format!("(SIGABRT). It was in {call} with rank 0, tag 7, 4096 bytes.");
+    assert!(done.stderr.contains(&sentence), "{}", done.stderr);
+}
+
+#[test]
+fn a_launcher_is_lost_only_before_finalize() {
+    let done = launch("2", "watch the launcher", "");
+    assert_eq!(done.code, 0, "{done:?}");
+}
+
+fn hydra(dir: &Path, args: &[&str]) -> (i32, String) {
+    let mut command = Command::new(dir.join("bin/mpiexec.hydra"));
+    command
+        .args(args)
+        .args([
+            &me(),
+            "--exact",
+            "as_a_rank",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(TASK, "meet");
+    let output = run_bounded(&mut command);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{errors}");
+    (output.status.code().unwrap_or(-1), text)
+}
+
+#[test]
+fn our_client_runs_under_hydra() {
+    let Some(dir) = mpich() else {
+        return;
+    };
+    assert_eq!(met(&hydra(&dir, &["-n", "4"]).1), all_met(4));
+}
+
+#[test]
+fn our_client_runs_under_hydra_by_port() {
+    let Some(dir) = mpich() else {
+        return;
+    };
+    assert_eq!(met(&hydra(&dir, &["-pmi-port", "-n", "3"]).1), all_met(3));
+}
+
+#[test]
+fn our_client_finds_that_the_hosts_of_hydra_are_one() {
+    let Some(dir) = mpich() else {
+        return;
+    };
+    let args = ["-launcher", "fork", "-hosts", "a,b", "-n", "4"];
+    assert_eq!(met(&hydra(&dir, &args).1), all_met(4));
+}
+
+/// Compiles a program with MPICH's own compiler, against MPICH's own library.
+fn foreign_program(dir: &Path, name: &str, source: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(format!("{name}.c"));
+    std::fs::write(&file, source).unwrap();
+    let mut command = Command::new(dir.join("bin/mpicc"));
+    command.arg("-o").arg(folder.path().join(name)).arg(&file);
+    let output = run_bounded(&mut command);
+    assert!(output.status.success(), "{output:?}");
+    folder
+}
+
+fn foreign(dir: &Path, n: &str, program: &Path) -> Done {
+    let lib = dir.join("lib");
+    Launch::new(&["-n", n, program.to_str().unwrap()])
+        .env("LD_LIBRARY_PATH", lib.to_str().unwrap())
+        .run()
+}
+
+#[test]
+fn a_program_of_mpich_runs_under_our_mpirun() {
+    let Some(dir) = mpich() else {
+        return;
+    };
+    let source = r#"
+        #include <mpi.h>
+        #include <stdio.h>
+        int main(int argc, char **argv) {
+            int rank, size, sum = 0;
+            MPI_Init(&argc, &argv);
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+            MPI_Comm_size(MPI_COMM_WORLD, &size);
+            MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+            printf("%d/%d %d\n", rank, size, sum);
+            MPI_Finalize();
+            return 0;
+        }"#;
+    let folder = foreign_program(&dir, "sum", source);
+    let done = foreign(&dir, "4", &folder.path().join("sum"));
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(done.sorted(), ["0/4 6", "1/4 6", "2/4 6", "3/4 6"]);
+}
+
+#[test]
+fn a_program_of_mpich_spawns_under_our_mpirun() {
+    let Some(dir) = mpich() else {
+        return;
+    };
+    let source = r#"
+        #include <mpi.h>
+        #include <stdio.h>
+        int main(int argc, char **argv) {
+            MPI_Comm parent, all;
+            int rank, size, sum = 0, one = 1;
+            MPI_Init(&argc, &argv);
+            MPI_Comm_get_parent(&parent);
+            int root = parent == MPI_COMM_NULL;
+            if (root)
+                MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &parent, MPI_ERRCODES_IGNORE);
+            MPI_Intercomm_merge(parent, !root, &all);
+            MPI_Comm_rank(all, &rank);
+            MPI_Comm_size(all, &size);
+            MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
+            printf("%s %d/%d %d\n", root ? "parent" : "child", rank, size, sum);
+            MPI_Comm_disconnect(&parent);
+            MPI_Comm_free(&all);
+            MPI_Finalize();
+            return 0;
+        }"#;
+    let folder = foreign_program(&dir, "spawn", source);
+    let done = foreign(&dir, "2", &folder.path().join("spawn"));
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(
+        done.sorted(),
+        ["child 2/4 4", "child 3/4 4", "parent 0/4 4", "parent 1/4 4"]
+    );
+}
+
+#[test]
+fn an_abort_of_a_program_of_mpich_keeps_its_code() {
+    let Some(dir) = mpich() else {
+        return;
+    };
+    let source = r#"
+        #include <mpi.h>
+        int main(int argc, char **argv) {
+            int rank;
+            MPI_Init(&argc, &argv);
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+            if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 42);
+            MPI_Barrier(MPI_COMM_WORLD);
+            return 0;
+        }"#;
+    let folder = foreign_program(&dir, "abort", source);
+    let done = foreign(&dir, "3", &folder.path().join("abort"));
+    assert_eq!(done.code, 42, "{done:?}");
+    assert!(
+        done.stderr.contains("called MPI_Abort with code 42"),
+        "{}",
+        done.stderr
+    );
+}
