@@ -1,3 +1,7 @@
 //! What collective components promise, as claims that each of them joins.
 
 pub mod barrier;
+#[cfg(test)]
+mod case;
+#[cfg(test)]
+mod tests;
