@@ -333,8 +333,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     let theirs = told.0.borrow()[0].0[0];
     let mut got = vec![0; 100_000];
     let copy = btl.single_copy().unwrap();
-    // SAFETY: `got` is valid for writes of its length.
-    match unsafe { copy.get(peer, theirs, got.as_mut_ptr(), got.len()) } {
+    match copy.get(peer, theirs, &mut got) {
         Ok(()) => assert!(got == pattern(u64::from(1 - me), 100_000)),
         Err(error) => assert_eq!(error, GetError::Forbidden),
     }

@@ -58,7 +58,10 @@ impl Combine {
             Combine::Bxor => Predefined::Bxor.into(),
             Combine::UserSum | Combine::Compose => {
                 let commutes = self == Combine::UserSum;
-                Op::user(move |input, inout, count, datatype| self.apply(input, inout, count, datatype), commutes)
+                Op::user(
+                    move |input, inout, count, datatype| self.apply(input, inout, count, datatype),
+                    commutes,
+                )
             }
         }
     }
@@ -97,7 +100,10 @@ impl Part {
     /// Compares, after the call has ended.
     pub fn check(&self, what: &dyn std::fmt::Debug) {
         for (buf, words) in &self.expected {
-            assert!(words_of(&buf.as_send()) == *words, "wrong result of {what:?}");
+            assert!(
+                words_of(&buf.as_send()) == *words,
+                "wrong result of {what:?}"
+            );
         }
     }
 }
@@ -146,20 +152,27 @@ impl Case {
     /// What `rank` has for block `block` at the start.
     fn input(&self, rank: u32, block: u32, count: i64) -> Vec<u64> {
         let mut random = Random(self.seed ^ u64::from(rank) << 40 ^ u64::from(block) << 20);
-        (0..count as usize * self.words_per_element()).map(|_| random.next()).collect()
+        (0..count as usize * self.words_per_element())
+            .map(|_| random.next())
+            .collect()
     }
 
     /// A buffer that holds these words.
     fn filled(&self, words: &[u64]) -> RecvBuf {
         let count = words.len() / self.words_per_element();
-        let buf = Scratch::new(count as i64, &self.datatype()).expect("memory").all();
+        let buf = Scratch::new(count as i64, &self.datatype())
+            .expect("memory")
+            .all();
         buf.clone().unpack_at(0, &bytes_of(words));
         buf
     }
 
     /// A buffer without data yet.
     fn blank(&self, count: i64) -> RecvBuf {
-        self.filled(&vec![0xdead_dead_dead_dead; count as usize * self.words_per_element()])
+        self.filled(&vec![
+            0xdead_dead_dead_dead;
+            count as usize * self.words_per_element()
+        ])
     }
 
     /// The combination of the first `ranks` ranks' inputs, from left to right.
@@ -167,14 +180,21 @@ impl Case {
         let first = self.input(0, 0, count);
         (1..ranks).fold(first, |acc, rank| {
             let next = self.input(rank, 0, count);
-            acc.iter().zip(next).map(|(l, r)| self.combine.words(*l, r)).collect()
+            acc.iter()
+                .zip(next)
+                .map(|(l, r)| self.combine.words(*l, r))
+                .collect()
         })
     }
 
     /// How many elements go from one rank to another in a call with counts for each pair.
     fn between(&self, from: u32, to: u32) -> i64 {
         // In place both directions have the same count.
-        let (a, b) = if self.in_place { (from.min(to), from.max(to)) } else { (from, to) };
+        let (a, b) = if self.in_place {
+            (from.min(to), from.max(to))
+        } else {
+            (from, to)
+        };
         (self.counts[a as usize] * 3 + i64::from(b) * 7) % 23
     }
 
@@ -185,35 +205,61 @@ impl Case {
         let ranks = || 0..size;
         let at_root = me == root;
         let own = self.input(me, 0, count);
-        let send_unless = |in_place: bool, words: &[u64]| {
-            (!in_place).then(|| self.filled(words).as_send())
-        };
+        let send_unless =
+            |in_place: bool, words: &[u64]| (!in_place).then(|| self.filled(words).as_send());
         // All ranks' blocks one after another, and the same with only one's own filled in.
-        let all_blocks = |count: i64| ranks().flat_map(|r| self.input(r, 0, count)).collect::<Vec<_>>();
+        let all_blocks = |count: i64| {
+            ranks()
+                .flat_map(|r| self.input(r, 0, count))
+                .collect::<Vec<_>>()
+        };
         let only_mine = |count: i64| {
             let buf = self.blank(count * i64::from(size));
             let mine = buf.slice(count * i64::from(me)..count * i64::from(me + 1));
-            mine.clone().unpack_at(0, &bytes_of(&self.input(me, 0, count)));
+            mine.clone()
+                .unpack_at(0, &bytes_of(&self.input(me, 0, count)));
             buf
         };
         let (call, expected) = match self.call {
             Id::Barrier => (Call::Barrier, vec![]),
             Id::Bcast => {
                 let words = self.input(root, 0, count);
-                let buf = if at_root { self.filled(&words) } else { self.blank(count) };
-                (Call::Bcast { buf: buf.clone(), root }, vec![(buf, words)])
+                let buf = if at_root {
+                    self.filled(&words)
+                } else {
+                    self.blank(count)
+                };
+                (
+                    Call::Bcast {
+                        buf: buf.clone(),
+                        root,
+                    },
+                    vec![(buf, words)],
+                )
             }
             Id::Gather | Id::Allgather => {
                 let everywhere = self.call == Id::Allgather;
                 let receives = everywhere || at_root;
                 let in_place = self.in_place && receives;
-                let whole = if in_place { only_mine(count) } else { self.blank(count * i64::from(size)) };
+                let whole = if in_place {
+                    only_mine(count)
+                } else {
+                    self.blank(count * i64::from(size))
+                };
                 let recv = Buffer::with_count(&whole, count);
                 let send = send_unless(in_place, &own);
-                let expected = if receives { vec![(whole, all_blocks(count))] } else { vec![] };
+                let expected = if receives {
+                    vec![(whole, all_blocks(count))]
+                } else {
+                    vec![]
+                };
                 let call = match everywhere {
                     true => Call::Allgather { send, recv },
-                    false => Call::Gather { send, recv: at_root.then_some(recv), root },
+                    false => Call::Gather {
+                        send,
+                        recv: at_root.then_some(recv),
+                        root,
+                    },
                 };
                 (call, expected)
             }
@@ -235,37 +281,53 @@ impl Case {
                 };
                 let call = match everywhere {
                     true => Call::Allgatherv { send, recv },
-                    false => Call::Gatherv { send, recv: at_root.then_some(recv), root },
+                    false => Call::Gatherv {
+                        send,
+                        recv: at_root.then_some(recv),
+                        root,
+                    },
                 };
                 (call, expected)
             }
             Id::Scatter => {
                 let words: Vec<u64> = ranks().flat_map(|r| self.input(root, r, count)).collect();
-                let send = at_root.then(|| Buffer::with_count(&self.filled(&words).as_send(), count));
+                let send =
+                    at_root.then(|| Buffer::with_count(&self.filled(&words).as_send(), count));
                 let recv = (!(self.in_place && at_root)).then(|| self.blank(count));
-                let expected = recv.iter().cloned().map(|b| (b, self.input(root, me, count)));
+                let expected = recv
+                    .iter()
+                    .cloned()
+                    .map(|b| (b, self.input(root, me, count)));
                 let expected = expected.collect();
                 (Call::Scatter { send, recv, root }, expected)
             }
             Id::Scatterv => {
                 let input = |r: u32| self.input(root, r, self.counts[r as usize]);
-                let send = at_root.then(|| ranks().map(|r| self.filled(&input(r)).as_send()).collect());
-                let recv = (!(self.in_place && at_root)).then(|| self.blank(self.counts[me as usize]));
+                let send =
+                    at_root.then(|| ranks().map(|r| self.filled(&input(r)).as_send()).collect());
+                let recv =
+                    (!(self.in_place && at_root)).then(|| self.blank(self.counts[me as usize]));
                 let expected = recv.iter().cloned().map(|b| (b, input(me))).collect();
                 (Call::Scatterv { send, recv, root }, expected)
             }
             Id::Alltoall => {
                 let going: Vec<u64> = ranks().flat_map(|r| self.input(me, r, count)).collect();
                 let coming: Vec<u64> = ranks().flat_map(|r| self.input(r, me, count)).collect();
-                let whole = if self.in_place { self.filled(&going) } else { self.blank(count * i64::from(size)) };
-                let send = send_unless(self.in_place, &going).map(|s| Buffer::with_count(&s, count));
+                let whole = if self.in_place {
+                    self.filled(&going)
+                } else {
+                    self.blank(count * i64::from(size))
+                };
+                let send =
+                    send_unless(self.in_place, &going).map(|s| Buffer::with_count(&s, count));
                 let recv = Buffer::with_count(&whole, count);
                 (Call::Alltoall { send, recv }, vec![(whole, coming)])
             }
             Id::Alltoallv | Id::Alltoallw => {
                 let going = |r: u32| self.input(me, r, self.between(me, r));
                 let coming = |r: u32| self.input(r, me, self.between(r, me));
-                let send = (!self.in_place).then(|| ranks().map(|r| self.filled(&going(r)).as_send()).collect());
+                let send = (!self.in_place)
+                    .then(|| ranks().map(|r| self.filled(&going(r)).as_send()).collect());
                 let recv: Rc<[RecvBuf]> = ranks()
                     .map(|r| match self.in_place {
                         true => self.filled(&going(r)),
@@ -281,13 +343,35 @@ impl Case {
             }
             Id::Reduce => {
                 let in_place = self.in_place && at_root;
-                let recv = at_root.then(|| if in_place { self.filled(&own) } else { self.blank(count) });
+                let recv = at_root.then(|| {
+                    if in_place {
+                        self.filled(&own)
+                    } else {
+                        self.blank(count)
+                    }
+                });
                 let send = send_unless(in_place, &own);
-                let expected = recv.iter().cloned().map(|b| (b, self.combined(size, count))).collect();
-                (Call::Reduce { send, recv, op, root }, expected)
+                let expected = recv
+                    .iter()
+                    .cloned()
+                    .map(|b| (b, self.combined(size, count)))
+                    .collect();
+                (
+                    Call::Reduce {
+                        send,
+                        recv,
+                        op,
+                        root,
+                    },
+                    expected,
+                )
             }
             Id::Allreduce | Id::Scan | Id::Exscan => {
-                let recv = if self.in_place { self.filled(&own) } else { self.blank(count) };
+                let recv = if self.in_place {
+                    self.filled(&own)
+                } else {
+                    self.blank(count)
+                };
                 let send = send_unless(self.in_place, &own);
                 let words = match (self.call, me) {
                     (Id::Allreduce, _) => self.combined(size, count),
@@ -313,14 +397,25 @@ impl Case {
                 let start: i64 = counts[..me as usize].iter().sum();
                 let mine = counts[me as usize];
                 let input = self.input(me, 0, total);
-                let whole = if self.in_place { self.filled(&input) } else { self.blank(mine) };
+                let whole = if self.in_place {
+                    self.filled(&input)
+                } else {
+                    self.blank(mine)
+                };
                 let recv = Buffer::with_count(&whole, mine);
                 let send = send_unless(self.in_place, &input);
                 let w = self.words_per_element();
-                let words = self.combined(size, total)[start as usize * w..(start + mine) as usize * w].to_vec();
+                let words = self.combined(size, total)
+                    [start as usize * w..(start + mine) as usize * w]
+                    .to_vec();
                 let expected = vec![(recv.clone(), words)];
                 let call = match self.call {
-                    Id::ReduceScatter => Call::ReduceScatter { send, recv, counts, op },
+                    Id::ReduceScatter => Call::ReduceScatter {
+                        send,
+                        recv,
+                        counts,
+                        op,
+                    },
                     _ => Call::ReduceScatterBlock { send, recv, op },
                 };
                 (call, expected)
