@@ -13,6 +13,7 @@ pub mod engine;
 mod error;
 pub mod group;
 pub mod op;
+pub mod plugin;
 pub mod pml;
 pub mod request;
 pub mod rte;

@@ -24,11 +24,21 @@ use crate::pml::ob1::Matching;
 use crate::pml::{Context, Plane};
 use crate::request::Req;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// A counted reference to a communicator.
 #[derive(Clone)]
 pub struct Comm(Rc<Inner>);
+
+/// A reference that does not keep its communicator.
+pub struct WeakComm(Weak<Inner>);
+
+impl WeakComm {
+    /// The communicator, if it has not been freed.
+    pub fn upgrade(&self) -> Option<Comm> {
+        self.0.upgrade().map(Comm)
+    }
+}
 
 struct Inner {
     engine: Engine,
@@ -78,6 +88,16 @@ impl Comm {
         // A second agreement on one communicator cannot happen: its maker runs this once.
         let _ = self.0.coll.set(table);
         Ok(())
+    }
+
+    /// For those that the communicator owns.
+    pub fn downgrade(&self) -> WeakComm {
+        WeakComm(Rc::downgrade(&self.0))
+    }
+
+    /// Whether this is `MPI_COMM_WORLD`, which components may ask before the engine has it.
+    pub fn is_world(&self) -> bool {
+        self.0.context == Context::new(0, crate::engine::WORLD_SERIAL)
     }
 
     pub fn engine(&self) -> &Engine {

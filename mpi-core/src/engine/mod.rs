@@ -76,7 +76,7 @@ struct Inner {
 }
 
 /// Serial numbers of the communicators that exist from the start.
-const WORLD_SERIAL: u32 = 0;
+pub(crate) const WORLD_SERIAL: u32 = 0;
 const SELF_SERIAL: u32 = 1;
 const FIRST_SERIAL: u32 = 2;
 

@@ -72,12 +72,24 @@ impl Engine {
     /// Makes a request of a collective operation and takes its first steps.
     pub fn spawn(&self, running: Running) -> Req {
         let req = self.0.pml.requests().begin(Body::Coll(running));
-        if !self.poll_request(&req) {
+        // Its first steps are as much a part of progress as all later ones, so that it finds the same rules in all of them.
+        let nested = self.0.progressing.replace(true);
+        let ended = self.poll_request(&req);
+        self.0.progressing.set(nested);
+        if !ended {
             self.0.running.borrow_mut().push(req.clone());
             // What completed before this operation began does not concern it, but what completes from now on does.
             self.0.polled.set(self.0.polled.get().wrapping_sub(1));
         }
         req
+    }
+
+    /// Whether the caller may wait: not from inside progress, where a wait would never end.
+    ///
+    /// All members of a communicator get the same answer at the same place of an operation:
+    /// what a nonblocking call started is always inside progress, what a blocking call runs never is.
+    pub fn may_block(&self) -> bool {
+        !self.0.progressing.get()
     }
 
     /// Waits until `done`, progressing, first awake and then asleep.

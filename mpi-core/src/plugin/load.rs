@@ -1,0 +1,126 @@
+//! Finding and opening plugin files.
+//!
+//! Every `*.so` of the plugin directories is opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol shows now and not in the middle of a run,
+//! and a plugin's symbols meet nobody else's.
+//! A file once opened stays open, because its constructors, thread-local storage and tables may be referred to until the process ends.
+#![allow(unsafe_code)]
+
+use super::abi;
+use super::table::{Plugin, TableError};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{CStr, OsStr};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Why a file of a plugin directory gave no component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// A directory that the user named cannot be read.
+    Directory {
+        reason: String,
+    },
+    /// The dynamic linker refuses the file.
+    Open {
+        reason: String,
+    },
+    /// The file is no plugin.
+    NoSymbol,
+    Table(TableError),
+    /// Another component of that name is not older.
+    NotNewer {
+        name: String,
+        version: String,
+        other: String,
+        other_version: String,
+    },
+    /// The name belongs to a component that is part of the engine.
+    Reserved {
+        name: String,
+    },
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Directory { reason } => write!(f, "the directory cannot be read: {reason}"),
+            LoadError::Open { reason } => write!(f, "it cannot be loaded: {reason}"),
+            LoadError::NoSymbol => write!(
+                f,
+                "it does not export {}, so it is not a plugin",
+                abi::SYMBOL
+            ),
+            LoadError::Table(e) => e.fmt(f),
+            LoadError::NotNewer {
+                name,
+                version,
+                other,
+                other_version,
+            } => write!(
+                f,
+                "its component {name} {version} is not newer than {name} {other_version} from {other}; mca_component_prefer {name} would take it"
+            ),
+            LoadError::Reserved { name } => {
+                write!(
+                    f,
+                    "the name {name} belongs to a component that is part of the library and cannot be replaced"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Opens a file and looks at its table.
+///
+/// Running foreign code is what this is for: whoever may write to a plugin directory is trusted with the process,
+/// as the dynamic linker trusts whoever may write to a library directory.
+pub fn open(file: &Path) -> Result<Plugin, LoadError> {
+    // SAFETY: the file's constructors are the administrator's business, see above.
+    let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| {
+        LoadError::Open {
+            reason: linker_text(&e),
+        }
+    })?;
+    // SAFETY: the header fixes the type of the one symbol that bears this name.
+    let entry = unsafe { library.get::<abi::Entry>(abi::SYMBOL.as_bytes()) }.map(|symbol| *symbol);
+    std::mem::forget(library);
+    let entry = entry.map_err(|_| LoadError::NoSymbol)?;
+    // SAFETY: the header says that the function takes nothing and returns a table that stays.
+    unsafe { Plugin::check(entry()) }.map_err(LoadError::Table)
+}
+
+/// The dynamic linker's own words; libloading keeps them in the source of its error.
+fn linker_text(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), |inner| inner.to_string())
+}
+
+/// The plugins among the files of a directory, in the order of their names.
+pub fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "so") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The directory of the shared object that this code is part of: in a program that uses us, that of `libmpi_abi.so.1`.
+pub fn library_directory() -> Option<PathBuf> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let here = library_directory as *const libc::c_void;
+    // SAFETY: `dladdr` writes to `info` only, and zeroed is a valid `Dl_info`.
+    let (found, info) = unsafe { (libc::dladdr(here, info.as_mut_ptr()), info.assume_init()) };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: `dladdr` succeeded, so the name is a text that the dynamic linker keeps as long as the object is loaded, and we are in it.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    let path = Path::new(OsStr::from_bytes(name.to_bytes()));
+    // Symbolic links are followed, so a link to the library elsewhere still finds its plugins.
+    Some(path.canonicalize().ok()?.parent()?.to_path_buf())
+}

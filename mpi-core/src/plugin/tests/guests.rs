@@ -1,0 +1,119 @@
+//! Components in Rust for the tests, all through the C tables.
+
+use crate::plugin::abi;
+use crate::plugin::guest::{BuiltIn, Comm, Guest, Module, Served, SharedMemory, Started, param};
+use mpi_base::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
+use std::ffi::CStr;
+use std::task::Poll;
+
+/// A counter in shared memory for each member: barrier n is over when all have come n times.
+pub struct Counter {
+    comm: Comm,
+    memory: Cell<Option<SharedMemory>>,
+    started: Cell<u64>,
+}
+
+impl Counter {
+    #[allow(unsafe_code)]
+    fn arrivals(&self) -> &[AtomicU64] {
+        let memory = self.memory.get().expect("enabled");
+        // SAFETY: zeroed shared memory of so many aligned words, used as atomics by all members, which stays as long as the module.
+        unsafe {
+            std::slice::from_raw_parts(memory.at.cast().as_ptr(), memory.len / size_of::<u64>())
+        }
+    }
+
+    fn come(&self) -> u64 {
+        let (me, number) = (self.comm.rank(), self.started.get() + 1);
+        self.started.set(number);
+        self.arrivals()[me as usize].store(number, Ordering::SeqCst);
+        if self.is_over(number) {
+            let others = (0..self.comm.size()).filter(|rank| *rank != me);
+            others.for_each(|rank| self.comm.ring(rank));
+        }
+        number
+    }
+
+    fn is_over(&self, number: u64) -> bool {
+        let come = |arrived: &AtomicU64| arrived.load(Ordering::SeqCst) >= number;
+        self.arrivals().iter().all(come)
+    }
+}
+
+impl Module for Counter {
+    fn enable(&self) -> Result<(), String> {
+        let bytes = self.comm.size() as usize * size_of::<u64>();
+        self.memory.set(Some(self.comm.shared_memory(bytes, 64)?));
+        Ok(())
+    }
+
+    fn barrier(&self) -> Result<Served, String> {
+        let number = self.come();
+        self.comm.wait(None, || self.is_over(number))?;
+        Ok(Served::Here)
+    }
+
+    fn start(&self) -> Result<Started, String> {
+        match self.comm.param(c"misbehave").as_str() {
+            "panic" => panic!("the counter lost count"),
+            "block" => self.comm.fence().map(|()| Started::Next),
+            "next" => Ok(Started::Next),
+            _ => Ok(Started::Ticket(self.come())),
+        }
+    }
+
+    fn test(&self, ticket: u64) -> Result<Poll<Served>, String> {
+        Ok(if self.is_over(ticket) {
+            Poll::Ready(Served::Here)
+        } else {
+            Poll::Pending
+        })
+    }
+
+    fn disable(&self) {}
+}
+
+pub struct CounterComponent;
+
+impl Guest for CounterComponent {
+    const NAME: &'static CStr = c"counter";
+    const VERSION: &'static CStr = c"1.0";
+    const PRIORITY: i32 = 80;
+    const PARAMS: &'static [abi::Param] = &[param(
+        c"misbehave",
+        c"",
+        c"string",
+        c"What to do wrong in MPI_Ibarrier",
+    )];
+    type Module = Counter;
+
+    fn query(comm: Comm) -> Result<Counter, String> {
+        if comm.node_ranks().len() != comm.size() as usize {
+            return Err("some members are on another node".into());
+        }
+        Ok(Counter {
+            comm,
+            memory: Cell::new(None),
+            started: Cell::new(0),
+        })
+    }
+}
+
+pub const COUNTER: BuiltIn = BuiltIn::of::<CounterComponent>();
+
+/// Refuses everything.
+pub struct Old;
+
+impl Guest for Old {
+    const NAME: &'static CStr = c"old";
+    const VERSION: &'static CStr = c"1.9";
+    const PRIORITY: i32 = 1;
+    type Module = Counter;
+
+    fn query(_: Comm) -> Result<Counter, String> {
+        Err("it refuses everything".into())
+    }
+}
+
+pub const OLD: BuiltIn = BuiltIn::of::<Old>();

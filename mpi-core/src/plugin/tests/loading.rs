@@ -1,0 +1,168 @@
+//! Which files become components, and what is said about the others.
+
+use super::{Catalogue, Shelf};
+use crate::plugin::{LoadError, Origin, TableError};
+
+/// The sentence about the only file that was rejected.
+fn sentence(catalogue: &Catalogue) -> String {
+    assert!(catalogue.taken.is_empty() && catalogue.rejected.len() == 1);
+    catalogue.rejected[0].reason.to_string()
+}
+
+#[test]
+fn a_plugin_is_found_with_its_name_version_and_parameters() {
+    let shelf = Shelf::new().with("coll_linear.so", &[]);
+    let catalogue = shelf.gather();
+    assert_eq!(catalogue.rejected, []);
+    let taken = &catalogue.taken[0];
+    assert_eq!(
+        (
+            taken.plugin.name,
+            taken.plugin.version,
+            taken.plugin.priority
+        ),
+        ("linear", "1.0", 90)
+    );
+    assert_eq!(
+        taken.origin,
+        Origin::File(shelf.path().join("coll_linear.so"))
+    );
+    let names: Vec<_> = taken.plugin.params.iter().map(|p| p.full_name()).collect();
+    assert_eq!(
+        names,
+        [
+            "coll_linear_priority",
+            "coll_linear_hand_down",
+            "coll_linear_refuse"
+        ]
+    );
+    assert_eq!(taken.plugin.params[1].kind.to_string(), "unsigned_int");
+}
+
+#[test]
+fn a_plugin_for_another_version_is_refused_with_both_versions() {
+    let catalogue = Shelf::new().with("future.so", &["-DABI=2"]).gather();
+    assert_eq!(
+        sentence(&catalogue),
+        "it was built for version 2 of the plugin ABI, this library speaks version 1"
+    );
+}
+
+#[test]
+fn every_defect_of_a_table_has_its_own_sentence() {
+    let error = |defines: &[&str]| {
+        Shelf::new()
+            .with("bad.so", defines)
+            .gather()
+            .rejected
+            .remove(0)
+            .reason
+    };
+    assert_eq!(
+        error(&["-DRETURN=(component.size ? NULL : &component)"]),
+        LoadError::Table(TableError::Null)
+    );
+    assert_eq!(
+        error(&["-DSIZE=40"]),
+        LoadError::Table(TableError::Short {
+            size: 40,
+            needed: 64
+        })
+    );
+    assert_eq!(
+        error(&["-DFRAMEWORK=\"btl\""]),
+        LoadError::Table(TableError::Framework {
+            theirs: "btl".into()
+        })
+    );
+    assert_eq!(
+        error(&["-DNAME=\"Linear!\""]),
+        LoadError::Table(TableError::Name {
+            theirs: "Linear!".into()
+        })
+    );
+    assert_eq!(
+        error(&["-DVERSION=NULL"]),
+        LoadError::Table(TableError::Text { field: "version" })
+    );
+}
+
+#[test]
+fn a_newer_and_larger_table_is_taken() {
+    // A plugin built against a later header of the same version says a larger size; what is beyond ours is not read.
+    let catalogue = Shelf::new().with("later.so", &["-DSIZE=4096"]).gather();
+    assert_eq!(catalogue.taken.len(), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_loaded_keeps_the_linkers_reason() {
+    let shelf = Shelf::new();
+    std::fs::write(shelf.path().join("garbage.so"), "no library").expect("writing");
+    std::fs::write(shelf.path().join("README"), "no plugin at all").expect("writing");
+    let said = sentence(&shelf.gather());
+    assert!(
+        said.starts_with("it cannot be loaded: ") && said.contains("garbage.so"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_library_that_is_no_plugin_is_told_apart() {
+    let shelf = Shelf::new().with("other.so", &["-Dportcullis_component=something_else"]);
+    assert_eq!(
+        sentence(&shelf.gather()),
+        "it does not export portcullis_component, so it is not a plugin"
+    );
+}
+
+#[test]
+fn a_directory_that_the_user_named_must_exist() {
+    let mut params = Shelf::new().params();
+    let nowhere = "/nonexistent/plugins";
+    params.set(
+        "mca_component_path",
+        nowhere,
+        mpi_base::param::Source::CommandLine,
+    );
+    let catalogue = Catalogue::gather(&[], &[], &params, None);
+    assert!(
+        catalogue.rejected[0]
+            .to_string()
+            .starts_with("/nonexistent/plugins: the directory cannot be read: ")
+    );
+    let unnamed = Catalogue::gather(&[], &[], &Default::default(), Some(nowhere.as_ref()));
+    assert_eq!(unnamed.rejected, []);
+}
+
+#[test]
+fn the_newer_of_two_wins_and_a_preferred_file_always() {
+    let as_old = ["-DNAME=\"old\"", "-DVERSION=\"1.9.0\""];
+    let origin = |shelf: &Shelf, prefer| shelf.gather_preferring(prefer).taken[0].origin.clone();
+    let older = Shelf::new().with("a.so", &as_old);
+    assert_eq!(origin(&older, ""), Origin::BuiltIn);
+    let reason = older.gather_preferring("").rejected[0].reason.to_string();
+    assert!(
+        reason.contains("old 1.9.0 is not newer than old 1.9 from the library itself"),
+        "{reason}"
+    );
+    assert_eq!(
+        origin(&older, "x, old"),
+        Origin::File(older.path().join("a.so"))
+    );
+    let newer = Shelf::new()
+        .with("a.so", &["-DNAME=\"old\"", "-DVERSION=\"1.10\""])
+        .with("b.so", &as_old);
+    assert_eq!(origin(&newer, ""), Origin::File(newer.path().join("a.so")));
+}
+
+#[test]
+fn names_of_the_engine_are_not_for_files() {
+    let shelf = Shelf::new().with("basic.so", &["-DNAME=\"basic\""]);
+    let catalogue = Catalogue::gather(&[], &["basic", "shm"], &shelf.params(), None);
+    assert_eq!(
+        catalogue.rejected[0].reason,
+        LoadError::Reserved {
+            name: "basic".into()
+        }
+    );
+}
