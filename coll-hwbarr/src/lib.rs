@@ -1,1 +1,70 @@
-//! The hardware barrier as a collective component, built in and loadable
+//! The hardware barrier as a component of the coll framework: version 1, as in the paper.
+//!
+//! T. Hoefler, J. Squyres, T. Mehlan, F. Mietke, W. Rehm, "Implementing a Hardware-based Barrier in Open MPI",
+//! Chemnitzer Informatik-Berichte, 2005.
+//!
+//! It serves `MPI_Barrier` and `MPI_Ibarrier` on `MPI_COMM_WORLD` with one rank for each wire,
+//! and refuses everything else with a reason, so that the next component serves it.
+//!
+//! It is written once, against the tables of the plugin ABI:
+//! the library builds in [`TABLE`], and the plugin file exports it.
+//!
+//! # The life of a module
+//!
+//! * Query: is it the world, is a port configured, does the port reach every rank?
+//! * Enable: every node opens its wires around one software fence, all agree that all could, then a self-test in which one node is late.
+//!   Any doubt refuses with a sentence that names the node; the driver leaves the wire idle.
+//! * Barrier: write the opposite level, then poll and let MPI progress between polls; a release rings whoever sleeps.
+//! * When a barrier has not been released for `coll_hwbarr_timeout`, the members leave the hardware together (see `parley`),
+//!   with one warning that names who is missing, and the next component serves from then on.
+//! * Disable, free, unwinding: the wire goes back to idle.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `settings` | the parameters, read |
+//! | `port` | what carries a node's wires: the promise, and which ports there are |
+//! | `port::sim` | the simulator's live board in the node's shared memory |
+//! | `setup` | opening, agreeing, testing |
+//! | `queue` | barriers that were started, in order, and whether each is over |
+//! | `parley` | how the members leave the hardware together |
+//! | `module` | all of it as a module of the plugin ABI |
+
+#![deny(unsafe_code)]
+
+#[cfg(feature = "plugin")]
+mod export;
+mod module;
+mod parley;
+mod port;
+mod queue;
+mod settings;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+use mpi_core::plugin::abi::Param;
+use mpi_core::plugin::guest::{BuiltIn, Comm, Guest};
+use std::ffi::CStr;
+
+/// The component, to be built in.
+pub const TABLE: BuiltIn = BuiltIn::of::<HwBarr>();
+
+/// The component's type; what it does is in its module.
+pub struct HwBarr;
+
+impl Guest for HwBarr {
+    const NAME: &'static CStr = c"hwbarr";
+    const VERSION: &'static CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"0",
+        };
+    /// Above all software: whoever wires the machines up wants the wires used.
+    const PRIORITY: i32 = 100;
+    const PARAMS: &'static [Param] = &settings::PARAMS;
+    type Module = module::Module;
+
+    fn query(comm: Comm) -> Result<module::Module, String> {
+        module::Module::new(comm)
+    }
+}

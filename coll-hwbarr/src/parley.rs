@@ -1,0 +1,141 @@
+//! How the members leave the hardware together.
+//!
+//! Somebody's barrier has not been released for too long.
+//! All must then agree which barriers the hardware has released, for a member that was released must not wait in software for one that was not,
+//! and a release may come at the very moment somebody gives up.
+//!
+//! # The protocol
+//!
+//! 1. Whoever gives up stops: it enters the wire no more, keeps what it has entered, and tells rank 0 how often it has entered in all.
+//! 2. Rank 0, when it gives up or hears from somebody who did, stops too and tells all others to stop; each stops when it next looks.
+//! 3. When rank 0 has everybody's number, it tells all of them the smallest: the verdict.
+//!
+//! The verdict is exact, because the hardware releases barrier n when, and only when, every node has entered n times,
+//! and no number changes after it was told.
+//! So nothing is withdrawn, and a release that is seen meanwhile, even long before the verdict, agrees with it.
+//! Barriers up to the verdict are over; those beyond are the next component's.
+//!
+//! A member looks only while it is in a barrier; one that never enters another is waited for as in every barrier.
+//! All messages are tested, never waited for, so that a nonblocking barrier can take part.
+
+use mpi_core::plugin::guest::{Comm, Message};
+
+const WORD: usize = size_of::<u64>();
+
+pub struct Parley {
+    role: Role,
+    stopped: bool,
+}
+
+enum Role {
+    /// Rank 0: each other member's number, or the message it will come in.
+    Chair(Vec<Number>),
+    /// Another rank: the message that says stop, or the one with the verdict once it has been asked for.
+    Member {
+        stop: Message,
+        verdict: Option<Message>,
+    },
+}
+
+enum Number {
+    Expected(Message),
+    Known(u64),
+}
+
+/// What a look has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// The hardware is in use.
+    Nothing,
+    /// Some member has given up; this one enters the wire no more.
+    Stopped,
+    /// The hardware has released so many barriers and will release no other.
+    Verdict(u64),
+}
+
+impl Parley {
+    /// Expects messages from now on; every member calls.
+    pub fn new(comm: &Comm) -> Result<Parley, String> {
+        let role = if comm.rank() == 0 {
+            let numbers =
+                (1..comm.size()).map(|rank| comm.start_recv(rank, WORD).map(Number::Expected));
+            Role::Chair(numbers.collect::<Result<_, _>>()?)
+        } else {
+            Role::Member {
+                stop: comm.start_recv(0, WORD)?,
+                verdict: None,
+            }
+        };
+        Ok(Parley {
+            role,
+            stopped: false,
+        })
+    }
+
+    /// Looks for messages; `entered` is how often this node has entered, which must not change any more once the answer is not [`Finding::Nothing`].
+    pub fn look(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Result<Finding, String> {
+        let was_stopped = self.stopped;
+        self.stopped |= give_up;
+        match &mut self.role {
+            Role::Chair(numbers) => {
+                for number in numbers.iter_mut() {
+                    if let Number::Expected(message) = number
+                        && let Some(theirs) = test(comm, message)?
+                    {
+                        *number = Number::Known(theirs);
+                        self.stopped = true;
+                    }
+                }
+                if !self.stopped {
+                    return Ok(Finding::Nothing);
+                }
+                if !was_stopped {
+                    tell_all(comm, 0)?;
+                }
+                let known = numbers.iter().map(|n| match n {
+                    Number::Known(theirs) => Some(*theirs),
+                    Number::Expected(_) => None,
+                });
+                match known.collect::<Option<Vec<_>>>() {
+                    None => Ok(Finding::Stopped),
+                    Some(theirs) => {
+                        let verdict = theirs.into_iter().fold(entered, u64::min);
+                        tell_all(comm, verdict)?;
+                        Ok(Finding::Verdict(verdict))
+                    }
+                }
+            }
+            Role::Member {
+                stop,
+                verdict: verdict @ None,
+            } => {
+                // The order of messages makes this one the first from rank 0, whether it is looked at or not.
+                if !self.stopped && test(comm, stop)?.is_none() {
+                    return Ok(Finding::Nothing);
+                }
+                self.stopped = true;
+                comm.start_send(0, &entered.to_le_bytes())?;
+                *verdict = Some(comm.start_recv(0, WORD)?);
+                Ok(Finding::Stopped)
+            }
+            Role::Member {
+                verdict: Some(verdict),
+                ..
+            } => Ok(test(comm, verdict)?.map_or(Finding::Stopped, Finding::Verdict)),
+        }
+    }
+}
+
+fn tell_all(comm: &Comm, word: u64) -> Result<(), String> {
+    for rank in 1..comm.size() {
+        comm.start_send(rank, &word.to_le_bytes())?;
+    }
+    Ok(())
+}
+
+fn test(comm: &Comm, message: &Message) -> Result<Option<u64>, String> {
+    let mut word = [0; WORD];
+    Ok(comm
+        .test_message(message, &mut word)?
+        .then(|| u64::from_le_bytes(word)))
+}

@@ -1,0 +1,122 @@
+//! For tests: the simulator's wires with a fault at one node.
+
+use super::sim::Sim;
+use super::{Fence, Mark, Port, Wire};
+use crate::settings::SimFiles;
+use barrier_driver::ToggleBarrier;
+use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
+use mpi_core::plugin::guest::Comm;
+use std::cell::Cell;
+use std::rc::Rc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// The wire to the barrier is cut: what is written does not arrive.
+    Cut,
+    /// The wire from the barrier floats and follows the one to it.
+    Floating,
+}
+
+impl Defect {
+    /// Reads `cut:2` or `floating:3`.
+    pub fn parse(text: &str) -> Option<(Defect, u32)> {
+        let (defect, node) = text.split_once(':')?;
+        let defect = match defect {
+            "cut" => Defect::Cut,
+            "floating" => Defect::Floating,
+            _ => return None,
+        };
+        Some((defect, node.parse().ok()?))
+    }
+}
+
+pub struct Broken {
+    sim: Sim,
+    defect: Option<Defect>,
+}
+
+impl Broken {
+    pub fn attach(comm: &Comm, defect: Defect, node: u32) -> Result<Broken, String> {
+        let sim = Sim::attach(comm, &SimFiles::default())?;
+        Ok(Broken {
+            sim,
+            defect: (comm.rank() == node).then_some(defect),
+        })
+    }
+}
+
+impl Port for Broken {
+    fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
+        let (out, input) = self.sim.pins()?;
+        let follows = (self.defect == Some(Defect::Floating)).then(|| Rc::new(Cell::new(false)));
+        let input = Input {
+            input,
+            follows: follows.clone(),
+        };
+        let out = Output {
+            out,
+            cut: self.defect == Some(Defect::Cut),
+            follows,
+        };
+        Ok(Box::new(
+            ToggleBarrier::open(out, input, fence).map_err(|e| e.to_string())?,
+        ))
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.sim.mark(mark);
+    }
+}
+
+struct Output<O> {
+    out: O,
+    cut: bool,
+    follows: Option<Rc<Cell<bool>>>,
+}
+
+struct Input<I> {
+    input: I,
+    follows: Option<Rc<Cell<bool>>>,
+}
+
+impl<O: ErrorType> ErrorType for Output<O> {
+    type Error = O::Error;
+}
+
+impl<I: ErrorType> ErrorType for Input<I> {
+    type Error = I::Error;
+}
+
+impl<O: OutputPin> OutputPin for Output<O> {
+    fn set_low(&mut self) -> Result<(), O::Error> {
+        self.set_state(PinState::Low)
+    }
+
+    fn set_high(&mut self) -> Result<(), O::Error> {
+        self.set_state(PinState::High)
+    }
+
+    fn set_state(&mut self, state: PinState) -> Result<(), O::Error> {
+        if let Some(follows) = &self.follows {
+            follows.set(state == PinState::High);
+        }
+        if self.cut {
+            Ok(())
+        } else {
+            self.out.set_state(state)
+        }
+    }
+}
+
+impl<I: InputPin> InputPin for Input<I> {
+    fn is_high(&mut self) -> Result<bool, I::Error> {
+        match &self.follows {
+            Some(level) => Ok(level.get()),
+            None => self.input.is_high(),
+        }
+    }
+
+    fn is_low(&mut self) -> Result<bool, I::Error> {
+        self.is_high().map(|high| !high)
+    }
+}

@@ -1,0 +1,124 @@
+//! What carries a node's wires, and what it can tell beside them.
+//!
+//! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`; [`Wire`] is that driver without its pin types,
+//! so that a module works with whatever the user has configured.
+
+#[cfg(test)]
+pub mod broken;
+pub mod sim;
+
+use crate::settings::Choice;
+use barrier_driver::{SelfTest, SelfTestError, ToggleBarrier};
+use embedded_hal::digital::{InputPin, OutputPin};
+use mpi_core::plugin::guest::Comm;
+use std::task::Poll;
+
+/// The most nodes a barrier has.
+pub const MOST_NODES: u32 = 64;
+
+/// One node's end of the barrier.
+pub trait Wire {
+    /// Announces this node's arrival.
+    fn enter(&mut self) -> Result<(), String>;
+
+    /// Ready when the barrier has released this node.
+    fn poll(&mut self) -> Result<Poll<()>, String>;
+
+    /// Runs the self-test; every node passes the same `late` nodes and keeps every fence.
+    fn self_test(
+        &mut self,
+        test: SelfTest,
+        late: &[usize],
+        fence: &mut dyn FnMut() -> Result<(), String>,
+        progress: &mut dyn FnMut(),
+    ) -> Result<(), Fault>;
+}
+
+/// What a node has found wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// At this node.
+    Here(String),
+    /// At some node: this one only waited in vain.
+    Somewhere(String),
+}
+
+impl<O: OutputPin, I: InputPin<Error = O::Error>> Wire for ToggleBarrier<O, I> {
+    fn enter(&mut self) -> Result<(), String> {
+        ToggleBarrier::enter(self).map_err(|e| e.to_string())
+    }
+
+    fn poll(&mut self) -> Result<Poll<()>, String> {
+        ToggleBarrier::poll(self).map_err(|e| e.to_string())
+    }
+
+    fn self_test(
+        &mut self,
+        test: SelfTest,
+        late: &[usize],
+        fence: &mut dyn FnMut() -> Result<(), String>,
+        progress: &mut dyn FnMut(),
+    ) -> Result<(), Fault> {
+        barrier_driver::self_test(self, test, late.iter().copied(), fence, progress).map_err(|e| {
+            match e {
+                SelfTestError::NotReleased { .. } => Fault::Somewhere(e.to_string()),
+                _ => Fault::Here(e.to_string()),
+            }
+        })
+    }
+}
+
+/// What the driver's `open` is given to meet the other nodes in.
+pub type Fence<'a> = &'a mut dyn FnMut() -> Result<(), String>;
+
+/// A node's port.
+pub trait Port {
+    /// Makes this node's wires idle around `fence`, which it calls once.
+    fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String>;
+
+    /// All nodes have opened and tested their wires: what happens from now on is the program's.
+    fn ready(&mut self) {}
+
+    /// Which nodes have entered the barrier that is not released yet, bit by bit, where a port can tell.
+    fn arrived(&self) -> Option<u64> {
+        None
+    }
+
+    /// True for one node of those that share this port's memory, once: it warns the user.
+    fn may_warn(&self) -> bool {
+        true
+    }
+
+    /// The program has called a barrier, or come back from one.
+    fn mark(&mut self, _mark: Mark) {}
+
+    /// This node has put its wire back for good, after so many barriers.
+    fn close(&mut self, _barriers: u64) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// See [`Port::mark`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Enter,
+    Leave,
+}
+
+/// Whether the chosen port can serve this communicator at all. Local.
+pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
+    match choice {
+        Choice::Sim(_) => sim::suits(comm),
+        #[cfg(test)]
+        Choice::Broken(..) => sim::suits(comm),
+    }
+}
+
+/// The chosen port at this node; every node calls.
+pub fn attach(choice: &Choice, comm: &Comm) -> Result<Box<dyn Port>, String> {
+    match choice {
+        Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files)?)),
+        #[cfg(test)]
+        Choice::Broken(defect, node) => Ok(Box::new(broken::Broken::attach(comm, *defect, *node)?)),
+    }
+}

@@ -1,0 +1,217 @@
+//! The simulator's live board in the memory that the ranks of a node share, as a port.
+//!
+//! Memory: a [`Desk`] of our own, then the board (crate `sim`), laid out by rank 0 and found by the others after a fence.
+//! Who touches what on the desk: rank 0 writes `before` once; each node adds its barriers and then counts itself out in `closed`,
+//! and who counts out last owns everything and writes the files. `warned` is for whoever comes first.
+#![allow(unsafe_code)]
+
+use super::{Fence, MOST_NODES, Mark, Port, Wire};
+use crate::settings::SimFiles;
+use barrier_driver::ToggleBarrier;
+use embedded_hal::digital::{InputPin, OutputPin};
+use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
+use mpi_core::plugin::guest::{Comm, SharedMemory};
+use serde::Serialize;
+use sim::live::{Board, Wires};
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+/// What the nodes of one board tell each other beside the wires.
+#[repr(C)]
+struct Desk {
+    /// How many nodes have put their wire back for good.
+    closed: AtomicU32,
+    /// Whether the user has been warned.
+    warned: AtomicU32,
+    /// Releases of the time before the program's first barrier.
+    before: AtomicU64,
+    /// Barriers that each node has passed.
+    barriers: [AtomicU64; MOST_NODES as usize],
+}
+
+/// The board begins here; it wants a multiple of 128.
+const BOARD: usize = 1024;
+const ALIGN: usize = 128;
+const _: () = assert!(size_of::<Desk>() <= BOARD && BOARD.is_multiple_of(ALIGN));
+
+pub struct Sim {
+    comm: Comm,
+    files: SimFiles,
+    desk: &'static Desk,
+    board: Board<'static>,
+    /// Notes in the record that this node comes or goes; `None` without a record.
+    marks: Option<Box<dyn FnMut(Mark)>>,
+}
+
+pub fn suits(comm: &Comm) -> Result<(), String> {
+    let here = comm.node_ranks();
+    match (0..comm.size()).find(|rank| here.binary_search(rank).is_err()) {
+        None => Ok(()),
+        Some(rank) => Err(format!(
+            "the simulator's board is shared memory, and rank {rank} is on another node than rank {}",
+            comm.rank()
+        )),
+    }
+}
+
+impl Sim {
+    /// Makes or finds the board; every node calls, and all meet in one fence.
+    pub fn attach(comm: &Comm, files: &SimFiles) -> Result<Sim, String> {
+        let nodes = comm.size() as usize;
+        let bytes = BOARD.saturating_add(Board::layout_size(nodes, files.record));
+        let SharedMemory { at, len } = comm.shared_memory(bytes, ALIGN)?;
+        // SAFETY: `BOARD` is inside the memory, whose length includes it.
+        let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
+        let made = if comm.rank() == 0 {
+            // SAFETY: zeroed memory beyond the desk, which all ranks use as a board only.
+            // It stays until the last of them frees its module, and modules own what borrows from it; so nothing outlives it.
+            unsafe { Board::<'static>::init(place, len, nodes, files.record) }
+                .map(|_| ())
+                .map_err(|e| e.to_string())
+        } else {
+            Ok(())
+        };
+        comm.fence()?;
+        made?;
+        // SAFETY: as above.
+        let board = unsafe { Board::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
+        // SAFETY: zeroed, aligned, of the desk's size, used as a desk by all ranks, and it stays as the board does.
+        let desk = unsafe { at.cast::<Desk>().as_ref() };
+        Ok(Sim {
+            comm: comm.clone(),
+            files: files.clone(),
+            desk,
+            board,
+            marks: None,
+        })
+    }
+
+    /// Takes this node's wires.
+    pub(super) fn pins(
+        &mut self,
+    ) -> Result<
+        (
+            impl OutputPin<Error = Infallible> + use<>,
+            impl InputPin<Error = Infallible> + use<>,
+        ),
+        String,
+    > {
+        let bells = self.comm.clone();
+        let ring = move |node| bells.ring(node as u32);
+        let wires = self
+            .board
+            .wires(self.comm.rank() as usize, ring)
+            .map_err(|e| e.to_string())?;
+        let Wires {
+            out,
+            input,
+            mut marks,
+        } = wires;
+        if self.board.is_recording() {
+            self.marks = Some(Box::new(move |mark| match mark {
+                Mark::Enter => marks.enter(),
+                Mark::Leave => marks.leave(),
+            }));
+        }
+        Ok((out, input))
+    }
+
+    /// Writes the files; called by the last node to close.
+    fn write(&self) -> Result<(), String> {
+        if let Some(path) = &self.files.vcd {
+            self.write_waveform(path)
+                .map_err(|e| format!("the waveform {} was not written: {e}", path.display()))?;
+        }
+        if let Some(path) = &self.files.report {
+            self.write_report(path)
+                .map_err(|e| format!("the report {} was not written: {e}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn write_waveform(&self, path: &Path) -> std::io::Result<()> {
+        let record = self.board.record();
+        if record.dropped > 0 {
+            self.comm.warn(&format!(
+                "the waveform ends early: {} changes had no room (coll_hwbarr_sim_record)",
+                record.dropped
+            ));
+        }
+        sim::vcd::write(BufWriter::new(File::create(path)?), &record)?;
+        let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
+        sim::gtkw::write(save, &path.to_string_lossy(), self.board.nodes())
+    }
+
+    fn write_report(&self, path: &Path) -> std::io::Result<()> {
+        let barriers: Vec<_> = self.desk.barriers[..self.board.nodes()]
+            .iter()
+            .map(|b| b.load(Ordering::Relaxed))
+            .collect();
+        let before = self.desk.before.load(Ordering::Relaxed);
+        let report = Report {
+            nodes: self.board.nodes(),
+            releases: self.board.releases() - before,
+            barriers: barriers.iter().copied().max().unwrap_or(0),
+            barriers_by_node: barriers,
+            releases_of_self_test: before,
+        };
+        serde_json::to_writer_pretty(BufWriter::new(File::create(path)?), &report)
+            .map_err(std::io::Error::from)
+    }
+}
+
+/// What `coll_hwbarr_sim_report` holds.
+#[derive(Serialize)]
+struct Report {
+    nodes: usize,
+    /// Releases that the model counted since the self-test; equal to the barriers, or something is wrong.
+    releases: u64,
+    /// Barriers that the program passed over the wires.
+    barriers: u64,
+    barriers_by_node: Vec<u64>,
+    releases_of_self_test: u64,
+}
+
+impl Port for Sim {
+    fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
+        let (out, input) = self.pins()?;
+        Ok(Box::new(
+            ToggleBarrier::open(out, input, fence).map_err(|e| e.to_string())?,
+        ))
+    }
+
+    fn ready(&mut self) {
+        if self.comm.rank() == 0 {
+            // No barrier of the program can be over before rank 0 enters it, which it does after this.
+            self.desk
+                .before
+                .store(self.board.releases(), Ordering::Relaxed);
+        }
+    }
+
+    fn arrived(&self) -> Option<u64> {
+        Some(self.board.snapshot().arrived())
+    }
+
+    fn may_warn(&self) -> bool {
+        self.desk.warned.swap(1, Ordering::Relaxed) == 0
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        if let Some(marks) = &mut self.marks {
+            marks(mark);
+        }
+    }
+
+    fn close(&mut self, barriers: u64) -> Result<(), String> {
+        self.marks = None;
+        self.desk.barriers[self.comm.rank() as usize].store(barriers, Ordering::Relaxed);
+        // SYNC POINT desk.closed: the last one sees what all others have written before.
+        if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 == self.comm.size() {
+            self.write()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! The parameters `coll_hwbarr_*`, read.
+
+use mpi_base::param::Value;
+use mpi_core::plugin::abi::Param;
+use mpi_core::plugin::guest::{Comm, param};
+use std::ffi::CStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const PORT: &CStr = c"port";
+const TIMEOUT: &CStr = c"timeout";
+const SELF_TEST: &CStr = c"self_test";
+const SIM_VCD: &CStr = c"sim_vcd";
+const SIM_REPORT: &CStr = c"sim_report";
+const SIM_RECORD: &CStr = c"sim_record";
+
+pub static PARAMS: [Param; 6] = [
+    param(PORT, c"none", c"string", c"What carries the wires: none, or sim for the simulator's board in shared memory"),
+    param(
+        TIMEOUT,
+        c"60",
+        c"duration",
+        c"How long a barrier may go unreleased before its communicator leaves the hardware for software; 0 is for ever",
+    ),
+    param(SELF_TEST, c"1", c"unsigned_int", c"How many nodes are late in turn when the wires are tested at start"),
+    param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and a GTKWave save file beside it"),
+    param(SIM_REPORT, c"", c"string", c"Write what the simulator counted to this JSON file"),
+    param(SIM_RECORD, c"1M", c"size_t", c"How many changes of wires are recorded for coll_hwbarr_sim_vcd"),
+];
+
+/// What the user wants.
+pub struct Settings {
+    pub port: Choice,
+    pub timeout: Option<Duration>,
+    pub late_nodes: usize,
+}
+
+/// The port that the user has chosen.
+pub enum Choice {
+    Sim(SimFiles),
+    #[cfg(test)]
+    Broken(crate::port::broken::Defect, u32),
+}
+
+/// What the simulator writes when the last node has closed.
+#[derive(Clone, Default)]
+pub struct SimFiles {
+    pub vcd: Option<PathBuf>,
+    pub report: Option<PathBuf>,
+    /// Events to record; zero without a VCD file.
+    pub record: usize,
+}
+
+impl Settings {
+    pub fn read(comm: &Comm) -> Result<Settings, String> {
+        let port = Choice::read(comm)?;
+        let timeout: Duration = value(comm, TIMEOUT)?;
+        Ok(Settings {
+            port,
+            timeout: Some(timeout).filter(|t| !t.is_zero()),
+            late_nodes: value::<u32>(comm, SELF_TEST)? as usize,
+        })
+    }
+}
+
+impl Choice {
+    fn read(comm: &Comm) -> Result<Choice, String> {
+        let text = comm.param(PORT);
+        #[cfg(test)]
+        if let Some((defect, node)) = crate::port::broken::Defect::parse(&text) {
+            return Ok(Choice::Broken(defect, node));
+        }
+        match text.as_str() {
+            "" | "none" => Err("no port is configured (coll_hwbarr_port is none)".into()),
+            "sim" => Ok(Choice::Sim(SimFiles::read(comm)?)),
+            other => Err(format!(
+                "coll_hwbarr_port is \"{other}\", and there are none and sim"
+            )),
+        }
+    }
+}
+
+impl SimFiles {
+    fn read(comm: &Comm) -> Result<SimFiles, String> {
+        let file = |name| {
+            Some(comm.param(name))
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from)
+        };
+        let vcd = file(SIM_VCD);
+        let record = if vcd.is_some() {
+            value(comm, SIM_RECORD)?
+        } else {
+            0
+        };
+        Ok(SimFiles {
+            vcd,
+            report: file(SIM_REPORT),
+            record,
+        })
+    }
+}
+
+fn value<T: Value>(comm: &Comm, name: &CStr) -> Result<T, String> {
+    let text = comm.param(name);
+    T::parse(&text).map_err(|expected| {
+        format!(
+            "coll_hwbarr_{} is \"{text}\", but {expected} is expected",
+            name.to_string_lossy()
+        )
+    })
+}

@@ -1,0 +1,83 @@
+//! When a barrier is not released in time, all members go on in software, together.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SOON: [(&str, &str); 2] = [("port", "sim"), ("timeout", "50ms")];
+
+/// Long enough for everybody else to have given up.
+fn oversleep() {
+    std::thread::sleep(Duration::from_millis(400));
+}
+
+#[test]
+fn a_node_that_is_too_late_still_holds_everyone() {
+    for late in [0, 2, 4] {
+        for form in [Form::Blocking, Form::Nonblocking] {
+            let (come, files) = (AtomicBool::new(false), Files::new());
+            let report = files.report();
+            let set = [&SOON[..], &[("sim_report", text(&report))]].concat();
+            run(5, &set, |engine| {
+                let world = world(engine);
+                (0..10).for_each(|round| barrier::pass(&world, form, round));
+                if world.rank() == late {
+                    oversleep();
+                    come.store(true, Ordering::SeqCst);
+                }
+                barrier::pass(&world, form, 10);
+                assert!(come.load(Ordering::SeqCst), "rank {late} had not come");
+                (11..20).for_each(|round| barrier::pass(&world, form, round));
+            });
+            assert!((10..=11).contains(&files.count("barriers")));
+            assert_eq!(files.count("releases"), files.count("barriers"));
+        }
+    }
+}
+
+#[test]
+fn barriers_that_were_started_before_are_ended_in_software_too() {
+    run(4, &SOON, |engine| {
+        let world = world(engine);
+        if world.rank() == 3 {
+            oversleep();
+        }
+        let start = |_| world.icollective(Call::Barrier).expect("started");
+        let started: Vec<_> = (0..5).map(start).collect();
+        blocking(&world);
+        for req in started {
+            engine.wait(&req).expect("a barrier");
+        }
+        (0..10).for_each(|_| blocking(&world));
+    });
+}
+
+#[test]
+fn without_a_limit_it_waits_for_ever() {
+    let files = Files::new();
+    let report = files.report();
+    let set = [
+        ("port", "sim"),
+        ("timeout", "0"),
+        ("sim_report", text(&report)),
+    ];
+    run(3, &set, |engine| {
+        if engine.me() == 1 {
+            oversleep();
+        }
+        blocking(&world(engine));
+    });
+    assert_eq!(files.count("releases"), 2);
+}
+
+#[test]
+fn giving_up_at_the_moment_of_the_release_agrees_with_it() {
+    // The limit is about as long as a barrier takes, so members give up before, while and after it is released.
+    for limit in ["1us", "20us", "100us", "500us"] {
+        let set = [("port", "sim"), ("self_test", "0"), ("timeout", limit)];
+        for form in [Form::Blocking, Form::Mixed] {
+            let job = job(4, &set);
+            barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, 100);
+        }
+    }
+}

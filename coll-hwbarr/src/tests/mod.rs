@@ -1,0 +1,84 @@
+//! The component on the simulator, ranks as threads of this process, everything through the C tables.
+
+mod falling_back;
+mod refusing;
+mod serving;
+
+use crate::TABLE;
+use mpi_base::param::{Params, Source};
+use mpi_core::Engine;
+use mpi_core::coll::suite::barrier::{self, Form};
+use mpi_core::coll::{Call, CallId};
+use mpi_core::comm::Comm;
+use mpi_core::engine::testing::Job;
+use mpi_core::plugin::Catalogue;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A job with these parameters of the component.
+fn job(ranks: u32, set: &[(&str, &str)]) -> Job {
+    let mut params = Params::default();
+    for (name, value) in set {
+        params.set(&format!("coll_hwbarr_{name}"), value, Source::Environment);
+    }
+    let coll = || {
+        let mut components = mpi_core::coll::built_in();
+        components.extend(Catalogue::gather(&[TABLE], &[], &Params::default(), None).components());
+        components
+    };
+    Job {
+        params,
+        coll: Box::new(coll),
+        ..Job::of(ranks)
+    }
+}
+
+/// Runs `rank` on so many ranks with these parameters of the component.
+fn run<T: Send>(ranks: u32, set: &[(&str, &str)], rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
+    job(ranks, set).run(rank)
+}
+
+fn world(engine: &Engine) -> Comm {
+    engine.world().expect("a world")
+}
+
+/// Whether the component serves this communicator's barriers first, and if not, why.
+fn verdict(comm: &Comm) -> Result<(), String> {
+    let table = comm.coll().expect("chosen");
+    if table.chain(CallId::Barrier).next() == Some("hwbarr") {
+        return Ok(());
+    }
+    let why = table.refused().iter().find(|(name, _)| name == "hwbarr");
+    Err(why.map_or_else(|| "nobody says why".into(), |(_, why)| why.to_string()))
+}
+
+fn blocking(comm: &Comm) {
+    comm.collective(Call::Barrier).expect("a barrier");
+}
+
+/// Where the simulator writes.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Files {
+        Files(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn vcd(&self) -> PathBuf {
+        self.0.path().join("wires.vcd")
+    }
+
+    fn report(&self) -> PathBuf {
+        self.0.path().join("report.json")
+    }
+
+    fn count(&self, what: &str) -> u64 {
+        let text = std::fs::read_to_string(self.report()).expect("a report");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        report[what].as_u64().expect("a number")
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
