@@ -15,6 +15,7 @@ pub mod select;
 mod shm;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;
+mod tuned;
 
 pub use call::{Call, CallId, CallSet};
 pub use cx::{Cx, Pending};
@@ -23,7 +24,7 @@ pub use select::Table;
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::NoMemory;
-use mpi_base::param::{ParamError, SelectionError};
+use mpi_base::param::{About, ParamError, SelectionError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -31,7 +32,11 @@ use std::rc::Rc;
 
 /// The components of this library.
 pub fn built_in() -> Vec<Box<dyn Component>> {
-    vec![Box::new(shm::Shm::default()), Box::new(basic::Basic)]
+    vec![
+        Box::new(shm::Shm::default()),
+        Box::new(tuned::Tuned::default()),
+        Box::new(basic::Basic),
+    ]
 }
 
 /// A collective operation under way.
@@ -54,6 +59,11 @@ pub trait Component {
 
     /// Higher goes first; the parameter `coll_<component>_priority` overrides it, and a negative one leaves the component out.
     fn priority(&self) -> i32;
+
+    /// Its parameters, for listings.
+    fn params(&self) -> Vec<&'static About> {
+        Vec::new()
+    }
 
     /// Whether this process can use the component on this communicator. Local: no communication here.
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal>;

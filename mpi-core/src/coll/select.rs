@@ -30,12 +30,15 @@ pub static SELECTION: Param<Selection> = Param::selection(
      The priority of one is coll_<component>_priority; a negative one leaves it out.",
 );
 
+/// Who is not used and why.
+type Refused = Vec<(String, Refusal)>;
+
 /// The components chosen for one communicator.
 pub struct Table {
     chosen: Vec<Chosen>,
     /// By [`CallId`]: the modules that serve it, the highest priority first.
     chains: [Box<[Rc<dyn Module>]>; CallId::ALL.len()],
-    refused: Vec<(String, Refusal)>,
+    refused: Refused,
 }
 
 struct Chosen {
@@ -79,7 +82,7 @@ pub async fn agree(comm: &Comm) -> Result<Table, Error> {
 }
 
 /// Asks each component of this process; offers are in the order of names.
-fn ask_components(comm: &Comm) -> Result<(Vec<Offer>, Vec<(String, Refusal)>), CollError> {
+fn ask_components(comm: &Comm) -> Result<(Vec<Offer>, Refused), CollError> {
     let engine = comm.engine();
     let components = engine.coll_components();
     let selection = engine
@@ -159,11 +162,7 @@ async fn first_says(comm: &Comm, offers: &[Offer]) -> Result<Vec<(String, i32)>,
 }
 
 /// Brings this process's offers into the shape of rank 0's.
-fn adopt(
-    first: &[(String, i32)],
-    mut mine: Vec<Offer>,
-    refused: &mut Vec<(String, Refusal)>,
-) -> Vec<Offer> {
+fn adopt(first: &[(String, i32)], mut mine: Vec<Offer>, refused: &mut Refused) -> Vec<Offer> {
     let agreed = first.iter().map(|(name, priority)| {
         let here = mine.iter().position(|o| o.name == *name);
         let module = here.and_then(|i| mine.swap_remove(i).module);
@@ -220,11 +219,7 @@ async fn vote(
 }
 
 /// Drops the offers that lost, together with what they have set up.
-fn keep(
-    offers: &mut Vec<Offer>,
-    verdicts: Vec<Result<(), Refusal>>,
-    refused: &mut Vec<(String, Refusal)>,
-) {
+fn keep(offers: &mut Vec<Offer>, verdicts: Vec<Result<(), Refusal>>, refused: &mut Refused) {
     let mut verdicts = verdicts.into_iter();
     offers.retain_mut(|offer| match verdicts.next() {
         Some(Err(refusal)) => {
@@ -270,7 +265,7 @@ async fn tell(cx: &Cx, text: &str, from: u32) -> Result<String, Error> {
 }
 
 impl Table {
-    fn new(offers: Vec<Offer>, refused: Vec<(String, Refusal)>) -> Table {
+    fn new(offers: Vec<Offer>, refused: Refused) -> Table {
         let mut chosen: Vec<Chosen> = offers
             .into_iter()
             .filter_map(|o| {

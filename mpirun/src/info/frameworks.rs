@@ -44,7 +44,7 @@ pub fn all() -> Vec<Framework> {
             params: vec![coll::select::SELECTION.about()],
             components: coll::built_in()
                 .iter()
-                .map(|component| Component::new(component.name(), &[]))
+                .map(|component| Component::new(component.name(), &component.params()))
                 .collect(),
         },
         Framework {

@@ -26,7 +26,7 @@ use crate::comm::Comm;
 use crate::datatype::RecvBuf;
 use gate::{Gate, Kind, Members};
 use mpi_base::node::ShmOffset;
-use mpi_base::param::{self, Level, Param, Value};
+use mpi_base::param::{self, About, Level, Param, Value};
 use retired::{Lease, Retired};
 use std::cell::{Cell, OnceCell};
 use std::future::{Future, poll_fn};
@@ -74,6 +74,10 @@ impl Component for Shm {
 
     fn priority(&self) -> i32 {
         60
+    }
+
+    fn params(&self) -> Vec<&'static About> {
+        vec![GATE.about()]
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {

@@ -1,11 +1,13 @@
 //! Every algorithm and every component against the plain definition of each call.
 
+use super::barrier::{self, Form};
 use super::case::{Case, Part, Random};
-use crate::coll::CallId;
 use crate::coll::algo::Algorithm;
+use crate::coll::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
 use crate::comm::Comm;
 use crate::engine::testing::Job;
 use mpi_base::param::Source;
+use std::rc::Rc;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=17;
 
@@ -97,8 +99,73 @@ fn basic_serves_everything_in_any_order_of_waiting() {
 }
 
 #[test]
+fn tuned_serves_everything_in_any_order_of_waiting() {
+    for size in SIZES {
+        exercise(&job(size, "tuned"), 3);
+    }
+}
+
+#[test]
 fn all_components_together_serve_everything_in_any_order_of_waiting() {
     for size in SIZES {
         exercise(&job(size, ""), 2);
     }
+}
+
+#[test]
+fn dissemination_holds_what_every_barrier_promises() {
+    for ranks in [2, 3, 8, 17] {
+        let job = job(ranks, "basic");
+        barrier::nobody_leaves_before_all_have_entered(&job, "basic", Form::Mixed, 60);
+    }
+    barrier::a_late_rank_holds_everyone(&job(4, "basic"), "basic", Form::Mixed);
+    barrier::barriers_in_flight_end_in_order(&job(5, "basic"), "basic");
+    barrier::a_barrier_does_not_stop_messages(&job(5, "basic"), "basic", Form::Mixed);
+}
+
+#[test]
+fn every_algorithm_for_barriers_holds_what_every_barrier_promises() {
+    for algorithm in Algorithm::serving(CallId::Barrier) {
+        for ranks in [2, 3, 8, 17] {
+            let mut job = job(ranks, "tuned");
+            job.params.set(
+                "coll_tuned_barrier_algorithm",
+                algorithm.name(),
+                Source::Environment,
+            );
+            barrier::nobody_leaves_before_all_have_entered(&job, "tuned", Form::Mixed, 40);
+        }
+    }
+}
+
+/// A component whose barrier lets everybody through at once.
+struct Open;
+
+impl Component for Open {
+    fn name(&self) -> &str {
+        "open"
+    }
+    fn priority(&self) -> i32 {
+        90
+    }
+    fn query(&self, _: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        Ok(Rc::new(Open))
+    }
+}
+
+impl Module for Open {
+    fn serves(&self) -> CallSet {
+        CallSet::NONE.with(CallId::Barrier)
+    }
+    fn start(&self, _: Cx, _: Call) -> Running {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[test]
+#[should_panic(expected = "left barrier")]
+fn a_barrier_that_holds_nobody_is_found_out() {
+    let mut job = Job::of(4);
+    job.coll = Box::new(|| vec![Box::new(Open)]);
+    barrier::nobody_leaves_before_all_have_entered(&job, "open", Form::Mixed, 200);
 }

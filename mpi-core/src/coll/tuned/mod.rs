@@ -1,0 +1,189 @@
+//! `tuned`: every collective by the algorithm that a decision table names for the ranks, the bytes and the cores.
+//!
+//! The table is data ([`rules`]); `coll_tuned_rules` replaces it by a file, and `coll_tuned_<call>_algorithm` forces one algorithm.
+//! What decides must be equal at all members: the size of the communicator, the bytes that the standard makes equal everywhere,
+//! and whether ranks share cores, which rank 0 tells the others when the communicator is made.
+//! An algorithm that may not reorder operands is passed over where the operator does not commute.
+
+mod params;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use super::algo::{self, Algorithm, bcast_binomial};
+use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
+use crate::Error;
+use crate::comm::Comm;
+use mpi_base::param::About;
+use rules::{Rules, Setting, Step, algorithm_named};
+use std::cell::OnceCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// The component.
+#[derive(Default)]
+pub struct Tuned {
+    /// Read at the first communicator.
+    rules: OnceCell<Result<Rc<Rules>, Refusal>>,
+}
+
+impl Component for Tuned {
+    fn name(&self) -> &str {
+        "tuned"
+    }
+
+    fn priority(&self) -> i32 {
+        30
+    }
+
+    fn params(&self) -> Vec<&'static About> {
+        params::all().collect()
+    }
+
+    fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        let file = comm.engine().params().text(params::RULES.about());
+        let rules = self.rules.get_or_init(|| read(file)).clone()?;
+        let mut forced = [None; CallId::ALL.len()];
+        for call in CallId::ALL {
+            let about = params::algorithm(call).about();
+            let name = comm.engine().params().text(about);
+            if !name.is_empty() {
+                let complain = |expected| {
+                    let parameter = about.full_name();
+                    Refusal(format!(
+                        "{parameter} is \"{name}\", but {expected} is expected"
+                    ))
+                };
+                forced[call as usize] = Some(algorithm_named(call, name).map_err(complain)?);
+            }
+        }
+        Ok(Rc::new(TunedModule {
+            rules,
+            forced,
+            plan: OnceCell::new(),
+        }))
+    }
+}
+
+fn read(file: &str) -> Result<Rc<Rules>, Refusal> {
+    let complain =
+        |what: &dyn std::fmt::Display| Refusal(format!("the decision table {file}: {what}"));
+    let text = match file {
+        "" => rules::BUILT_IN.into(),
+        _ => std::fs::read_to_string(file).map_err(|e| complain(&e))?,
+    };
+    Rules::parse(&text).map(Rc::new).map_err(|e| complain(&e))
+}
+
+/// The choices for one communicator.
+struct TunedModule {
+    rules: Rc<Rules>,
+    /// By [`CallId`].
+    forced: [Option<Algorithm>; CallId::ALL.len()],
+    plan: OnceCell<[Box<[Step]>; CallId::ALL.len()]>,
+}
+
+impl TunedModule {
+    /// Agrees on what the members might see differently, and picks the rows that concern this communicator.
+    async fn make_plan(&self, comm: &Comm) -> Result<(), Refusal> {
+        let failed = |e: Error| Refusal(format!("setting up: {e}"));
+        let crowded = algo::bytes(1).map_err(failed)?.all();
+        crowded
+            .clone()
+            .unpack_at(0, &[u8::from(comm.engine().is_crowded())]);
+        bcast_binomial::bcast(&comm.hidden(), &crowded, 0)
+            .await
+            .map_err(failed)?;
+        let crowded = crowded.as_send().to_vec() != [0];
+        let setting = Setting {
+            ranks: comm.size(),
+            crowded,
+        };
+        let steps = |call: CallId| match self.forced[call as usize] {
+            Some(algorithm) => [(0, algorithm)].into(),
+            None => self.rules.steps(call, setting),
+        };
+        let _ = self.plan.set(CallId::ALL.map(steps));
+        Ok(())
+    }
+
+    /// The algorithm for a call; a table that says nothing about it leaves it to the first there is.
+    fn choose(&self, call: &Call, ranks: u32) -> Option<Algorithm> {
+        let bytes = decisive_bytes(call, ranks);
+        let steps = self
+            .plan
+            .get()
+            .map_or(&[][..], |plan| &plan[call.id() as usize]);
+        let mut met = steps
+            .iter()
+            .rev()
+            .filter(|(from, _)| *from <= bytes)
+            .map(|(_, a)| *a);
+        met.find(|a| a.suits(call))
+            .or_else(|| Algorithm::serving(call.id()).next())
+    }
+}
+
+/// The bytes that decide: a number that the standard makes equal at all members.
+fn decisive_bytes(call: &Call, ranks: u32) -> i64 {
+    match call {
+        Call::Bcast { buf, .. } => buf.bytes(),
+        Call::Gather { send, recv, .. } => send
+            .as_ref()
+            .map(|s| s.bytes())
+            .or(recv.as_ref().map(|r| r.bytes()))
+            .unwrap_or(0),
+        Call::Scatter { send, recv, .. } => recv
+            .as_ref()
+            .map(|r| r.bytes())
+            .or(send.as_ref().map(|s| s.bytes()))
+            .unwrap_or(0),
+        Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => recv.bytes(),
+        Call::Allgatherv { recv, .. } => recv.iter().map(|r| r.bytes()).sum(),
+        Call::Reduce { send, recv, .. } => send
+            .as_ref()
+            .map(|s| s.bytes())
+            .or(recv.as_ref().map(|r| r.bytes()))
+            .unwrap_or(0),
+        Call::Allreduce { recv, .. } | Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
+            recv.bytes()
+        }
+        Call::ReduceScatter { recv, counts, .. } => recv.datatype().bytes(counts.iter().sum()),
+        Call::ReduceScatterBlock { recv, .. } => recv.bytes().saturating_mul(ranks.into()),
+        Call::Barrier
+        | Call::Gatherv { .. }
+        | Call::Scatterv { .. }
+        | Call::Alltoallv { .. }
+        | Call::Alltoallw { .. } => 0,
+    }
+}
+
+impl Module for TunedModule {
+    fn serves(&self) -> CallSet {
+        CallSet::ALL
+    }
+
+    fn enable<'a>(
+        &'a self,
+        comm: &'a Comm,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
+        Box::pin(self.make_plan(comm))
+    }
+
+    fn start(&self, cx: Cx, call: Call) -> Running {
+        Box::pin(carry_out(self.choose(&call, cx.size()), cx, call))
+    }
+
+    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
+        let engine = cx.engine().clone();
+        engine.block_on(carry_out(self.choose(&call, cx.size()), cx, call))
+    }
+}
+
+async fn carry_out(algorithm: Option<Algorithm>, cx: Cx, call: Call) -> Result<(), Error> {
+    match algorithm {
+        Some(algorithm) => algorithm.run(&cx, call).await,
+        None => Ok(()),
+    }
+}
