@@ -8,8 +8,20 @@ use crate::pml::buffered::BufferError;
 use std::fmt;
 
 /// An error of any operation; its text is a sentence.
+///
+/// Boxed, so that the result of a successful operation fits a register.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Error {
+pub struct Error(Box<ErrorKind>);
+
+impl Error {
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
+    }
+}
+
+/// Which operation failed, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ErrorKind {
     Pml(PmlError),
     Comm(CommError),
     Coll(CollError),
@@ -19,12 +31,12 @@ pub enum Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Pml(e) => e.fmt(f),
-            Error::Comm(e) => e.fmt(f),
-            Error::Coll(e) => e.fmt(f),
-            Error::Op(e) => e.fmt(f),
-            Error::Buffer(e) => e.fmt(f),
+        match &*self.0 {
+            ErrorKind::Pml(e) => e.fmt(f),
+            ErrorKind::Comm(e) => e.fmt(f),
+            ErrorKind::Coll(e) => e.fmt(f),
+            ErrorKind::Op(e) => e.fmt(f),
+            ErrorKind::Buffer(e) => e.fmt(f),
         }
     }
 }
@@ -34,8 +46,9 @@ impl std::error::Error for Error {}
 macro_rules! wraps {
     ($($variant:ident($inner:ty)),*) => {$(
         impl From<$inner> for Error {
+            #[cold]
             fn from(e: $inner) -> Error {
-                Error::$variant(e)
+                Error(Box::new(ErrorKind::$variant(e)))
             }
         }
     )*};

@@ -19,7 +19,7 @@ pub mod request;
 pub mod rte;
 
 pub use engine::Engine;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 
 /// For the tests of this crate and of crates with components of their own: jobs whose ranks are threads, and the claims that components join.
 #[cfg(any(test, feature = "testing"))]

@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::abi::*;
-use mpi_core::Error;
+use mpi_core::{Error, ErrorKind};
 use mpi_core::coll::CollError;
 use mpi_core::comm::CommError;
 use mpi_core::datatype::{NoMemory, TypeError};
@@ -56,13 +56,13 @@ impl From<BufferError> for Failure {
 impl From<Error> for Failure {
     #[cold]
     fn from(e: Error) -> Failure {
-        let class = match &e {
-            Error::Pml(PmlError::Truncated { .. }) => MPI_ERR_TRUNCATE,
-            Error::Pml(PmlError::PeerGone { .. }) => MPI_ERR_PROC_ABORTED,
-            Error::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
-            Error::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
-            Error::Op(e) => return e.clone().into(),
-            Error::Buffer(e) => return e.clone().into(),
+        let class = match e.kind() {
+            ErrorKind::Pml(PmlError::Truncated { .. }) => MPI_ERR_TRUNCATE,
+            ErrorKind::Pml(PmlError::PeerGone { .. }) => MPI_ERR_PROC_ABORTED,
+            ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
+            ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
+            ErrorKind::Op(e) => return e.clone().into(),
+            ErrorKind::Buffer(e) => return e.clone().into(),
             _ => MPI_ERR_OTHER,
         };
         Failure::new(class, e.to_string())

@@ -160,7 +160,7 @@ impl Comm {
             proc,
             tag,
         };
-        Ok(self.engine().pml().isend(envelope, buf, mode)?)
+        self.engine().pml().isend(envelope, buf, mode)
     }
 
     #[inline]

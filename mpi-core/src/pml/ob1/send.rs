@@ -3,6 +3,7 @@
 use super::peer::{Peer, Queued};
 use super::wire::{self, Rendezvous};
 use super::{Ob1, PmlError};
+use crate::Error;
 use crate::btl::{Am, Header, Payload, ProcId, SendError};
 use crate::datatype::SendBuf;
 use crate::pml::{Context, Envelope, Mode};
@@ -46,14 +47,14 @@ pub enum Sent {
 impl Ob1 {
     /// Starts a send.
     #[inline]
-    pub fn isend(&self, envelope: Envelope, buf: SendBuf, mode: Mode) -> Result<Sent, PmlError> {
+    pub fn isend(&self, envelope: Envelope, buf: SendBuf, mode: Mode) -> Result<Sent, Error> {
         let peer = self.peer(envelope.proc)?;
         let bytes = buf.bytes() as u64;
         if mode == Mode::Standard && bytes <= peer.limits.eager as u64 && peer.is_clear() {
             match self.send_eager(peer, &envelope, &buf) {
                 Ok(()) => return Ok(Sent::Done),
                 Err(SendError::WouldBlock) => {}
-                Err(_) => return Err(gone(&envelope, bytes)),
+                Err(_) => return Err(gone(&envelope, bytes).into()),
             }
         }
         self.isend_slow(peer, envelope, buf, mode)
@@ -66,7 +67,7 @@ impl Ob1 {
         envelope: Envelope,
         buf: SendBuf,
         mode: Mode,
-    ) -> Result<Sent, PmlError> {
+    ) -> Result<Sent, Error> {
         let bytes = buf.bytes() as u64;
         let req = self.requests.begin(Body::Send(SendBody {
             buf,
@@ -80,7 +81,7 @@ impl Ob1 {
                 Err(SendError::WouldBlock) => {}
                 Err(_) => {
                     self.requests.release(&req);
-                    return Err(gone(&envelope, bytes));
+                    return Err(gone(&envelope, bytes).into());
                 }
             }
         }
