@@ -197,3 +197,14 @@ fn an_outer_launch_does_not_show_in_an_inner_one() {
     let done = Launch::new(&["-n", "1", "sh", "-c", &inner]).run();
     assert_eq!(done.sorted(), ["0/2", "1/2"]);
 }
+
+#[test]
+fn verbose_says_what_is_started() {
+    let done = Launch::new(&["-v", "-n", "2", "true"]).run();
+    assert_eq!((done.code, done.stderr.lines().count()), (0, 2));
+    assert!(
+        done.stderr.starts_with("mpirun: rank 0 (of 2; true, pid "),
+        "{}",
+        done.stderr
+    );
+}

@@ -4,12 +4,15 @@
 //! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
 //! What ranks do after that is a consequence and is not reported.
 
+mod deaths;
+mod relay;
+
 use super::descendants;
-use super::ending::{Cause, Who, last_call, list};
-use super::output::{Read, Sink, Stream, Target};
+use super::ending::{Cause, list};
+use super::output::{Read, Sink, Target};
 use super::program::Plan;
 use super::ranks::{Heard, Rank, Ranks, StartError, Starter};
-use super::sys::{self, Ended, FailedStart, Signal};
+use super::sys::{self, Signal};
 use crate::node::{self, Node};
 use crate::pmi::{Effect, Job, Proc, Server, SpawnRequest};
 use rustix::event::Timespec;
@@ -230,7 +233,14 @@ impl<'a> Agent<'a> {
             ranks.push(rank);
         });
         self.nodes.push(node);
-        outcome.map(|()| job)
+        outcome?;
+        if self.plan.verbose {
+            for proc in self.server.procs(job).to_vec() {
+                let who = self.who(proc);
+                self.say(&format!("{who} was started"));
+            }
+        }
+        Ok(job)
     }
 
     fn spawn(&mut self, parent: Proc, request: SpawnRequest) {
@@ -410,121 +420,6 @@ impl<'a> Agent<'a> {
         }
     }
 
-    // ---- deaths ---------------------------------------------------------------------------------------------------
-
-    fn bury(&mut self, proc: Proc, ended: Ended) {
-        // What it said before it died counts before its death does: an abort, a finalize, a failed start.
-        self.hear_client(proc);
-        let report = FailedStart::read(&self.reports.0);
-        let Some(rank) = self.ranks.get_mut(proc) else {
-            return;
-        };
-        rank.alive = false;
-        if let Some(report) = report {
-            let (program, rank) = (rank.program.clone(), rank.rank);
-            if self.is_running() {
-                self.say(&format!(
-                    "rank {rank} ({program}) could not be started: {report}"
-                ));
-            }
-            self.end(
-                if report.errno == libc::EACCES {
-                    126
-                } else {
-                    127
-                },
-                libc::SIGTERM,
-            );
-            return;
-        }
-        let (initialized, finalized) = (
-            self.server.has_initialized(proc),
-            self.server.has_finalized(proc),
-        );
-        match ended {
-            Ended::Exited(0) if !initialized || finalized => self.look_for_abandoned(),
-            Ended::Exited(0) => self.fail(proc, &Cause::NotFinalized, 1),
-            // After MPI_Finalize nobody depends on it: the code counts, the others go on.
-            _ if finalized => {
-                if self.is_running() && self.status == 0 {
-                    self.status = ended.code();
-                    let who = self.who(proc);
-                    self.say(&format!("{who} {} after MPI_Finalize", Cause::Died(ended)));
-                }
-            }
-            _ => self.fail(proc, &Cause::Died(ended), ended.code()),
-        }
-    }
-
-    /// Something went wrong with a rank; if it is the first thing, it decides, and all others are ended.
-    fn fail(&mut self, proc: Proc, cause: &Cause, code: i32) {
-        if !self.is_running() {
-            return;
-        }
-        let who = self.who(proc);
-        let others = self.ranks.iter().filter(|(_, rank)| rank.alive).count();
-        let mut text = format!("{who} {cause}.");
-        if let Some(call) = self.last_call(proc) {
-            text += &format!(" {call}");
-        }
-        if others > 0 {
-            text += " All other ranks are ended.";
-        }
-        self.say(&text);
-        self.end(code, libc::SIGTERM);
-    }
-
-    fn who(&self, proc: Proc) -> String {
-        self.ranks.get(proc).map_or_else(String::new, |rank| {
-            Who {
-                rank: rank.rank,
-                size: rank.size,
-                job: rank.job.0,
-                pid: rank.pid,
-                program: rank.program.clone(),
-                host: self.host.clone(),
-            }
-            .to_string()
-        })
-    }
-
-    fn last_call(&self, proc: Proc) -> Option<String> {
-        let (job, rank) = self.ranks.get(proc).map(|rank| (rank.job, rank.rank))?;
-        let state = self.nodes.get(job.0)?.state_of(rank)?;
-        last_call(&state, node::now_ns(), node::call_name)
-    }
-
-    fn is_running(&self) -> bool {
-        matches!(self.ending, Ending::No)
-    }
-
-    /// Begins the ending, unless it has begun.
-    fn end(&mut self, code: i32, signal: Signal) {
-        if !self.is_running() {
-            return;
-        }
-        if self.status == 0 {
-            self.status = code;
-        }
-        self.ranks.signal(signal);
-        if signal != libc::SIGTERM {
-            // A shell ignores SIGINT for what it runs; SIGTERM reaches those too.
-            self.ranks.signal(libc::SIGTERM);
-        }
-        // A stopped process takes no signal but this one and SIGKILL.
-        self.ranks.signal(libc::SIGCONT);
-        self.ending = Ending::Asked {
-            until: Instant::now() + self.plan.grace,
-        };
-    }
-
-    fn kill(&mut self) {
-        self.ranks.signal(libc::SIGKILL);
-        self.ending = Ending::Killed {
-            until: Instant::now() + GIVE_UP,
-        };
-    }
-
     // ---- time -----------------------------------------------------------------------------------------------------
 
     fn until_next_step(&self) -> Option<Timespec> {
@@ -567,7 +462,7 @@ impl<'a> Agent<'a> {
             .collect();
         let limit = self.plan.timeout.unwrap_or_default();
         let mut text = format!(
-            "the time limit of {} s is over; rank {} had not finished and is ended.",
+            "the time limit of {} s is over; rank {} had not finished. All ranks are ended.",
             limit.as_secs_f64(),
             list(&late)
         );
@@ -589,148 +484,6 @@ impl<'a> Agent<'a> {
 
     fn has_given_up(&self) -> bool {
         matches!(self.ending, Ending::Killed { until } if Instant::now() >= until)
-    }
-
-    // ---- output ---------------------------------------------------------------------------------------------------
-
-    fn say(&mut self, text: &str) {
-        if !self.plan.quiet {
-            self.err.push(format!("mpirun: {text}\n").as_bytes());
-        }
-    }
-
-    fn any_partial(&self) -> bool {
-        self.ranks
-            .iter()
-            .flat_map(|(_, rank)| [&rank.stdout, &rank.stderr])
-            .flatten()
-            .any(Stream::has_partial)
-    }
-
-    fn show_prompts(&mut self) {
-        for rank in self.ranks.iter_mut() {
-            if let Some(stream) = &mut rank.stdout {
-                stream.flush(&mut self.out);
-            }
-            if let Some(stream) = &mut rank.stderr {
-                stream.flush(&mut self.err);
-            }
-        }
-    }
-
-    /// Stops reading the ranks while a reader of ours is slow, and wakes up when it has read.
-    fn hold_or_read(&mut self) {
-        let waiting = [&self.out, &self.err]
-            .into_iter()
-            .find(|sink| !sink.is_empty());
-        if waiting.is_some() != self.watching_room {
-            self.watching_room = !self.watching_room;
-            for sink in [&self.out, &self.err] {
-                // A plain file cannot be watched and never needs to be; the two may be one file, watched once.
-                let token = EventData::new_u64(Watch::SinkRoom.token());
-                let _ = match self.watching_room && !sink.is_empty() {
-                    true => epoll::add(&self.epoll, sink, token, EventFlags::OUT),
-                    false => epoll::delete(&self.epoll, sink),
-                };
-            }
-        }
-        let full = self.out.is_full() || self.err.is_full();
-        if full != self.held {
-            self.held = full;
-            let flags = if full {
-                EventFlags::empty()
-            } else {
-                EventFlags::IN
-            };
-            for (proc, rank) in self.ranks.iter() {
-                for (stream, watch) in [
-                    (&rank.stdout, Watch::Stdout(proc)),
-                    (&rank.stderr, Watch::Stderr(proc)),
-                ] {
-                    if let Some(stream) = stream {
-                        let token = EventData::new_u64(watch.token());
-                        let _ = epoll::modify(&self.epoll, &stream.fd, token, flags);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Everybody has ended: kill strays, give out what the pipes still hold, and wait for our reader.
-    fn last_words(&mut self) {
-        descendants::end_all();
-        let by_force = !self.is_running();
-        let limit = Instant::now() + LAST_WORDS;
-        for n in 0..self.ranks.count() {
-            for to in [Target::Stdout, Target::Stderr] {
-                self.empty(Proc(n), to, by_force.then_some(limit));
-            }
-        }
-        self.write_out(by_force.then_some(limit));
-    }
-
-    fn empty(&mut self, proc: Proc, to: Target, limit: Option<Instant>) {
-        loop {
-            if self.out.is_full() || self.err.is_full() {
-                self.write_out(limit);
-            }
-            let Some(rank) = self.ranks.get_mut(proc) else {
-                return;
-            };
-            let (slot, sink) = match to {
-                Target::Stdout => (&mut rank.stdout, &mut self.out),
-                Target::Stderr => (&mut rank.stderr, &mut self.err),
-            };
-            let Some(stream) = slot else {
-                return;
-            };
-            if stream.read(sink) != Read::Some {
-                stream.flush(sink);
-                *slot = None;
-                return;
-            }
-        }
-    }
-
-    /// Writes until nothing is queued, the time is over, or nobody is left who could want it.
-    fn write_out(&mut self, limit: Option<Instant>) {
-        use rustix::event::{PollFd, PollFlags, poll};
-        loop {
-            self.out.drain();
-            self.err.drain();
-            let late = limit.is_some_and(|limit| Instant::now() >= limit);
-            if (self.out.is_empty() && self.err.is_empty()) || late || !self.front_lives {
-                return;
-            }
-            let slow = if self.out.is_empty() {
-                &self.err
-            } else {
-                &self.out
-            };
-            let mut fds = [
-                PollFd::new(slow, PollFlags::OUT),
-                PollFd::new(&self.wires.front, PollFlags::RDHUP),
-            ];
-            let pause = Timespec {
-                tv_sec: 0,
-                tv_nsec: 100_000_000,
-            };
-            let _ = poll(&mut fds, Some(&pause));
-            let gone = fds[1].revents();
-            if gone.intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR) {
-                self.front_lives = false;
-            }
-            // A signal from the user ends the waiting, too.
-            let mut byte = [0u8; 1];
-            let asked = rustix::net::recv(
-                &self.wires.front,
-                &mut byte,
-                rustix::net::RecvFlags::DONTWAIT,
-            );
-            if asked.is_ok_and(|(got, _)| got > 0 && super::ends_the_job(Signal::from(byte[0]))) {
-                return;
-            }
-        }
     }
 }
 

@@ -1,0 +1,152 @@
+//! The agent's output: when ranks are read, when they are held back, and how the last of it is given out.
+
+use super::super::output::{Read, Stream, Target};
+use super::super::sys::Signal;
+use super::super::{descendants, ends_the_job};
+use super::{Agent, LAST_WORDS, Watch};
+use crate::pmi::Proc;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::time::Instant;
+
+impl Agent<'_> {
+    pub(super) fn say(&mut self, text: &str) {
+        if !self.plan.quiet {
+            self.err.push(format!("mpirun: {text}\n").as_bytes());
+        }
+    }
+
+    pub(super) fn any_partial(&self) -> bool {
+        self.ranks
+            .iter()
+            .flat_map(|(_, rank)| [&rank.stdout, &rank.stderr])
+            .flatten()
+            .any(Stream::has_partial)
+    }
+
+    pub(super) fn show_prompts(&mut self) {
+        for rank in self.ranks.iter_mut() {
+            if let Some(stream) = &mut rank.stdout {
+                stream.flush(&mut self.out);
+            }
+            if let Some(stream) = &mut rank.stderr {
+                stream.flush(&mut self.err);
+            }
+        }
+    }
+
+    /// Stops reading the ranks while a reader of ours is slow, and wakes up when it has read.
+    pub(super) fn hold_or_read(&mut self) {
+        let waiting = [&self.out, &self.err]
+            .into_iter()
+            .find(|sink| !sink.is_empty());
+        if waiting.is_some() != self.watching_room {
+            self.watching_room = !self.watching_room;
+            for sink in [&self.out, &self.err] {
+                // A plain file cannot be watched and never needs to be; the two may be one file, watched once.
+                let token = EventData::new_u64(Watch::SinkRoom.token());
+                let _ = match self.watching_room && !sink.is_empty() {
+                    true => epoll::add(&self.epoll, sink, token, EventFlags::OUT),
+                    false => epoll::delete(&self.epoll, sink),
+                };
+            }
+        }
+        let full = self.out.is_full() || self.err.is_full();
+        if full != self.held {
+            self.held = full;
+            let flags = if full {
+                EventFlags::empty()
+            } else {
+                EventFlags::IN
+            };
+            for (proc, rank) in self.ranks.iter() {
+                for (stream, watch) in [
+                    (&rank.stdout, Watch::Stdout(proc)),
+                    (&rank.stderr, Watch::Stderr(proc)),
+                ] {
+                    if let Some(stream) = stream {
+                        let token = EventData::new_u64(watch.token());
+                        let _ = epoll::modify(&self.epoll, &stream.fd, token, flags);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Everybody has ended: kill strays, give out what the pipes still hold, and wait for our reader.
+    pub(super) fn last_words(&mut self) {
+        descendants::end_all();
+        let by_force = !self.is_running();
+        let limit = Instant::now() + LAST_WORDS;
+        for n in 0..self.ranks.count() {
+            for to in [Target::Stdout, Target::Stderr] {
+                self.empty(Proc(n), to, by_force.then_some(limit));
+            }
+        }
+        self.write_out(by_force.then_some(limit));
+    }
+
+    pub(super) fn empty(&mut self, proc: Proc, to: Target, limit: Option<Instant>) {
+        loop {
+            if self.out.is_full() || self.err.is_full() {
+                self.write_out(limit);
+            }
+            let Some(rank) = self.ranks.get_mut(proc) else {
+                return;
+            };
+            let (slot, sink) = match to {
+                Target::Stdout => (&mut rank.stdout, &mut self.out),
+                Target::Stderr => (&mut rank.stderr, &mut self.err),
+            };
+            let Some(stream) = slot else {
+                return;
+            };
+            if stream.read(sink) != Read::Some {
+                stream.flush(sink);
+                *slot = None;
+                return;
+            }
+        }
+    }
+
+    /// Writes until nothing is queued, the time is over, or nobody is left who could want it.
+    pub(super) fn write_out(&mut self, limit: Option<Instant>) {
+        use rustix::event::{PollFd, PollFlags, poll};
+        loop {
+            self.out.drain();
+            self.err.drain();
+            let late = limit.is_some_and(|limit| Instant::now() >= limit);
+            if (self.out.is_empty() && self.err.is_empty()) || late || !self.front_lives {
+                return;
+            }
+            let slow = if self.out.is_empty() {
+                &self.err
+            } else {
+                &self.out
+            };
+            let mut fds = [
+                PollFd::new(slow, PollFlags::OUT),
+                PollFd::new(&self.wires.front, PollFlags::RDHUP),
+            ];
+            let pause = Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            };
+            let _ = poll(&mut fds, Some(&pause));
+            let gone = fds[1].revents();
+            if gone.intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR) {
+                self.front_lives = false;
+            }
+            // A signal from the user ends the waiting, too.
+            let mut byte = [0u8; 1];
+            let asked = rustix::net::recv(
+                &self.wires.front,
+                &mut byte,
+                rustix::net::RecvFlags::DONTWAIT,
+            );
+            if asked.is_ok_and(|(got, _)| got > 0 && ends_the_job(Signal::from(byte[0]))) {
+                return;
+            }
+        }
+    }
+}
