@@ -2,6 +2,7 @@
 //!
 //! With a core for each rank the others are about to come: the gate is watched alone for about a microsecond.
 //! With shared cores they cannot come before this rank makes room: it yields at once, and looks again when it is switched in.
+//! A rank that has watched in vain yields too: strangers may have taken the core of somebody it waits for, and on a free core a yield costs little.
 //! Then, in both cases, it waits as everywhere, progressing and at last asleep, so that messages move and a computing rank gets the core.
 
 use crate::engine::Engine;
@@ -17,21 +18,20 @@ pub fn until(engine: &Engine, done: &mut dyn FnMut() -> bool) {
     if done() {
         return;
     }
-    if engine.is_crowded() {
-        for _ in 0..YIELDS {
-            std::thread::yield_now();
-            if done() {
-                return;
-            }
-            engine.progress();
-        }
-    } else {
+    if !engine.is_crowded() {
         for _ in 0..LOOKS {
             if done() {
                 return;
             }
             std::hint::spin_loop();
         }
+    }
+    for _ in 0..YIELDS {
+        std::thread::yield_now();
+        if done() {
+            return;
+        }
+        engine.progress();
     }
     engine.wait_until(done);
 }
