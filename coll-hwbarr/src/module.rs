@@ -135,6 +135,8 @@ fn missing(arrived: u64, nodes: u32) -> String {
         .collect();
     match missing.as_slice() {
         [] => "although all have entered".into(),
+        // This node has entered, so a barrier with nobody in it has let everybody go since.
+        all if all.len() == nodes as usize => "and did so at this very moment".into(),
         [one] => format!("node {one} has not entered"),
         [most @ .., last] => format!("nodes {} and {last} have not entered", most.join(", ")),
     }
@@ -198,5 +200,18 @@ fn served(over: Poll<Over>) -> Served {
     match over {
         Poll::Ready(Over::Released) => Served::Here,
         Poll::Ready(Over::Abandoned) | Poll::Pending => Served::Next,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing;
+
+    #[test]
+    fn missing_nodes_are_named() {
+        assert_eq!(missing(0b1011, 4), "node 2 has not entered");
+        assert_eq!(missing(0b0001, 4), "nodes 1, 2 and 3 have not entered");
+        assert_eq!(missing(0b1111, 4), "although all have entered");
+        assert_eq!(missing(0, 4), "and did so at this very moment");
     }
 }

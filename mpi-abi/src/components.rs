@@ -2,8 +2,26 @@
 
 use mpi_base::param::Params;
 use mpi_core::coll::{self, Component};
+use mpi_core::plugin::Catalogue;
+use mpi_core::plugin::guest::BuiltIn;
+
+/// Components that could as well be plugin files.
+#[cfg(feature = "hwbarr")]
+const BUILT_IN: &[BuiltIn] = &[coll_hwbarr::TABLE];
+#[cfg(not(feature = "hwbarr"))]
+const BUILT_IN: &[BuiltIn] = &[];
+
+/// The components beside those of the engine, built in or from files, and why files were not taken.
+pub fn catalogue(params: &Params) -> Catalogue {
+    let engine = coll::built_in();
+    let names: Vec<_> = engine.iter().map(|component| component.name()).collect();
+    let usual = crate::prefix().map(|prefix| prefix.join("lib/portcullis"));
+    Catalogue::gather(BUILT_IN, &names, params, usual.as_deref())
+}
 
 /// The collective components.
-pub fn coll(_params: &Params) -> Vec<Box<dyn Component>> {
-    coll::built_in()
+pub fn coll(params: &Params) -> Vec<Box<dyn Component>> {
+    let mut components = coll::built_in();
+    components.extend(catalogue(params).components());
+    components
 }

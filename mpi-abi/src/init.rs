@@ -14,7 +14,6 @@ use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_core::Engine;
 use mpi_core::btl::{self, Btl, Surroundings};
-use mpi_core::coll::Call;
 use mpi_core::engine::Parts;
 use mpi_core::pml::ob1::Config;
 use mpi_core::rte::{self, Env, Rte};
@@ -163,7 +162,8 @@ pub fn finalize() -> Result<(), Failure> {
         engine.buffer().flush(&engine)?;
     }
     if let Some(world) = engine.world() {
-        world.collective(Call::Barrier)?;
+        // A fence of our own: the barriers that components serve and count are the program's.
+        engine.block_on(world.fence())?;
     }
     PHASE.store(AFTER, Relaxed);
     state().world.take();

@@ -17,7 +17,7 @@ pub use p2p::{CommError, Probed};
 pub use words::Words;
 
 use crate::Error;
-use crate::coll::{Call, Cx, select::Table};
+use crate::coll::{Call, Cx, algo, select::Table};
 use crate::engine::Engine;
 use crate::group::{Comparison, Group};
 use crate::pml::ob1::Matching;
@@ -157,6 +157,11 @@ impl Comm {
         let cx = Cx::new(self.clone(), Plane::Collective, self.next_call(), 0);
         let running = Table::of(self, call.id())?.start(cx, call)?;
         Ok(self.engine().spawn(running))
+    }
+
+    /// Returns after every member has called it; for the library's own ends, no component has a part in it.
+    pub async fn fence(&self) -> Result<(), Error> {
+        algo::barrier_dissemination::barrier(&self.hidden()).await
     }
 
     /// A conversation in the hidden plane; members must begin them in the same order.

@@ -8,9 +8,7 @@
 use super::abi;
 use super::table::{Plugin, TableError};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use std::ffi::{CStr, OsStr};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Why a file of a plugin directory gave no component.
@@ -107,20 +105,4 @@ pub fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// The directory of the shared object that this code is part of: in a program that uses us, that of `libmpi_abi.so.1`.
-pub fn library_directory() -> Option<PathBuf> {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let here = library_directory as *const libc::c_void;
-    // SAFETY: `dladdr` writes to `info` only, and zeroed is a valid `Dl_info`.
-    let (found, info) = unsafe { (libc::dladdr(here, info.as_mut_ptr()), info.assume_init()) };
-    if found == 0 || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: `dladdr` succeeded, so the name is a text that the dynamic linker keeps as long as the object is loaded, and we are in it.
-    let name = unsafe { CStr::from_ptr(info.dli_fname) };
-    let path = Path::new(OsStr::from_bytes(name.to_bytes()));
-    // Symbolic links are followed, so a link to the library elsewhere still finds its plugins.
-    Some(path.canonicalize().ok()?.parent()?.to_path_buf())
 }

@@ -32,7 +32,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use load::{LoadError, library_directory};
+pub use load::LoadError;
 pub use table::{Plugin, TableError};
 
 use crate::coll::Component;
@@ -48,7 +48,7 @@ pub static PATH: Param<String> = Param::new(
     "path",
     "",
     Level::TUNER,
-    "Directories, separated by colons, whose *.so files are loaded as plugins; by default the directory portcullis beside the library",
+    "Directories, separated by colons, whose *.so files are loaded as plugins; by default lib/portcullis of the installation",
 );
 
 /// Which plugins replace what is built in whatever their version.
@@ -112,12 +112,12 @@ pub struct Catalogue {
 impl Catalogue {
     /// Gathers what is built in and what lies in the plugin directories.
     ///
-    /// `beside` is the directory of the library (see [`library_directory`]), `engine_names` those that files may not use.
+    /// `usual` is the plugin directory of the installation, and `engine_names` are those that files may not use.
     pub fn gather(
         built_in: &[guest::BuiltIn],
         engine_names: &[&str],
         params: &Params,
-        beside: Option<&Path>,
+        usual: Option<&Path>,
     ) -> Catalogue {
         let mut catalogue = Catalogue::default();
         for table in built_in {
@@ -130,7 +130,7 @@ impl Catalogue {
             }
         }
         let prefer = params.text(PREFER.about());
-        for file in catalogue.files(params, beside) {
+        for file in catalogue.files(params, usual) {
             let found = load::open(&file).and_then(|plugin| {
                 if engine_names.contains(&plugin.name) {
                     return Err(LoadError::Reserved {
@@ -156,14 +156,12 @@ impl Catalogue {
     }
 
     /// The files to look at; directories that cannot be read are rejected if the user has named them.
-    fn files(&mut self, params: &Params, beside: Option<&Path>) -> Vec<PathBuf> {
+    fn files(&mut self, params: &Params, usual: Option<&Path>) -> Vec<PathBuf> {
         let named = params.text(PATH.about());
-        let default = beside
-            .filter(|_| named.is_empty())
-            .map(|beside| beside.join("portcullis"));
+        let usual = usual.filter(|_| named.is_empty()).map(Path::to_path_buf);
         let directories = std::env::split_paths(named).filter(|d| !d.as_os_str().is_empty());
         let mut all = Vec::new();
-        for directory in directories.chain(default) {
+        for directory in directories.chain(usual) {
             match load::files(&directory) {
                 Ok(files) => all.extend(files),
                 Err(_) if named.is_empty() => {}
