@@ -79,21 +79,20 @@ impl Inbox {
         wishes & GONE == 0
     }
 
-    /// Announces `me` as a sender, before or after its first message but before that message's [`Inbox::notify`].
+    /// Announces `me` as a sender, once; the first message's [`Inbox::notify`] comes after it.
     pub fn announce(&self, me: usize) {
-        fence(Ordering::SeqCst);
         self.senders.mark(me);
         // SYNC POINT inbox.calls
         self.calls.0.fetch_add(1, Ordering::Release);
     }
 
-    /// Asks the owner to ring `me` when it has made room; the caller looks for room once more afterwards.
+    /// Asks the owner to ring `me` when it has made room; [`Inbox::notify`] and one more look for room come after it.
+    ///
+    /// If the owner takes an older mark of ours at this moment, it rings us after that, so nothing is lost by not marking again.
     pub fn starve(&self, me: usize) {
-        fence(Ordering::SeqCst);
         self.starving.mark(me);
         // SYNC POINT inbox.calls
         self.calls.0.fetch_add(1, Ordering::Release);
-        fence(Ordering::SeqCst);
     }
 
     /// How many requests there have been (owner only); when it changes, look at [`Inbox::senders`] and [`Inbox::take_starving`].

@@ -219,9 +219,11 @@ fn a_starving_sender_is_rung_or_sees_the_room() {
             let (owner, starving) = (Arc::clone(&owner), Arc::clone(&starving));
             thread::spawn(move || {
                 while tx.push_word(0, [0; 2], 4) == Err(Full) {
-                    owner.starve(7);
-                    owner.notify(7);
-                    starving.bell().sleep(NAP, || tx.has_cell());
+                    starving.bell().sleep(NAP, || {
+                        owner.starve(7);
+                        owner.notify(7);
+                        tx.has_cell()
+                    });
                 }
                 owner.notify(7);
             })
