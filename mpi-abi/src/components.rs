@@ -1,4 +1,4 @@
-//! The components this library is built with: the one place that names crates above the engine.
+//! The components this library is put together from: the one place that names crates above the engine.
 
 use mpi_base::param::Params;
 use mpi_core::coll::{self, Component};
@@ -6,10 +6,10 @@ use mpi_core::plugin::Catalogue;
 use mpi_core::plugin::guest::BuiltIn;
 
 /// Components that could as well be plugin files.
-#[cfg(feature = "hwbarr")]
-const BUILT_IN: &[BuiltIn] = &[coll_hwbarr::TABLE];
-#[cfg(not(feature = "hwbarr"))]
-const BUILT_IN: &[BuiltIn] = &[];
+const BUILT_IN: &[BuiltIn] = &[
+    #[cfg(feature = "hwbarr")]
+    coll_hwbarr::TABLE,
+];
 
 /// The components beside those of the engine, built in or from files, and why files were not taken.
 pub fn catalogue(params: &Params) -> Catalogue {
@@ -19,9 +19,9 @@ pub fn catalogue(params: &Params) -> Catalogue {
     Catalogue::gather(BUILT_IN, &names, params, usual.as_deref())
 }
 
-/// The collective components.
-pub fn coll(params: &Params) -> Vec<Box<dyn Component>> {
+/// All collective components: the engine's own and those of the catalogue.
+pub fn coll(catalogue: &Catalogue) -> Vec<Box<dyn Component>> {
     let mut components = coll::built_in();
-    components.extend(catalogue(params).components());
+    components.extend(catalogue.components());
     components
 }

@@ -6,10 +6,13 @@
 //! The phase may be asked from any thread at any time, so it is atomic; it changes only inside a call.
 
 use crate::abi::*;
+use crate::components;
 use crate::error::Failure;
+use crate::explain::{self, Findings};
 use crate::info;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
+use mpi_base::cpu::Cores;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_core::Engine;
@@ -86,8 +89,12 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
         .into_iter()
         .find(|l| *l >= required)
         .unwrap_or(MPI_THREAD_MULTIPLE);
-    let engine = join()?;
+    let (engine, explanation) = join()?;
+    engine.set_watch(Some(end_without_launcher));
     engine.start().map_err(at("the job cannot start"))?;
+    if let Some(lines) = explanation {
+        explain::tell(&engine, lines);
+    }
     if let Ok(page) = engine.node().state(engine.node().rank()) {
         // The page is told about to the end of the process, so it is never given back.
         let page: &'static _ = Box::leak(Box::new(page));
@@ -117,8 +124,20 @@ fn level_name(level: c_int) -> &'static str {
     }
 }
 
-/// Finds the launcher and the neighbours, and puts an engine together.
-fn join() -> Result<Engine, Failure> {
+/// Ends a rank whose launcher has gone: nobody would ever end it otherwise.
+fn end_without_launcher() {
+    if launcher().is_some_and(Rte::launcher_lost) {
+        eprintln!(
+            "process {}: the launcher has ended, so this rank ends too",
+            std::process::id()
+        );
+        // SAFETY: ends the process; nothing is left to run, least of all handlers that might talk to peers.
+        unsafe { libc::_exit(1) }
+    }
+}
+
+/// Finds the launcher and the neighbours, and puts an engine together; also what there is to explain, if somebody asked.
+fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let params = Params::from_process(crate::prefix().as_deref());
     let opened =
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
@@ -136,17 +155,33 @@ fn join() -> Result<Engine, Failure> {
     };
     let transports = btl::open_all(&around).map_err(at("the transports cannot be opened"))?;
     let shared = |btl| -> Rc<dyn Btl> { Rc::from(btl as Box<dyn Btl>) };
+    let plugins = components::catalogue(&params);
+    let wanted = params
+        .get(&explain::EXPLAIN)
+        .map_err(at("a parameter cannot be read"))?;
+    let explanation = (wanted && identity.rank == 0).then(|| {
+        let found = Findings {
+            rte: rte.component(),
+            rte_rejected: &opened.rejected,
+            btl_refused: &transports.refused,
+            plugins: &plugins,
+        };
+        explain::before_start(&params, &found)
+    });
+    let roomy = membership.local_ranks.len() <= Cores::of_this_process().usable;
+    let pml = Config::from_params(&params, roomy).map_err(at("a parameter cannot be read"))?;
     let parts = Parts {
         me: identity.rank,
         size: identity.size,
         node,
         neighbours: membership.local_ranks,
         btls: transports.btls.into_iter().map(shared).collect(),
-        pml: Config::default(),
-        coll: crate::components::coll(&params),
+        pml,
+        coll: components::coll(&plugins),
         params,
     };
-    Engine::new(parts).map_err(at("the engine cannot start"))
+    let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
+    Ok((engine, explanation))
 }
 
 /// Leaves the job.

@@ -15,6 +15,7 @@ pub mod call;
 pub mod components;
 pub mod convert;
 pub mod error;
+pub mod explain;
 mod exports;
 pub mod handle;
 pub mod info;

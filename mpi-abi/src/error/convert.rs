@@ -2,7 +2,6 @@
 
 use super::Failure;
 use crate::abi::*;
-use mpi_core::{Error, ErrorKind};
 use mpi_core::coll::CollError;
 use mpi_core::comm::CommError;
 use mpi_core::datatype::{NoMemory, TypeError};
@@ -10,6 +9,7 @@ use mpi_core::group::GroupError;
 use mpi_core::op::OpError;
 use mpi_core::pml::PmlError;
 use mpi_core::pml::buffered::BufferError;
+use mpi_core::{Error, ErrorKind};
 
 impl From<TypeError> for Failure {
     #[cold]

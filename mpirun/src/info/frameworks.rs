@@ -1,6 +1,6 @@
 //! The frameworks of the library with their components and parameters, gathered from where each declares its own.
 
-use mpi_base::param::About;
+use mpi_base::param::{About, Params};
 use mpi_core::{btl, coll, pml, rte};
 
 /// A framework as a listing shows it.
@@ -27,7 +27,7 @@ impl Component {
 }
 
 /// All frameworks, by name.
-pub fn all() -> Vec<Framework> {
+pub fn all(params: &Params) -> Vec<Framework> {
     vec![
         Framework {
             name: "btl",
@@ -42,7 +42,7 @@ pub fn all() -> Vec<Framework> {
             name: "coll",
             what: "collective operations",
             params: vec![coll::select::SELECTION.about()],
-            components: coll::built_in()
+            components: mpi_abi::components::coll(&mpi_abi::components::catalogue(params))
                 .iter()
                 .map(|component| Component::new(component.name(), &component.params()))
                 .collect(),
