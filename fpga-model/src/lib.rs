@@ -117,10 +117,23 @@ impl ToggleMachine {
     #[inline]
     pub const fn load(self, registers: Registers) -> Self {
         let Self { wires, .. } = self;
-        let Registers { stage1, stage2, output, releases } = registers;
+        let Registers {
+            stage1,
+            stage2,
+            output,
+            releases,
+        } = registers;
         let (stage1, stage2) = (stage1 & wires, stage2 & wires);
         let output = if output & wires == 0 { 0 } else { wires };
-        Self { wires, registers: Registers { stage1, stage2, output, releases } }
+        Self {
+            wires,
+            registers: Registers {
+                stage1,
+                stage2,
+                output,
+                releases,
+            },
+        }
     }
 
     /// The reset line: every flip-flop to its power-on level; the count of releases goes on.

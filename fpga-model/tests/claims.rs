@@ -77,7 +77,12 @@ fn any_machine() -> impl Strategy<Value = ToggleMachine> {
     let level = || prop_oneof![Just(0), Just(u64::MAX), any::<u64>()];
     (1..=MAX_NODES, level(), level(), any::<bool>()).prop_map(|(nodes, stage1, stage2, high)| {
         let output = if high { u64::MAX } else { 0 };
-        machine(nodes).load(Registers { stage1, stage2, output, releases: 0 })
+        machine(nodes).load(Registers {
+            stage1,
+            stage2,
+            output,
+            releases: 0,
+        })
     })
 }
 

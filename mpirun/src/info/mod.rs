@@ -96,7 +96,7 @@ pub fn answer(options: &Options, params: &Params) -> Result<String, InfoError> {
     if !options.param.is_empty() || options.all {
         out += &parameters(options, params)?;
     } else {
-        out += &overview(options.style());
+        out += &overview(options.style(), params);
     }
     Ok(out)
 }
@@ -106,7 +106,7 @@ fn line(out: &mut String, label: &str, text: &str) {
     let _ = writeln!(out, "{label:>24}: {text}");
 }
 
-fn overview(style: Style) -> String {
+fn overview(style: Style, params: &Params) -> String {
     let functions = mpi_abi::functions();
     let done = functions
         .iter()
@@ -127,7 +127,7 @@ fn overview(style: Style) -> String {
             functions.len()
         );
         let _ = writeln!(out, "cores:usable:{}", cores.usable);
-        for framework in frameworks::all() {
+        for framework in frameworks::all(params) {
             for component in &framework.components {
                 let _ = writeln!(
                     out,
@@ -152,7 +152,7 @@ fn overview(style: Style) -> String {
         false => "",
     };
     line(&mut out, "Cores", &format!("{}{limit}", cores.usable));
-    for framework in frameworks::all() {
+    for framework in frameworks::all(params) {
         for component in &framework.components {
             let label = format!("MCA {}", framework.name);
             line(
@@ -173,7 +173,7 @@ fn parameters(options: &Options, params: &Params) -> Result<String, InfoError> {
         filter.is_none_or(|filter| filter == "all" || filter == name)
     };
     let (of_framework, of_component) = (options.param.first(), options.param.get(1));
-    let all = frameworks::all();
+    let all = frameworks::all(params);
     let chosen: Vec<&Framework> = all
         .iter()
         .filter(|framework| wanted(of_framework, framework.name))
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn every_parameter_has_a_name_of_its_own_that_begins_with_its_framework() {
         let mut names = Vec::new();
-        for framework in frameworks::all() {
+        for framework in frameworks::all(&Params::default()) {
             let of_components = framework
                 .components
                 .iter()
