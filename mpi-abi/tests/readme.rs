@@ -1,0 +1,52 @@
+//! The README's table of what works says what the build found, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const BEGIN: &str = "<!-- functions: begin -->\n";
+const END: &str = "<!-- functions: end -->\n";
+
+/// A row for each chapter of the standard.
+fn table() -> String {
+    let mut chapters: BTreeMap<u32, (&str, usize, usize)> = BTreeMap::new();
+    for function in mpi_abi::functions() {
+        let row = chapters
+            .entry(function.chapter)
+            .or_insert((function.subject, 0, 0));
+        row.1 += usize::from(function.implemented);
+        row.2 += 1;
+    }
+    let mut text = String::from("| chapter of MPI 5.0 | functions that work | |\n|---|---|---|\n");
+    for (chapter, (subject, done, all)) in &chapters {
+        let verdict = match *done {
+            0 => "not yet",
+            n if n == *all => "works",
+            _ => "in part",
+        };
+        let _ = writeln!(
+            text,
+            "| {chapter} {subject} | {done} of {all} | {verdict} |"
+        );
+    }
+    let (done, all) = chapters
+        .values()
+        .fold((0, 0), |sum, row| (sum.0 + row.1, sum.1 + row.2));
+    let _ = writeln!(text, "| all | {done} of {all} | |");
+    text
+}
+
+#[test]
+fn the_readme_says_which_functions_work() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let written = readme
+        .split_once(BEGIN)
+        .and_then(|(_, rest)| rest.split_once(END))
+        .map(|(table, _)| table)
+        .expect("the README has its two markers");
+    let expected = table();
+    assert!(
+        written == expected,
+        "the README's table should be:\n{expected}"
+    );
+}
