@@ -14,6 +14,7 @@ use crate::Error;
 use crate::coll::select::Table;
 use crate::coll::{Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
 use crate::comm::Comm;
+use mpi_base::param::About;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::future::{Future, poll_fn};
@@ -42,6 +43,10 @@ impl Component for PluginComponent {
 
     fn priority(&self) -> i32 {
         self.plugin.priority
+    }
+
+    fn params(&self) -> Vec<&'static About> {
+        self.plugin.params.iter().collect()
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {

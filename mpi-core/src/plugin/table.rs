@@ -18,7 +18,8 @@ pub struct Plugin {
     /// The default of its priority.
     pub priority: i32,
     /// Its parameters, the first of which is its priority.
-    pub params: Vec<About>,
+    /// Kept to the end of the process, as the file is.
+    pub params: &'static [About],
     pub(super) query: Query,
 }
 
@@ -159,7 +160,7 @@ impl Plugin {
             name,
             version,
             priority: table.priority,
-            params,
+            params: params.leak(),
             query,
         })
     }
