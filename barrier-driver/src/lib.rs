@@ -47,12 +47,15 @@
 //!
 //! # Ports
 //!
-//! A port is a pair of pins, nothing else.
+//! A port is a pair of pins, nothing else; [`ports`] opens the real ones by a line of text.
 //! Every port joins the same claims by one line, see the module `suite` (feature `suite`).
+//!
+//! `unsafe` has two addresses: `ports::x86` for port instructions and `ports::ppdev` for ioctls.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod error;
+pub mod ports;
 mod self_test;
 #[cfg(feature = "suite")]
 pub mod suite;

@@ -1,0 +1,165 @@
+//! A parallel port by Linux' ppdev, `/dev/parport0` and so on: no root, and no other job can drive the wires.
+//!
+//! Documentation/misc-devices and `drivers/char/ppdev.c` of the kernel; the codes are those of `<linux/ppdev.h>`.
+//!
+//! # The protocol
+//!
+//! 1. Open, then `PPEXCL`, which is only a wish for the next step and has to come before it.
+//! 2. `PPCLAIM` registers us with the port, exclusively, and waits until it is ours.
+//! 3. `PPDATADIR` 0 makes the data lines outputs; then `PPWDATA` and `PPRSTATUS` are the wires.
+//! 4. `PPRELEASE` and close give the port back, and a process that dies gives it back too.
+//!
+//! The data register keeps its value through all of that.
+#![cfg_attr(target_os = "linux", allow(unsafe_code))]
+
+use super::PortKind;
+
+pub(super) const KIND: PortKind = PortKind {
+    name: "ppdev",
+    syntax: "ppdev:/dev/parport0,out=D0,in=nACK",
+    help: "a parallel port by the kernel's driver; needs the group of /dev/parport0, usually lp; \
+           out is D0 to D7, in is nACK, SELECT, PE, nERROR or BUSY, and ! inverts",
+    open,
+};
+
+#[cfg(not(target_os = "linux"))]
+fn open(_: &super::spec::Spec<'_>) -> Result<super::BoxedWires, super::PortError> {
+    Err(super::PortError::NotBuilt {
+        name: KIND.name,
+        needs: "Linux",
+    })
+}
+
+#[cfg(target_os = "linux")]
+use device::open;
+
+#[cfg(target_os = "linux")]
+mod device {
+    use super::super::parallel::{self, Lines, Registers};
+    use super::super::spec::Spec;
+    use super::super::{BoxedWires, PortError};
+    use core::ffi::c_int;
+    use rustix::io::Errno;
+    use rustix::ioctl::{Getter, NoArg, Opcode, Setter, ioctl, opcode};
+    use std::fs::File;
+
+    const GROUP: u8 = b'p';
+    const PPCLAIM: Opcode = opcode::none(GROUP, 0x8b);
+    const PPRELEASE: Opcode = opcode::none(GROUP, 0x8c);
+    const PPEXCL: Opcode = opcode::none(GROUP, 0x8f);
+    const PPRSTATUS: Opcode = opcode::read::<u8>(GROUP, 0x81);
+    const PPRDATA: Opcode = opcode::read::<u8>(GROUP, 0x85);
+    const PPWDATA: Opcode = opcode::write::<u8>(GROUP, 0x86);
+    const PPDATADIR: Opcode = opcode::write::<c_int>(GROUP, 0x90);
+
+    pub(super) fn open(spec: &Spec<'_>) -> Result<BoxedWires, PortError> {
+        let path = spec.place("the device file")?;
+        let lines = Lines::of(spec)?;
+        let name = format!("the parallel port {path}");
+        let device = File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|e| unopened(&name, Errno::from_io_error(&e).unwrap_or(Errno::IO)))?;
+        let refused = |step| {
+            let port = name.clone();
+            move |errno: Errno| PortError::Refused {
+                port,
+                step,
+                cause: errno.to_string(),
+            }
+        };
+        // SAFETY: both codes take no argument.
+        unsafe { ioctl(&device, NoArg::<PPEXCL>::new()) }.map_err(refused("be asked for alone"))?;
+        // SAFETY: as above.
+        unsafe { ioctl(&device, NoArg::<PPCLAIM>::new()) }
+            .map_err(|errno| unclaimed(&name, errno))?;
+        let device = Device(device);
+        device
+            .drive_data_lines()
+            .map_err(refused("drive its data lines"))?;
+        parallel::wires(device, name, lines)
+    }
+
+    fn unopened(name: &str, errno: Errno) -> PortError {
+        let port = name.into();
+        match errno {
+            Errno::ACCESS | Errno::PERM => PortError::Forbidden {
+                port,
+                remedy: "the group of the device file, usually lp",
+            },
+            Errno::NOENT => PortError::Unsupported {
+                port,
+                needs: "the device file, which the kernel's modules ppdev and parport_pc make",
+            },
+            Errno::NXIO | Errno::NODEV => PortError::Absent {
+                port,
+                sign: "the kernel knows no port of this number",
+            },
+            other => PortError::Refused {
+                port,
+                step: "be opened",
+                cause: other.to_string(),
+            },
+        }
+    }
+
+    fn unclaimed(name: &str, errno: Errno) -> PortError {
+        let port = name.into();
+        match errno {
+            // The answer of ppdev when the port's drivers do not let it register an exclusive one.
+            Errno::NXIO | Errno::BUSY | Errno::AGAIN => PortError::Busy {
+                port,
+                holder: "another driver or process, perhaps the printer's (rmmod lp)",
+            },
+            other => PortError::Refused {
+                port,
+                step: "be claimed",
+                cause: other.to_string(),
+            },
+        }
+    }
+
+    /// A claimed port.
+    struct Device(File);
+
+    impl Device {
+        fn drive_data_lines(&self) -> Result<(), Errno> {
+            // SAFETY: the code takes a pointer to an int.
+            unsafe { ioctl(&self.0, Setter::<PPDATADIR, c_int>::new(0)) }
+        }
+    }
+
+    impl Registers for Device {
+        fn data(&self) -> Result<u8, Errno> {
+            // SAFETY: the code fills one byte.
+            unsafe { ioctl(&self.0, Getter::<PPRDATA, u8>::new()) }
+        }
+
+        fn set_data(&self, value: u8) -> Result<(), Errno> {
+            // SAFETY: the code takes a pointer to one byte.
+            unsafe { ioctl(&self.0, Setter::<PPWDATA, u8>::new(value)) }
+        }
+
+        fn status(&self) -> Result<u8, Errno> {
+            // SAFETY: the code fills one byte.
+            unsafe { ioctl(&self.0, Getter::<PPRSTATUS, u8>::new()) }
+        }
+    }
+
+    impl Drop for Device {
+        fn drop(&mut self) {
+            // SAFETY: the code takes no argument. Closing releases too, so nothing is lost if it fails.
+            let _ = unsafe { ioctl(&self.0, NoArg::<PPRELEASE>::new()) };
+        }
+    }
+
+    /// The codes that the kernel's header gives on the processors of PCs and of Raspberry Pis.
+    #[cfg(not(any(target_arch = "mips", target_arch = "powerpc", target_arch = "sparc")))]
+    const _: () = assert!(
+        PPCLAIM == 0x708b
+            && PPRSTATUS == 0x8001_7081
+            && PPWDATA == 0x4001_7086
+            && PPDATADIR == 0x4004_7090
+    );
+}

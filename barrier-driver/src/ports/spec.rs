@@ -1,0 +1,107 @@
+//! The text of a port taken apart: `name[:place][,key=value]...`.
+
+use super::PortError;
+
+/// What a port's text says; each port asks for the keys it knows and [`finish`](Self::finish)es.
+#[derive(Debug)]
+pub(super) struct Spec<'a> {
+    pub text: &'a str,
+    syntax: &'static str,
+    place: Option<&'a str>,
+    options: Vec<(&'a str, &'a str)>,
+}
+
+/// A line of a port as the text names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LineName<'a> {
+    pub name: &'a str,
+    /// Whether the wiring inverts the line.
+    pub inverted: bool,
+}
+
+impl<'a> Spec<'a> {
+    pub fn parse(text: &'a str, syntax: &'static str) -> Result<Self, PortError> {
+        let mut spec = Self {
+            text,
+            syntax,
+            place: None,
+            options: Vec::new(),
+        };
+        let Some((_, rest)) = text.split_once(':') else {
+            return Ok(spec);
+        };
+        for (position, part) in rest.split(',').map(str::trim).enumerate() {
+            match part.split_once('=') {
+                Some((key, _)) if spec.option(key.trim()).is_some() => {
+                    return Err(spec.wrong(format!("{} is given twice", key.trim())));
+                }
+                Some((key, value)) => spec.options.push((key.trim(), value.trim())),
+                None if position == 0 && !part.is_empty() => spec.place = Some(part),
+                None => return Err(spec.wrong(format!("\"{part}\" is not key=value"))),
+            }
+        }
+        Ok(spec)
+    }
+
+    /// The sentence for whatever is wrong with this text.
+    pub fn wrong(&self, why: impl Into<String>) -> PortError {
+        PortError::Text {
+            text: self.text.into(),
+            why: why.into(),
+            syntax: self.syntax,
+        }
+    }
+
+    /// Where the port is, for ports that are somewhere.
+    pub fn place(&self, what: &str) -> Result<&'a str, PortError> {
+        self.place
+            .ok_or_else(|| self.wrong(format!("it does not give {what}")))
+    }
+
+    /// For ports of which a machine has only one.
+    #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
+    pub fn no_place(&self) -> Result<(), PortError> {
+        self.place.map_or(Ok(()), |place| {
+            Err(self.wrong(format!("\"{place}\" is not key=value")))
+        })
+    }
+
+    pub fn line(&self, key: &str) -> Result<LineName<'a>, PortError> {
+        let value = self
+            .option(key)
+            .ok_or_else(|| self.wrong(format!("{key}= is missing")))?;
+        Ok(match value.strip_prefix('!') {
+            Some(name) => LineName {
+                name: name.trim(),
+                inverted: true,
+            },
+            None => LineName {
+                name: value,
+                inverted: false,
+            },
+        })
+    }
+
+    /// A line that is known by its number.
+    #[cfg_attr(not(any(feature = "gpio", feature = "rppal")), allow(dead_code))]
+    pub fn numbered<N: core::str::FromStr>(&self, key: &str) -> Result<(N, bool), PortError> {
+        let LineName { name, inverted } = self.line(key)?;
+        let number = name
+            .parse()
+            .map_err(|_| self.wrong(format!("{key}={name} is not the number of a line")))?;
+        Ok((number, inverted))
+    }
+
+    /// Refuses keys that the port does not know, most likely misspelt ones.
+    pub fn finish(&self, known: &[&str]) -> Result<(), PortError> {
+        match self.options.iter().find(|(key, _)| !known.contains(key)) {
+            Some((key, _)) => Err(self.wrong(format!("it has no key \"{key}\""))),
+            None => Ok(()),
+        }
+    }
+
+    fn option(&self, key: &str) -> Option<&'a str> {
+        let same = |&&(known, _): &&(&str, &str)| known == key;
+        self.options.iter().find(same).map(|&(_, value)| value)
+    }
+}

@@ -1,0 +1,166 @@
+//! The text and the refusals that need no hardware; the open ports are tested beside their emulations in crate `sim`.
+
+use super::parallel::{INPUTS, Lines, OUTPUTS, Registers, wires};
+use super::*;
+use embedded_hal::digital::{InputPin, OutputPin};
+use rustix::io::Errno;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What `open` says to a text that it refuses.
+fn said(text: &str) -> String {
+    match open(text) {
+        Ok(wires) => panic!("{text} was opened: {wires:?}"),
+        Err(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn an_unknown_port_is_answered_with_those_there_are() {
+    assert_eq!(
+        said("lpt1:0x378"),
+        "there is no port \"lpt1\"; there are parport, ppdev, gpio, rppal"
+    );
+}
+
+#[test]
+fn a_text_that_is_wrong_is_refused_with_the_reason_and_the_syntax() {
+    for (text, reason) in [
+        ("parport", "it does not give the I/O address"),
+        ("parport:0x378", "out= is missing"),
+        ("parport:0x378,out=D0", "in= is missing"),
+        ("parport:0x378,out=D8,in=nACK", "out=D8 is none of D0, D1"),
+        (
+            "parport:0x378,out=D0,in=ACK",
+            "in=ACK is none of nERROR, SELECT, PE, nACK, BUSY",
+        ),
+        ("parport:0x378,out=D0,in=nACK,to=PE", "it has no key \"to\""),
+        ("parport:0x378,out=D0,out=D1,in=PE", "out is given twice"),
+        ("parport:0x378,D0,in=PE", "\"D0\" is not key=value"),
+        (
+            "parport:LPT1,out=D0,in=PE",
+            "\"LPT1\" is not an I/O address",
+        ),
+        ("parport:0,out=D0,in=PE", "\"0\" is not an I/O address"),
+        (
+            "parport:0xfffe,out=D0,in=PE",
+            "\"0xfffe\" is not an I/O address",
+        ),
+        ("ppdev:out=D0,in=PE", "it does not give the device file"),
+    ] {
+        let said = said(text);
+        let begin = format!("the port \"{text}\" cannot be understood: {reason}");
+        assert!(said.starts_with(&begin), "{said}");
+        assert!(said.contains("; it is written p"), "{said}");
+    }
+}
+
+#[cfg(not(feature = "gpio"))]
+#[test]
+fn a_port_that_this_build_lacks_says_what_it_needs() {
+    let said = said("gpio:/dev/gpiochip0,out=17,in=27");
+    assert!(said.contains("the cargo feature gpio"), "{said}");
+}
+
+#[cfg(feature = "gpio")]
+#[test]
+fn gpio_lines_are_numbers_and_a_missing_chip_is_named() {
+    assert!(
+        said("gpio:/dev/gpiochip0,out=D0,in=27").contains("out=D0 is not the number of a line")
+    );
+    let said = said("gpio:/no/such/gpiochip,out=17,in=27");
+    assert!(
+        said.starts_with("the kernel gives no access to the GPIO chip /no/such/gpiochip"),
+        "{said}"
+    );
+}
+
+#[cfg(feature = "rppal")]
+#[test]
+fn the_only_raspberry_pi_of_a_machine_has_no_place() {
+    assert!(said("rppal:/dev/gpiomem,out=17,in=27").contains("\"/dev/gpiomem\" is not key=value"));
+}
+
+#[test]
+fn a_missing_device_file_names_the_modules_that_make_it() {
+    assert_eq!(
+        said("ppdev:/no/such/parport0,out=D0,in=nACK"),
+        "the kernel gives no access to the parallel port /no/such/parport0: \
+         it lacks the device file, which the kernel's modules ppdev and parport_pc make"
+    );
+}
+
+#[test]
+fn a_file_that_is_no_port_is_refused() {
+    let said = said("ppdev:/dev/null,out=D0,in=nACK");
+    assert!(
+        said.starts_with(
+            "the parallel port /dev/null cannot be used, it refused to be asked for alone:"
+        ),
+        "{said}"
+    );
+}
+
+/// Two registers that remember.
+#[derive(Clone, Default)]
+struct Latches {
+    data: Arc<AtomicU8>,
+    status: Arc<AtomicU8>,
+}
+
+impl Registers for Latches {
+    fn data(&self) -> Result<u8, Errno> {
+        Ok(self.data.load(Ordering::Relaxed))
+    }
+
+    fn set_data(&self, value: u8) -> Result<(), Errno> {
+        self.data.store(value, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn status(&self) -> Result<u8, Errno> {
+        Ok(self.status.load(Ordering::Relaxed))
+    }
+}
+
+fn over(latches: &Latches, text: &str) -> BoxedWires {
+    let spec = Spec::parse(text, "").expect("a text");
+    let lines = Lines::of(&spec).expect("two lines");
+    wires(latches.clone(), "a test".into(), lines).expect("latches never refuse")
+}
+
+#[test]
+fn each_output_moves_its_own_bit_and_no_other() {
+    for line in OUTPUTS {
+        let latches = Latches::default();
+        latches.data.store(0b1010_0101, Ordering::Relaxed);
+        let mut out = over(&latches, &format!("t:out={},in=PE", line.name)).out;
+        assert_eq!(
+            latches.data().ok(),
+            Some(0b1010_0101),
+            "opening moves nothing"
+        );
+        out.set_high().expect("latches never refuse");
+        assert_eq!(latches.data().ok(), Some(0b1010_0101 | line.mask()));
+        out.set_low().expect("latches never refuse");
+        assert_eq!(latches.data().ok(), Some(0b1010_0101 & !line.mask()));
+    }
+}
+
+#[test]
+fn high_is_high_at_the_connector_whatever_the_port_inverts() {
+    for line in INPUTS {
+        let latches = Latches::default();
+        let mut plain = over(&latches, &format!("t:out=D0,in={}", line.name)).input;
+        let mut inverted = over(&latches, &format!("t:out=!D0,in=!{}", line.name)).input;
+        for bit in [false, true] {
+            // All other bits are the opposite.
+            let status = if bit { line.mask() } else { !line.mask() };
+            latches.status.store(status, Ordering::Relaxed);
+            let high = bit != (line.name == "BUSY");
+            assert_eq!(plain.is_high(), Ok(high), "{}", line.name);
+            assert_eq!(plain.is_low(), Ok(!high), "{}", line.name);
+            assert_eq!(inverted.is_high(), Ok(!high), "!{}", line.name);
+        }
+    }
+}

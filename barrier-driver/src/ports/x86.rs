@@ -1,0 +1,234 @@
+//! A parallel port of a PC by its I/O ports: base+0 data, base+1 status, base+2 control.
+//!
+//! # Rights
+//!
+//! `ioperm(2)` opens the three ports and nothing else; it needs `CAP_SYS_RAWIO`.
+//! The kernel keeps that right for each *thread*, and a thread inherits only what its maker had at that moment.
+//! So each access first looks at a thread-local note and asks for the right where the note is missing:
+//! otherwise the first barrier on a thread made earlier would be a segmentation fault.
+//!
+//! # Claim
+//!
+//! Nothing in the machine keeps two processes from driving one port, so the claim is an abstract socket with the port's name:
+//! it has no file and dies with its process. It is seen inside one network namespace.
+//!
+//! # Why not crate `x86` or `x86_64`
+//!
+//! Two instructions are needed. `x86` brings three further crates and hundreds of wrappers for privileged ones.
+//! `x86_64` marks its port accesses `nomem`, which lets the compiler move the program's memory accesses across the barrier.
+//! The instructions below are compiler fences, and `in` and `out` let no load or store of the processor pass them
+//! (Intel SDM volume 3, "Strengthening or Weakening the Memory-Ordering Model").
+#![cfg_attr(
+    all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")),
+    allow(unsafe_code)
+)]
+
+use super::PortKind;
+
+pub(super) const KIND: PortKind = PortKind {
+    name: "parport",
+    syntax: "parport:0x378,out=D0,in=nACK",
+    help: "a PC's parallel port at this I/O address, by port instructions; needs CAP_SYS_RAWIO; \
+           out is D0 to D7, in is nACK, SELECT, PE, nERROR or BUSY, and ! inverts",
+    open,
+};
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64"))))]
+fn open(_: &super::spec::Spec<'_>) -> Result<super::BoxedWires, super::PortError> {
+    Err(super::PortError::NotBuilt {
+        name: KIND.name,
+        needs: "the port instructions of an x86 processor under Linux",
+    })
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")))]
+use instructions::open;
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")))]
+mod instructions {
+    use super::super::parallel::{self, Lines, Registers};
+    use super::super::spec::Spec;
+    use super::super::{BoxedWires, PortError};
+    use core::arch::asm;
+    use core::cell::Cell;
+    use rustix::io::Errno;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener};
+
+    const DATA: u16 = 0;
+    const STATUS: u16 = 1;
+    const CONTROL: u16 = 2;
+    /// How many ports the process asks for.
+    const COUNT: u16 = 3;
+
+    /// Control bit: the data lines are inputs. Bits 6 and 7 are not part of the register.
+    const DATA_ARE_INPUTS: u8 = 1 << 5;
+    /// Control bit: nACK interrupts the processor.
+    const INTERRUPT: u8 = 1 << 4;
+
+    thread_local! {
+        /// The first of the three ports that this thread has the right to; 0 is none.
+        static PERMITTED: Cell<u16> = const { Cell::new(0) };
+    }
+
+    struct Ports {
+        base: u16,
+        /// Held for its name.
+        _claim: UnixListener,
+    }
+
+    pub(super) fn open(spec: &Spec<'_>) -> Result<BoxedWires, PortError> {
+        let place = spec.place("the I/O address")?;
+        let base = address(place).ok_or_else(|| {
+            spec.wrong(format!(
+                "\"{place}\" is not an I/O address from 0x1 to 0xfffd"
+            ))
+        })?;
+        let lines = Lines::of(spec)?;
+        let name = format!(
+            "the parallel port at I/O addresses {base:#x} to {:#x}",
+            base + COUNT - 1
+        );
+        let ports = Ports {
+            base,
+            _claim: claim(base, &name)?,
+        };
+        ports
+            .prepare()
+            .map_err(|errno| refusal(name.clone(), errno))?
+            .map_or(Ok(()), |sign| {
+                let port = name.clone();
+                Err(PortError::Absent { port, sign })
+            })?;
+        parallel::wires(ports, name, lines)
+    }
+
+    fn address(text: &str) -> Option<u16> {
+        let base = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+            Some(digits) => u16::from_str_radix(digits, 16),
+            None => text.parse(),
+        };
+        base.ok()
+            .filter(|base| (1..=u16::MAX - COUNT + 1).contains(base))
+    }
+
+    fn claim(base: u16, name: &str) -> Result<UnixListener, PortError> {
+        let address = SocketAddr::from_abstract_name(format!("portcullis-parport-{base:x}"));
+        address
+            .and_then(|address| UnixListener::bind_addr(&address))
+            .map_err(|e| match e.kind() {
+                std::io::ErrorKind::AddrInUse => PortError::Busy {
+                    port: name.into(),
+                    holder: "another process that makes barriers",
+                },
+                _ => PortError::Refused {
+                    port: name.into(),
+                    step: "be claimed",
+                    cause: e.to_string(),
+                },
+            })
+    }
+
+    fn refusal(port: String, errno: Errno) -> PortError {
+        match errno {
+            Errno::PERM | Errno::ACCESS => PortError::Forbidden {
+                port,
+                remedy: "CAP_SYS_RAWIO, as root has it and as `setcap cap_sys_rawio+ep PROGRAM` gives it; \
+                         a kernel that is locked down gives it to nobody, and ppdev:/dev/parport0 does without",
+            },
+            Errno::NOSYS => PortError::Unsupported {
+                port,
+                needs: "the system call ioperm (CONFIG_X86_IOPL_IOPERM)",
+            },
+            other => PortError::Refused {
+                port,
+                step: "give the right by ioperm",
+                cause: other.to_string(),
+            },
+        }
+    }
+
+    impl Ports {
+        /// Makes the data lines outputs and silences the interrupt; the answer is the sign that there is no port.
+        fn prepare(&self) -> Result<Option<&'static str>, Errno> {
+            let control = self.read(CONTROL)?;
+            // An address without a device reads as all ones; of a port this would mean that it cannot drive its wires.
+            if control & self.read(DATA)? & self.read(STATUS)? == 0xff {
+                return Ok(Some("all its registers read 0xff"));
+            }
+            let wanted = control & !(DATA_ARE_INPUTS | INTERRUPT);
+            if wanted != control {
+                self.write(CONTROL, wanted)?;
+            }
+            Ok(None)
+        }
+
+        fn read(&self, register: u16) -> Result<u8, Errno> {
+            permit(self.base)?;
+            let value;
+            // SAFETY: the thread has the right to this port, and reading a parallel port's registers changes no memory.
+            // Without `nomem`, so that the program's memory accesses stay on their side of the barrier.
+            unsafe {
+                asm!("in al, dx", in("dx") self.base + register, out("al") value,
+                     options(nostack, preserves_flags));
+            }
+            Ok(value)
+        }
+
+        fn write(&self, register: u16, value: u8) -> Result<(), Errno> {
+            permit(self.base)?;
+            // SAFETY: the thread has the right to this port, whose registers only set levels of wires.
+            // Without `nomem` for the reason given in `read`.
+            unsafe {
+                asm!("out dx, al", in("dx") self.base + register, in("al") value,
+                     options(nostack, preserves_flags));
+            }
+            Ok(())
+        }
+    }
+
+    impl Registers for Ports {
+        fn data(&self) -> Result<u8, Errno> {
+            self.read(DATA)
+        }
+
+        fn set_data(&self, value: u8) -> Result<(), Errno> {
+            self.write(DATA, value)
+        }
+
+        fn status(&self) -> Result<u8, Errno> {
+            self.read(STATUS)
+        }
+    }
+
+    impl Drop for Ports {
+        /// Gives the right back, as far as this thread has it; the others lose it when they end.
+        fn drop(&mut self) {
+            if PERMITTED.get() == self.base {
+                PERMITTED.set(0);
+                // Keeping a right that nobody uses any more does no harm.
+                let _ = ioperm(self.base, false);
+            }
+        }
+    }
+
+    /// Sees to it that this thread has the right to the three ports.
+    fn permit(base: u16) -> Result<(), Errno> {
+        if PERMITTED.get() == base {
+            return Ok(());
+        }
+        ioperm(base, true)?;
+        PERMITTED.set(base);
+        Ok(())
+    }
+
+    fn ioperm(base: u16, on: bool) -> Result<(), Errno> {
+        // SAFETY: takes no pointers; that the ports may be used is what the user asked for by giving their address.
+        let answer = unsafe { libc::ioperm(base.into(), COUNT.into(), on.into()) };
+        if answer == 0 {
+            return Ok(());
+        }
+        let error = std::io::Error::last_os_error();
+        Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+}
