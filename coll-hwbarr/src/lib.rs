@@ -31,8 +31,6 @@
 
 #![deny(unsafe_code)]
 
-#[cfg(feature = "plugin")]
-mod export;
 mod module;
 mod parley;
 mod port;

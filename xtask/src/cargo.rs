@@ -15,6 +15,15 @@ pub enum Profile {
     Release,
 }
 
+impl Profile {
+    /// Where cargo leaves what an installation is made of, if not in its usual folder.
+    ///
+    /// Tests make an installation while `cargo test` runs, which has built the same packages with the features of their tests; in one folder each would undo the other's work.
+    pub fn folder(self) -> Option<PathBuf> {
+        (self == Profile::Dev).then(|| workspace::target().join("products"))
+    }
+}
+
 /// What is built.
 #[derive(Clone, Debug)]
 pub struct Build<'a> {

@@ -24,12 +24,10 @@ const PROGRAMS: &[&str] = &["mpirun", "mpicc", "mpi-info", "mpi-bench", "hwbarr"
 /// The file cargo makes, and its name in `lib`: the soname the standard asks for.
 const LIBRARY: (&str, &str) = ("libmpi_abi.so", "libmpi_abi.so.1");
 
-/// The package that exists twice: built into the library, and as a plugin file.
-///
-/// It is built by itself, because cargo would otherwise give the library the features of a plugin.
-const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr"];
+/// The components that are also plugin files.
+const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr-plugin"];
 /// The file cargo makes of it.
-const PLUGIN_MADE: &str = "libcoll_hwbarr.so";
+const PLUGIN_MADE: &str = "libcoll_hwbarr_plugin.so";
 /// Its name in `lib/portcullis`: framework and component.
 pub const PLUGIN: &str = "coll_hwbarr.so";
 
@@ -138,7 +136,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         profile: contents.profile,
         packages: PACKAGES,
         bare: false,
-        folder: None,
+        folder: contents.profile.folder(),
     };
     let plugin = Build {
         packages: PLUGIN_PACKAGES,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Cargo leaves the shared object of a crate with tests beside the tests.
 fn made_by_cargo() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a path");
-    test.with_file_name("libcoll_hwbarr.so")
+    test.with_file_name("libcoll_hwbarr_plugin.so")
 }
 
 fn params(directory: &Path) -> Params {
