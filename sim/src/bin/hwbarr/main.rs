@@ -1,4 +1,4 @@
-//! The barrier workbench on the command line: runs in virtual time, waveforms, and real processes on a live board.
+//! The barrier workbench on the command line: one line of the table for each command, one file for each line.
 
 mod live;
 mod node;
@@ -6,6 +6,39 @@ mod virtual_run;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+
+/// What a subcommand fails with: a sentence for the user.
+type Failure = Box<dyn std::error::Error>;
+
+/// The commands: a line is the help's first sentence, and the type whose `execute` runs it under the type's name.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $module:ident :: $name:ident,)*) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($(#[$attribute])* $name($module::$name),)*
+        }
+
+        impl Command {
+            fn execute(self) -> Result<(), Failure> {
+                match self {
+                    $(Self::$name(command) => command.execute(),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    /// Run in virtual time and print latency statistics.
+    virtual_run::Run,
+    /// Run in virtual time and write a waveform (.vcd) with a GTKWave save file (.gtkw).
+    virtual_run::Wave,
+    /// Run real processes on a live board and print how fast they pass barriers.
+    live::Live,
+    /// One process of `live`.
+    #[command(hide = true)]
+    node::Node,
+}
 
 /// A workbench for barrier hardware: simulate the toggle barrier, measure it, see its wires.
 #[derive(Parser)]
@@ -15,30 +48,8 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    /// Run in virtual time and print latency statistics.
-    Run(virtual_run::Run),
-    /// Run in virtual time and write a waveform (.vcd) with a GTKWave save file (.gtkw).
-    Wave(virtual_run::Wave),
-    /// Run real processes on a live board and print how fast they pass barriers.
-    Live(live::Live),
-    /// One process of `live`.
-    #[command(hide = true)]
-    Node(node::Node),
-}
-
-/// What a subcommand fails with: a sentence for the user.
-type Failure = Box<dyn std::error::Error>;
-
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Run(run) => run.execute(),
-        Command::Wave(wave) => wave.execute(),
-        Command::Live(live) => live.execute(),
-        Command::Node(node) => node.execute(),
-    };
-    match result {
+    match Cli::parse().command.execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("hwbarr: {failure}");
