@@ -62,5 +62,5 @@ pub mod suite;
 mod toggle;
 
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
-pub use self_test::{SelfTest, self_test};
+pub use self_test::{SelfTest, self_test, self_test_by};
 pub use toggle::ToggleBarrier;

@@ -12,10 +12,10 @@
 //! A node that has found a fault stays out from then on but keeps every fence,
 //! so a fault leaves nobody in the fence; the others find it by the limit of step 3.
 
+use crate::toggle::stopwatch;
 use crate::{EnterError, SelfTestError, ToggleBarrier, WaitError};
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
-use std::time::Instant;
 
 /// What a self-test needs to know; every node passes the same, except for `me`.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,22 @@ pub struct SelfTest {
 ///
 /// `fence` must return only after every node has called it, and `progress` is called between polls.
 pub fn self_test<O, I, F>(
+    barrier: &mut ToggleBarrier<O, I>,
+    test: SelfTest,
+    late: impl IntoIterator<Item = usize>,
+    fence: impl FnMut() -> Result<(), F>,
+    progress: impl FnMut(),
+) -> Result<(), SelfTestError<O::Error, F>>
+where
+    O: OutputPin,
+    I: InputPin<Error = O::Error>,
+{
+    self_test_by(stopwatch(), barrier, test, late, fence, progress)
+}
+
+/// [`self_test`] by another clock than the machine's, as [`ToggleBarrier::wait_by`].
+pub fn self_test_by<O, I, F>(
+    mut now: impl FnMut() -> Duration,
     barrier: &mut ToggleBarrier<O, I>,
     test: SelfTest,
     late: impl IntoIterator<Item = usize>,
@@ -57,9 +73,10 @@ where
             };
             verdict = verdict.and_then(|()| round.all_but_late_enter(barrier));
             fence().map_err(SelfTestError::Fence)?;
-            verdict = verdict.and_then(|()| round.nobody_leaves(barrier, &mut progress));
+            verdict = verdict.and_then(|()| round.nobody_leaves(barrier, &mut now, &mut progress));
             fence().map_err(SelfTestError::Fence)?;
-            verdict = verdict.and_then(|()| round.everybody_leaves(barrier, &mut progress));
+            verdict =
+                verdict.and_then(|()| round.everybody_leaves(barrier, &mut now, &mut progress));
         }
     }
     verdict
@@ -95,13 +112,14 @@ impl Round {
     fn nobody_leaves<O, I, F>(
         &self,
         barrier: &mut ToggleBarrier<O, I>,
+        now: &mut impl FnMut() -> Duration,
         progress: &mut impl FnMut(),
     ) -> Result<(), SelfTestError<O::Error, F>>
     where
         O: OutputPin,
         I: InputPin<Error = O::Error>,
     {
-        let start = Instant::now();
+        let start = now();
         while !self.is_late() {
             if barrier.poll()?.is_ready() {
                 return Err(SelfTestError::LeftEarly {
@@ -109,7 +127,7 @@ impl Round {
                     driven: self.driven,
                 });
             }
-            if start.elapsed() >= self.test.hold {
+            if now().saturating_sub(start) >= self.test.hold {
                 break;
             }
             progress();
@@ -120,6 +138,7 @@ impl Round {
     fn everybody_leaves<O, I, F>(
         &self,
         barrier: &mut ToggleBarrier<O, I>,
+        now: &mut impl FnMut() -> Duration,
         progress: &mut impl FnMut(),
     ) -> Result<(), SelfTestError<O::Error, F>>
     where
@@ -130,7 +149,7 @@ impl Round {
             enter(barrier)?;
         }
         barrier
-            .wait(progress, self.test.limit)
+            .wait_by(now, progress, self.test.limit)
             .map_err(|e| match e {
                 WaitError::Pin(fault) => SelfTestError::Pin(fault),
                 WaitError::TimedOut { waited, driven } => SelfTestError::NotReleased {

@@ -100,6 +100,18 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     /// A caller whose bell only rings sleepers uses [`poll`](Self::poll) itself, after it has announced that it sleeps.
     pub fn wait(
         &mut self,
+        progress: impl FnMut(),
+        limit: Duration,
+    ) -> Result<(), WaitError<O::Error>> {
+        self.wait_by(stopwatch(), progress, limit)
+    }
+
+    /// [`wait`](Self::wait) by another clock than the machine's: `now` is the time since any instant of the caller's choice.
+    ///
+    /// A simulator's time passes as its accesses do; a microcontroller's comes from a timer.
+    pub fn wait_by(
+        &mut self,
+        mut now: impl FnMut() -> Duration,
         mut progress: impl FnMut(),
         limit: Duration,
     ) -> Result<(), WaitError<O::Error>> {
@@ -107,13 +119,13 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         if self.poll()?.is_ready() {
             return Ok(());
         }
-        let start = Instant::now();
+        let start = now();
         loop {
             progress();
             if self.poll()?.is_ready() {
                 return Ok(());
             }
-            let waited = start.elapsed();
+            let waited = now().saturating_sub(start);
             if waited >= limit {
                 return Err(WaitError::TimedOut {
                     waited,
@@ -167,6 +179,12 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     fn write(&mut self, level: PinState) -> Result<(), PinFault<O::Error>> {
         self.out.set_state(level).map_err(PinFault::Write)
     }
+}
+
+/// The machine's clock, started when it is first looked at.
+pub(crate) fn stopwatch() -> impl FnMut() -> Duration {
+    let mut start = None;
+    move || start.get_or_insert_with(Instant::now).elapsed()
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Drop for ToggleBarrier<O, I> {

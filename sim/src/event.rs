@@ -34,6 +34,11 @@ pub enum What {
         /// The node.
         node: usize,
     },
+    /// This node has died.
+    Down {
+        /// The node.
+        node: usize,
+    },
 }
 
 /// The events of a run, oldest first, as far as the record had room for them.
@@ -57,6 +62,7 @@ impl What {
             Self::Release { high: true } => (4, 0),
             Self::Enter { node } => (5, node),
             Self::Leave { node } => (6, node),
+            Self::Down { node } => (7, node),
         };
         kind << 32 | node as u64
     }
@@ -71,6 +77,7 @@ impl What {
             4 => Self::Release { high: true },
             5 => Self::Enter { node },
             6 => Self::Leave { node },
+            7 => Self::Down { node },
             _ => return None,
         })
     }
@@ -82,13 +89,14 @@ mod tests {
 
     #[test]
     fn every_event_survives_its_word() {
-        let kinds: [fn(usize) -> What; 6] = [
+        let kinds: [fn(usize) -> What; 7] = [
             |node| What::Wire { node, high: false },
             |node| What::Wire { node, high: true },
             |_| What::Release { high: false },
             |_| What::Release { high: true },
             |node| What::Enter { node },
             |node| What::Leave { node },
+            |node| What::Down { node },
         ];
         for make in kinds {
             for node in [0, 1, 59, 63] {

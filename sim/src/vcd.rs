@@ -9,7 +9,7 @@
 //!   node00
 //!     out            the wire from the node to the barrier
 //!     in             the wire from the barrier to the node
-//!     inside         high while the program on the node is in the barrier (its enter and leave marks)
+//!     inside         high while the program on the node is in the barrier (its enter and leave marks); x once it has died
 //!   node01 ...
 //! ```
 //!
@@ -124,21 +124,22 @@ impl<W: io::Write> Dump<W> {
                 } else {
                     self.wires & !mask(node)
                 };
-                self.scalar(node, |ids| ids.out, high)?;
+                self.scalar(node, |ids| ids.out, bit(high))?;
                 self.counts()
             }
             What::Release { high } => {
                 self.output = if high { all(self.nodes.len()) } else { 0 };
                 self.releases += 1;
                 for node in 0..self.nodes.len() {
-                    self.scalar(node, |ids| ids.input, high)?;
+                    self.scalar(node, |ids| ids.input, bit(high))?;
                 }
                 self.writer
                     .change_vector(self.releases_id, bits(self.releases))?;
                 self.counts()
             }
-            What::Enter { node } => self.scalar(node, |ids| ids.inside, true),
-            What::Leave { node } => self.scalar(node, |ids| ids.inside, false),
+            What::Enter { node } => self.scalar(node, |ids| ids.inside, Value::V1),
+            What::Leave { node } => self.scalar(node, |ids| ids.inside, Value::V0),
+            What::Down { node } => self.scalar(node, |ids| ids.inside, Value::X),
         }
     }
 
@@ -147,10 +148,10 @@ impl<W: io::Write> Dump<W> {
         &mut self,
         node: usize,
         of: impl Fn(&NodeIds) -> IdCode,
-        high: bool,
+        value: Value,
     ) -> io::Result<()> {
         match self.nodes.get(node) {
-            Some(ids) => self.writer.change_scalar(of(ids), bit(high)),
+            Some(ids) => self.writer.change_scalar(of(ids), value),
             None => Ok(()),
         }
     }

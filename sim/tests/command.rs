@@ -73,7 +73,7 @@ fn what_cannot_be_run_is_refused_with_a_sentence() {
         ),
         (
             &["run", "--arrivals", "late"],
-            "'late' is none of together, uniform:TIME, exponential:TIME",
+            "'late' is none of together, uniform:TIME, exponential:MEAN",
         ),
         (
             &["run", "--clock", "0"],

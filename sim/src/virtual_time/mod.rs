@@ -19,19 +19,31 @@
 //! IO-Port-Programming mini-HOWTO give 1 to 1.56 us), 5 ns per metre of cable, 4.9 ns into and 4.3 ns out of the chip
 //! (nextpnr for iCE40 HX), 25.175 MHz.
 
-mod engine;
+mod arrivals;
+mod host;
+mod measure;
+mod observe;
 mod random;
 mod stats;
 mod time;
+mod wiring;
+mod world;
 
-pub use engine::run;
+pub use arrivals::{Arrivals, BadArrivals, Table};
+pub use host::{Disagreement, Down, FenceFailed, Host, Pin, Program};
+pub use measure::Meter;
+pub use observe::{Observer, Sight};
+pub use random::Random;
 pub use stats::{Distribution, Phase, Summary};
 pub use time::{BadTime, Time};
+pub use wiring::{Disturbance, Line, Sink, Source, Wiring};
+pub use world::{End, Incident, Setup, run_world};
 
 use crate::event::Record;
-use random::Random;
+use barrier_driver::ToggleBarrier;
+use std::cell::RefCell;
 use std::fmt;
-use std::str::FromStr;
+use std::rc::Rc;
 
 /// What a run depends on.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +66,10 @@ pub struct Parameters {
     pub pad_out: Time,
     /// The machine's clock.
     pub clock_hz: u64,
+    /// An access of the port takes up to this much longer, as it happens.
+    pub jitter: Time,
+    /// What a software barrier takes, which the nodes need once, to open.
+    pub fence: Time,
     /// Which of the possible random runs.
     pub seed: u64,
 }
@@ -74,71 +90,9 @@ impl Parameters {
             pad_in: Time::from_ps(4900),
             pad_out: Time::from_ps(4300),
             clock_hz: fpga_model::CLOCK_HZ,
+            jitter: Time::ZERO,
+            fence: Time::from_ns(20_000),
             seed: 1,
-        }
-    }
-}
-
-/// How long a node computes before it enters the next barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Not at all: everybody enters the next barrier as soon as it has left the last.
-    Together,
-    /// Any time up to this, equally likely.
-    Uniform(Time),
-    /// Without memory, with this mean.
-    Exponential(Time),
-}
-
-impl Arrivals {
-    fn sample(self, random: &mut Random) -> Time {
-        match self {
-            Self::Together => Time::ZERO,
-            Self::Uniform(spread) => spread.scaled(random.unit()),
-            // The inverse of the distribution function; `1 - u` is never zero.
-            Self::Exponential(mean) => mean.scaled(-(1.0 - random.unit()).ln()),
-        }
-    }
-}
-
-impl fmt::Display for Arrivals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Together => f.write_str("together"),
-            Self::Uniform(spread) => write!(f, "uniform:{spread}"),
-            Self::Exponential(mean) => write!(f, "exponential:{mean}"),
-        }
-    }
-}
-
-/// A word that is no arrival distribution.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadArrivals(String);
-
-impl fmt::Display for BadArrivals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "'{}' is none of together, uniform:TIME, exponential:TIME (TIME as in 10us)",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for BadArrivals {}
-
-impl FromStr for Arrivals {
-    type Err = BadArrivals;
-
-    fn from_str(text: &str) -> Result<Self, BadArrivals> {
-        let bad = || BadArrivals(text.to_owned());
-        let (kind, time) = text.split_once(':').unwrap_or((text, ""));
-        let time = || time.parse().map_err(|_| bad());
-        match kind {
-            "together" if text == kind => Ok(Self::Together),
-            "uniform" => time().map(Self::Uniform),
-            "exponential" => time().map(Self::Exponential),
-            _ => Err(bad()),
         }
     }
 }
@@ -161,6 +115,15 @@ pub enum RunError {
     InstantRead,
     /// The machine has no clock.
     NoClock,
+    /// The system gives no memory for a node's program.
+    Stack(std::io::ErrorKind),
+    /// A node's program did not do what it should.
+    Node {
+        /// Which.
+        node: usize,
+        /// What its driver says.
+        sentence: String,
+    },
     /// Time ran past the end of the 64-bit picosecond counter, which is 213 days.
     TooLong {
         /// Barriers that were complete by then.
@@ -176,6 +139,8 @@ impl fmt::Display for RunError {
                 "a port read must take some time, or a node would poll for ever in one instant",
             ),
             Self::NoClock => f.write_str("the machine needs a clock of at least 1 Hz"),
+            Self::Stack(kind) => write!(f, "there is no memory for the nodes' programs: {kind}"),
+            Self::Node { node, sentence } => write!(f, "node {node}: {sentence}"),
             Self::TooLong { completed } => {
                 write!(
                     f,
@@ -187,6 +152,56 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+/// Runs the nodes through all barriers; `keep_record` for a waveform.
+pub fn run(parameters: &Parameters, keep_record: bool) -> Result<Outcome, RunError> {
+    let record = keep_record.then(Vec::new);
+    let observer = (Meter::new(parameters.nodes), record);
+    let trouble = Rc::new(RefCell::new(None));
+    let (end, (meter, record)) = run_world(Setup::new(parameters.clone()), observer, |_| {
+        let (parameters, trouble) = (parameters.clone(), trouble.clone());
+        Box::new(move |host| {
+            if let Err(sentence) = pass_barriers(host, &parameters) {
+                let node = host.node();
+                *trouble.borrow_mut() = Some(RunError::Node { node, sentence });
+            }
+        })
+    })?;
+    match trouble.take() {
+        Some(trouble) => Err(trouble),
+        None => Ok(Outcome {
+            summary: meter.summary(end.releases, end.at),
+            record: Record {
+                nodes: parameters.nodes,
+                events: record.unwrap_or_default(),
+                dropped: 0,
+            },
+        }),
+    }
+}
+
+/// The program of each node: open, compute and pass barriers, close.
+fn pass_barriers(host: &Host<'_>, parameters: &Parameters) -> Result<(), String> {
+    let (out, input) = host.pins();
+    let say = |e: &dyn fmt::Display| e.to_string();
+    let mut barrier = ToggleBarrier::open(out, input, || host.fence()).map_err(|e| say(&e))?;
+    // Everybody has checked that nothing moves before anybody enters.
+    host.fence().map_err(|e| say(&e))?;
+    let mut random = Random::new(parameters.seed, host.node());
+    for number in 0..parameters.barriers {
+        let Parameters {
+            arrivals, nodes, ..
+        } = parameters;
+        host.compute(arrivals.sample(&mut random, *nodes, host.node(), number));
+        host.enter();
+        barrier.enter().map_err(|e| say(&e))?;
+        while barrier.poll().map_err(|e| say(&e))?.is_pending() {
+            host.watch(None);
+        }
+        host.leave();
+    }
+    barrier.close().map_err(|e| say(&e))
+}
 
 #[cfg(test)]
 mod tests;

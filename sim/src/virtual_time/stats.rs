@@ -9,32 +9,36 @@ pub enum Phase {
     Write,
     /// From the connector to the machine.
     WireOut,
-    /// Synchronisers and state machine, with the wait for the first edge.
+    /// The wait for the first edge and two synchroniser stages.
+    Synchroniser,
+    /// The edge at which the state machine decides, which is also the output register.
     Machine,
     /// From the machine to the connector.
     WireBack,
     /// Until a read has sampled the release.
-    Read,
+    Poll,
 }
 
 impl Phase {
     /// In the order in which they happen.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Write,
         Self::WireOut,
+        Self::Synchroniser,
         Self::Machine,
         Self::WireBack,
-        Self::Read,
+        Self::Poll,
     ];
 
     /// What a table calls it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Write => "port write",
-            Self::WireOut => "pad and cable to the barrier",
-            Self::Machine => "synchronisers and machine",
-            Self::WireBack => "pad and cable from the barrier",
-            Self::Read => "port reads",
+            Self::Write => "output access",
+            Self::WireOut => "cable to the barrier, pad",
+            Self::Synchroniser => "synchroniser",
+            Self::Machine => "machine",
+            Self::WireBack => "pad, cable back",
+            Self::Poll => "poll",
         }
     }
 }
@@ -44,7 +48,8 @@ impl Phase {
 pub struct Distribution(Vec<Time>);
 
 impl Distribution {
-    pub(super) fn new(mut samples: Vec<Time>) -> Self {
+    /// Of samples in any order.
+    pub fn new(mut samples: Vec<Time>) -> Self {
         samples.sort_unstable();
         Self(samples)
     }
@@ -61,6 +66,11 @@ impl Distribution {
             .get(rank.clamp(1, self.0.len().max(1)) - 1)
             .copied()
             .unwrap_or_default()
+    }
+
+    /// All samples, smallest first.
+    pub fn samples(&self) -> &[Time] {
+        &self.0
     }
 
     /// Half of the samples are not larger.
@@ -81,6 +91,8 @@ pub struct Summary {
     pub releases: u64,
     /// From the last entry of a barrier until the last arriver itself has left: one sample for each barrier.
     pub last_arriver: Distribution,
+    /// From the last entry of a barrier until everybody has left: one sample for each barrier.
+    pub complete: Distribution,
     /// From the last entry of a barrier until a node has left: one sample for each node and barrier.
     pub every_node: Distribution,
     /// The last arriver's latency by phase, in the order of [`Phase::ALL`].
@@ -89,6 +101,8 @@ pub struct Summary {
     pub skew: Distribution,
     /// Virtual time from power-on to the end of the last barrier.
     pub duration: Time,
+    /// When each node has entered each barrier: what a comparison with other barriers starts from.
+    pub entries: Vec<Vec<Time>>,
 }
 
 #[cfg(test)]

@@ -41,6 +41,16 @@ impl Time {
         self.0 / 1000
     }
 
+    /// In microseconds.
+    pub fn us(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// This plus `factor` times `other`, where a negative sum is zero.
+    pub fn plus_scaled(self, other: Self, factor: f64) -> Self {
+        Self((self.0 as f64 + other.0 as f64 * factor).round() as u64)
+    }
+
     /// A multiple that need not be whole, rounded to a picosecond.
     pub fn scaled(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)

@@ -46,7 +46,7 @@ impl Hardware {
             .into());
         }
         Ok(Parameters {
-            arrivals: self.arrivals,
+            arrivals: self.arrivals.clone(),
             port_write: self.port,
             port_read: self.port,
             cable: Parameters::CABLE_PER_METRE.scaled(self.cable),

@@ -1,0 +1,254 @@
+//! What a program on a node sees of the simulated machine it runs on.
+//!
+//! The program is ordinary sequential code and runs the real driver.
+//! It is a coroutine: an access of the port, a fence or a computation suspends it, and the world resumes it when the virtual
+//! time for that has passed.
+//! So sixty nodes need one thread and no locks, and a run has one order only.
+
+use super::Time;
+use corosensei::Yielder;
+use embedded_hal::digital::{Error, ErrorKind, ErrorType, InputPin, OutputPin};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What a program on a node is.
+pub type Program = Box<dyn FnOnce(&Host<'_>)>;
+
+/// What a program waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Request {
+    /// A write access that drives this level at its end.
+    Write(bool),
+    /// A read access that samples the level at its end.
+    Read,
+    /// So much time.
+    Compute(Time),
+    /// A change at the input, or this instant.
+    Watch { until: Option<Time> },
+    /// Everybody else.
+    Fence,
+    /// Nothing: the program calls the barrier.
+    Enter,
+    /// Nothing: the program is back from the barrier.
+    Leave,
+}
+
+/// What the world answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It is done.
+    Done,
+    /// The level that was sampled.
+    Level(bool),
+    /// Not everybody came.
+    FenceFailed,
+}
+
+/// What the nodes and the world share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// The time of the event that is being handled.
+    pub now: Cell<Time>,
+    /// Nodes that have died, as a mask.
+    pub dead: Cell<u64>,
+    /// What each node brought to each agreement so far, by number of the agreement.
+    verdicts: RefCell<Vec<Vec<Verdict>>>,
+}
+
+/// How a step went at one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Verdict {
+    node: usize,
+    sentence: String,
+}
+
+/// The machine that a node's program runs on.
+pub struct Host<'y> {
+    node: usize,
+    nodes: usize,
+    yielder: &'y Yielder<Answer, Request>,
+    shared: Rc<Shared>,
+    agreements: Cell<usize>,
+}
+
+impl<'y> Host<'y> {
+    pub(super) fn new(
+        node: usize,
+        nodes: usize,
+        yielder: &'y Yielder<Answer, Request>,
+        shared: Rc<Shared>,
+    ) -> Self {
+        Self {
+            node,
+            nodes,
+            yielder,
+            shared,
+            agreements: Cell::new(0),
+        }
+    }
+
+    /// Which node this is.
+    pub fn node(&self) -> usize {
+        self.node
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Time {
+        self.shared.now.get()
+    }
+
+    /// Virtual time as the driver wants it.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.now().ns())
+    }
+
+    /// The two ends of the node's port.
+    pub fn pins(&self) -> (Pin<'_>, Pin<'_>) {
+        (Pin(self), Pin(self))
+    }
+
+    /// Takes so much time.
+    pub fn compute(&self, time: Time) {
+        self.ask(Request::Compute(time));
+    }
+
+    /// Between two polls: reads follow each other without a gap, and those that would sample what the last one did
+    /// are passed over, until the level at the connector changes or for at most `limit`.
+    pub fn watch(&self, limit: Option<Time>) {
+        let until = limit.map(|limit| self.now() + limit);
+        self.ask(Request::Watch { until });
+    }
+
+    /// Marks that the program calls the barrier.
+    pub fn enter(&self) {
+        self.ask(Request::Enter);
+    }
+
+    /// Marks that the program has left the barrier.
+    pub fn leave(&self) {
+        self.ask(Request::Leave);
+    }
+
+    /// A software barrier of all nodes.
+    pub fn fence(&self) -> Result<(), FenceFailed> {
+        match self.ask(Request::Fence) {
+            Some(Answer::FenceFailed) => Err(FenceFailed {
+                dead: self.shared.dead.get(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes on if everybody's step went well; else everybody gets the sentence of the first node with a complaint.
+    pub fn agree(&self, mine: Result<(), String>) -> Result<(), Disagreement> {
+        let number = self.agreements.get();
+        self.agreements.set(number + 1);
+        let mine = mine.err().map(|sentence| Verdict {
+            node: self.node,
+            sentence,
+        });
+        {
+            let mut verdicts = self.shared.verdicts.borrow_mut();
+            if verdicts.len() <= number {
+                verdicts.resize(number + 1, Vec::new());
+            }
+            verdicts[number].extend(mine);
+        }
+        let fenced = self.fence();
+        let verdicts = self.shared.verdicts.borrow();
+        match verdicts[number].iter().min_by_key(|verdict| verdict.node) {
+            Some(Verdict { node, sentence }) => Err(Disagreement {
+                node: *node,
+                sentence: sentence.clone(),
+            }),
+            None => fenced.map_err(|e| Disagreement {
+                node: self.node,
+                sentence: format!("the software fence failed: {e}"),
+            }),
+        }
+    }
+
+    /// Suspends the program; nothing is done any more on a node that has died, whose program is being unwound.
+    fn ask(&self, request: Request) -> Option<Answer> {
+        let alive = self.shared.dead.get() >> self.node & 1 == 0;
+        alive.then(|| self.yielder.suspend(request))
+    }
+}
+
+/// Some node complained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disagreement {
+    /// The first of those that did.
+    pub node: usize,
+    /// What it said.
+    pub sentence: String,
+}
+
+/// A software fence that not everybody came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FenceFailed {
+    dead: u64,
+}
+
+impl fmt::Display for FenceFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dead: Vec<_> = (0..u64::BITS)
+            .filter(|node| self.dead >> node & 1 == 1)
+            .map(|node| node.to_string())
+            .collect();
+        match dead.as_slice() {
+            [] => f.write_str("a node has ended its program"),
+            [one] => write!(f, "node {one} has died"),
+            many => write!(f, "nodes {} have died", many.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for FenceFailed {}
+
+/// One end of a node's port, as embedded-hal has it.
+pub struct Pin<'h>(&'h Host<'h>);
+
+/// The port of a machine that has died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Down;
+
+impl Error for Down {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Other
+    }
+}
+
+impl ErrorType for Pin<'_> {
+    type Error = Down;
+}
+
+impl OutputPin for Pin<'_> {
+    fn set_low(&mut self) -> Result<(), Down> {
+        self.0.ask(Request::Write(false)).map(drop).ok_or(Down)
+    }
+
+    fn set_high(&mut self) -> Result<(), Down> {
+        self.0.ask(Request::Write(true)).map(drop).ok_or(Down)
+    }
+}
+
+impl InputPin for Pin<'_> {
+    fn is_high(&mut self) -> Result<bool, Down> {
+        match self.0.ask(Request::Read) {
+            Some(Answer::Level(high)) => Ok(high),
+            _ => Err(Down),
+        }
+    }
+
+    fn is_low(&mut self) -> Result<bool, Down> {
+        self.is_high().map(|high| !high)
+    }
+}

@@ -1,0 +1,146 @@
+//! The statistics of a run, taken from what an observer sees.
+//!
+//! A barrier is told from the next by counting: the `k`th entry, arrival at a pin and return of a node belong to barrier `k`.
+
+use super::Time;
+use super::observe::{Observer, Sight};
+use super::stats::{Distribution, Phase, Summary};
+
+/// When the things happened that the latency of one barrier is made of.
+#[derive(Debug, Clone, Default)]
+struct Passage {
+    first_enter: Time,
+    last_enter: Time,
+    /// The last arriver, its level at the connector, and at the machine.
+    last: usize,
+    driven: Time,
+    at_pin: Time,
+    released: Time,
+    /// How long before its release the machine's last edge was.
+    toggle: Time,
+    /// The release at the last arriver's connector, and its return.
+    back: Time,
+    left: Time,
+    last_left: Time,
+    /// When each node has entered.
+    entries: Vec<Time>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    entered: usize,
+    left: usize,
+}
+
+/// Measures a run in which no fault disturbs the counting.
+#[derive(Debug)]
+pub struct Meter {
+    nodes: Vec<Count>,
+    passages: Vec<Passage>,
+    latencies: Vec<Time>,
+}
+
+impl Meter {
+    /// For so many nodes.
+    pub fn new(nodes: usize) -> Self {
+        Self {
+            nodes: vec![Count::default(); nodes],
+            passages: Vec::new(),
+            latencies: Vec::new(),
+        }
+    }
+
+    fn enter(&mut self, at: Time, node: usize) {
+        let number = self.nodes[node].entered;
+        self.nodes[node].entered += 1;
+        if number == self.passages.len() {
+            self.passages.push(Passage {
+                first_enter: at,
+                entries: vec![Time::ZERO; self.nodes.len()],
+                ..Passage::default()
+            });
+        }
+        let passage = &mut self.passages[number];
+        (passage.last_enter, passage.last) = (at, node);
+        passage.entries[node] = at;
+    }
+
+    /// The barrier that a node is in, if it entered last.
+    fn last(&mut self, node: usize) -> Option<&mut Passage> {
+        let Count { entered, left } = self.nodes[node];
+        // Before the first barrier and after the last the driver opens and closes.
+        let passage = (entered > left).then(|| self.passages.get_mut(left))??;
+        (passage.last == node).then_some(passage)
+    }
+
+    fn leave(&mut self, at: Time, node: usize) {
+        let number = self.nodes[node].left;
+        self.nodes[node].left += 1;
+        let Some(passage) = self.passages.get_mut(number) else {
+            return;
+        };
+        if passage.last == node {
+            passage.left = at;
+        }
+        passage.last_left = at;
+        self.latencies.push(at - passage.last_enter);
+    }
+
+    /// What there is to say about the run.
+    pub fn summary(self, releases: u64, duration: Time) -> Summary {
+        let each = |part: &dyn Fn(&Passage) -> Time| {
+            Distribution::new(self.passages.iter().map(part).collect())
+        };
+        let phases = Phase::ALL.map(|phase| {
+            each(&|p| match phase {
+                Phase::Write => p.driven - p.last_enter,
+                Phase::WireOut => p.at_pin - p.driven,
+                Phase::Synchroniser => p.released - p.toggle - p.at_pin,
+                Phase::Machine => p.toggle,
+                Phase::WireBack => p.back - p.released,
+                Phase::Poll => p.left - p.back,
+            })
+        });
+        Summary {
+            releases,
+            last_arriver: each(&|p| p.left - p.last_enter),
+            complete: each(&|p| p.last_left - p.last_enter),
+            every_node: Distribution::new(self.latencies.clone()),
+            phases,
+            skew: each(&|p| p.last_enter - p.first_enter),
+            duration,
+            entries: self.passages.iter().map(|p| p.entries.clone()).collect(),
+        }
+    }
+}
+
+impl Observer for Meter {
+    fn see(&mut self, at: Time, sight: Sight) {
+        match sight {
+            Sight::Enter { node } => self.enter(at, node),
+            Sight::Driven { node } => {
+                if let Some(passage) = self.last(node) {
+                    passage.driven = at;
+                }
+            }
+            Sight::Pin { node, .. } => {
+                if let Some(passage) = self.last(node) {
+                    passage.at_pin = at;
+                }
+            }
+            Sight::Output { last_edge, .. } => {
+                // Only the barrier that somebody is in can be released, and the youngest is the only one.
+                if let Some(passage) = self.passages.last_mut() {
+                    (passage.released, passage.toggle) = (at, last_edge);
+                }
+            }
+            Sight::Back { node } => {
+                if let Some(passage) = self.last(node) {
+                    passage.back = at;
+                }
+            }
+            Sight::Leave { node } => self.leave(at, node),
+            Sight::Down { .. } => {}
+        }
+    }
+}

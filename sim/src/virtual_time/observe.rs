@@ -1,0 +1,94 @@
+//! Who looks at a run: statistics, waveforms and judges see every happening through one trait.
+//!
+//! The observer is a type parameter of the run, so what nobody looks at costs nothing.
+
+use super::Time;
+use crate::event::{Event, What};
+
+/// What can be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// The program on this node called the barrier.
+    Enter {
+        /// The node.
+        node: usize,
+    },
+    /// The node's write has ended: the level is at its connector.
+    Driven {
+        /// The node.
+        node: usize,
+    },
+    /// The level at an input of the machine changed.
+    Pin {
+        /// The wire pair.
+        node: usize,
+        /// The new level.
+        high: bool,
+    },
+    /// The levels at the outputs of the machine changed.
+    Output {
+        /// The new level.
+        high: bool,
+        /// Since the clock edge before the one that changed it.
+        last_edge: Time,
+    },
+    /// The level at a node's connector changed.
+    Back {
+        /// The node.
+        node: usize,
+    },
+    /// The program on this node came back from the barrier.
+    Leave {
+        /// The node.
+        node: usize,
+    },
+    /// The node died.
+    Down {
+        /// The node.
+        node: usize,
+    },
+}
+
+/// Somebody who looks.
+pub trait Observer {
+    /// This happened at `at`.
+    fn see(&mut self, at: Time, sight: Sight);
+}
+
+/// Nobody.
+impl Observer for () {
+    fn see(&mut self, _: Time, _: Sight) {}
+}
+
+/// Both.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn see(&mut self, at: Time, sight: Sight) {
+        self.0.see(at, sight);
+        self.1.see(at, sight);
+    }
+}
+
+/// Perhaps somebody.
+impl<A: Observer> Observer for Option<A> {
+    fn see(&mut self, at: Time, sight: Sight) {
+        if let Some(observer) = self {
+            observer.see(at, sight);
+        }
+    }
+}
+
+/// The record that a waveform is made of.
+impl Observer for Vec<Event> {
+    fn see(&mut self, at: Time, sight: Sight) {
+        let what = match sight {
+            Sight::Enter { node } => What::Enter { node },
+            Sight::Leave { node } => What::Leave { node },
+            Sight::Pin { node, high } => What::Wire { node, high },
+            Sight::Output { high, .. } => What::Release { high },
+            Sight::Down { node } => What::Down { node },
+            Sight::Driven { .. } | Sight::Back { .. } => return,
+        };
+        let at_ns = at.ns();
+        self.push(Event { at_ns, what });
+    }
+}

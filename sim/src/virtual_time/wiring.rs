@@ -1,0 +1,221 @@
+//! What is plugged where, and what a level meets on its way.
+//!
+//! A wire is a [`Line`]: it carries a level from its source to its sink, and every [`Disturbance`] on it may change
+//! what comes out.
+//! A disturbance is a function of time, of the level that goes in and of how long it has; it keeps no state, so what comes
+//! out at one instant does not depend on how often anybody looked.
+
+use super::Time;
+use std::fmt;
+
+/// Where a wire begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// At the output of this node's port.
+    Node(usize),
+    /// At the output of the machine.
+    Machine,
+    /// Nowhere: the receiver's pull-up or pull-down gives the level.
+    Open {
+        /// Pulled up?
+        high: bool,
+    },
+}
+
+/// Where a wire ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sink {
+    /// At this input of the machine.
+    Pin(usize),
+    /// At the input of this node's port.
+    Input(usize),
+}
+
+/// Something that changes a level on its way.
+pub trait Disturbance {
+    /// What comes out at `now`, when `input` goes in since `since`.
+    fn level(&self, now: Time, input: bool, since: Time) -> bool;
+
+    /// Instants at which what comes out may change although what goes in does not.
+    fn instants(&self) -> Vec<Time> {
+        Vec::new()
+    }
+
+    /// Such instants that follow a change of what goes in, at `since`.
+    fn echoes(&self, since: Time) -> Vec<Time> {
+        let _ = since;
+        Vec::new()
+    }
+}
+
+/// One wire.
+pub struct Line {
+    source: Source,
+    disturbances: Vec<Box<dyn Disturbance>>,
+    /// What goes in, and since when.
+    input: bool,
+    since: Time,
+    /// What last came out.
+    output: bool,
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line")
+            .field("source", &self.source)
+            .field("disturbances", &self.disturbances.len())
+            .field("output", &self.output)
+            .finish()
+    }
+}
+
+impl Line {
+    fn new(source: Source) -> Self {
+        Self {
+            source,
+            disturbances: Vec::new(),
+            input: false,
+            since: Time::ZERO,
+            output: false,
+        }
+    }
+
+    /// Puts a disturbance on the wire, after those that are there.
+    pub fn disturb(&mut self, disturbance: impl Disturbance + 'static) {
+        self.disturbances.push(Box::new(disturbance));
+    }
+
+    /// A level goes in; returns the instants at which to look again.
+    pub(super) fn feed(&mut self, now: Time, high: bool) -> Vec<Time> {
+        if self.input != high {
+            (self.input, self.since) = (high, now);
+            return self
+                .disturbances
+                .iter()
+                .flat_map(|d| d.echoes(now))
+                .collect();
+        }
+        Vec::new()
+    }
+
+    /// The level that comes out, if it is another than before.
+    pub(super) fn change(&mut self, now: Time) -> Option<bool> {
+        let high = self
+            .disturbances
+            .iter()
+            .fold(self.input, |level, d| d.level(now, level, self.since));
+        let changed = high != self.output;
+        self.output = high;
+        changed.then_some(high)
+    }
+
+    /// What came out when somebody last looked.
+    pub(super) fn output(&self) -> bool {
+        self.output
+    }
+
+    /// Every instant at which the line changes by itself.
+    pub(super) fn instants(&self) -> Vec<Time> {
+        self.disturbances
+            .iter()
+            .flat_map(|d| d.instants())
+            .collect()
+    }
+}
+
+/// All wires of a barrier.
+#[derive(Debug)]
+pub struct Wiring {
+    pins: Vec<Line>,
+    inputs: Vec<Line>,
+}
+
+impl Wiring {
+    /// Every node at its own pair.
+    pub fn straight(nodes: usize) -> Self {
+        Self {
+            pins: (0..nodes)
+                .map(|node| Line::new(Source::Node(node)))
+                .collect(),
+            inputs: (0..nodes).map(|_| Line::new(Source::Machine)).collect(),
+        }
+    }
+
+    /// The wire that ends there.
+    pub fn line(&mut self, sink: Sink) -> &mut Line {
+        match sink {
+            Sink::Pin(node) => &mut self.pins[node],
+            Sink::Input(node) => &mut self.inputs[node],
+        }
+    }
+
+    /// Plugs the wire that ends at `sink` into another source.
+    pub fn plug(&mut self, sink: Sink, source: Source) {
+        self.line(sink).source = source;
+    }
+
+    /// Exchanges where two wires begin.
+    pub fn swap(&mut self, one: Sink, other: Sink) {
+        let (a, b) = (self.line(one).source, self.line(other).source);
+        self.plug(one, b);
+        self.plug(other, a);
+    }
+
+    /// Every wire's end, with where it begins.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (Sink, Source)> {
+        let pins = self.pins.iter().enumerate();
+        let inputs = self.inputs.iter().enumerate();
+        pins.map(|(node, line)| (Sink::Pin(node), line.source))
+            .chain(inputs.map(|(node, line)| (Sink::Input(node), line.source)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The opposite of what goes in, for a while after each change.
+    struct Wobble(Time);
+
+    impl Disturbance for Wobble {
+        fn level(&self, now: Time, input: bool, since: Time) -> bool {
+            input != (now < since + self.0)
+        }
+
+        fn echoes(&self, since: Time) -> Vec<Time> {
+            vec![since + self.0]
+        }
+    }
+
+    #[test]
+    fn disturbances_apply_one_after_the_other() {
+        let ns = Time::from_ns;
+        let mut wiring = Wiring::straight(1);
+        let line = wiring.line(Sink::Pin(0));
+        line.disturb(Wobble(ns(10)));
+        line.disturb(Wobble(ns(20)));
+        assert_eq!(line.feed(ns(100), true), [ns(110), ns(120)]);
+        // Inverted twice, then once, then not at all.
+        assert_eq!(line.change(ns(100)), Some(true));
+        assert_eq!(line.change(ns(110)), Some(false));
+        assert_eq!(line.change(ns(120)), Some(true));
+        assert_eq!(line.change(ns(130)), None);
+    }
+
+    #[test]
+    fn swapped_wires_begin_at_each_others_source() {
+        let mut wiring = Wiring::straight(2);
+        wiring.swap(Sink::Pin(0), Sink::Pin(1));
+        wiring.plug(Sink::Input(1), Source::Open { high: true });
+        let ends: Vec<_> = wiring.ends().collect();
+        assert_eq!(
+            ends,
+            [
+                (Sink::Pin(0), Source::Node(1)),
+                (Sink::Pin(1), Source::Node(0)),
+                (Sink::Input(0), Source::Machine),
+                (Sink::Input(1), Source::Open { high: true }),
+            ]
+        );
+    }
+}
