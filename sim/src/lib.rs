@@ -1,6 +1,8 @@
 //! The barrier simulator: the cycle-accurate model behind wires, shared by real processes.
 //!
 //! * [`live`]: processes share a board in shared memory, and the board's clock follows the machine's clock.
+//! * [`virtual_time`]: a deterministic run of nodes, ports, cables and the machine, by discrete events.
+//! * [`software`]: software barriers under LogP and LogGP; [`study`]: both on the same arrivals, and sweeps.
 //! * [`event`]: what happened on the wires.
 //! * [`vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
 //!
@@ -16,5 +18,7 @@ mod clock;
 pub mod event;
 pub mod gtkw;
 pub mod live;
+pub mod software;
+pub mod study;
 pub mod vcd;
 pub mod virtual_time;

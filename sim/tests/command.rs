@@ -38,6 +38,58 @@ fn a_run_prints_its_latencies() {
 }
 
 #[test]
+fn a_sweep_prints_a_row_for_each_value() {
+    insta::assert_snapshot!(hwbarr(&[
+        "run",
+        "-k",
+        "100",
+        "--sweep",
+        "nodes=4..60:8",
+        "--jitter",
+        "0.3us",
+    ]));
+    insta::assert_snapshot!(hwbarr(&[
+        "run",
+        "-k",
+        "50",
+        "--sweep",
+        "port-time=0.5us,1.2us",
+        "--csv",
+    ]));
+}
+
+#[test]
+fn arrivals_come_from_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("arrivals.txt");
+    std::fs::write(&file, "# node 1 is late\n1us 9us 1us\n").expect("written");
+    let arrivals = format!("--arrivals=file:{}", file.display());
+    let said = hwbarr(&["run", "-n", "3", "-k", "5", &arrivals]);
+    let skew = said.lines().find(|line| line.contains("skew"));
+    assert!(skew.is_some_and(|line| line.contains("8us")), "{said}");
+    std::fs::write(&file, "1us soon\n").expect("written");
+    let said = hwbarr(&["run", "-n", "3", &arrivals]);
+    assert!(said.contains("line 1: 'soon' is no time"), "{said}");
+}
+
+#[test]
+fn json_and_csv_hold_the_same_numbers() {
+    let run = |format| hwbarr(&["run", "-n", "5", "-k", "20", format]);
+    let (json, csv) = (run("--json"), run("--csv"));
+    let json = json.strip_suffix("[exit 0]").expect("success");
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(json["releases"], 20);
+    let mut rows = csv.lines();
+    assert_eq!(rows.next(), Some("what,model,median_ns,p99_ns,worst_ns"));
+    let latencies = json["latencies"].as_array().expect("rows");
+    assert!(latencies.len() > 20, "{json}");
+    for (latency, row) in latencies.iter().zip(rows) {
+        let median = latency["median_ns"].to_string();
+        assert!(row.contains(&median), "{latency} in {row}");
+    }
+}
+
+#[test]
 fn a_wave_says_where_it_is_and_how_to_open_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let dump = folder.path().join("small.vcd");

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::node::{ELAPSED, FENCE};
-use crate::virtual_run::write_wave;
+use crate::wave::write_wave;
 use clap::Args;
 use sim::live::{Board, Memory};
 use std::io::{ErrorKind, Read, Write};

@@ -2,9 +2,13 @@
 
 mod live;
 mod node;
-mod virtual_run;
+mod options;
+mod run;
+mod tables;
+mod wave;
 
 use clap::{Parser, Subcommand};
+use std::io::{ErrorKind, Write as _, stdout};
 use std::process::ExitCode;
 
 /// What a subcommand fails with: a sentence for the user.
@@ -29,10 +33,10 @@ macro_rules! commands {
 }
 
 commands! {
-    /// Run in virtual time and print latency statistics.
-    virtual_run::Run,
+    /// Run in virtual time, print latencies, and compare with software barriers.
+    run::Run,
     /// Run in virtual time and write a waveform (.vcd) with a GTKWave save file (.gtkw).
-    virtual_run::Wave,
+    wave::Wave,
     /// Run real processes on a live board and print how fast they pass barriers.
     live::Live,
     /// One process of `live`.
@@ -46,6 +50,14 @@ commands! {
 struct Cli {
     #[command(subcommand)]
     command: Command,
+}
+
+/// Prints to standard output; a reader who has seen enough, as `head`, is no failure.
+fn say(text: &str) -> Result<(), Failure> {
+    match stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 fn main() -> ExitCode {

@@ -1,0 +1,290 @@
+//! `hwbarr run`: latencies of the hardware in virtual time, beside those of software barriers on the same arrivals.
+
+use crate::Failure;
+use crate::options::{Hardware, Software};
+use crate::tables::{Format, Table, Tool};
+use clap::Args;
+use serde_json::{Value, json};
+use sim::software::{ALGORITHMS, Model, Network};
+use sim::study::{Study, Sweep};
+use sim::virtual_time::{Distribution, Parameters, Phase, Summary, Time};
+use std::fmt::Write as _;
+
+/// Run in virtual time, print latencies, and compare with software barriers.
+#[derive(Args)]
+pub struct Run {
+    /// How many nodes are wired to the barrier, 1 to 64.
+    #[arg(short, long, default_value_t = 60)]
+    nodes: usize,
+    /// How many barriers they pass.
+    #[arg(short = 'k', long, default_value_t = 1000)]
+    barriers: usize,
+    /// Vary one parameter, as in nodes=2..60:2, port-time=0.5us..5us:0.5us, clock=1,10,100, cable=1..9:2, jitter=0,1us.
+    #[arg(long, value_name = "AXIS=VALUES")]
+    sweep: Option<Sweep>,
+    #[command(flatten)]
+    hardware: Hardware,
+    #[command(flatten)]
+    tool: Tool,
+    #[command(flatten)]
+    software: Software,
+}
+
+impl Run {
+    pub fn execute(self) -> Result<(), Failure> {
+        let parameters = self.hardware.parameters(self.nodes, self.barriers)?;
+        let network = self.software.network();
+        let text = match &self.sweep {
+            None => {
+                let study = Study::conduct(parameters, network, false)?;
+                match self.tool.format() {
+                    Format::Text => report(&study),
+                    Format::Csv => latencies(&study).to_csv(),
+                    Format::Json => pretty(&study_json(&study)),
+                }
+            }
+            Some(sweep) => {
+                let studies = sweep.conduct(&parameters, network)?;
+                let table = sweep_table(sweep, &studies);
+                match self.tool.format() {
+                    Format::Text => sweep_heading(sweep, &parameters, &network) + &table.to_text(),
+                    Format::Csv => sweep_numbers(sweep, &studies).to_csv(),
+                    Format::Json => pretty(&json!({
+                        "sweep": sweep.axis.name(),
+                        "unit": sweep.axis.unit(),
+                        "studies": studies.iter().map(|(_, s)| study_json(s)).collect::<Vec<_>>(),
+                    })),
+                }
+            }
+        };
+        crate::say(&text)
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Median, p99 and worst, for people.
+fn three(d: &Distribution) -> [String; 3] {
+    [d.median(), d.percentile(99.0), d.worst()].map(|time| time.to_string())
+}
+
+/// The run by itself.
+pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
+    let Parameters {
+        nodes,
+        barriers,
+        arrivals,
+        port_read,
+        jitter,
+        cable,
+        clock_hz,
+        seed,
+        ..
+    } = parameters;
+    let mut text = String::new();
+    let mut line = |words: std::fmt::Arguments| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{words}");
+    };
+    line(format_args!(
+        "{nodes} nodes, {barriers} barriers, arrivals {arrivals}, seed {seed}"
+    ));
+    let jitter = match jitter {
+        &Time::ZERO => String::new(),
+        jitter => format!(" to {}", *port_read + *jitter),
+    };
+    line(format_args!(
+        "port access {port_read}{jitter}, cable {cable} each way, clock {} MHz",
+        *clock_hz as f64 / 1e6
+    ));
+    line(format_args!(
+        "{} releases counted by the machine in {} of virtual time\n",
+        summary.releases, summary.duration
+    ));
+    line(format_args!(
+        "{:<34} {:>10} {:>10} {:>10}",
+        "after the last node has entered", "median", "p99", "worst"
+    ));
+    let mut row = |name: &str, d: &Distribution| {
+        let [median, p99, worst] = three(d);
+        line(format_args!(
+            "{name:<34} {median:>10} {p99:>10} {worst:>10}"
+        ));
+    };
+    row("everybody has left after", &summary.complete);
+    row("a node has left after", &summary.every_node);
+    row("the last node itself after", &summary.last_arriver);
+    for (phase, distribution) in Phase::ALL.into_iter().zip(&summary.phases) {
+        row(&format!("  {}", phase.name()), distribution);
+    }
+    row("first to last entry (skew)", &summary.skew);
+    text
+}
+
+/// The run and its rivals.
+fn report(study: &Study) -> String {
+    let mut text = hardware_report(&study.parameters, &study.summary);
+    let mut table = Table::new(
+        std::iter::once("everybody has left after".to_owned()).chain(
+            Model::ALL
+                .into_iter()
+                .flat_map(|m| ["median", "p99", "worst"].map(|q| format!("{} {q}", m.name()))),
+        ),
+    );
+    let cells = |name: &str, both: [&Distribution; 2]| -> Vec<Value> {
+        let numbers = both.into_iter().flat_map(three).map(Value::from);
+        std::iter::once(Value::from(name)).chain(numbers).collect()
+    };
+    let complete = &study.summary.complete;
+    table.row(cells("this hardware", [complete; 2]));
+    for rival in &study.software {
+        let [log_p, log_gp] = &rival.latencies;
+        table.row(cells(rival.algorithm.name, [log_p, log_gp]));
+    }
+    let _ = write!(
+        text,
+        "\nsoftware barriers on the same arrivals\nLogP: {}\n\n{}",
+        study.network,
+        table.to_text()
+    );
+    text
+}
+
+/// Every distribution of a study by name, in nanoseconds.
+fn latencies(study: &Study) -> Table {
+    let mut table = Table::new(["what", "model", "median_ns", "p99_ns", "worst_ns"]);
+    let mut row = |what: &str, model: &str, d: &Distribution| {
+        let [median, p99, worst] = quantiles(d);
+        table.row([what.into(), model.into(), median, p99, worst]);
+    };
+    let summary = &study.summary;
+    row("everybody", "hardware", &summary.complete);
+    row("every node", "hardware", &summary.every_node);
+    row("last arriver", "hardware", &summary.last_arriver);
+    for (phase, distribution) in Phase::ALL.into_iter().zip(&summary.phases) {
+        row(phase.name(), "hardware", distribution);
+    }
+    row("skew", "hardware", &summary.skew);
+    for rival in &study.software {
+        for (model, distribution) in Model::ALL.into_iter().zip(&rival.latencies) {
+            row(rival.algorithm.name, model.name(), distribution);
+        }
+    }
+    table
+}
+
+fn quantiles(d: &Distribution) -> [Value; 3] {
+    [d.median(), d.percentile(99.0), d.worst()].map(ns)
+}
+
+fn ns(time: Time) -> Value {
+    Value::from(time.ps() as f64 / 1000.0)
+}
+
+fn study_json(study: &Study) -> Value {
+    let Parameters {
+        nodes,
+        barriers,
+        ref arrivals,
+        port_read,
+        jitter,
+        cable,
+        clock_hz,
+        seed,
+        ..
+    } = study.parameters;
+    let Network {
+        latency,
+        overhead,
+        gap,
+        byte_gap,
+        bytes,
+    } = study.network;
+    json!({
+        "parameters": {
+            "nodes": nodes,
+            "barriers": barriers,
+            "arrivals": arrivals.to_string(),
+            "port_time_ns": ns(port_read),
+            "jitter_ns": ns(jitter),
+            "cable_ns": ns(cable),
+            "clock_hz": clock_hz,
+            "seed": seed,
+        },
+        "network": {
+            "latency_ns": ns(latency),
+            "overhead_ns": ns(overhead),
+            "gap_ns": ns(gap),
+            "byte_gap_ns": ns(byte_gap),
+            "bytes": bytes,
+        },
+        "releases": study.summary.releases,
+        "duration_ns": ns(study.summary.duration),
+        "latencies": latencies(study).to_json(),
+    })
+}
+
+fn sweep_heading(sweep: &Sweep, parameters: &Parameters, network: &Network) -> String {
+    let Parameters {
+        barriers,
+        arrivals,
+        seed,
+        ..
+    } = parameters;
+    format!(
+        "{} varies; {barriers} barriers, arrivals {arrivals}, seed {seed}\n\
+         everybody has left so long after the last node has entered: hardware, and software's medians under LogP\n\
+         LogP: {network}\n\n",
+        sweep.axis.name(),
+    )
+}
+
+/// The value, with what it is counted in.
+fn label(sweep: &Sweep, value: f64) -> String {
+    // Nine digits hide what binary fractions add.
+    let value = (value * 1e9).round() / 1e9;
+    match sweep.axis.unit() {
+        "" => value.to_string(),
+        unit => format!("{value} {unit}"),
+    }
+}
+
+fn sweep_table(sweep: &Sweep, studies: &[(f64, Study)]) -> Table {
+    let columns = [sweep.axis.name(), "median", "p99", "worst"];
+    let software = ALGORITHMS.iter().map(|algorithm| algorithm.name);
+    let mut table = Table::new(columns.into_iter().chain(software));
+    for (value, study) in studies {
+        let hardware = three(&study.summary.complete).map(Value::from);
+        let software = study
+            .software
+            .iter()
+            .map(|rival| Value::from(rival.latencies[0].median().to_string()));
+        let value = Value::from(label(sweep, *value));
+        table.row(std::iter::once(value).chain(hardware).chain(software));
+    }
+    table
+}
+
+/// Medians of everything, in nanoseconds.
+fn sweep_numbers(sweep: &Sweep, studies: &[(f64, Study)]) -> Table {
+    let columns = [sweep.axis.name(), "median_ns", "p99_ns", "worst_ns"].map(str::to_owned);
+    let software = ALGORITHMS.iter().flat_map(|algorithm| {
+        Model::ALL.map(|model| format!("{} {} median_ns", algorithm.name, model.name()))
+    });
+    let mut table = Table::new(columns.into_iter().chain(software));
+    for (value, study) in studies {
+        let software = study
+            .software
+            .iter()
+            .flat_map(|rival| rival.latencies.each_ref().map(|d| ns(d.median())));
+        let value = Value::from((value * 1e9).round() / 1e9);
+        table.row(
+            std::iter::once(value)
+                .chain(quantiles(&study.summary.complete))
+                .chain(software),
+        );
+    }
+    table
+}

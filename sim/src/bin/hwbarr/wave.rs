@@ -1,0 +1,70 @@
+//! `hwbarr wave`: a run in virtual time as a waveform.
+
+use crate::Failure;
+use crate::options::Hardware;
+use crate::run::hardware_report;
+use clap::Args;
+use sim::event::Record;
+use sim::virtual_time::{Outcome, run};
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Run in virtual time and write a waveform with a GTKWave save file.
+#[derive(Args)]
+pub struct Wave {
+    /// How many nodes are wired to the barrier, 1 to 64.
+    #[arg(short, long, default_value_t = 7)]
+    nodes: usize,
+    /// How many barriers they pass.
+    #[arg(short = 'k', long, default_value_t = 4)]
+    barriers: usize,
+    /// Where the waveform goes; the save file is beside it and ends in .gtkw.
+    #[arg(short, long, value_name = "FILE", default_value = "barrier.vcd")]
+    output: PathBuf,
+    #[command(flatten)]
+    hardware: Hardware,
+}
+
+impl Wave {
+    pub fn execute(self) -> Result<(), Failure> {
+        let parameters = self.hardware.parameters(self.nodes, self.barriers)?;
+        let Outcome { summary, record } = run(&parameters, true)?;
+        crate::say(&hardware_report(&parameters, &summary))?;
+        write_wave(&self.output, &record)
+    }
+}
+
+/// Writes the waveform and its save file, and says where they are.
+pub fn write_wave(dump: &Path, record: &Record) -> Result<(), Failure> {
+    let save = dump.with_extension("gtkw");
+    let failed = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
+    let create = |path: &Path| {
+        File::create(path)
+            .map(BufWriter::new)
+            .map_err(|e| failed(path, e))
+    };
+    sim::vcd::write(create(dump)?, record).map_err(|e| failed(dump, e))?;
+    let mut sink = create(&save)?;
+    // GTKWave looks for the dump where the save file is.
+    let name = dump
+        .file_name()
+        .unwrap_or(dump.as_os_str())
+        .to_string_lossy();
+    sim::gtkw::write(&mut sink, &name, record.nodes)
+        .and_then(|()| sink.flush())
+        .map_err(|e| failed(&save, e))?;
+    println!(
+        "waveform: {} ({} changes and marks)",
+        dump.display(),
+        record.events.len()
+    );
+    if record.dropped > 0 {
+        println!(
+            "          the record was full: {} later events are missing",
+            record.dropped
+        );
+    }
+    println!("open with: gtkwave {}", save.display());
+    Ok(())
+}
