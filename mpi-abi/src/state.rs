@@ -161,7 +161,7 @@ pub(crate) fn not_running() -> Failure {
 }
 
 /// A communicator argument.
-#[inline]
+#[inline(always)]
 pub(crate) fn comm(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let found = match handle {
         MPI_COMM_WORLD => state().world.borrow().clone(),

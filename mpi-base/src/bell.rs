@@ -3,7 +3,7 @@
 //! Who touches what: the owner alone sets [`SLEEPING`] and [`MARK`], and [`GONE`] as its last word; anybody may clear `SLEEPING`, and who clears it calls `futex_wake`.
 //! A sender that finds the word zero, as it does while the owner is awake, has nothing more to do.
 //!
-//! The protocol is Dekker's, one fence on each side:
+//! The protocol is Dekker's, one fence on each side (what kind of fence, says [`FENCE`]):
 //!
 //! ```text
 //! sender                              sleeper
@@ -31,6 +31,12 @@ pub const MARK: u32 = 4;
 /// The owner has left for good; nobody will read what is sent.
 pub const GONE: u32 = 8;
 
+/// Senders must execute a fence of their own before they look at the word.
+///
+/// An owner that hardly ever sleeps leaves it unset and executes the senders' fences when it does ([`crate::fence`]);
+/// one that sleeps often, because it shares its core, or whose system does not offer that, sets it.
+pub const FENCE: u32 = 16;
+
 /// The longest uninterrupted sleep.
 pub const NAP: Duration = Duration::from_millis(10);
 
@@ -52,7 +58,7 @@ impl Bell {
         }
     }
 
-    /// What the owner asks of senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`] and [`GONE`].
+    /// What the owner asks of senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
     ///
     /// A sender calls it after its fence.
     #[inline(always)]
@@ -64,7 +70,23 @@ impl Bell {
     ///
     /// The owner must look at every source once more after the call.
     pub fn ask_for_marks(&self) {
-        self.word.fetch_or(MARK, Ordering::Relaxed);
+        let before = self.word.fetch_or(MARK, Ordering::Relaxed);
+        self.order(before);
+    }
+
+    /// Asks senders for fences of their own from now on (owner only).
+    pub fn ask_for_fences(&self) {
+        self.word.fetch_or(FENCE, Ordering::Relaxed);
+        // A sender that has not seen the wish yet has at least done what it did before.
+        crate::fence::heavy();
+        fence(Ordering::SeqCst);
+    }
+
+    /// The owner's side of the protocol: what was stored before is seen by every sender's next look, or what senders stored before their last look is seen here.
+    fn order(&self, word: u32) {
+        if word & FENCE == 0 && !crate::fence::heavy() {
+            self.word.fetch_or(FENCE, Ordering::Relaxed);
+        }
         fence(Ordering::SeqCst);
     }
 
@@ -98,7 +120,7 @@ impl Bell {
     pub fn sleep(&self, limit: Duration, news: impl FnOnce() -> bool) {
         let word = self.word.fetch_or(SLEEPING, Ordering::Relaxed) | SLEEPING;
         // SYNC POINT bell.sleep
-        fence(Ordering::SeqCst);
+        self.order(word);
         if !news() {
             futex::wait(&self.word, word, limit.min(NAP));
         }

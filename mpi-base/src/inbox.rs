@@ -11,8 +11,9 @@
 //! SYNC POINT `inbox.calls`: the sender's add (Release) after its mark is read by the owner (Acquire) before it takes the marks.
 
 use crate::atomic::{AtomicU32, Ordering, fence};
-use crate::bell::{Bell, GONE, MARK, SLEEPING};
+use crate::bell::{Bell, FENCE, GONE, MARK, SLEEPING};
 use crate::bitmap::Bitmap;
+use crate::fence::light;
 
 /// The owner's published wishes and its senders' requests.
 #[derive(Debug)]
@@ -58,7 +59,15 @@ impl Inbox {
         // SYNC POINT bell.sleep
         fence(Ordering::SeqCst);
         let wishes = self.bell.0.wishes();
-        wishes == 0 || self.fulfil(wishes, me)
+        wishes & !FENCE == 0 || self.fulfil(wishes, me)
+    }
+
+    /// As [`Inbox::notify`], from a process whose fences others may execute ([`crate::fence::register`]): usually one load and no fence.
+    #[inline(always)]
+    pub fn notify_lightly(&self, me: usize) -> bool {
+        // SYNC POINT bell.sleep
+        light();
+        self.bell.0.wishes() == 0 || self.notify(me)
     }
 
     #[cold]

@@ -10,6 +10,7 @@ pub mod cma;
 pub mod cpu;
 #[cfg(not(loom))]
 pub mod fdpass;
+pub mod fence;
 pub mod inbox;
 #[cfg(not(loom))]
 pub mod mem;

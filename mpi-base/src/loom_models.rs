@@ -118,7 +118,7 @@ fn a_sleeper_wakes_for_a_message() {
             let inbox = Arc::clone(&inbox);
             thread::spawn(move || {
                 assert_eq!(tx.push_word(1, [0; 2], 5), Ok(()));
-                inbox.notify(0);
+                inbox.notify_lightly(0);
             })
         };
         while rx.pop(|_| ()) == Polled::Empty {

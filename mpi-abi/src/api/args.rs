@@ -5,7 +5,7 @@
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::state;
-use mpi_core::datatype::{Datatype, RecvBuf, SendBuf};
+use mpi_core::datatype::{Datatype, Named, RecvBuf, RecvBytes, SendBuf};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// The failure of a null pointer.
@@ -168,6 +168,50 @@ pub unsafe fn wides<T: Wide>(from: *const T, len: usize, name: &str) -> Result<V
         .iter()
         .map(|v| v.wide())
         .collect())
+}
+
+/// The length in bytes of a buffer that is one run of a predefined type and needs no further check.
+///
+/// Everything else, wrong arguments among it, is for [`data`].
+#[inline(always)]
+fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize> {
+    let size = Named::dense_size(datatype.0);
+    // No buffer lies where MPI_BOTTOM (null) and MPI_IN_PLACE point.
+    let usable = size != 0 && buf.addr() > MPI_IN_PLACE.addr() && count >= 0;
+    if !usable {
+        return None;
+    }
+    (count as usize).checked_mul(size)
+}
+
+/// Data that is read and lies in one run.
+///
+/// # Safety
+/// The caller of the C function promises that the buffer holds the data.
+#[inline(always)]
+pub unsafe fn plain_data<'a>(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Option<&'a [u8]> {
+    let len = plain(buf, count, datatype)?;
+    // SAFETY: not null, and otherwise valid by the caller's promise.
+    Some(unsafe { std::slice::from_raw_parts(buf.cast(), len) })
+}
+
+/// Room for data that lies in one run.
+///
+/// # Safety
+/// The caller of the C function promises that the buffer has room until the operation is complete.
+#[inline(always)]
+pub unsafe fn plain_room(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Option<RecvBytes> {
+    let len = plain(buf, count, datatype)?;
+    // SAFETY: passed on.
+    Some(unsafe { RecvBytes::new(buf.cast(), len) })
 }
 
 /// Checks a buffer argument and gives its datatype.

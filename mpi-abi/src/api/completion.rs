@@ -73,7 +73,7 @@ unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome 
 fn look_twice(handle: MPI_Request) -> Result<Look, Failure> {
     match look(handle)? {
         Look::Running => {
-            state::engine()?.progress();
+            state::engine()?.look();
             look(handle)
         }
         settled => Ok(settled),
@@ -165,7 +165,7 @@ impl<'a> Batch<'a> {
         if enough(&survey) {
             return Ok(survey);
         }
-        state::engine()?.progress();
+        state::engine()?.look();
         self.survey()
     }
 
@@ -447,7 +447,7 @@ unsafe fn looked_at<'a>(
 ) -> Result<(&'a [MPI_Request], Vec<Look>), Failure> {
     // SAFETY: passed on.
     let requests = unsafe { slice(requests, length(count, "count")?, "array_of_requests")? };
-    state::engine()?.progress();
+    state::engine()?.look();
     let looks = requests
         .iter()
         .map(|h| look(*h))

@@ -1,6 +1,6 @@
 //! Point-to-point communication: sending and receiving, blocking, nonblocking and persistent (sections 3.2 to 3.10).
 
-use super::args::{out, recv_buf, send_buf};
+use super::args::{out, plain_data, plain_room, recv_buf, send_buf};
 use super::completion::set_status;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -79,6 +79,76 @@ unsafe fn incoming(
     Ok((comm, unsafe { recv_buf(buf, count, datatype)? }))
 }
 
+/// Sends a short message of a predefined type, if that is possible at once; else nothing has happened.
+///
+/// # Safety
+/// As [`send_buf`].
+#[inline(always)]
+unsafe fn sent_at_once(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: &CommObject,
+) -> bool {
+    // SAFETY: passed on.
+    let data = unsafe { plain_data(buf, count, datatype) };
+    tag >= 0 && data.is_some_and(|data| comm.comm.try_send(data, dest, tag))
+}
+
+/// `MPI_Send` and `MPI_Rsend`: a ready send may always be a standard send (section 3.4).
+///
+/// # Safety
+/// As [`send_buf`].
+#[inline]
+unsafe fn send_standard(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    let comm = state::comm(comm)?;
+    // SAFETY: passed on.
+    if unsafe { sent_at_once(buf, count, datatype, dest, tag, &comm) } {
+        return Ok(());
+    }
+    check_tag(tag)?;
+    // SAFETY: passed on.
+    let buf = unsafe { send_buf(buf, count, datatype)? };
+    Ok(comm.comm.send(buf, dest, tag, Mode::Standard)?)
+}
+
+/// `MPI_Isend` and `MPI_Irsend`.
+///
+/// # Safety
+/// As [`send_buf`] and [`out`].
+#[inline]
+unsafe fn isend_standard(
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let comm = state::comm(comm)?;
+    // SAFETY: passed on.
+    unsafe {
+        if !request.is_null() && sent_at_once(buf, count, datatype, dest, tag, &comm) {
+            request.write(DONE);
+            return Ok(());
+        }
+        check_tag(tag)?;
+        let buf = send_buf(buf, count, datatype)?;
+        let started = comm.comm.isend(buf, dest, tag, Mode::Standard)?;
+        out(request, sent(started, &comm)?, "request")
+    }
+}
+
 /// A handle for a send that has been started.
 fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     match sent {
@@ -107,8 +177,7 @@ pub unsafe fn MPI_Send_c(
     comm: MPI_Comm,
 ) -> Outcome {
     // SAFETY: a buffer of the caller.
-    let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
-    Ok(comm.comm.send(buf, dest, tag, Mode::Standard)?)
+    unsafe { send_standard(buf, count, datatype, dest, tag, comm) }
 }
 
 pub unsafe fn MPI_Isend_c(
@@ -121,11 +190,7 @@ pub unsafe fn MPI_Isend_c(
     request: *mut MPI_Request,
 ) -> Outcome {
     // SAFETY: a buffer and an output argument of the caller.
-    unsafe {
-        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
-        let started = comm.comm.isend(buf, dest, tag, Mode::Standard)?;
-        out(request, sent(started, &comm)?, "request")
-    }
+    unsafe { isend_standard(buf, count, datatype, dest, tag, comm, request) }
 }
 
 pub unsafe fn MPI_Send_init_c(
@@ -224,10 +289,8 @@ pub unsafe fn MPI_Rsend_c(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    // A ready send may always be a standard send (section 3.4).
     // SAFETY: a buffer of the caller.
-    let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
-    Ok(comm.comm.send(buf, dest, tag, Mode::Standard)?)
+    unsafe { send_standard(buf, count, datatype, dest, tag, comm) }
 }
 
 pub unsafe fn MPI_Irsend_c(
@@ -240,11 +303,7 @@ pub unsafe fn MPI_Irsend_c(
     request: *mut MPI_Request,
 ) -> Outcome {
     // SAFETY: a buffer and an output argument of the caller.
-    unsafe {
-        let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
-        let started = comm.comm.isend(buf, dest, tag, Mode::Standard)?;
-        out(request, sent(started, &comm)?, "request")
-    }
+    unsafe { isend_standard(buf, count, datatype, dest, tag, comm, request) }
 }
 
 pub unsafe fn MPI_Rsend_init_c(
@@ -335,10 +394,17 @@ pub unsafe fn MPI_Recv_c(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
+    let object = state::comm(comm)?;
+    check_recv_tag(tag)?;
     // SAFETY: a buffer and an output argument of the caller.
     unsafe {
-        let (comm, buf) = incoming(buf, count, datatype, tag, comm)?;
-        let received = comm.comm.recv(buf, source, tag)?;
+        let received = match plain_room(buf, count, datatype) {
+            Some(room) => object.comm.recv_bytes(room, source, tag)?,
+            None => {
+                let buf = recv_buf(buf, count, datatype)?;
+                object.comm.recv(buf, source, tag)?
+            }
+        };
         set_status(status, &c_status(received));
     }
     Ok(())

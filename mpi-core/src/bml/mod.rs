@@ -4,11 +4,14 @@
 //! Of the transports that reach a peer the one of the highest exclusivity is taken.
 
 use crate::btl::{Btl, Endpoint, ProcId, Reach, Sink};
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// The transports of one process.
 pub struct Bml {
     btls: Vec<Rc<dyn Btl>>,
+    /// Those that are polled: all that listen, and the others from their first route on.
+    polled: Vec<Cell<bool>>,
 }
 
 /// What the layer found out about a peer.
@@ -23,7 +26,8 @@ pub enum Route {
 impl Bml {
     /// Transports in the order in which they are polled.
     pub fn new(btls: Vec<Rc<dyn Btl>>) -> Bml {
-        Bml { btls }
+        let polled = btls.iter().map(|btl| Cell::new(btl.listens())).collect();
+        Bml { btls, polled }
     }
 
     pub fn btls(&self) -> &[Rc<dyn Btl>] {
@@ -45,7 +49,14 @@ impl Bml {
             }
         }
         match best {
-            Some((_, btl, endpoint)) => Route::Via(btl.clone(), endpoint),
+            Some((_, btl, endpoint)) => {
+                for (other, polled) in self.btls.iter().zip(&self.polled) {
+                    if Rc::ptr_eq(other, btl) {
+                        polled.set(true);
+                    }
+                }
+                Route::Via(btl.clone(), endpoint)
+            }
             None => Route::None {
                 reasons: reasons.join("; "),
             },
@@ -55,7 +66,13 @@ impl Bml {
     /// Delivers what has arrived on any transport; returns how many messages.
     #[inline]
     pub fn progress(&self, sink: &dyn Sink) -> usize {
-        self.btls.iter().map(|btl| btl.progress(sink)).sum()
+        let mut delivered = 0;
+        for (btl, polled) in self.btls.iter().zip(&self.polled) {
+            if polled.get() {
+                delivered += btl.progress(sink);
+            }
+        }
+        delivered
     }
 
     /// Whether any transport holds a message to deliver.

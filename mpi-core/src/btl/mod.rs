@@ -155,6 +155,11 @@ pub trait Btl {
     /// Whether this BTL reaches job rank `peer`.
     fn reach(&self, peer: ProcId) -> Reach;
 
+    /// Whether messages may come before this process has asked for a route; a transport that does not listen is not polled until then.
+    fn listens(&self) -> bool {
+        true
+    }
+
     /// Sends one active message; see the promises above.
     fn send(
         &self,

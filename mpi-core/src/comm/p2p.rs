@@ -2,7 +2,7 @@
 
 use super::Comm;
 use crate::Error;
-use crate::datatype::{RecvBuf, SendBuf};
+use crate::datatype::{RecvBuf, RecvBytes, SendBuf};
 use crate::pml::ob1::matching::Key;
 use crate::pml::ob1::{Message, Sent};
 use crate::pml::{Envelope, Mode, Plane};
@@ -67,6 +67,32 @@ impl Comm {
         self.engine().wait(&req)
     }
 
+    /// Sends a short message that lies in one run, if that is possible at once; what the answer `false` leaves undone [`Comm::send`] does.
+    #[inline]
+    pub fn try_send(&self, data: &[u8], dest: i32, tag: i32) -> bool {
+        // MPI_PROC_NULL and other negative numbers are no ranks either.
+        let Some(proc) = self.group().proc(dest as u32) else {
+            return false;
+        };
+        let context = self.context().plane(Plane::User);
+        self.engine()
+            .pml()
+            .try_send(context, self.rank() as i32, proc, tag, data)
+    }
+
+    /// `MPI_Recv` into one run of bytes.
+    #[inline]
+    pub fn recv_bytes(&self, buf: RecvBytes, source: i32, tag: i32) -> Outcome {
+        let pml = self.engine().pml();
+        let known = source == ANY_SOURCE || (source as u32) < self.size();
+        let (matching, key) = (self.plane(Plane::User), Key::new(source, tag));
+        if known && pml.try_recv_here(matching, self.rank() as i32, key, buf) {
+            self.engine().wait_here();
+            return pml.end_here();
+        }
+        self.recv(buf.into(), source, tag)
+    }
+
     /// `MPI_Iprobe`.
     pub fn iprobe(&self, source: i32, tag: i32) -> Option<Status> {
         if source == PROC_NULL {
@@ -78,7 +104,7 @@ impl Comm {
                 .iprobe(self.plane(Plane::User), Key::new(source, tag))
         };
         look().or_else(|| {
-            self.engine().progress();
+            self.engine().look();
             look()
         })
     }
@@ -111,7 +137,7 @@ impl Comm {
         };
         look()
             .or_else(|| {
-                self.engine().progress();
+                self.engine().look();
                 look()
             })
             .map(Probed::Message)

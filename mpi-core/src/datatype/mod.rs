@@ -23,6 +23,7 @@
 mod arrays;
 mod bounds;
 mod buf;
+mod bytes;
 mod construct;
 mod contents;
 mod copy;
@@ -41,6 +42,7 @@ use std::rc::Rc;
 
 pub use arrays::{Distribution, Order};
 pub use buf::{NoMemory, Packer, RecvBuf, Scratch, SendBuf, Unpacker, copy};
+pub use bytes::RecvBytes;
 use construct::Derived;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use error::TypeError;

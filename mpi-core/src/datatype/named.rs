@@ -154,6 +154,15 @@ impl Named {
         (slot != NO_SLOT).then_some(Named(slot))
     }
 
+    /// The bytes of one element of the type with this ABI handle value, if it is predefined and its elements lie side by side; else 0.
+    #[inline]
+    pub fn dense_size(handle: usize) -> usize {
+        let slot = handle.wrapping_sub(FIRST_HANDLE);
+        DENSE_SIZE_OF_HANDLE
+            .get(slot)
+            .map_or(0, |size| usize::from(*size))
+    }
+
     /// Everything that is known of it.
     #[inline]
     pub fn info(self) -> &'static Info {
@@ -227,6 +236,19 @@ const SLOT_OF_HANDLE: [u8; 256] = {
         i += 1;
     }
     slots
+};
+
+static DENSE_SIZE_OF_HANDLE: [u8; 256] = {
+    let mut sizes = [0; 256];
+    let mut i = 0;
+    while i < ROWS.len() {
+        let info = &TABLE[i];
+        if info.size == info.extent {
+            sizes[info.handle as usize - FIRST_HANDLE] = info.size as u8;
+        }
+        i += 1;
+    }
+    sizes
 };
 
 type Row = (u32, &'static str, Kind);

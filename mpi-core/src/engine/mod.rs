@@ -68,6 +68,9 @@ struct Inner {
     /// How many [`progress::Restless`] live.
     restless: Cell<u32>,
     progressing: Cell<bool>,
+    /// How many calls that only look have found nothing in a row, and at how many the core is given away.
+    idle: Cell<u32>,
+    patience: u32,
     relax: Cell<Option<fn()>>,
     watch: Cell<Option<fn()>>,
     serial: Cell<u32>,
@@ -94,6 +97,10 @@ impl Engine {
             coll,
         } = parts;
         let policy = WaitPolicy::new(Cores::of_this_process().usable, neighbours.len());
+        if policy == WaitPolicy::CROWDED {
+            // It will sleep all the time, and a fence in every process for each sleep would cost more than one for each message.
+            node.my_inbox().bell().ask_for_fences();
+        }
         let state = node.state(node.rank())?;
         state.start(std::process::id(), me);
         Ok(Engine(Rc::new(Inner {
@@ -111,6 +118,8 @@ impl Engine {
             polled: Cell::new(0),
             restless: Cell::new(0),
             progressing: Cell::new(false),
+            idle: Cell::new(0),
+            patience: policy.looks,
             relax: Cell::new(None),
             watch: Cell::new(None),
             serial: Cell::new(FIRST_SERIAL),

@@ -26,6 +26,20 @@ impl Engine {
         busy
     }
 
+    /// One look by a call that does not wait, such as `MPI_Test`; programs make such calls in loops.
+    ///
+    /// A loop that finds nothing for a while gives its core away now and then, since what it looks for may need that core.
+    pub fn look(&self) -> bool {
+        let busy = self.progress();
+        let idle = if busy { 0 } else { self.0.idle.get() + 1 };
+        self.0.idle.set(idle);
+        if idle >= self.0.patience {
+            self.0.idle.set(0);
+            std::thread::yield_now();
+        }
+        busy
+    }
+
     /// Polls collective operations, if anything completed since they were last polled; returns whether one of them ended.
     fn advance(&self) -> bool {
         let requests = self.0.pml.requests();
@@ -100,7 +114,19 @@ impl Engine {
         if done() {
             return;
         }
+        self.wait_telling(done, || {});
+    }
+
+    /// Waits until `done`; `tell` is called once if that takes longer than a moment.
+    #[inline]
+    fn wait_telling(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
         let mut waiter = self.waiter();
+        while waiter.is_fresh() {
+            if self.turn(&mut waiter, &mut done) {
+                return;
+            }
+        }
+        tell();
         while !self.turn(&mut waiter, &mut done) {}
     }
 
@@ -114,7 +140,7 @@ impl Engine {
     ///
     /// `done` is asked once more between saying "I sleep" and sleeping, so no ring is missed.
     #[inline]
-    pub fn turn(&self, waiter: &mut Waiter, done: &mut dyn FnMut() -> bool) -> bool {
+    pub fn turn(&self, waiter: &mut Waiter, mut done: impl FnMut() -> bool) -> bool {
         let busy = self.progress();
         if done() {
             return true;
@@ -159,19 +185,28 @@ impl Engine {
     #[inline]
     pub fn wait(&self, req: &Req) -> Outcome {
         if !req.is_complete() {
-            self.tell(req);
-            self.wait_until(|| req.is_complete());
+            self.wait_telling(|| req.is_complete(), || self.tell(req));
         }
         self.0.pml.requests().finish(req)
     }
 
+    /// Waits for the receive of the express lane.
+    #[inline]
+    pub(crate) fn wait_here(&self) {
+        let pml = &self.0.pml;
+        self.wait_telling(|| pml.is_here(), || self.about(pml.about_here()));
+    }
+
     /// Writes into the state page what this process is about to wait for.
     fn tell(&self, req: &Req) {
-        let (context, peer, tag, bytes) = match &*req.body.borrow() {
-            Body::Send(send) => send.about(),
-            Body::Recv(recv) => recv.about(),
-            _ => return,
-        };
+        match &*req.body.borrow() {
+            Body::Send(send) => self.about(send.about()),
+            Body::Recv(recv) => self.about(recv.about()),
+            _ => {}
+        }
+    }
+
+    fn about(&self, (context, peer, tag, bytes): (crate::pml::Context, i32, i32, u64)) {
         self.0.state.about(context.short(), peer, tag, bytes);
     }
 

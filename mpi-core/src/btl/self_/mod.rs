@@ -100,6 +100,10 @@ impl Btl for Loop {
         }
     }
 
+    fn listens(&self) -> bool {
+        false
+    }
+
     fn send(
         &self,
         _to: Endpoint,

@@ -53,11 +53,17 @@ impl Incoming {
             self.admit();
         }
         let delivered = match &mut self.marks {
-            None => self
-                .rings
-                .iter_mut()
-                .map(|ring| ring.turn(&self.node, sink).0)
-                .sum(),
+            None => {
+                let mut delivered = 0;
+                for ring in &mut self.rings {
+                    if ring.consumer.is_ready() {
+                        delivered += ring.turn(&self.node, sink).0;
+                    } else {
+                        ring.consumer.give_back();
+                    }
+                }
+                delivered
+            }
             Some(marks) => {
                 let mut delivered = 0;
                 for (w, mark) in marks.iter_mut().enumerate() {

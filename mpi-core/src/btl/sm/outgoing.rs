@@ -24,6 +24,8 @@ pub(super) struct Outgoing {
     to: u32,
     /// Whether the receiver knows of our ring.
     announced: bool,
+    /// Whether the receiver executes our fences for us.
+    light: bool,
     /// The length of the payload that found no room last, until one finds it.
     starving: Option<usize>,
 }
@@ -36,6 +38,7 @@ impl Outgoing {
             me: node.rank() as usize,
             to,
             announced: false,
+            light: mpi_base::fence::register(),
             starving: None,
         })
     }
@@ -90,11 +93,12 @@ impl Outgoing {
         if !self.announced {
             self.announce();
         }
-        if self.inbox.notify(self.me) {
-            Ok(())
+        let heard = if self.light {
+            self.inbox.notify_lightly(self.me)
         } else {
-            Err(Refused::Gone)
-        }
+            self.inbox.notify(self.me)
+        };
+        if heard { Ok(()) } else { Err(Refused::Gone) }
     }
 
     #[cold]

@@ -11,6 +11,7 @@
 //! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
 
 mod config;
+mod express;
 pub mod matching;
 mod peer;
 mod probe;
@@ -30,7 +31,7 @@ use super::{Context, PmlError};
 use crate::bml::{Bml, Route};
 use crate::btl::{Header, Limits, Payload, ProcId, SendError, Sink};
 use crate::request::{Req, ReqId, Table};
-use matching::{Posted, Unexpected, WordMap};
+use matching::{Key, Posted, Unexpected, WordMap};
 use peer::{Peer, Queued};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -91,6 +92,8 @@ pub struct Ob1 {
     contexts: RefCell<WordMap<Context, Rc<Matching>>>,
     /// The context of the last message; most messages come in runs.
     recent: RefCell<Option<Rc<Matching>>>,
+    /// The blocking receive of the express lane.
+    slot: express::Slot,
     /// Sends whose receiver takes fragments.
     streams: RefCell<VecDeque<Req>>,
     /// Peers with something in their queue.
@@ -109,6 +112,7 @@ impl Ob1 {
             peers: (0..job_size).map(|_| OnceCell::new()).collect(),
             contexts: RefCell::default(),
             recent: RefCell::default(),
+            slot: express::Slot::default(),
             streams: RefCell::default(),
             congested: RefCell::default(),
             garbled: Cell::new(0),
@@ -280,8 +284,10 @@ impl Ob1 {
 impl Sink for Ob1 {
     #[inline]
     fn deliver(&self, from: ProcId, am: crate::btl::Am, header: Header, payload: &[u8]) {
+        if am == wire::EAGER {
+            return self.on_eager(from, header, payload);
+        }
         match am {
-            wire::EAGER => self.on_eager(from, header, payload),
             wire::RENDEZVOUS => self.on_rendezvous(from, header, payload),
             wire::CLEAR => self.on_clear(from, header, payload),
             wire::FRAGMENT => self.on_fragment(header, payload),

@@ -87,6 +87,9 @@ impl Ob1 {
     #[inline]
     pub(super) fn on_eager(&self, from: ProcId, header: Header, payload: &[u8]) {
         let (context, key) = wire::read_match(header);
+        if self.slot.takes(context, key) {
+            return self.land(key, payload);
+        }
         let matching = self.matching(context);
         let receive = matching.posted.borrow_mut().take(key);
         match receive.and_then(|id| self.requests.get(id)) {
@@ -128,6 +131,10 @@ impl Ob1 {
             return self.garble();
         };
         let matching = self.matching(context);
+        if self.slot.takes(context, key) {
+            let req = self.move_on(&matching);
+            return self.accept_rendezvous(&req, key, from, rendezvous);
+        }
         let receive = matching.posted.borrow_mut().take(key);
         match receive.and_then(|id| self.requests.get(id)) {
             Some(req) => self.accept_rendezvous(&req, key, from, rendezvous),
@@ -289,7 +296,8 @@ pub(super) fn status(key: Key, bytes: u64) -> Status {
     }
 }
 
-fn truncated(receiver: i32, key: Key, bytes: u64, capacity: u64) -> PmlError {
+#[cold]
+pub(super) fn truncated(receiver: i32, key: Key, bytes: u64, capacity: u64) -> PmlError {
     PmlError::Truncated {
         receiver,
         source: key.source(),

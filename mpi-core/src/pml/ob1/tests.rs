@@ -1,1 +1,328 @@
+//! Matching and protocols, against what every process may know beforehand.
+//!
+//! All ranks draw the same random plan of messages, so each receiver can say which message any of its receives must get:
+//! of the messages from its source that the receive accepts, the one that was sent first (MPI 5.0, section 3.5).
 
+use crate::comm::{Comm, Probed};
+use crate::datatype::{RecvBytes, Scratch};
+use crate::engine::testing::Job;
+use crate::pml::Mode;
+use crate::pml::ob1::{Config, Sent};
+use crate::request::{ANY_SOURCE, ANY_TAG, Outcome, Req, Status};
+use proptest::prelude::*;
+
+/// A message of the plan; its bytes follow from where it stands there.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    from: i32,
+    to: i32,
+    tag: i32,
+    len: usize,
+    synchronous: bool,
+}
+
+/// What the messages of one phase are received with; within a phase any assignment of receives to messages works out.
+#[derive(Clone, Copy, Debug)]
+enum Keys {
+    Exact,
+    AnySource,
+    AnyTag,
+    Any,
+}
+
+/// How one message is received.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Blocking,
+    /// The express lane, if it is free.
+    Bytes,
+    Posted,
+    Probed,
+    Matched,
+}
+
+#[derive(Clone, Debug)]
+struct Phase {
+    keys: Keys,
+    messages: Vec<Planned>,
+    hows: Vec<How>,
+}
+
+fn phase(ranks: i32) -> impl Strategy<Value = Phase> {
+    // Around every border: one word, the ring's cell, the eager limit, a fragment, the single copy.
+    let len = prop::sample::select(vec![0, 8, 9, 40, 41, 700, 8192, 8193, 33_000, 300_000]);
+    let message = (0..ranks, 0..ranks, 0..3, len, prop::bool::weighted(0.2)).prop_map(
+        |(from, to, tag, len, synchronous)| Planned {
+            from,
+            to,
+            tag,
+            len,
+            synchronous,
+        },
+    );
+    let keys = prop::sample::select(vec![Keys::Exact, Keys::AnySource, Keys::AnyTag, Keys::Any]);
+    let how = prop::sample::select(vec![
+        How::Blocking,
+        How::Bytes,
+        How::Posted,
+        How::Probed,
+        How::Matched,
+    ]);
+    (
+        keys,
+        prop::collection::vec(message, 0..24),
+        prop::collection::vec(how, 24),
+    )
+        .prop_map(|(keys, messages, hows)| Phase {
+            keys,
+            messages,
+            hows,
+        })
+}
+
+/// The bytes of message `at` of a phase: a word that names it, then a pattern.
+fn content(at: usize, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|i| (at as u8).wrapping_mul(31) ^ (i as u8) ^ (i >> 8) as u8)
+        .collect()
+}
+
+fn scratch(bytes: usize) -> Scratch {
+    Scratch::bytes(bytes as i64).expect("memory")
+}
+
+fn send(comm: &Comm, at: usize, message: Planned) -> Option<(Req, Scratch)> {
+    let data = scratch(message.len);
+    data.all().unpack_at(0, &content(at, message.len));
+    let mode = match message.synchronous {
+        true => Mode::Synchronous,
+        false => Mode::Standard,
+    };
+    match comm.isend(data.all().as_send(), message.to, message.tag, mode) {
+        Ok(Sent::Done) => None,
+        Ok(Sent::Pending(req)) => Some((req, data)),
+        Err(e) => panic!("{e}"),
+    }
+}
+
+fn recv_bytes(comm: &Comm, room: &mut [u8], source: i32, tag: i32) -> Outcome {
+    // SAFETY: the slice outlives the call, which waits for the end of the operation.
+    let bytes = unsafe { RecvBytes::new(room.as_mut_ptr(), room.len()) };
+    comm.recv_bytes(bytes, source, tag)
+}
+
+/// Receives one message with this key; its status and bytes, now or (for `Posted`) when waited for.
+fn receive(
+    comm: &Comm,
+    how: How,
+    source: i32,
+    tag: i32,
+    room: usize,
+) -> Result<(Status, Vec<u8>), (Req, Scratch)> {
+    let buffer = scratch(room);
+    let taken = |status: Status, buffer: &Scratch| {
+        let mut bytes = buffer.all().as_send().to_vec();
+        bytes.truncate(status.bytes as usize);
+        (status, bytes)
+    };
+    match how {
+        How::Blocking => {
+            let status = comm.recv(buffer.all(), source, tag).expect("a message");
+            Ok(taken(status, &buffer))
+        }
+        How::Bytes => {
+            let mut bytes = vec![0; room];
+            let status = recv_bytes(comm, &mut bytes, source, tag).expect("a message");
+            bytes.truncate(status.bytes as usize);
+            Ok((status, bytes))
+        }
+        How::Posted => Err((
+            comm.irecv(buffer.all(), source, tag).expect("a receive"),
+            buffer,
+        )),
+        How::Probed => {
+            let seen = comm.probe(source, tag);
+            let status = comm
+                .recv(buffer.all(), seen.source, seen.tag)
+                .expect("a message");
+            assert_eq!(
+                status, seen,
+                "the probe saw another message than the receive"
+            );
+            Ok(taken(status, &buffer))
+        }
+        How::Matched => {
+            let Probed::Message(message) = comm.mprobe(source, tag) else {
+                panic!("MPI_PROC_NULL");
+            };
+            let req = comm.imrecv(message, buffer.all());
+            let status = comm.engine().wait(&req).expect("a message");
+            Ok(taken(status, &buffer))
+        }
+    }
+}
+
+/// One rank's part of a phase.
+fn act(comm: &Comm, phase: &Phase) {
+    let me = comm.rank() as i32;
+    let mut pending = Vec::new();
+    for (at, message) in phase.messages.iter().enumerate() {
+        if message.from == me {
+            pending.extend(send(comm, at, *message));
+        }
+    }
+    // What is still to come, in the order in which each source sent it.
+    let mut waiting: Vec<usize> = (0..phase.messages.len())
+        .filter(|&at| phase.messages[at].to == me)
+        .collect();
+    let room = phase.messages.iter().map(|m| m.len).max().unwrap_or(0);
+    // Receives are made for the messages in an order of our own, the last first.
+    let asked: Vec<Planned> = waiting.iter().rev().map(|&at| phase.messages[at]).collect();
+    let mut posted = Vec::new();
+    for (message, how) in asked.iter().zip(&phase.hows) {
+        let (source, tag) = match phase.keys {
+            Keys::Exact => (message.from, message.tag),
+            Keys::AnySource => (ANY_SOURCE, message.tag),
+            Keys::AnyTag => (message.from, ANY_TAG),
+            Keys::Any => (ANY_SOURCE, ANY_TAG),
+        };
+        match receive(comm, *how, source, tag, room) {
+            // A posted receive has its place in the order of matching already; what it got is seen when the others are done.
+            Err((req, buffer)) => posted.push((req, buffer)),
+            Ok(got) if posted.is_empty() => {
+                must_be_next(phase, me, &mut waiting, (source, tag), got)
+            }
+            Ok(got) => must_be_some(phase, me, &mut waiting, got),
+        }
+    }
+    for (req, buffer) in posted {
+        let status = comm.engine().wait(&req).expect("a message");
+        let mut bytes = buffer.all().as_send().to_vec();
+        bytes.truncate(status.bytes as usize);
+        must_be_some(phase, me, &mut waiting, (status, bytes));
+    }
+    assert!(waiting.is_empty());
+    for (req, _data) in pending {
+        comm.engine().wait(&req).expect("the end of a send");
+    }
+}
+
+/// A receive with this key got this: it must be the first of its source that the key accepts.
+fn must_be_next(
+    phase: &Phase,
+    me: i32,
+    waiting: &mut Vec<usize>,
+    (source, tag): (i32, i32),
+    (status, bytes): (Status, Vec<u8>),
+) {
+    let first = waiting.iter().position(|&at| {
+        let m = phase.messages[at];
+        m.from == status.source && (tag == ANY_TAG || tag == m.tag)
+    });
+    let first = first.expect("a message that was sent");
+    assert!(source == ANY_SOURCE || source == status.source);
+    let at = waiting.remove(first);
+    let message = phase.messages[at];
+    assert_eq!(
+        status.tag, message.tag,
+        "rank {me}, message {at}: {message:?}"
+    );
+    assert!(
+        bytes == content(at, message.len),
+        "rank {me}, message {at}: {message:?}"
+    );
+}
+
+/// Some receive got this: it must be one of the messages that are still to come, whole.
+fn must_be_some(
+    phase: &Phase,
+    me: i32,
+    waiting: &mut Vec<usize>,
+    (status, bytes): (Status, Vec<u8>),
+) {
+    let found = waiting.iter().position(|&at| {
+        let m = phase.messages[at];
+        m.from == status.source && m.tag == status.tag && bytes == content(at, m.len)
+    });
+    let found = found.unwrap_or_else(|| panic!("rank {me} got what nobody sent: {status:?}"));
+    waiting.remove(found);
+}
+
+fn holds(job: &Job, phases: &[Phase]) {
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        for phase in phases {
+            act(&world, phase);
+            world
+                .collective(crate::coll::Call::Barrier)
+                .expect("a barrier");
+        }
+        assert_eq!(engine.pml().garbled(), 0);
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_receive_gets_the_message_that_the_standard_says(
+        phases in prop::collection::vec(phase(3), 1..4),
+    ) {
+        holds(&Job::of(3), &phases);
+    }
+
+    #[test]
+    fn it_is_the_same_without_single_copy(phases in prop::collection::vec(phase(2), 1..3)) {
+        let pml = Config { single_copy_min: u64::MAX, ..Config::default() };
+        holds(&Job { pml, ..Job::of(2) }, &phases);
+    }
+}
+
+#[test]
+fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
+    Job::of(2).run(|engine| {
+        let world = engine.world().expect("a world");
+        if engine.me() == 0 {
+            for at in [0u8, 1] {
+                let data = scratch(1);
+                data.all().unpack_at(0, &[at]);
+                world
+                    .send(data.all().as_send(), 1, 7, Mode::Standard)
+                    .expect("sent");
+            }
+            return;
+        }
+        let first = scratch(1);
+        let posted = world.irecv(first.all(), ANY_SOURCE, 7).expect("posted");
+        let mut second = [9];
+        let status = recv_bytes(&world, &mut second, 0, ANY_TAG).expect("received");
+        engine.wait(&posted).expect("received");
+        assert_eq!((first.all().as_send().to_vec(), second), (vec![0], [1]));
+        assert_eq!((status.source, status.tag, status.bytes), (0, 7, 1));
+    });
+}
+
+#[test]
+fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
+    for len in [12, 100_000] {
+        Job::of(2).run(|engine| {
+            let world = engine.world().expect("a world");
+            if engine.me() == 0 {
+                let data = scratch(len);
+                data.all().unpack_at(0, &content(3, len));
+                world
+                    .send(data.all().as_send(), 1, 4, Mode::Standard)
+                    .expect("sent");
+                return;
+            }
+            let mut room = [0; 5];
+            let error = recv_bytes(&world, &mut room, 0, 4).expect_err("no room");
+            let text = error.to_string();
+            let said = format!(
+                "on rank 1: the message from 0, tag 4, has {len} bytes, the buffer holds 5"
+            );
+            assert_eq!(text, said);
+            assert_eq!(room, content(3, 5)[..]);
+        });
+    }
+}

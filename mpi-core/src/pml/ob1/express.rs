@@ -1,0 +1,193 @@
+//! The express lane: the commonest send and the commonest receive, without a request.
+//!
+//! A short message from one run of memory, to a peer whose queue is empty, is handed to the transport at once; there is nothing to remember.
+//! A blocking receive into one run of memory, when nothing else is posted and nothing has arrived, waits in a slot of its own.
+//! Everything else takes the general path, which stays the only one that knows datatypes, modes and errors.
+//!
+//! Matching order is kept: the slot is taken only while its context has no posted receive, so whatever is posted later comes after it,
+//! and an arriving message asks the slot first.
+//!
+//! Protocol: [`Ob1::try_recv_here`] fills the slot, arrival moves its stage on, [`Ob1::end_here`] empties it;
+//! one blocking receive at a time, so a second thread's takes the general path.
+
+use super::wire;
+use super::{Key, Matching, Ob1, RecvBody, recv};
+use crate::btl::{Payload, ProcId};
+use crate::datatype::RecvBytes;
+use crate::pml::Context;
+use crate::request::{Body, Outcome, Req, Status};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// The slot of the blocking receive.
+pub(super) struct Slot {
+    stage: Cell<Stage>,
+    /// Whether the stage is `Here`; the one byte that a waiting receive looks at.
+    landed: Cell<bool>,
+    /// The message that landed, and its length in bytes.
+    message: Cell<(Key, u64)>,
+    /// What the receive takes; meaningful while it waits.
+    context: Cell<Context>,
+    key: Cell<Key>,
+    /// The receiver's rank in the communicator, for error texts.
+    receiver: Cell<i32>,
+    buf: Cell<RecvBytes>,
+    /// The request that a message's rendezvous made of it.
+    moved: RefCell<Option<Req>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Free,
+    Waiting,
+    /// The message is in the buffer, as far as it fits.
+    Here,
+    /// The general path has it.
+    Moved,
+}
+
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot {
+            stage: Cell::new(Stage::Free),
+            landed: Cell::new(false),
+            message: Cell::new((Key::new(0, 0), 0)),
+            context: Cell::new(Context(0)),
+            key: Cell::new(Key::new(0, 0)),
+            receiver: Cell::new(0),
+            buf: Cell::new(RecvBytes::empty()),
+            moved: RefCell::new(None),
+        }
+    }
+}
+
+impl Slot {
+    #[inline]
+    pub(super) fn takes(&self, context: Context, message: Key) -> bool {
+        self.stage.get() == Stage::Waiting
+            && self.context.get() == context
+            && self.key.get().accepts(message)
+    }
+}
+
+impl Ob1 {
+    /// Sends a short message at once; false if the general path has to see to it, and nothing has happened.
+    #[inline]
+    pub fn try_send(
+        &self,
+        context: Context,
+        source: i32,
+        proc: ProcId,
+        tag: i32,
+        data: &[u8],
+    ) -> bool {
+        let Some(peer) = self.peers.get(proc as usize).and_then(|cell| cell.get()) else {
+            return false;
+        };
+        data.len() <= peer.limits.eager
+            && peer.is_clear()
+            && peer
+                .send(
+                    wire::EAGER,
+                    wire::match_header(context, source, tag),
+                    Payload::Bytes(data),
+                )
+                .is_ok()
+    }
+
+    /// Begins a blocking receive in the slot; false if the general path has to see to it.
+    #[inline]
+    pub fn try_recv_here(
+        &self,
+        matching: &Matching,
+        receiver: i32,
+        key: Key,
+        buf: RecvBytes,
+    ) -> bool {
+        let slot = &self.slot;
+        if slot.stage.get() != Stage::Free
+            || !matching.unexpected.borrow().is_empty()
+            || !matching.posted.borrow().is_empty()
+        {
+            return false;
+        }
+        slot.context.set(matching.context);
+        slot.key.set(key);
+        slot.receiver.set(receiver);
+        slot.buf.set(buf);
+        slot.stage.set(Stage::Waiting);
+        true
+    }
+
+    /// Whether the receive in the slot has ended.
+    #[inline]
+    pub fn is_here(&self) -> bool {
+        self.slot.landed.get() || self.slot.stage.get() == Stage::Moved && self.moved_is_complete()
+    }
+
+    #[cold]
+    fn moved_is_complete(&self) -> bool {
+        let moved = self.slot.moved.borrow();
+        moved.as_ref().is_none_or(|req| req.is_complete())
+    }
+
+    /// The outcome of the receive in the slot, which is free again.
+    #[inline]
+    pub fn end_here(&self) -> Outcome {
+        let slot = &self.slot;
+        slot.landed.set(false);
+        if slot.stage.replace(Stage::Free) != Stage::Here {
+            return self.end_moved();
+        }
+        let (key, bytes) = slot.message.get();
+        let capacity = slot.buf.get().len() as u64;
+        if bytes > capacity {
+            return Err(recv::truncated(slot.receiver.get(), key, bytes, capacity).into());
+        }
+        Ok(recv::status(key, bytes))
+    }
+
+    #[cold]
+    fn end_moved(&self) -> Outcome {
+        match self.slot.moved.take() {
+            Some(req) => self.requests.finish(&req),
+            None => Ok(Status::EMPTY),
+        }
+    }
+
+    /// What the receive in the slot waits for: what the state page tells.
+    pub(crate) fn about_here(&self) -> (Context, i32, i32, u64) {
+        let (key, bytes) = (self.slot.key.get(), self.slot.buf.get().len());
+        (
+            self.slot.context.get(),
+            key.source(),
+            key.tag(),
+            bytes as u64,
+        )
+    }
+
+    /// A short message for the slot has come.
+    #[inline]
+    pub(super) fn land(&self, key: Key, data: &[u8]) {
+        self.slot.buf.get().fill(data);
+        self.slot.message.set((key, data.len() as u64));
+        self.slot.stage.set(Stage::Here);
+        self.slot.landed.set(true);
+    }
+
+    /// A long message for the slot has come: it becomes a request.
+    #[cold]
+    pub(super) fn move_on(&self, matching: &Rc<Matching>) -> Req {
+        let slot = &self.slot;
+        let body = RecvBody::matched(
+            slot.buf.get().into(),
+            slot.key.get(),
+            slot.receiver.get(),
+            matching.clone(),
+        );
+        let req = self.requests.begin(Body::Recv(body));
+        *slot.moved.borrow_mut() = Some(req.clone());
+        slot.stage.set(Stage::Moved);
+        req
+    }
+}
