@@ -1,0 +1,138 @@
+// The whole barrier: N nodes that keep the driver's protocol, cables, synchronisers, the machine; any interleaving.
+//
+// One step of the proof is one clock edge. Between two edges each node may do nothing, or poll, or enter, or leave and
+// enter at once; which of them is a free input, so every order and every pace of the nodes is covered. More cannot
+// happen between two edges: who has entered cannot leave before the output, a flip-flop, has changed.
+// Each cable is a wire that follows its driver when a free input says so: any length, and any resolution of a
+// metastable sample. A driver that reads before it enters and one that remembers the level are both covered.
+//
+// Ghosts count, modulo 4, the barriers that each node has entered and left and that the machine has released.
+// The claims: entered and released differ by 0 or 1, released and left differ by 0 or 1. Hence when a node has left
+// its barrier k the machine has released k times, and every node has entered k times: nobody leaves before all have
+// entered. Progress: when all have entered and their levels have come through, the next edge releases; and a release
+// stays on the wire until the last node has seen it, so everybody leaves.
+`default_nettype none
+
+module toggle_protocol #(
+    parameter N = 60,
+    // 1: node 0 may reboot at any time, which makes its wire low. Not part of the claim: it must be refuted.
+    parameter REBOOTS = 0,
+    // 0: only what is claimed, without what makes it inductive; for refuting, so that a lemma is not taken for a claim.
+    parameter LEMMAS = 1
+) (
+    input wire         clk_i,
+    input wire [N-1:0] poll_i,     // the node polls
+    input wire [N-1:0] enter_i,    // the node, if it is out, enters
+    input wire [N-1:0] fresh_i,    // it enters by reading the wire first, not by the level it remembers
+    input wire [N-1:0] forward_i,  // the cable to the barrier settles to its level
+    input wire [N-1:0] back_i,     // the cable from the barrier settles to its level
+    input wire         reboot_i
+);
+    wire [N-1:0] node_o;
+    reg  [N-1:0] wire_q   = {N{1'b0}};  // what the nodes drive
+    reg  [N-1:0] inside_q = {N{1'b0}};  // has entered and not seen the release
+    reg  [N-1:0] level_q  = {N{1'b0}};  // the level it remembers
+    reg  [N-1:0] pin_q    = {N{1'b0}};  // the far end of the cable to the barrier
+    reg  [N-1:0] seen_q   = {N{1'b0}};  // the far end of the cable from the barrier
+    reg  [1:0]   released_q = 2'd0;
+
+    toggle_barrier #(.N(N)) dut (
+        .clk_i  (clk_i),
+        .rst_i  (1'b0),
+        .node_i (pin_q),
+        .node_o (node_o)
+    );
+
+    // What the synchronisers hold, told independently of the design; after two edges they have to agree.
+    reg [N-1:0] stage1_q = {N{1'b0}};
+    reg [N-1:0] stage2_q = {N{1'b0}};
+    always @(posedge clk_i) begin
+        stage1_q <= pin_q;
+        stage2_q <= stage1_q;
+    end
+
+    // The barrier's own level now and at the edge before.
+    reg  old_level_q = 1'b0;
+    wire level = node_o[0];
+    wire [1:0] released = released_q + (level != old_level_q);
+
+    always @(posedge clk_i) begin
+        old_level_q <= level;
+        released_q  <= released;
+    end
+
+    wire [N-1:0] came_through = stage2_q ^ {N{level}};
+    reg all_came_q = 1'b0;
+    always @(posedge clk_i)
+        all_came_q <= &came_through;
+
+    always @* begin
+        all_outputs_agree:          assert (node_o == {N{level}});
+        all_arrivals_release:       assert (!all_came_q || level != old_level_q);
+    end
+
+    // One bit for each node and claim, in the order of the asserts below.
+    wire [N-1:0] count_entered, count_left, one_change, still, other, entries, exits, once;
+
+    always @* begin
+        enters_before_the_release:  assert (&count_entered);
+        leaves_after_the_release:   assert (&count_left);
+        if (LEMMAS) begin
+            releases_have_the_levels:   assert (released[0] == level);
+            one_change_on_the_way:      assert (&one_change);
+            outside_all_is_still:       assert (&still);
+            inside_it_drives_the_other: assert (&other);
+            levels_count_entries:       assert (&entries);
+            levels_count_exits:         assert (&exits);
+            inside_means_one_more:      assert (&once);
+        end
+    end
+
+    genvar n;
+    generate
+        for (n = 0; n < N; n = n + 1) begin : node
+            reg [1:0] entered_q = 2'd0;
+            reg [1:0] left_q    = 2'd0;
+
+            wire seen   = back_i[n] ? node_o[n] : seen_q[n];
+            wire leaves = poll_i[n] && inside_q[n] && seen == wire_q[n];
+            wire out    = leaves || !inside_q[n];
+            wire enters = enter_i[n] && out;
+            // The level that a node remembers when it has left is the one it drives.
+            wire known  = leaves ? wire_q[n] : level_q[n];
+            wire drives = enters ? (fresh_i[n] ? !seen : !known) : wire_q[n];
+            wire reboots = REBOOTS && n == 0 && reboot_i;
+
+            always @(posedge clk_i) begin
+                wire_q[n]   <= reboots ? 1'b0 : drives;
+                inside_q[n] <= enters || (inside_q[n] && !leaves);
+                level_q[n]  <= known;
+                seen_q[n]   <= seen;
+                pin_q[n]    <= forward_i[n] ? drives : pin_q[n];
+                entered_q   <= entered_q + enters;
+                left_q      <= left_q + leaves;
+            end
+
+            // The levels on a node's way around, from its own wire back to what it sees: they change in one place at
+            // most, for a node sends no second change after a first that has not come back to it.
+            // Two bits wide, so that the counts wrap.
+            wire [1:0] entered_ahead = entered_q - released;
+            wire [1:0] left_behind   = released - left_q;
+            wire [1:0] still_inside  = entered_q - left_q;
+
+            wire [5:0] way = {wire_q[n], pin_q[n], stage1_q[n], stage2_q[n], level, seen_q[n]};
+            wire [4:0] changes = way[5:1] ^ way[4:0];
+
+            assign count_entered[n] = !entered_ahead[1];
+            assign count_left[n]    = !left_behind[1];
+            assign one_change[n]    = (changes & (changes - 5'd1)) == 5'd0;
+            assign still[n]         = inside_q[n] || (changes == 5'd0 && level_q[n] == level);
+            assign other[n]         = !inside_q[n] || level_q[n] != wire_q[n];
+            assign entries[n]       = entered_q[0] == wire_q[n];
+            assign exits[n]         = left_q[0] == level_q[n];
+            assign once[n]          = still_inside == {1'b0, inside_q[n]};
+        end
+    endgenerate
+endmodule
+
+`default_nettype wire

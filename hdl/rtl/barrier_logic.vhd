@@ -1,0 +1,31 @@
+-- Reductions for VHDL-93, which has no operator for them; the Verilog twin writes &x and |x.
+--
+-- A loop is what MAX+PLUS II and Quartus II 9.0 accept as well as GHDL. Do not compare with an aggregate instead:
+-- `ghdl --synth` 2.0.0 writes a comparison with (others => '1') as a comparison with a Verilog string.
+library ieee;
+use ieee.std_logic_1164.all;
+
+package barrier_logic is
+  function all_high (levels : std_logic_vector) return std_logic;
+  function any_high (levels : std_logic_vector) return std_logic;
+end package;
+
+package body barrier_logic is
+  function all_high (levels : std_logic_vector) return std_logic is
+    variable result : std_logic := '1';
+  begin
+    for n in levels'range loop
+      result := result and levels(n);
+    end loop;
+    return result;
+  end function;
+
+  function any_high (levels : std_logic_vector) return std_logic is
+    variable result : std_logic := '0';
+  begin
+    for n in levels'range loop
+      result := result or levels(n);
+    end loop;
+    return result;
+  end function;
+end package body;

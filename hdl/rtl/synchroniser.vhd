@@ -1,0 +1,33 @@
+-- Two flip-flops for each wire; the twin of synchroniser.v, which says why.
+library ieee;
+use ieee.std_logic_1164.all;
+
+entity synchroniser is
+  generic (N : positive := 60);
+  port (
+    clk_i   : in  std_logic;
+    rst_i   : in  std_logic;
+    level_i : in  std_logic_vector(N - 1 downto 0);
+    level_o : out std_logic_vector(N - 1 downto 0)
+  );
+end entity;
+
+architecture rtl of synchroniser is
+  signal stage1_q : std_logic_vector(N - 1 downto 0) := (others => '0');
+  signal stage2_q : std_logic_vector(N - 1 downto 0) := (others => '0');
+begin
+  process (clk_i)
+  begin
+    if rising_edge(clk_i) then
+      if rst_i = '1' then
+        stage1_q <= (others => '0');
+        stage2_q <= (others => '0');
+      else
+        stage1_q <= level_i;
+        stage2_q <= stage1_q;
+      end if;
+    end if;
+  end process;
+
+  level_o <= stage2_q;
+end architecture;

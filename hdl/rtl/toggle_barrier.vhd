@@ -1,0 +1,53 @@
+-- The toggle barrier of N nodes; the twin of toggle_barrier.v, proved equal to it by `cargo test -p hdl`.
+library ieee;
+use ieee.std_logic_1164.all;
+
+entity toggle_barrier is
+  generic (N : positive := 60);
+  port (
+    clk_i  : in  std_logic;                         -- 25.175 MHz on the ALTERA UP1 board
+    rst_i  : in  std_logic;                         -- synchronous; tie to '0' where power-on is enough
+    node_i : in  std_logic_vector(N - 1 downto 0);  -- asynchronous wires from the nodes
+    node_o : out std_logic_vector(N - 1 downto 0)   -- wires to the nodes, all with the same level
+  );
+end entity;
+
+-- Old tools do not all know direct instantiation of entities, so the parts are declared as components;
+-- they are bound by name because `ghdl --synth` 2.0.0 leaves a component with a generic unbound otherwise.
+architecture rtl of toggle_barrier is
+  component synchroniser
+    generic (N : positive);
+    port (
+      clk_i   : in  std_logic;
+      rst_i   : in  std_logic;
+      level_i : in  std_logic_vector(N - 1 downto 0);
+      level_o : out std_logic_vector(N - 1 downto 0)
+    );
+  end component;
+
+  component toggle_machine
+    generic (N : positive);
+    port (
+      clk_i   : in  std_logic;
+      rst_i   : in  std_logic;
+      level_i : in  std_logic_vector(N - 1 downto 0);
+      level_o : out std_logic
+    );
+  end component;
+
+  for all : synchroniser use entity work.synchroniser(rtl);
+  for all : toggle_machine use entity work.toggle_machine(rtl);
+
+  signal arrived : std_logic_vector(N - 1 downto 0);
+  signal level   : std_logic;
+begin
+  sync : synchroniser
+    generic map (N => N)
+    port map (clk_i => clk_i, rst_i => rst_i, level_i => node_i, level_o => arrived);
+
+  machine : toggle_machine
+    generic map (N => N)
+    port map (clk_i => clk_i, rst_i => rst_i, level_i => arrived, level_o => level);
+
+  node_o <= (others => level);
+end architecture;

@@ -1,0 +1,96 @@
+//! The source files of this crate, each named once for its path and its text.
+
+use std::path::{Path, PathBuf};
+
+/// A source file of this crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// Its path inside the crate.
+    pub file: &'static str,
+    /// Its text, for programs that run where the sources are not.
+    pub text: &'static str,
+}
+
+impl Source {
+    /// Where the file was when this crate was built.
+    pub fn path(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file)
+    }
+
+    /// Its name without the folder.
+    pub fn name(&self) -> &'static str {
+        self.file.rsplit('/').next().unwrap_or(self.file)
+    }
+}
+
+/// Names a file once, for its path and its text.
+macro_rules! source {
+    ($file:literal) => {
+        $crate::source::Source {
+            file: $file,
+            text: include_str!(concat!("../", $file)),
+        }
+    };
+}
+pub(crate) use source;
+
+/// The module to synthesise; its parameter `N` is the number of nodes, 60 if not given.
+pub const TOP: &str = "toggle_barrier";
+
+/// The design, the top module first.
+pub const RTL: [Source; 3] = [
+    source!("rtl/toggle_barrier.v"),
+    source!("rtl/synchroniser.v"),
+    source!("rtl/toggle_machine.v"),
+];
+
+/// The same design in VHDL-93, in the order in which it has to be analysed.
+pub const VHDL: [Source; 4] = [
+    source!("rtl/barrier_logic.vhd"),
+    source!("rtl/synchroniser.vhd"),
+    source!("rtl/toggle_machine.vhd"),
+    source!("rtl/toggle_barrier.vhd"),
+];
+
+/// The bench that plays a stimulus file and writes a trace file; see its head for the format.
+pub const TRACE_BENCH: Source = source!("dv/trace_tb.v");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stem(source: &Source) -> &'static str {
+        source.name().split('.').next().unwrap_or_default()
+    }
+
+    #[test]
+    fn each_verilog_file_holds_the_one_module_it_is_named_after() {
+        for source in RTL.into_iter().chain([TRACE_BENCH]) {
+            let modules: Vec<_> = source
+                .text
+                .lines()
+                .filter_map(|line| line.strip_prefix("module "))
+                .map(|rest| rest.trim_end_matches([' ', '#', '(', ';']))
+                .collect();
+            assert_eq!(modules, [stem(&source)], "{}", source.file);
+            assert!(source.path().is_file());
+        }
+    }
+
+    #[test]
+    fn each_vhdl_file_holds_the_one_unit_it_is_named_after() {
+        for source in VHDL {
+            let units: Vec<_> = source
+                .text
+                .lines()
+                .filter(|line| !line.starts_with("package body"))
+                .filter_map(|line| {
+                    line.strip_prefix("entity ")
+                        .or_else(|| line.strip_prefix("package "))
+                })
+                .map(|rest| rest.trim_end_matches(" is"))
+                .collect();
+            assert_eq!(units, [stem(&source)], "{}", source.file);
+        }
+    }
+}

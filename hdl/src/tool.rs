@@ -1,0 +1,196 @@
+//! The programs that simulate, prove and synthesise: which package brings each, and how one is run.
+//!
+//! None of them is needed to build this crate.
+//! A program that is not installed is [`ToolError::Missing`], which names the package; callers then say what they leave out.
+//! Every run has a time limit, after which the program that was started, and only that, is killed.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A program of the tool chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tool {
+    /// What is started.
+    pub program: &'static str,
+    /// The Debian package that brings it.
+    pub package: &'static str,
+}
+
+macro_rules! tools {
+    ($($name:ident = $program:literal in $package:literal, $what:literal;)*) => {
+        impl Tool {
+            $(#[doc = $what] pub const $name: Tool = Tool { program: $program, package: $package };)*
+            /// Every one of them.
+            pub const ALL: &[Tool] = &[$(Self::$name),*];
+        }
+    };
+}
+
+tools! {
+    IVERILOG = "iverilog" in "iverilog", "Icarus Verilog, the compiler.";
+    VVP = "vvp" in "iverilog", "Icarus Verilog, the simulator.";
+    VERILATOR = "verilator" in "verilator", "Verilog to C++.";
+    CXX = "g++" in "g++", "The compiler of what Verilator writes.";
+    MAKE = "make" in "make", "Builds what Verilator writes.";
+    GHDL = "ghdl" in "ghdl", "VHDL analysis and synthesis to Verilog.";
+    YOSYS = "yosys" in "yosys", "Verilog synthesis and proofs.";
+    NEXTPNR = "nextpnr-ice40" in "nextpnr-ice40", "Place and route for iCE40.";
+    ICEPACK = "icepack" in "fpga-icestorm", "The bitstream of an iCE40.";
+    ICETIME = "icetime" in "fpga-icestorm", "A second opinion on the timing of an iCE40.";
+}
+
+/// Why a program gave no result.
+#[derive(Debug)]
+pub enum ToolError {
+    Missing(Tool),
+    Start(Tool, io::Error),
+    Folder(String, io::Error),
+    Failed {
+        tool: Tool,
+        what: String,
+        log: String,
+    },
+    TimedOut {
+        tool: Tool,
+        what: String,
+        limit: Duration,
+    },
+    Unreadable {
+        tool: Tool,
+        what: String,
+    },
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(tool) => write!(
+                f,
+                "{} is not installed; the Debian package {} brings it",
+                tool.program, tool.package
+            ),
+            Self::Start(tool, e) => write!(f, "{} cannot be started: {e}", tool.program),
+            Self::Folder(path, e) => write!(f, "{path} cannot be written or read: {e}"),
+            Self::Failed { tool, what, log } => {
+                write!(f, "{} failed at {what}:\n{log}", tool.program)
+            }
+            Self::TimedOut { tool, what, limit } => write!(
+                f,
+                "{} was still at {what} after {limit:?} and was killed",
+                tool.program
+            ),
+            Self::Unreadable { tool, what } => {
+                write!(
+                    f,
+                    "{} did not say {what} in the words we know",
+                    tool.program
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+/// Writes a file, naming it if that fails.
+pub fn write(path: &Path, text: &str) -> Result<(), ToolError> {
+    std::fs::write(path, text).map_err(|e| ToolError::Folder(path.display().to_string(), e))
+}
+
+/// Reads a file, naming it if that fails.
+pub fn read(path: &Path) -> Result<String, ToolError> {
+    std::fs::read_to_string(path).map_err(|e| ToolError::Folder(path.display().to_string(), e))
+}
+
+/// What a program printed, and whether it was content.
+#[derive(Debug)]
+pub struct Outcome {
+    pub success: bool,
+    /// Both streams, as they came.
+    pub log: String,
+}
+
+impl Tool {
+    /// Whether it can be started.
+    pub fn is_there(self) -> bool {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(self.program).is_file())
+    }
+
+    /// Runs it in a folder until it ends; a failure of the program is an outcome, not an error.
+    pub fn outcome<A: AsRef<OsStr>>(
+        self,
+        what: &str,
+        arguments: impl IntoIterator<Item = A>,
+        folder: &Path,
+        limit: Duration,
+    ) -> Result<Outcome, ToolError> {
+        // The streams go to a file, so that a talkative program never waits for a reader.
+        let path = folder.join(format!("{}.log", self.program));
+        let named = |e| ToolError::Folder(path.display().to_string(), e);
+        let log = File::create(&path).map_err(named)?;
+        let errors = log.try_clone().map_err(named)?;
+        let start = Command::new(self.program)
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors)
+            .spawn();
+        let mut child = start.map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => ToolError::Missing(self),
+            _ => ToolError::Start(self, e),
+        })?;
+        let started = Instant::now();
+        let status = loop {
+            let over = child.try_wait().map_err(|e| ToolError::Start(self, e))?;
+            if let Some(status) = over {
+                break status;
+            }
+            if started.elapsed() > limit {
+                // It may end by itself meanwhile, which is as good.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(ToolError::TimedOut {
+                    tool: self,
+                    what: what.to_owned(),
+                    limit,
+                });
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let bytes = std::fs::read(&path).map_err(named)?;
+        Ok(Outcome {
+            success: status.success(),
+            log: String::from_utf8_lossy(&bytes).into_owned(),
+        })
+    }
+
+    /// Runs it and returns what it printed; a failure of the program is an error.
+    pub fn run<A: AsRef<OsStr>>(
+        self,
+        what: &str,
+        arguments: impl IntoIterator<Item = A>,
+        folder: &Path,
+        limit: Duration,
+    ) -> Result<String, ToolError> {
+        let Outcome { success, log } = self.outcome(what, arguments, folder, limit)?;
+        if success {
+            return Ok(log);
+        }
+        // The reason is at the end; the rest can be thousands of lines.
+        let lines: Vec<&str> = log.lines().collect();
+        let log = lines[lines.len().saturating_sub(20)..].join("\n");
+        Err(ToolError::Failed {
+            tool: self,
+            what: what.to_owned(),
+            log,
+        })
+    }
+}
