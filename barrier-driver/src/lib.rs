@@ -42,8 +42,9 @@
 //!                 read, write it back, read again
 //! ```
 //!
-//! Levels left over from power-on or an aborted job count as arrivals, a rebooting node can release the others early,
-//! and a floating input looks like a release; `open` documents how each is met.
+//! Levels left over from power-on or an aborted job count as arrivals: `open` overwrites them.
+//! A floating or inverted input looks like a release: [`same_level`] and [`self_test`] find it.
+//! A node that reboots can release the others early: [`ReturningBarrier`] goes there and back, so that it cannot.
 //!
 //! # Ports
 //!
@@ -54,13 +55,17 @@
 
 #![deny(unsafe_code)]
 
+mod agree;
 mod error;
 pub mod ports;
+mod returning;
 mod self_test;
 #[cfg(feature = "suite")]
 pub mod suite;
 mod toggle;
 
+pub use agree::{Dissent, same_level};
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
+pub use returning::ReturningBarrier;
 pub use self_test::{SelfTest, self_test, self_test_by};
 pub use toggle::ToggleBarrier;

@@ -71,9 +71,14 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         if self.entered {
             return Err(EnterError::AlreadyEntered);
         }
+        Ok(self.go()?)
+    }
+
+    /// Enters; the caller knows that this node is in no barrier.
+    pub(crate) fn go(&mut self) -> Result<(), PinFault<O::Error>> {
         // Entered even if the port fails, for the level may have reached the wire; `close` then withdraws it.
         self.entered = true;
-        Ok(self.write(!self.level)?)
+        self.write(!self.level)
     }
 
     /// Reads the wire once: ready when all nodes have entered, or when this node is in no barrier.

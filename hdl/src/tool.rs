@@ -20,12 +20,14 @@ pub struct Tool {
     pub program: &'static str,
     /// The Debian package that brings it.
     pub package: &'static str,
+    /// What it is for.
+    pub purpose: &'static str,
 }
 
 macro_rules! tools {
     ($($name:ident = $program:literal in $package:literal, $what:literal;)*) => {
         impl Tool {
-            $(#[doc = $what] pub const $name: Tool = Tool { program: $program, package: $package };)*
+            $(#[doc = $what] pub const $name: Tool = Tool { program: $program, package: $package, purpose: $what };)*
             /// Every one of them.
             pub const ALL: &[Tool] = &[$(Self::$name),*];
         }

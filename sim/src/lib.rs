@@ -4,17 +4,21 @@
 //! * [`virtual_time`]: a deterministic run of nodes, ports, cables and the machine, by discrete events.
 //! * [`software`]: software barriers under LogP and LogGP; [`study`]: both on the same arrivals, and sweeps.
 //! * [`event`]: what happened on the wires.
+//! * `emulate` (feature `emulate`): the registers of ports, so that the real drivers run against the board.
 //! * [`vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
 //!
 //! A simulator at the level of the port, linked into programs that otherwise use the hardware, has a precedent:
 //! TTL_VAPERS did the same for Purdue's parallel-port barrier
 //! (<http://aggregate.org/EXHIBITS/sc95c.html>).
 //!
-//! `unsafe` has one address here: the module `live::shared`, which turns the caller's memory into atomics.
+//! `unsafe` has two addresses here: the module `live::shared`, which turns the caller's memory into atomics,
+//! and `emulate::trap`, whose signal handlers execute port instructions.
 
 #![deny(unsafe_code)]
 
 mod clock;
+#[cfg(feature = "emulate")]
+pub mod emulate;
 pub mod event;
 pub mod gtkw;
 pub mod live;

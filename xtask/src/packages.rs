@@ -4,10 +4,13 @@ use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use hdl::tool::Tool;
+
 use crate::process::{self, ProcessError};
 use crate::ui;
 
 /// How we know that a package is there.
+#[derive(Clone, Copy)]
 enum Sign {
     /// A program on the path.
     Program(&'static str),
@@ -25,11 +28,6 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         Sign::Program("make"),
         "make",
         "building CMake's test project",
-    ),
-    (
-        Sign::Program("iverilog"),
-        "iverilog",
-        "simulating the Verilog",
     ),
     (Sign::Program("python3"), "python3", "mpi4py and the peers"),
     (
@@ -66,17 +64,22 @@ impl std::error::Error for PackagesError {}
 
 /// Installs what is missing when we are root, and otherwise says how.
 pub fn ensure() -> Result<(), PackagesError> {
-    let missing: Vec<&(Sign, &str, &str)> = NEEDED
+    // The tools of the hardware half are listed where they are used.
+    let hardware = Tool::ALL
         .iter()
-        .filter(|(sign, ..)| !sign.is_there())
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let mut packages = Vec::new();
-    for (_, package, purpose) in missing {
+        .map(|tool| (Sign::Program(tool.program), tool.package, tool.purpose));
+    let mut packages: Vec<&str> = Vec::new();
+    for (sign, package, purpose) in NEEDED.iter().copied().chain(hardware) {
+        if sign.is_there() {
+            continue;
+        }
         ui::say(&format!("      {package} is missing: {purpose}"));
-        packages.push(*package);
+        if !packages.contains(&package) {
+            packages.push(package);
+        }
+    }
+    if packages.is_empty() {
+        return Ok(());
     }
     if !rustix::process::geteuid().is_root() {
         return Err(PackagesError::NotRoot {

@@ -1,0 +1,95 @@
+//! What the idle levels of all nodes say together, which no node can see alone.
+//!
+//! All wires from the barrier have one level, so in an idle barrier every node has read the same.
+//! A node that has read another one has an input that floats, is cut, or is inverted.
+//! Whoever has a way to collect the levels, as MPI has, asks here between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
+//! and [`self_test`](crate::self_test), and learns the node's name before a barrier hangs for it.
+
+use core::{error::Error, fmt};
+use embedded_hal::digital::PinState;
+
+/// Some nodes read another level than the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dissent {
+    /// The fewer nodes; in a tie those that read high, which is what an open wire reads as at most ports.
+    pub nodes: Vec<usize>,
+    /// What they read.
+    pub level: PinState,
+    /// How many nodes read the other level.
+    pub others: usize,
+}
+
+/// Whether all nodes, which have opened and not entered, have read the same level.
+pub fn same_level(levels: &[PinState]) -> Result<(), Dissent> {
+    let with = |level| -> Vec<usize> {
+        let same = levels.iter().enumerate().filter(|&(_, &l)| l == level);
+        same.map(|(node, _)| node).collect()
+    };
+    let (low, high) = (with(PinState::Low), with(PinState::High));
+    if low.is_empty() || high.is_empty() {
+        return Ok(());
+    }
+    let (nodes, level, others) = if low.len() < high.len() {
+        (low, PinState::Low, high.len())
+    } else {
+        (high, PinState::High, low.len())
+    };
+    Err(Dissent {
+        nodes,
+        level,
+        others,
+    })
+}
+
+impl fmt::Display for Dissent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.nodes.iter().map(ToString::to_string).collect();
+        write!(
+            f,
+            "no node is in the barrier, node {} reads {} and {} other{} read{} {}: \
+             a wire from the barrier floats, is cut or is inverted",
+            names.join(", node "),
+            crate::error::name(self.level),
+            self.others,
+            if self.others == 1 { "" } else { "s" },
+            if self.others == 1 { "s" } else { "" },
+            crate::error::name(!self.level),
+        )
+    }
+}
+
+impl Error for Dissent {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use PinState::{High, Low};
+
+    #[test]
+    fn equal_levels_agree() {
+        assert_eq!(same_level(&[]), Ok(()));
+        assert_eq!(same_level(&[High; 3]), Ok(()));
+        assert_eq!(same_level(&[Low; 3]), Ok(()));
+    }
+
+    #[test]
+    fn the_few_that_read_another_level_are_named() {
+        let said =
+            |levels: &[PinState]| same_level(levels).err().map(|dissent| dissent.to_string());
+        assert_eq!(
+            said(&[High, Low, High, High]).as_deref(),
+            Some(
+                "no node is in the barrier, node 1 reads low and 3 others read high: \
+                 a wire from the barrier floats, is cut or is inverted"
+            )
+        );
+        assert!(
+            said(&[High, Low, High, Low, Low])
+                .is_some_and(|said| said.contains("node 0, node 2 reads high"))
+        );
+        assert!(
+            said(&[Low, High])
+                .is_some_and(|said| said.contains("node 1 reads high and 1 other reads low"))
+        );
+    }
+}

@@ -1,0 +1,16 @@
+//! Hardware that is not there: the registers of ports, so that the real drivers run against the simulator.
+//!
+//! * [`parallel`]: the registers of one parallel port, with a node's wires at its connector.
+//! * [`cable`]: what a cable does to a wire, among it everything that goes wrong with cables.
+//! * [`trap`]: answers the port instructions and `ioperm` of this process (x86-64 Linux).
+//! * [`ppdev`]: answers the ioctls of `/dev/parportN` for any process, from a file system in user space.
+//!
+//! Nothing of the driver is replaced: its instructions are executed and trap, its system calls are made and are answered.
+//! Precedents for the trapped instructions are Wine, dosemu2 and Xen's emulation of privileged operations.
+
+pub mod cable;
+pub mod parallel;
+#[cfg(target_os = "linux")]
+pub mod ppdev;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub mod trap;

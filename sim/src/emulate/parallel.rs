@@ -1,0 +1,132 @@
+//! The registers of a parallel port whose connector carries a node's wires.
+//!
+//! Base+0 is the data register, which keeps what was written and drives D0 to D7.
+//! Base+1 is the status register, which reads five lines, of them BUSY inverted, and three bits that are always 1.
+//! Base+2 is the control register; bit 5 makes the data lines inputs, which a pull-up then holds high.
+//! Lines where nothing is plugged in float high, as they do at most ports.
+//! The lines and their bits are the driver's own table, [`barrier_driver::ports::parallel`], which cites the standard.
+
+use super::cable::{Cable, Far};
+use barrier_driver::ports::parallel::{INPUTS, Line};
+use std::fmt;
+
+/// Control bit: the data lines are inputs.
+const DATA_ARE_INPUTS: u8 = 1 << 5;
+/// What a program finds: nSELIN and nINIT high, as the BIOS leaves them; the two bits that do not exist read as ones.
+const CONTROL_AT_POWER_ON: u8 = 0xcc;
+/// Status bits that are no lines.
+const NO_LINES: u8 = 0b111;
+
+/// One of the three registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Register {
+    /// Base+0.
+    Data,
+    /// Base+1.
+    Status,
+    /// Base+2.
+    Control,
+}
+
+impl Register {
+    /// The registers by their distance from the base.
+    pub const ALL: [Self; 3] = [Self::Data, Self::Status, Self::Control];
+}
+
+/// How the two wires are plugged into the connector.
+#[derive(Debug, Clone, Copy)]
+pub struct Plug {
+    /// The data line with the wire to the barrier.
+    pub out: Line,
+    /// What that wire is like.
+    pub out_cable: Cable,
+    /// The status line with the wire from the barrier.
+    pub input: Line,
+    /// What that wire is like.
+    pub in_cable: Cable,
+}
+
+impl Plug {
+    /// Good wires at these lines.
+    pub const fn straight(out: Line, input: Line) -> Self {
+        Self {
+            out,
+            out_cable: Cable::Straight,
+            input,
+            in_cable: Cable::Straight,
+        }
+    }
+}
+
+/// A parallel port with something plugged in.
+pub struct ParallelPort {
+    data: u8,
+    control: u8,
+    plug: Plug,
+    far: Box<dyn Far>,
+}
+
+impl ParallelPort {
+    /// A port as after power-on with `data` in its latch, which is whatever firmware and earlier drivers have left.
+    pub fn new(plug: Plug, data: u8, far: impl Far + 'static) -> Self {
+        let far = Box::new(far);
+        let mut port = Self {
+            data,
+            control: CONTROL_AT_POWER_ON,
+            plug,
+            far,
+        };
+        port.drive();
+        port
+    }
+
+    /// What a program reads.
+    pub fn read(&mut self, register: Register) -> u8 {
+        match register {
+            Register::Data => self.data,
+            Register::Status => self.status(),
+            Register::Control => self.control,
+        }
+    }
+
+    /// What a program writes; the status register takes nothing.
+    pub fn write(&mut self, register: Register, value: u8) {
+        match register {
+            Register::Data => self.data = value,
+            Register::Status => return,
+            Register::Control => self.control = value | 0xc0,
+        }
+        self.drive();
+    }
+
+    fn drive(&mut self) {
+        let floating = self.control & DATA_ARE_INPUTS != 0;
+        let level = floating || self.data & self.plug.out.mask() != 0;
+        self.far.drive(self.plug.out_cable.carry(level));
+    }
+
+    fn status(&mut self) -> u8 {
+        let Plug {
+            input, in_cable, ..
+        } = self.plug;
+        let wire = in_cable.carry(self.far.level());
+        INPUTS.iter().fold(NO_LINES, |register, line| {
+            let high = line.name != input.name || wire;
+            if high != line.inverted {
+                register | line.mask()
+            } else {
+                register
+            }
+        })
+    }
+}
+
+impl fmt::Debug for ParallelPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a parallel port with data {:#04x}, control {:#04x}",
+            self.data, self.control
+        )
+    }
+}

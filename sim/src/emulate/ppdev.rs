@@ -1,0 +1,287 @@
+//! `/dev/parportN` without a kernel driver: a file system in user space whose files answer ppdev's ioctls.
+//!
+//! Every code of ppdev carries the size of its argument, so the kernel copies arguments for a file system as it does for a device.
+//! Any process may use the files, and each works on one [`ParallelPort`].
+//!
+//! # What is answered as `drivers/char/ppdev.c` does
+//!
+//! * Before `PPCLAIM` a register access is refused with EPERM, and a second `PPCLAIM` or a late `PPEXCL` with EINVAL.
+//! * The first `PPCLAIM` of an open file registers it with the port.
+//!   That fails with ENXIO if it asked for `PPEXCL` and others are registered, or if an exclusive one is.
+//! * Closing, also by death, releases and forgets the registration; the registers keep their values.
+//!
+//! What is not: a claim of a port that another file has claimed without `PPEXCL` sleeps in the kernel and is EAGAIN here,
+//! and modes other than compatibility have no codes here (ENOTTY).
+
+use super::parallel::{ParallelPort, Register};
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, IoctlFlags, LockOwner, OpenFlags, ReplyAttr, ReplyEmpty, ReplyEntry,
+    ReplyIoctl, ReplyOpen, Request,
+};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+const PPCLAIM: u32 = 0x708b;
+const PPRELEASE: u32 = 0x708c;
+const PPEXCL: u32 = 0x708f;
+const PPRSTATUS: u32 = 0x8001_7081;
+const PPRCONTROL: u32 = 0x8001_7083;
+const PPWCONTROL: u32 = 0x4001_7084;
+const PPRDATA: u32 = 0x8001_7085;
+const PPWDATA: u32 = 0x4001_7086;
+const PPDATADIR: u32 = 0x4004_7090;
+
+/// Control bit: the data lines are inputs.
+const DATA_ARE_INPUTS: u8 = 1 << 5;
+
+/// Nothing of the files ever changes.
+const FOR_EVER: Duration = Duration::from_secs(3600);
+
+/// The mounted files, until dropped.
+#[derive(Debug)]
+pub struct Parports {
+    folder: PathBuf,
+    _session: BackgroundSession,
+}
+
+impl Parports {
+    /// Mounts the files `parport0`, `parport1` and so on over the empty `folder`.
+    ///
+    /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
+    pub fn mount(folder: &Path, ports: Vec<ParallelPort>) -> io::Result<Self> {
+        let files = Files {
+            ports: ports.len(),
+            state: Mutex::new(State {
+                ports,
+                opened: HashMap::new(),
+                next: 0,
+            }),
+        };
+        let session = fuser::spawn_mount(files, folder, &Config::default())?;
+        Ok(Self {
+            folder: folder.into(),
+            _session: session,
+        })
+    }
+
+    /// The path of a port's file.
+    pub fn path(&self, port: usize) -> PathBuf {
+        self.folder.join(name(port))
+    }
+}
+
+fn name(port: usize) -> String {
+    format!("parport{port}")
+}
+
+struct Files {
+    ports: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    ports: Vec<ParallelPort>,
+    opened: HashMap<FileHandle, Opened>,
+    next: u64,
+}
+
+/// An open file.
+#[derive(Debug, Clone, Copy)]
+struct Opened {
+    port: usize,
+    /// It has asked to be alone.
+    exclusive: bool,
+    /// It has claimed once, which registers it until it is closed.
+    registered: bool,
+    claimed: bool,
+}
+
+impl Files {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The port of a file; the first follows the root.
+    fn port(&self, file: INodeNo) -> Option<usize> {
+        let port = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
+        (port < self.ports).then_some(port)
+    }
+}
+
+/// What an ioctl answers: the bytes of its argument, if it fills one.
+type Answer = Result<Option<u8>, Errno>;
+
+impl State {
+    fn ioctl(&mut self, handle: FileHandle, code: u32, argument: &[u8]) -> Answer {
+        let me = *self.opened.get(&handle).ok_or(Errno::EBADF)?;
+        match code {
+            PPEXCL => self.wish_to_be_alone(handle, me),
+            PPCLAIM => self.claim(handle, me),
+            _ if !me.claimed => Err(Errno::EPERM),
+            PPRELEASE => {
+                self.update(handle, |file| file.claimed = false);
+                Ok(None)
+            }
+            PPRSTATUS => self.read(me, Register::Status),
+            PPRCONTROL => self.read(me, Register::Control),
+            PPRDATA => self.read(me, Register::Data),
+            PPWDATA => self.write(me, Register::Data, byte(argument)?),
+            PPWCONTROL => self.write(me, Register::Control, byte(argument)?),
+            PPDATADIR => {
+                let control = self.ports[me.port].read(Register::Control);
+                let inputs = argument.iter().any(|&byte| byte != 0);
+                let direction = if inputs { DATA_ARE_INPUTS } else { 0 };
+                self.write(
+                    me,
+                    Register::Control,
+                    control & !DATA_ARE_INPUTS | direction,
+                )
+            }
+            _ => Err(Errno::ENOTTY),
+        }
+    }
+
+    fn wish_to_be_alone(&mut self, handle: FileHandle, me: Opened) -> Answer {
+        if me.registered {
+            return Err(Errno::EINVAL);
+        }
+        self.update(handle, |file| file.exclusive = true);
+        Ok(None)
+    }
+
+    fn claim(&mut self, handle: FileHandle, me: Opened) -> Answer {
+        if me.claimed {
+            return Err(Errno::EINVAL);
+        }
+        let others = || {
+            self.opened.iter().filter(|&(&other, file)| {
+                other != handle && file.port == me.port && file.registered
+            })
+        };
+        if !me.registered && others().any(|(_, other)| me.exclusive || other.exclusive) {
+            return Err(Errno::ENXIO);
+        }
+        if others().any(|(_, other)| other.claimed) {
+            return Err(Errno::EAGAIN);
+        }
+        self.update(handle, |file| {
+            (file.registered, file.claimed) = (true, true);
+        });
+        Ok(None)
+    }
+
+    fn update(&mut self, handle: FileHandle, change: impl FnOnce(&mut Opened)) {
+        if let Some(file) = self.opened.get_mut(&handle) {
+            change(file);
+        }
+    }
+
+    fn read(&mut self, me: Opened, register: Register) -> Answer {
+        Ok(Some(self.ports[me.port].read(register)))
+    }
+
+    fn write(&mut self, me: Opened, register: Register, value: u8) -> Answer {
+        self.ports[me.port].write(register, value);
+        Ok(None)
+    }
+}
+
+fn byte(argument: &[u8]) -> Result<u8, Errno> {
+    argument.first().copied().ok_or(Errno::EINVAL)
+}
+
+fn attributes(file: INodeNo, kind: FileType, perm: u16) -> FileAttr {
+    FileAttr {
+        ino: file,
+        size: 0,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind,
+        perm,
+        nlink: 1,
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        rdev: 0,
+        blksize: 512,
+        flags: 0,
+    }
+}
+
+impl Filesystem for Files {
+    fn lookup(&self, _: &Request, _: INodeNo, wanted: &OsStr, reply: ReplyEntry) {
+        match (0..self.ports).find(|&port| wanted.to_str() == Some(&name(port))) {
+            Some(port) => {
+                let file = INodeNo(INodeNo::ROOT.0 + 1 + port as u64);
+                let attributes = attributes(file, FileType::RegularFile, 0o600);
+                reply.entry(&FOR_EVER, &attributes, Generation(0));
+            }
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, file: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        if file == INodeNo::ROOT {
+            reply.attr(&FOR_EVER, &attributes(file, FileType::Directory, 0o700));
+        } else if self.port(file).is_some() {
+            reply.attr(&FOR_EVER, &attributes(file, FileType::RegularFile, 0o600));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn open(&self, _: &Request, file: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let Some(port) = self.port(file) else {
+            return reply.error(Errno::ENXIO);
+        };
+        let mut state = self.state();
+        let handle = FileHandle(state.next);
+        state.next += 1;
+        let opened = Opened {
+            port,
+            exclusive: false,
+            registered: false,
+            claimed: false,
+        };
+        state.opened.insert(handle, opened);
+        reply.opened(handle, FopenFlags::FOPEN_DIRECT_IO);
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.state().opened.remove(&handle);
+        reply.ok();
+    }
+
+    fn ioctl(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: IoctlFlags,
+        code: u32,
+        argument: &[u8],
+        _: u32,
+        reply: ReplyIoctl,
+    ) {
+        match self.state().ioctl(handle, code, argument) {
+            Ok(byte) => reply.ioctl(0, byte.as_slice()),
+            Err(errno) => reply.error(errno),
+        }
+    }
+}

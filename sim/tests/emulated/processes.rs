@@ -1,0 +1,167 @@
+//! Sixty processes, each a node: this test program starts itself again, once for each.
+//!
+//! A node connects to its parent's socket, writes a byte for each fence and waits for one back.
+
+use crate::rigs::{board_in, line, mounted, usual};
+use barrier_driver::ports::{self, parallel};
+use barrier_driver::{SelfTest, ToggleBarrier, self_test};
+use sim::emulate::parallel::ParallelPort;
+use sim::emulate::trap::{self, Plugged, Rights};
+use sim::live::{Board, Memory, Wires};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const NODES: usize = 60;
+const BARRIERS: u64 = 100;
+/// The self-test passes two barriers for each of two late nodes.
+const TESTED: u64 = 4;
+/// Far longer than a barrier may take on the busiest machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a node is told.
+const NODE: &str = "EMULATED_NODE";
+const PORT: &str = "EMULATED_PORT";
+const BOARD: &str = "EMULATED_BOARD";
+const SOCKET: &str = "EMULATED_SOCKET";
+
+/// Not a test but the program of a node; does nothing unless it was started as one.
+#[test]
+fn node_program() {
+    let told = |what| std::env::var(what).ok();
+    let (Some(node), Some(text), Some(socket)) = (told(NODE), told(PORT), told(SOCKET)) else {
+        return;
+    };
+    let node = node.parse().expect("a number");
+    let mut parent = UnixStream::connect(socket).expect("the parent listens");
+    // A node that reaches the board by port instructions plugs its wires in itself: they trap in its own process.
+    let memory = told(BOARD).map(|fd| {
+        let file = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/self/fd/{fd}"));
+        Memory::map(file.expect("inherited").into()).expect("a board's memory")
+    });
+    let memory: &'static Option<Memory> = Box::leak(Box::new(memory));
+    let _plugged = memory.as_ref().map(|memory| plug(memory, node, &text));
+    let wires = ports::open(&text).expect("an emulated port");
+    let mut fence = || -> io::Result<()> {
+        parent.write_all(b".")?;
+        parent.read_exact(&mut [0])
+    };
+    let mut barrier =
+        ToggleBarrier::open(wires.out, wires.input, &mut fence).expect("all wires are idle");
+    let test = SelfTest {
+        me: node,
+        hold: Duration::from_micros(50),
+        limit: LIMIT,
+    };
+    let late = [0, NODES - 1];
+    self_test(&mut barrier, test, late, &mut fence, std::thread::yield_now).expect("good wires");
+    for _ in 0..BARRIERS {
+        barrier.enter().expect("out of the barrier");
+        barrier
+            .wait(std::thread::yield_now, LIMIT)
+            .expect("all nodes enter");
+    }
+    barrier.close().expect("the wire is still");
+}
+
+fn plug(memory: &'static Memory, node: usize, text: &str) -> Plugged {
+    trap::install(Rights::Granted).expect("seccomp filters are allowed");
+    let board = memory.attach().expect("the parent has made it");
+    let Wires { out, input, .. } = board.wires(node, |_| ()).expect("nobody else is this node");
+    let base = text
+        .trim_start_matches("parport:0x")
+        .split(',')
+        .next()
+        .and_then(|digits| u16::from_str_radix(digits, 16).ok());
+    trap::plug(
+        base.expect("an address"),
+        ParallelPort::new(usual(), 0, (out, input)),
+    )
+}
+
+/// The nodes of a test, killed if it fails.
+struct Nodes(Vec<Child>);
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Runs all nodes to their end; `prepare` tells one where its port is.
+fn run(board: &Board<'_>, prepare: impl Fn(usize, &mut Command)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("fence");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    let myself = std::env::current_exe().expect("this test program");
+    let spawn = |node: usize| {
+        let mut command = Command::new(&myself);
+        command
+            .args(["--exact", "processes::node_program", "--nocapture"])
+            .env(NODE, node.to_string())
+            .env(SOCKET, &socket)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        prepare(node, &mut command);
+        command.spawn().expect("this test program starts again")
+    };
+    let mut nodes = Nodes((0..NODES).map(spawn).collect());
+    let mut meeting: Vec<UnixStream> = (0..NODES)
+        .map(|_| listener.accept().expect("a node").0)
+        .collect();
+    // One fence to open, and two for each barrier of the self-test.
+    for _fence in 0..1 + 2 * TESTED {
+        for node in &mut meeting {
+            node.set_read_timeout(Some(LIMIT)).expect("a limit");
+            node.read_exact(&mut [0])
+                .expect("a node comes to the fence");
+        }
+        for node in &mut meeting {
+            node.write_all(b".").expect("a node waits at the fence");
+        }
+    }
+    for (node, child) in nodes.0.iter_mut().enumerate() {
+        let ended = child.wait().expect("a child");
+        assert!(ended.success(), "node {node}: {ended}");
+    }
+    assert_eq!(board.releases(), BARRIERS + TESTED);
+}
+
+#[test]
+fn sixty_processes_with_port_instructions_pass_exactly_the_barriers_they_make() {
+    let memory = Memory::create(Board::layout_size(NODES, 0)).expect("memory");
+    let board = board_in(&memory, NODES);
+    let fd = memory.as_fd().as_raw_fd().to_string();
+    let bases: Vec<u16> = (0..NODES).map(|_| crate::rigs::free_base()).collect();
+    run(&board, |node, command| {
+        let text = format!("parport:{:#x},out=D0,in=nACK", bases[node]);
+        command.env(PORT, text).env(BOARD, &fd);
+    });
+}
+
+#[test]
+fn sixty_processes_with_ppdev_pass_exactly_the_barriers_they_make() {
+    let board = crate::rigs::board(NODES);
+    let lines = (
+        line(&parallel::OUTPUTS, "D7"),
+        line(&parallel::INPUTS, "BUSY"),
+    );
+    let plug = sim::emulate::parallel::Plug::straight(lines.0, lines.1);
+    let ports = (0..NODES).map(|node| crate::rigs::port(&board, node, plug));
+    let Some((files, _folder)) = mounted(ports.collect()) else {
+        return;
+    };
+    run(&board, |node, command| {
+        let path = files.path(node);
+        let text = format!("ppdev:{},out=D7,in=BUSY", path.display());
+        command.env(PORT, text);
+    });
+}
