@@ -3,6 +3,7 @@
 //! * [`live`]: processes share a board in shared memory, and the board's clock follows the machine's clock.
 //! * [`virtual_time`]: a deterministic run of nodes, ports, cables and the machine, by discrete events.
 //! * [`software`]: software barriers under LogP and LogGP; [`study`]: both on the same arrivals, and sweeps.
+//! * [`faults`]: campaigns of every fault at every place and moment against the real driver.
 //! * [`event`]: what happened on the wires.
 //! * `emulate` (feature `emulate`): the registers of ports, so that the real drivers run against the board.
 //! * [`vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
@@ -20,6 +21,7 @@ mod clock;
 #[cfg(feature = "emulate")]
 pub mod emulate;
 pub mod event;
+pub mod faults;
 pub mod gtkw;
 pub mod live;
 pub mod software;

@@ -20,6 +20,7 @@ fn hwbarr(arguments: &[&str]) -> String {
 fn the_help_reads_well() {
     insta::assert_snapshot!("help", hwbarr(&["--help"]));
     insta::assert_snapshot!("help_run", hwbarr(&["run", "--help"]));
+    insta::assert_snapshot!("help_faults", hwbarr(&["faults", "--help"]));
     insta::assert_snapshot!("help_wave", hwbarr(&["wave", "--help"]));
     insta::assert_snapshot!("help_live", hwbarr(&["live", "--help"]));
 }
@@ -56,6 +57,27 @@ fn a_sweep_prints_a_row_for_each_value() {
         "port-time=0.5us,1.2us",
         "--csv",
     ]));
+}
+
+#[test]
+fn a_campaign_prints_its_table_and_succeeds_when_all_is_documented() {
+    insta::assert_snapshot!(hwbarr(&["faults", "-n", "3"]));
+}
+
+#[test]
+fn a_campaign_fails_on_what_is_not_documented() {
+    let said = hwbarr(&["faults", "-n", "3", "--only", "reboot", "--strict"]);
+    assert!(said.contains("UNSAFE, NOT DOCUMENTED"), "{said}");
+    assert!(
+        said.ends_with("unsafe outcomes are not on the documented list\n[exit 1]"),
+        "{said}"
+    );
+    let said = hwbarr(&["faults", "-n", "3", "--only", "slow", "--csv"]);
+    assert!(
+        said.starts_with("fault,place,moment,at_ns,class,sentence,known"),
+        "{said}"
+    );
+    assert!(said.ends_with("[exit 0]"), "{said}");
 }
 
 #[test]
@@ -134,6 +156,18 @@ fn what_cannot_be_run_is_refused_with_a_sentence() {
         (
             &["run", "--cable=-1"],
             "the length must be between 0 and 1e9 metres",
+        ),
+        (
+            &["faults", "-n", "1"],
+            "a campaign needs at least 2 nodes: one to break and one to notice",
+        ),
+        (
+            &["faults", "-n", "65"],
+            "a barrier of 65 nodes cannot be built",
+        ),
+        (
+            &["faults", "--only", "gremlins"],
+            "no fault has 'gremlins' in its name: there are stuck at 0, stuck at 1",
         ),
         (
             &["wave", "-o", "/no/such/folder/x.vcd"],

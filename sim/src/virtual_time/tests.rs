@@ -122,13 +122,20 @@ fn a_run_that_cannot_be_says_why() {
     );
 }
 
-#[test]
-fn a_small_run_is_this_waveform() {
-    let mut parameters = Parameters::new(3, 2);
-    parameters.arrivals = Arrivals::Uniform(Time::from_ns(4000));
+fn waveform(nodes: usize, barriers: usize, arrivals: &str) -> String {
+    let parameters = Parameters {
+        arrivals: arrivals.parse().expect("a distribution"),
+        ..Parameters::new(nodes, barriers)
+    };
     let mut out = Vec::new();
     crate::vcd::write(&mut out, &outcome(&parameters).record).expect("memory takes everything");
-    insta::assert_snapshot!(String::from_utf8(out).expect("ASCII"));
+    String::from_utf8(out).expect("ASCII")
+}
+
+#[test]
+fn golden_waveforms() {
+    insta::assert_snapshot!("normal", waveform(3, 2, "uniform:4us"));
+    insta::assert_snapshot!("late_node", waveform(3, 2, "one-late:20us"));
 }
 
 proptest! {

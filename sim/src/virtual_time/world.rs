@@ -516,10 +516,13 @@ impl<O: Observer> World<O> {
         } else {
             Answer::FenceFailed
         };
-        for node in 0..self.nodes.len() {
-            if std::mem::take(&mut self.nodes[node].fencing) {
-                self.resume(now, node, answer);
-            }
+        // Everybody is out of this fence before anybody can enter the next.
+        let fencing = self.mask(|node| node.fencing);
+        for node in &mut self.nodes {
+            node.fencing = false;
+        }
+        for node in (0..self.nodes.len()).filter(|node| fencing >> node & 1 == 1) {
+            self.resume(now, node, answer);
         }
     }
 

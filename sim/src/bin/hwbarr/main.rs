@@ -1,5 +1,6 @@
 //! The barrier workbench on the command line: one line of the table for each command, one file for each line.
 
+mod faults;
 mod live;
 mod node;
 mod options;
@@ -35,6 +36,8 @@ macro_rules! commands {
 commands! {
     /// Run in virtual time, print latencies, and compare with software barriers.
     run::Run,
+    /// Break every wire, node and clock at every moment, and see what the driver makes of it.
+    faults::Faults,
     /// Run in virtual time and write a waveform (.vcd) with a GTKWave save file (.gtkw).
     wave::Wave,
     /// Run real processes on a live board and print how fast they pass barriers.

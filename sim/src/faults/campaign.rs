@@ -1,0 +1,266 @@
+//! All faults at all places at all moments, each in a world of its own.
+
+use super::catalogue::{Kind, Place, Sizes, catalogue};
+use super::judge::{Early, Judge};
+use super::known::KnownUnsafe;
+use super::life::{Fate, Plan, live};
+use super::moments::{Moment, Reference};
+use crate::event::{Event, Record};
+use crate::virtual_time::{End, Parameters, RunError, Setup, Time, run_world};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How a case ended, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Every node passed every barrier, and none left before all had entered.
+    Safe,
+    /// Nobody left early, and a driver said a sentence: the barrier is not used, or not left idle.
+    Detected,
+    /// Nobody left early; somebody waited to its limit, and its driver said a sentence.
+    Hang,
+    /// A node left before all had entered, or waits without a limit.
+    Unsafe,
+}
+
+impl Class {
+    /// Best first.
+    pub const ALL: [Self; 4] = [Self::Safe, Self::Detected, Self::Hang, Self::Unsafe];
+
+    /// As a table calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Detected => "detected",
+            Self::Hang => "hang",
+            Self::Unsafe => "unsafe",
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One fault at one place at one moment, and how it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The kind of fault.
+    pub fault: String,
+    /// Where it is.
+    pub place: Place,
+    /// What goes on when it strikes,
+    pub moment: Moment,
+    /// and when that is.
+    pub at: Time,
+    /// How it ended.
+    pub class: Class,
+    /// What the driver said, or what the judge saw; empty if all went well.
+    pub sentence: String,
+    /// The reason, if the outcome is unsafe and on the documented list.
+    pub known: Option<&'static str>,
+}
+
+/// What a campaign does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Campaign {
+    /// The hardware; its `barriers` and `arrivals` are the plan's.
+    pub parameters: Parameters,
+    /// What each node does.
+    pub plan: Plan,
+    /// Numbers of the faults.
+    pub sizes: Sizes,
+    /// Only faults with this in their name.
+    pub only: Option<String>,
+}
+
+impl Campaign {
+    /// With so many nodes, all of which are late once in the self-test.
+    pub fn new(nodes: usize, seed: u64) -> Self {
+        let mut parameters = Parameters::new(nodes, 0);
+        parameters.seed = seed;
+        Self {
+            parameters,
+            plan: Plan {
+                barriers: 2 * nodes + 2,
+                compute: Time::from_ns(4_000),
+                spread: Time::from_ns(6_000),
+                late: Time::from_ns(15_000),
+                hold: Time::from_ns(30_000),
+                limit: Time::from_ns(1_000_000),
+                late_nodes: nodes,
+                seed,
+            },
+            sizes: Sizes {
+                seed,
+                ..Sizes::default()
+            },
+            only: None,
+        }
+    }
+
+    /// The run without faults that the moments are taken from.
+    pub fn reference(&self) -> Result<Reference, RunError> {
+        let setup = Setup::new(self.parameters.clone());
+        let ((_, events), ..) =
+            self.observe(setup, (Judge::new(self.parameters.nodes), Vec::new()))?;
+        Ok(Reference::new(self.parameters.nodes, &events))
+    }
+
+    /// Every case, in the order of the catalogue; `threads` share the work.
+    pub fn run(&self, known: &KnownUnsafe, threads: usize) -> Result<Vec<Case>, RunError> {
+        let reference = self.reference()?;
+        let kinds = catalogue(&self.sizes);
+        let mut todo = Vec::new();
+        let wanted = |kind: &&Kind| {
+            self.only
+                .as_ref()
+                .is_none_or(|only| kind.name.contains(only))
+        };
+        for kind in kinds.iter().filter(wanted) {
+            for place in kind.places(self.parameters.nodes) {
+                for &moment in kind.moments() {
+                    // What befalls the board befalls it when something goes on at the last node.
+                    let node = place.node().unwrap_or(self.parameters.nodes - 1);
+                    let at = reference.time_of(moment, node);
+                    todo.extend(at.map(|at| (kind, place, moment, at)));
+                }
+            }
+        }
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(vec![None; todo.len()]);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.max(1) {
+                scope.spawn(|| {
+                    // Relaxed: the counter only deals out work.
+                    while let Some((number, &(kind, place, moment, at))) = {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        todo.get(number).map(|case| (number, case))
+                    } {
+                        let case = self.case(known, kind, place, moment, at);
+                        let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
+                        done[number] = Some(case);
+                    }
+                });
+            }
+        });
+        let done = done.into_inner().unwrap_or_else(|e| e.into_inner());
+        done.into_iter().flatten().collect()
+    }
+
+    /// The waveform of one case: the first fault with this in its name, at this place and moment.
+    pub fn waveform(
+        &self,
+        fault: &str,
+        place: Place,
+        moment: Moment,
+    ) -> Result<Option<Record>, RunError> {
+        let reference = self.reference()?;
+        let kinds = catalogue(&self.sizes);
+        let kind = kinds.iter().find(|kind| kind.name.contains(fault));
+        let nodes = self.parameters.nodes;
+        let at = reference.time_of(moment, place.node().unwrap_or(nodes - 1));
+        let (Some(kind), Some(at)) = (kind, at) else {
+            return Ok(None);
+        };
+        let mut setup = Setup::new(self.parameters.clone());
+        kind.install(&mut setup, place, at);
+        let (events, ..) = self.observe(setup, Vec::<Event>::new())?;
+        Ok(Some(Record {
+            nodes,
+            events,
+            dropped: 0,
+        }))
+    }
+
+    fn case(
+        &self,
+        known: &KnownUnsafe,
+        kind: &Kind,
+        place: Place,
+        moment: Moment,
+        at: Time,
+    ) -> Result<Case, RunError> {
+        let mut setup = Setup::new(self.parameters.clone());
+        kind.install(&mut setup, place, at);
+        let (judge, end, fates) = self.observe(setup, Judge::new(self.parameters.nodes))?;
+        let (class, sentence) = classify(&judge, end, &fates);
+        let known = (class == Class::Unsafe)
+            .then(|| known.reason(&kind.name, place.kind(), moment.name()))
+            .flatten();
+        Ok(Case {
+            fault: kind.name.clone(),
+            place,
+            moment,
+            at,
+            class,
+            sentence,
+            known: known.map(|listed| listed.reason),
+        })
+    }
+
+    /// Lets all nodes live in this world.
+    fn observe<O: crate::virtual_time::Observer>(
+        &self,
+        setup: Setup,
+        observer: O,
+    ) -> Result<(O, End, Vec<Option<Fate>>), RunError> {
+        let fates = Rc::new(RefCell::new(vec![None; self.parameters.nodes]));
+        let (end, observer) = run_world(setup, observer, |_| {
+            let (plan, fates) = (self.plan.clone(), fates.clone());
+            Box::new(move |host| {
+                let fate = live(host, &plan);
+                fates.borrow_mut()[host.node()] = Some(fate);
+            })
+        })?;
+        Ok((observer, end, fates.take()))
+    }
+}
+
+/// The worst that happened, with the words of who noticed it.
+fn classify(judge: &Judge, end: End, fates: &[Option<Fate>]) -> (Class, String) {
+    let said = complaint(fates);
+    let seen = match judge.early() {
+        Some(early) => {
+            let Early {
+                node,
+                barrier,
+                missing,
+                at,
+            } = early;
+            format!(
+                "node {node} left barrier {barrier} at {at} before node {missing} had entered it"
+            )
+        }
+        None if end.stuck != 0 => {
+            let node = end.stuck.trailing_zeros();
+            format!("node {node} waits for something that never comes, without a limit")
+        }
+        None => return said.unwrap_or((Class::Safe, String::new())),
+    };
+    let afterwards = match said {
+        Some((_, sentence)) => format!("{seen}; then {sentence}"),
+        None => format!("{seen}; no driver noticed"),
+    };
+    (Class::Unsafe, afterwards)
+}
+
+/// The first complaint of a driver, those of the start before those of barriers and of the end.
+fn complaint(fates: &[Option<Fate>]) -> Option<(Class, String)> {
+    let complaints = fates.iter().enumerate().filter_map(|(me, fate)| {
+        let (rank, class, node, sentence) = match fate.as_ref()? {
+            Fate::Finished => return None,
+            Fate::Refused { node, sentence } => (0, Class::Detected, *node, sentence),
+            Fate::TimedOut { node, sentence } => (1, Class::Hang, *node, sentence),
+            Fate::NotClosed { sentence } => (2, Class::Detected, me, sentence),
+        };
+        Some((rank, class, format!("node {node}: {sentence}")))
+    });
+    let first = complaints.min_by_key(|&(rank, _, _)| rank);
+    first.map(|(_, class, sentence)| (class, sentence))
+}

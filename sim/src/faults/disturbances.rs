@@ -1,0 +1,259 @@
+//! What can be wrong with a wire, as functions of time and level.
+
+use crate::virtual_time::{Disturbance, Random, Time};
+
+/// Holds a level from an instant on: a short to ground or supply, or an open wire with a pull-up or pull-down.
+#[derive(Debug, Clone, Copy)]
+pub struct Stuck {
+    /// Since when.
+    pub from: Time,
+    /// At which level.
+    pub high: bool,
+}
+
+impl Disturbance for Stuck {
+    fn level(&self, now: Time, input: bool, _: Time) -> bool {
+        if now < self.from { input } else { self.high }
+    }
+
+    fn instants(&self) -> Vec<Time> {
+        vec![self.from]
+    }
+}
+
+/// Inverts, always: the wrong pin, as BUSY of a parallel port, or one buffer too many.
+#[derive(Debug, Clone, Copy)]
+pub struct Inverted;
+
+impl Disturbance for Inverted {
+    fn level(&self, _: Time, input: bool, _: Time) -> bool {
+        !input
+    }
+
+    fn instants(&self) -> Vec<Time> {
+        vec![Time::ZERO]
+    }
+}
+
+/// The opposite level for a while.
+#[derive(Debug, Clone, Copy)]
+pub struct Glitch {
+    /// When it begins.
+    pub from: Time,
+    /// How long it lasts.
+    pub width: Time,
+}
+
+impl Disturbance for Glitch {
+    fn level(&self, now: Time, input: bool, _: Time) -> bool {
+        input != (now >= self.from && now < self.from + self.width)
+    }
+
+    fn instants(&self) -> Vec<Time> {
+        vec![self.from, self.from + self.width]
+    }
+}
+
+/// From an instant on, each change goes back and forth some times before it holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounce {
+    /// Since when.
+    pub from: Time,
+    /// How long each of the levels holds.
+    pub period: Time,
+    /// How often the old level comes back.
+    pub times: u64,
+}
+
+impl Disturbance for Bounce {
+    fn level(&self, now: Time, input: bool, since: Time) -> bool {
+        if since < self.from {
+            return input;
+        }
+        let part = (now - since).ps() / self.period.ps().max(1);
+        // New, old, new, old ... and new for good.
+        input != (part < 2 * self.times && part % 2 == 1)
+    }
+
+    fn echoes(&self, since: Time) -> Vec<Time> {
+        let parts = if since < self.from { 0 } else { 2 * self.times };
+        (1..=parts)
+            .map(|part| since + self.period.scaled(part as f64))
+            .collect()
+    }
+}
+
+/// An open wire without a pull-up: another level each `period`, at random, for as long as a campaign runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Floating {
+    /// Since when.
+    pub from: Time,
+    /// For how long.
+    pub lasts: Time,
+    /// How long a level holds.
+    pub period: Time,
+    /// Which of the possible noises.
+    pub seed: u64,
+}
+
+impl Disturbance for Floating {
+    fn level(&self, now: Time, input: bool, _: Time) -> bool {
+        if now < self.from {
+            return input;
+        }
+        let part = (now - self.from).ps() / self.period.ps().max(1);
+        coin(self.seed, part)
+    }
+
+    fn instants(&self) -> Vec<Time> {
+        let parts = self.lasts.ps() / self.period.ps().max(1);
+        (0..=parts)
+            .map(|part| self.from + self.period.scaled(part as f64))
+            .collect()
+    }
+}
+
+/// Each change comes at the very clock edge that samples it, so that a coin decides whether that edge sees it or the next.
+///
+/// An edge inside the set-up window makes the first synchroniser stage resolve to the old or to the new level; the second
+/// stage exists so that nothing else can be seen (Dike and Burton, IEEE JSSC 1999, measure how seldom that fails).
+#[derive(Debug, Clone, Copy)]
+pub struct Metastable {
+    /// Since when.
+    pub from: Time,
+    /// The machine's clock.
+    pub clock_hz: u64,
+    /// Which coins.
+    pub seed: u64,
+}
+
+impl Metastable {
+    /// When a change of `since` is over: just before an edge, or just after it.
+    fn resolved(&self, since: Time) -> Time {
+        if since < self.from {
+            return since;
+        }
+        let edges = u128::from(since.ps()) * u128::from(self.clock_hz) / 1_000_000_000_000 + 1;
+        let next = (edges * 1_000_000_000_000).div_ceil(u128::from(self.clock_hz)) as u64;
+        match coin(self.seed, since.ps()) {
+            // Events before the edge count for it.
+            true => Time::from_ps(next - 1),
+            false => Time::from_ps(next + 1),
+        }
+    }
+}
+
+impl Disturbance for Metastable {
+    fn level(&self, now: Time, input: bool, since: Time) -> bool {
+        input != (now < self.resolved(since))
+    }
+
+    fn echoes(&self, since: Time) -> Vec<Time> {
+        vec![self.resolved(since)]
+    }
+}
+
+fn coin(seed: u64, number: u64) -> bool {
+    Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), 0).unit() < 0.5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ns(ns: u64) -> Time {
+        Time::from_ns(ns)
+    }
+
+    /// What comes out of a wire that goes high at 100 ns, each 10 ns.
+    fn trace(disturbance: &dyn Disturbance) -> String {
+        let at = |t: u64| {
+            let (input, since) = if t < 100 { (false, 0) } else { (true, 100) };
+            disturbance.level(ns(t), input, ns(since))
+        };
+        let level = |t: u64| if at(t) { '^' } else { '_' };
+        (0..20).map(|k| level(k * 10)).collect()
+    }
+
+    #[test]
+    fn each_disturbance_looks_like_its_name() {
+        let healthy = "__________^^^^^^^^^^";
+        for (disturbance, expected) in [
+            (
+                &Stuck {
+                    from: ns(50),
+                    high: true,
+                } as &dyn Disturbance,
+                "_____^^^^^^^^^^^^^^^",
+            ),
+            (
+                &Stuck {
+                    from: ns(150),
+                    high: false,
+                },
+                "__________^^^^^_____",
+            ),
+            (&Inverted, "^^^^^^^^^^__________"),
+            (
+                &Glitch {
+                    from: ns(30),
+                    width: ns(20),
+                },
+                "___^^_____^^^^^^^^^^",
+            ),
+            (
+                &Bounce {
+                    from: ns(0),
+                    period: ns(10),
+                    times: 2,
+                },
+                "_^_^______^_^_^^^^^^",
+            ),
+            (
+                &Bounce {
+                    from: ns(200),
+                    period: ns(10),
+                    times: 2,
+                },
+                healthy,
+            ),
+        ] {
+            assert_eq!(trace(disturbance), expected);
+        }
+    }
+
+    #[test]
+    fn a_metastable_change_ends_within_a_period_on_either_side_of_an_edge() {
+        let mut sides = [0, 0];
+        for at in 0..1000 {
+            let disturbance = Metastable {
+                from: Time::ZERO,
+                clock_hz: 25_000_000,
+                seed: 1,
+            };
+            let since = Time::from_ns(1000 + 7 * at);
+            let resolved = disturbance.resolved(since);
+            assert!(resolved > since && resolved <= since + ns(41));
+            let within = resolved.ps() % 40_000;
+            assert!(within == 1 || within == 39_999, "{resolved:?}");
+            sides[usize::from(within == 1)] += 1;
+        }
+        assert!(sides.iter().all(|&side| side > 400), "{sides:?}");
+    }
+
+    #[test]
+    fn a_floating_wire_shows_both_levels_and_looks_at_each() {
+        let noise = Floating {
+            from: ns(0),
+            lasts: ns(1000),
+            period: ns(10),
+            seed: 3,
+        };
+        let instants = noise.instants();
+        assert_eq!(instants.len(), 101);
+        let highs = instants
+            .iter()
+            .filter(|&&now| noise.level(now, false, Time::ZERO));
+        assert!((30..70).contains(&highs.count()));
+    }
+}

@@ -1,0 +1,86 @@
+//! Who sees everything and decides whether a barrier was one.
+
+use crate::virtual_time::{Observer, Sight, Time};
+
+/// A node that came back from a barrier which another had not entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Early {
+    /// Who left.
+    pub node: usize,
+    /// Which barrier, counted from 1.
+    pub barrier: usize,
+    /// Who had not entered it.
+    pub missing: usize,
+    /// When.
+    pub at: Time,
+}
+
+/// Counts entries and returns.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    entered: Vec<usize>,
+    left: Vec<usize>,
+    early: Option<Early>,
+}
+
+impl Judge {
+    /// Of so many nodes.
+    pub fn new(nodes: usize) -> Self {
+        Self {
+            entered: vec![0; nodes],
+            left: vec![0; nodes],
+            early: None,
+        }
+    }
+
+    /// The first node that left too early.
+    pub fn early(&self) -> Option<Early> {
+        self.early
+    }
+
+    /// How many barriers every node has left.
+    pub fn passed(&self) -> usize {
+        self.left.iter().copied().min().unwrap_or(0)
+    }
+}
+
+impl Observer for Judge {
+    fn see(&mut self, at: Time, sight: Sight) {
+        match sight {
+            Sight::Enter { node } => self.entered[node] += 1,
+            Sight::Leave { node } => {
+                self.left[node] += 1;
+                let barrier = self.left[node];
+                let missing = self.entered.iter().position(|&entered| entered < barrier);
+                if let (None, Some(missing)) = (self.early, missing) {
+                    self.early = Some(Early {
+                        node,
+                        barrier,
+                        missing,
+                        at,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_early_return_is_named() {
+        let mut judge = Judge::new(2);
+        let enter = |node| Sight::Enter { node };
+        let leave = |node| Sight::Leave { node };
+        for sight in [enter(0), enter(1), leave(1), leave(0), enter(1)] {
+            judge.see(Time::ZERO, sight);
+        }
+        assert_eq!((judge.early(), judge.passed()), (None, 1));
+        judge.see(Time::from_ns(5), leave(1));
+        let early = judge.early().expect("node 0 has not entered the second");
+        assert_eq!((early.node, early.barrier, early.missing), (1, 2, 0));
+    }
+}

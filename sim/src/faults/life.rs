@@ -1,0 +1,124 @@
+//! The life of a node in a campaign, with the driver as MPI uses it (crate `coll-hwbarr`).
+//!
+//! Open, agree, self-test, agree, barriers, agree, close.
+//! A node whose barrier is not released within the limit says so, enters no more and keeps its wire as it is until all agree:
+//! withdrawing alone could complete a barrier that others wait in.
+
+use crate::virtual_time::{Host, Random, Time};
+use barrier_driver::{SelfTest, ToggleBarrier, self_test_by};
+use std::time::Duration;
+
+/// What every node does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// How many barriers the nodes pass after the self-test.
+    pub barriers: usize,
+    /// A node computes at least this long before each,
+    pub compute: Time,
+    /// up to this much longer,
+    pub spread: Time,
+    /// and when it is the node's turn to be the last, this much longer.
+    pub late: Time,
+    /// For how long the self-test looks at a barrier that must not open.
+    pub hold: Time,
+    /// How long a release may take.
+    pub limit: Time,
+    /// How many nodes, from the last, are late in the self-test.
+    pub late_nodes: usize,
+    /// Which of the possible computing times.
+    pub seed: u64,
+}
+
+/// How a node's life ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// All went well.
+    Finished,
+    /// Nobody began, because this node complained.
+    Refused {
+        /// Who.
+        node: usize,
+        /// What its driver said.
+        sentence: String,
+    },
+    /// A barrier was not released in time.
+    TimedOut {
+        /// The first that said so.
+        node: usize,
+        /// What its driver said.
+        sentence: String,
+    },
+    /// The wire could not be left idle.
+    NotClosed {
+        /// What the driver said.
+        sentence: String,
+    },
+}
+
+/// The program.
+pub fn live(host: &Host<'_>, plan: &Plan) -> Fate {
+    let (out, input) = host.pins();
+    let opened = ToggleBarrier::open(out, input, || host.fence());
+    let (mut barrier, verdict) = match opened {
+        Ok(barrier) => (Some(barrier), Ok(())),
+        Err(e) => (None, Err(e.to_string())),
+    };
+    if let Err(refusal) = host.agree(verdict) {
+        let (node, sentence) = (refusal.node, refusal.sentence);
+        return Fate::Refused { node, sentence };
+    }
+    let Some(mut barrier) = barrier.take() else {
+        // Not reached: a node that could not open has not agreed.
+        return Fate::Finished;
+    };
+    let nanoseconds = |time: Time| Duration::from_nanos(time.ns());
+    let test = SelfTest {
+        me: host.node(),
+        hold: nanoseconds(plan.hold),
+        limit: nanoseconds(plan.limit),
+    };
+    let late = (0..host.nodes()).rev().take(plan.late_nodes);
+    let tested = self_test_by(
+        || host.elapsed(),
+        &mut barrier,
+        test,
+        late,
+        || host.fence(),
+        || host.watch(Some(plan.hold)),
+    );
+    if let Err(refusal) = host.agree(tested.map_err(|e| e.to_string())) {
+        let (node, sentence) = (refusal.node, refusal.sentence);
+        return Fate::Refused { node, sentence };
+    }
+    let mut random = Random::new(plan.seed, host.node());
+    let mut passed = Ok(());
+    for number in 0..plan.barriers {
+        // Each node in turn is the last of a barrier down and of a barrier up.
+        let last = number > 0 && (number - 1) / 2 % host.nodes() == host.node();
+        let late = if last { plan.late } else { Time::ZERO };
+        host.compute(plan.compute + plan.spread.scaled(random.unit()) + late);
+        host.enter();
+        passed = barrier.enter().map_err(|e| e.to_string()).and_then(|()| {
+            let progress = || host.watch(Some(plan.limit));
+            barrier
+                .wait_by(|| host.elapsed(), progress, nanoseconds(plan.limit))
+                .map_err(|e| e.to_string())
+        });
+        if passed.is_err() {
+            break;
+        }
+        host.leave();
+    }
+    let agreed = host.agree(passed);
+    let closed = barrier.close();
+    match (agreed, closed) {
+        (Err(complaint), _) => Fate::TimedOut {
+            node: complaint.node,
+            sentence: complaint.sentence,
+        },
+        (Ok(()), Err(e)) => Fate::NotClosed {
+            sentence: e.to_string(),
+        },
+        (Ok(()), Ok(())) => Fate::Finished,
+    }
+}

@@ -1,0 +1,179 @@
+//! When a fault strikes: instants of a run without faults, named by what goes on then.
+//!
+//! A run is deterministic, so up to that instant the run with the fault is the run without.
+
+use crate::event::{Event, What};
+use crate::virtual_time::Time;
+
+/// What goes on at the node that is struck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Moment {
+    /// The power has just come on.
+    PowerOn,
+    /// The nodes open and test their wires.
+    StartUp,
+    /// Nobody is in a barrier, all wires are low, and this node will be the last of the next.
+    IdleLow,
+    /// The same, and all wires are high.
+    IdleHigh,
+    /// All others are in the barrier and wait for this node, wires go up.
+    AwaitedRising,
+    /// The same, and wires go down.
+    AwaitedFalling,
+    /// This node is in the barrier and waits for others, wires go up.
+    WaitingRising,
+    /// The same, and wires go down.
+    WaitingFalling,
+    /// The barrier has released upwards, this node has not seen it yet and will be the last of the next.
+    ReleasedRising,
+    /// The same, downwards.
+    ReleasedFalling,
+}
+
+impl Moment {
+    /// In the order of a run.
+    pub const ALL: [Self; 10] = [
+        Self::PowerOn,
+        Self::StartUp,
+        Self::IdleLow,
+        Self::IdleHigh,
+        Self::AwaitedRising,
+        Self::AwaitedFalling,
+        Self::WaitingRising,
+        Self::WaitingFalling,
+        Self::ReleasedRising,
+        Self::ReleasedFalling,
+    ];
+
+    /// As a table calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PowerOn => "power-on",
+            Self::StartUp => "start-up",
+            Self::IdleLow => "idle, low",
+            Self::IdleHigh => "idle, high",
+            Self::AwaitedRising => "awaited, rising",
+            Self::AwaitedFalling => "awaited, falling",
+            Self::WaitingRising => "waiting, rising",
+            Self::WaitingFalling => "waiting, falling",
+            Self::ReleasedRising => "released, rising",
+            Self::ReleasedFalling => "released, falling",
+        }
+    }
+}
+
+/// What happened in one barrier of the run without faults.
+#[derive(Debug, Clone, Default)]
+struct Passage {
+    rising: bool,
+    entered: Vec<Time>,
+    at_pin: Vec<Time>,
+    released: Time,
+    left: Vec<Time>,
+}
+
+/// A run without faults, by barrier.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    passages: Vec<Passage>,
+}
+
+impl Reference {
+    /// From the events of a run of `nodes` nodes.
+    pub fn new(nodes: usize, events: &[Event]) -> Self {
+        let mut passages: Vec<Passage> = Vec::new();
+        let (mut entered, mut left) = (vec![0; nodes], vec![0; nodes]);
+        for event in events {
+            let at = Time::from_ns(event.at_ns);
+            match event.what {
+                What::Enter { node } => {
+                    if entered[node] == passages.len() {
+                        let unset = vec![Time::ZERO; nodes];
+                        passages.push(Passage {
+                            entered: unset.clone(),
+                            at_pin: unset.clone(),
+                            left: unset,
+                            ..Passage::default()
+                        });
+                    }
+                    passages[entered[node]].entered[node] = at;
+                    entered[node] += 1;
+                }
+                What::Wire { node, high } if entered[node] > left[node] => {
+                    let passage = &mut passages[left[node]];
+                    passage.at_pin[node] = at;
+                    passage.rising = high;
+                }
+                What::Release { .. } => {
+                    if let Some(passage) = passages.last_mut() {
+                        passage.released = at;
+                    }
+                }
+                What::Leave { node } => {
+                    passages[left[node]].left[node] = at;
+                    left[node] += 1;
+                }
+                What::Wire { .. } | What::Down { .. } => {}
+            }
+        }
+        Self { passages }
+    }
+
+    /// When it is that moment for `node`; `None` if it never is.
+    ///
+    /// A fault is worst where it can be taken for the arrival of a node that all others wait for, so the idle and released
+    /// moments are those before a barrier in which `node` is the last.
+    pub fn time_of(&self, moment: Moment, node: usize) -> Option<Time> {
+        let first = |times: &[Time]| times.iter().copied().min();
+        let last = |times: &[Time]| times.iter().copied().max();
+        let before_last = |rising: bool| {
+            let pairs = self.passages.iter().zip(self.passages.iter().skip(1));
+            pairs.filter(move |(before, after)| before.rising == rising && after.is_last(node))
+        };
+        let going = |rising: bool| self.passages.iter().filter(move |p| p.rising == rising);
+        match moment {
+            Moment::PowerOn => Some(Time::ZERO),
+            Moment::StartUp => Some(first(&self.passages.first()?.entered)?.scaled(0.5)),
+            Moment::IdleLow | Moment::IdleHigh => widest(
+                before_last(moment == Moment::IdleHigh)
+                    .map(|(before, after)| (last(&before.left), first(&after.entered))),
+            ),
+            Moment::AwaitedRising | Moment::AwaitedFalling => widest(
+                going(moment == Moment::AwaitedRising)
+                    .filter(|p| p.is_last(node))
+                    .map(|p| (p.others_at_pin(node), Some(p.entered[node]))),
+            ),
+            Moment::WaitingRising | Moment::WaitingFalling => widest(
+                going(moment == Moment::WaitingRising)
+                    .map(|p| (Some(p.at_pin[node]), last(&p.entered))),
+            ),
+            Moment::ReleasedRising | Moment::ReleasedFalling => widest(
+                before_last(moment == Moment::ReleasedRising)
+                    .map(|(before, _)| (Some(before.released), Some(before.left[node]))),
+            ),
+        }
+    }
+}
+
+impl Passage {
+    /// Whether all others were there before this node entered.
+    fn is_last(&self, node: usize) -> bool {
+        self.others_at_pin(node)
+            .is_none_or(|others| others < self.entered[node])
+    }
+
+    /// When the last of the others was there.
+    fn others_at_pin(&self, node: usize) -> Option<Time> {
+        let others = self.at_pin.iter().enumerate().filter(|&(n, _)| n != node);
+        others.map(|(_, &at)| at).max()
+    }
+}
+
+/// The middle of the widest interval that is one.
+fn widest(intervals: impl Iterator<Item = (Option<Time>, Option<Time>)>) -> Option<Time> {
+    intervals
+        .filter_map(|(from, to)| Some((from?, to?)))
+        .filter(|(from, to)| to > from)
+        .max_by_key(|&(from, to)| to - from)
+        .map(|(from, to)| from + (to - from).scaled(0.5))
+}

@@ -1,0 +1,154 @@
+//! What a campaign promises, and the golden waveforms of faults.
+
+use super::campaign::{Campaign, Case, Class};
+use super::catalogue::Place;
+use super::known::KnownUnsafe;
+use super::moments::Moment;
+use crate::virtual_time::Time;
+
+fn known() -> KnownUnsafe {
+    KnownUnsafe::shipped().expect("the shipped list is well formed")
+}
+
+fn run(campaign: &Campaign) -> Vec<Case> {
+    campaign.run(&known(), 2).expect("legal parameters")
+}
+
+fn only(fault: &str, campaign: Campaign) -> Vec<Case> {
+    let cases = run(&Campaign {
+        only: Some(fault.to_owned()),
+        ..campaign
+    });
+    assert!(!cases.is_empty(), "no fault is called {fault}");
+    cases
+}
+
+#[test]
+fn every_unsafe_outcome_is_documented_with_a_reason() {
+    for (nodes, seed) in [(2, 1), (3, 2), (4, 1), (4, 2), (4, 3), (7, 4)] {
+        for case in run(&Campaign::new(nodes, seed)) {
+            assert!(
+                case.class != Class::Unsafe || case.known.is_some(),
+                "{nodes} nodes, seed {seed}: {case:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_documented_list_is_needed() {
+    let cases: Vec<_> = (1..=4)
+        .flat_map(|seed| run(&Campaign::new(4, seed)))
+        .collect();
+    for listed in known().listed() {
+        let needed = cases.iter().any(|case| {
+            let (place, moment) = (case.place.kind(), case.moment.name());
+            case.class == Class::Unsafe && listed.covers(&case.fault, place, moment)
+        });
+        assert!(needed, "nothing unsafe comes of {listed:?} any more");
+    }
+}
+
+#[test]
+fn every_detection_and_every_hang_comes_with_a_sentence_of_the_driver() {
+    for case in run(&Campaign::new(4, 1)) {
+        match case.class {
+            Class::Safe => assert_eq!(case.sentence, "", "{case:?}"),
+            _ => assert!(case.sentence.starts_with("node "), "{case:?}"),
+        }
+    }
+}
+
+#[test]
+fn wiring_faults_never_get_past_the_start() {
+    for fault in ["inverted", "pair reversed", "looped back"] {
+        for case in only(fault, Campaign::new(5, 1)) {
+            assert_eq!(case.class, Class::Detected, "{case:?}");
+        }
+    }
+    for case in only("stuck", Campaign::new(5, 1)) {
+        let start = matches!(case.moment, Moment::PowerOn | Moment::StartUp);
+        assert!(!start || case.class == Class::Detected, "{case:?}");
+    }
+}
+
+#[test]
+fn without_the_self_test_an_inverted_wire_is_unsafe() {
+    // The campaign would not be worth much if it found everything safe whatever the driver does.
+    let mut campaign = Campaign::new(4, 1);
+    campaign.plan.late_nodes = 0;
+    let cases = only("inverted", campaign);
+    let worst = cases.iter().map(|case| case.class).max();
+    assert_eq!(worst, Some(Class::Unsafe));
+}
+
+#[test]
+fn what_only_takes_longer_is_safe() {
+    for fault in [
+        "slow port",
+        "clock paused",
+        "metastable",
+        "cables swapped",
+        "left high",
+    ] {
+        for case in only(fault, Campaign::new(6, 3)) {
+            assert_eq!(case.class, Class::Safe, "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dead_node_ends_in_a_sentence_and_never_in_a_release() {
+    for case in only("dead, wire kept", Campaign::new(4, 5)) {
+        assert!(
+            matches!(case.class, Class::Detected | Class::Hang),
+            "{case:?}"
+        );
+    }
+}
+
+#[test]
+fn a_campaign_is_the_same_every_time() {
+    let campaign = Campaign::new(3, 9);
+    let single = campaign.run(&known(), 1).expect("legal parameters");
+    assert_eq!(single, run(&campaign));
+}
+
+/// A campaign of three nodes that start without a self-test, so that a waveform fits a page.
+fn short() -> Campaign {
+    let mut campaign = Campaign::new(3, 1);
+    campaign.plan.late_nodes = 0;
+    campaign.plan.barriers = 4;
+    campaign.plan.limit = Time::from_ns(40_000);
+    campaign
+}
+
+fn waveform(fault: &str, place: Place, moment: Moment) -> String {
+    let record = short()
+        .waveform(fault, place, moment)
+        .expect("legal parameters")
+        .expect("there is such a case");
+    let mut out = Vec::new();
+    crate::vcd::write(&mut out, &record).expect("memory takes everything");
+    String::from_utf8(out).expect("ASCII")
+}
+
+#[test]
+fn golden_waveforms_of_faults() {
+    insta::assert_snapshot!(
+        "aborted_job",
+        waveform("all others left high", Place::Node(0), Moment::PowerOn)
+    );
+    insta::assert_snapshot!(
+        "reboot_to_0_while_all_wait_for_the_fall",
+        waveform("reboot to 0", Place::Node(0), Moment::AwaitedFalling)
+    );
+    insta::assert_snapshot!(
+        "reboot_to_0_while_all_wait_for_the_rise",
+        waveform("reboot to 0", Place::Node(0), Moment::AwaitedRising)
+    );
+    insta::assert_snapshot!(
+        "metastable_samples",
+        waveform("metastable samples", Place::ToBarrier(1), Moment::PowerOn)
+    );
+}
