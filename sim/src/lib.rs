@@ -4,6 +4,7 @@
 //! * [`virtual_time`]: a deterministic run of nodes, ports, cables and the machine, by discrete events.
 //! * [`software`]: software barriers under LogP and LogGP; [`study`]: both on the same arrivals, and sweeps.
 //! * [`faults`]: campaigns of every fault at every place and moment against the real driver.
+//! * [`report`]: all of that as one HTML page.
 //! * [`event`]: what happened on the wires.
 //! * `emulate` (feature `emulate`): the registers of ports, so that the real drivers run against the board.
 //! * [`vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
@@ -24,6 +25,7 @@ pub mod event;
 pub mod faults;
 pub mod gtkw;
 pub mod live;
+pub mod report;
 pub mod software;
 pub mod study;
 pub mod vcd;

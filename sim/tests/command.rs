@@ -21,6 +21,7 @@ fn the_help_reads_well() {
     insta::assert_snapshot!("help", hwbarr(&["--help"]));
     insta::assert_snapshot!("help_run", hwbarr(&["run", "--help"]));
     insta::assert_snapshot!("help_faults", hwbarr(&["faults", "--help"]));
+    insta::assert_snapshot!("help_report", hwbarr(&["report", "--help"]));
     insta::assert_snapshot!("help_wave", hwbarr(&["wave", "--help"]));
     insta::assert_snapshot!("help_live", hwbarr(&["live", "--help"]));
 }
@@ -78,6 +79,81 @@ fn a_campaign_fails_on_what_is_not_documented() {
         "{said}"
     );
     assert!(said.ends_with("[exit 0]"), "{said}");
+}
+
+fn write_report(folder: &std::path::Path) -> std::path::PathBuf {
+    let page = folder.join("page.html");
+    let output = format!("--output={}", page.display());
+    let said = hwbarr(&[
+        "report",
+        "-n",
+        "6",
+        "-k",
+        "50",
+        "--sweep",
+        "nodes=2..10:4",
+        "--faults",
+        "3",
+        &output,
+    ]);
+    assert!(
+        said.ends_with("readable without network)\n[exit 0]"),
+        "{said}"
+    );
+    page
+}
+
+#[test]
+fn a_report_is_one_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = write_report(folder.path());
+    let text = std::fs::read_to_string(page).expect("a page");
+    for words in [
+        "6 nodes, 50 barriers",
+        "Sweep over nodes",
+        "Faults",
+        "</html>",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    let files = std::fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(files, 1, "a page needs no other file");
+}
+
+/// In Debian: `apt-get install chromium && cargo test -p sim --test command -- --ignored browser`.
+#[test]
+#[ignore = "needs a browser"]
+fn a_browser_shows_every_plot_of_a_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = write_report(folder.path());
+    let output = Command::new("timeout")
+        .args([
+            "60",
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+        ])
+        .args([
+            "--no-first-run",
+            "--disable-background-networking",
+            "--dump-dom",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("timeout starts");
+    assert!(
+        output.status.success(),
+        "Debian's package chromium is needed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let dom = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(dom.matches("<svg").count(), 6);
+    assert!(dom.contains("Faults"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod faults;
 mod live;
 mod node;
 mod options;
+mod report;
 mod run;
 mod tables;
 mod wave;
@@ -38,6 +39,8 @@ commands! {
     run::Run,
     /// Break every wire, node and clock at every moment, and see what the driver makes of it.
     faults::Faults,
+    /// Run in virtual time and write one HTML page: waveforms, latencies, comparison.
+    report::Report,
     /// Run in virtual time and write a waveform (.vcd) with a GTKWave save file (.gtkw).
     wave::Wave,
     /// Run real processes on a live board and print how fast they pass barriers.

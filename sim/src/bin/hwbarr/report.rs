@@ -1,0 +1,78 @@
+//! `hwbarr report`: one self-contained HTML page.
+
+use crate::Failure;
+use crate::options::{Hardware, Software};
+use clap::Args;
+use sim::faults::campaign::Campaign;
+use sim::faults::known::KnownUnsafe;
+use sim::report::Page;
+use sim::study::{Study, Sweep};
+use std::num::NonZero;
+use std::path::PathBuf;
+
+/// Run in virtual time and write one HTML page that needs nothing but itself: waveforms, latencies, comparison.
+#[derive(Args)]
+pub struct Report {
+    /// How many nodes are wired to the barrier, 1 to 64.
+    #[arg(short, long, default_value_t = 60)]
+    nodes: usize,
+    /// How many barriers they pass.
+    #[arg(short = 'k', long, default_value_t = 1000)]
+    barriers: usize,
+    /// Where the page goes.
+    #[arg(short, long, value_name = "FILE", default_value = "barrier.html")]
+    output: PathBuf,
+    /// How many barriers the waveform shows.
+    #[arg(long, value_name = "BARRIERS", default_value_t = 3)]
+    show: usize,
+    /// Also vary one parameter, as in nodes=2..60:2, port-time=0.5us..5us:0.5us, clock=1,10,100.
+    #[arg(long, value_name = "AXIS=VALUES")]
+    sweep: Option<Sweep>,
+    /// Also run a fault campaign with so many nodes.
+    #[arg(long, value_name = "NODES")]
+    faults: Option<usize>,
+    #[command(flatten)]
+    hardware: Hardware,
+    #[command(flatten)]
+    software: Software,
+}
+
+impl Report {
+    pub fn execute(self) -> Result<(), Failure> {
+        let parameters = self.hardware.parameters(self.nodes, self.barriers)?;
+        let network = self.software.network();
+        let study = Study::conduct(parameters.clone(), network, true)?;
+        let mut page = Page::new(
+            &format!(
+                "Hardware barrier: {} nodes, {} barriers",
+                self.nodes, self.barriers
+            ),
+            &format!(
+                "Arrivals {}, port access {}, cable {} each way, clock {} MHz, seed {}.",
+                parameters.arrivals,
+                parameters.port_read,
+                parameters.cable,
+                parameters.clock_hz as f64 / 1e6,
+                parameters.seed
+            ),
+        );
+        page.study(&study, self.show);
+        if let Some(sweep) = &self.sweep {
+            page.sweep(sweep, &sweep.conduct(&parameters, network)?);
+        }
+        if let Some(nodes) = self.faults {
+            let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+            let campaign = Campaign::new(nodes, parameters.seed);
+            let cases = campaign.run(&KnownUnsafe::shipped()?, threads)?;
+            page.campaign(nodes, &cases);
+        }
+        let text = page.finish();
+        std::fs::write(&self.output, &text)
+            .map_err(|e| format!("cannot write {}: {e}", self.output.display()))?;
+        crate::say(&format!(
+            "report: {} ({} kB, readable without network)\n",
+            self.output.display(),
+            text.len().div_ceil(1000)
+        ))
+    }
+}

@@ -1,0 +1,244 @@
+//! One HTML page of a run, a sweep or a campaign: nothing but itself is needed to read it, now and in ten years.
+//!
+//! No script, no font, no picture and no link from outside; plots are inline SVG with words for pointers and screen readers,
+//! every plot has its numbers as a table, and colours follow the reader's light or dark setting.
+//! The page is well-formed XML, so that a program can check it and read it too.
+
+mod matrix;
+mod plots;
+mod svg;
+mod waveform;
+
+use crate::event::Record;
+use crate::faults::campaign::Case;
+use crate::study::{Study, Sweep};
+use crate::virtual_time::{Distribution, Phase, Time};
+use std::fmt::Write as _;
+use svg::escape;
+
+const STYLE: &str = include_str!("style.css");
+
+/// A page under construction.
+#[derive(Debug, Clone)]
+pub struct Page {
+    title: String,
+    lead: String,
+    body: String,
+}
+
+impl Page {
+    /// With a headline and the line below it.
+    pub fn new(title: &str, lead: &str) -> Self {
+        Self {
+            title: escape(title),
+            lead: escape(lead),
+            body: String::new(),
+        }
+    }
+
+    /// Numbers to begin with: each a value and what it is.
+    pub fn facts(&mut self, facts: &[(String, &str)]) {
+        let item = |(value, what): &(String, &str)| {
+            format!(
+                "<li><b>{}</b><span>{}</span></li>",
+                escape(value),
+                escape(what)
+            )
+        };
+        let items: String = facts.iter().map(item).collect();
+        let _ = write!(self.body, "<ul class=\"facts\">{items}</ul>\n");
+    }
+
+    /// A card: headline, explanation, a plot or table, and a table of its numbers.
+    fn section(&mut self, title: &str, words: &str, plot: &str, numbers: Option<String>) {
+        let numbers = numbers.map_or(String::new(), |table| {
+            format!(
+                "<details><summary>numbers</summary><div class=\"scroll\">{table}</div></details>"
+            )
+        });
+        let _ = write!(
+            self.body,
+            "<section><h2>{}</h2><p>{}</p><div class=\"scroll\">{plot}</div>{numbers}</section>\n",
+            escape(title),
+            escape(words)
+        );
+    }
+
+    /// Everything about one run, with the waveform of its first `barriers` barriers.
+    pub fn study(&mut self, study: &Study, barriers: usize) {
+        let Study {
+            parameters,
+            network,
+            summary,
+            record,
+            software,
+        } = study;
+        let best = software.iter().map(|r| r.latencies[0].median()).min();
+        let factor = best.map_or(0.0, |best| {
+            best.us() / summary.complete.median().us().max(1e-9)
+        });
+        self.facts(&[
+            (
+                svg::time(summary.complete.median()),
+                "median until everybody has left",
+            ),
+            (
+                svg::time(summary.complete.percentile(99.0)),
+                "99th percentile",
+            ),
+            (svg::time(summary.complete.worst()), "worst"),
+            (
+                format!("{} ×", svg::number(factor)),
+                "faster than the best software barrier under LogP",
+            ),
+        ]);
+        if !record.events.is_empty() {
+            self.waveform(record, barriers);
+        }
+        self.section(
+            "Where the time goes",
+            "The way of the last arriver, from its call to its return: medians. \
+             An access of the port takes longer than everything between the ports.",
+            &plots::phases(summary),
+            Some(distributions(
+                Phase::ALL.into_iter().map(Phase::name).zip(&summary.phases),
+            )),
+        );
+        self.section(
+            "Until everybody has left",
+            "From the last entry of a barrier until the last return, one sample for each barrier.",
+            &plots::histogram(&summary.complete, "the latency until everybody has left"),
+            Some(distributions([
+                ("everybody has left after", &summary.complete),
+                ("a node has left after", &summary.every_node),
+                ("the last node itself after", &summary.last_arriver),
+            ])),
+        );
+        self.section(
+            "Who is late",
+            &format!(
+                "How long after the first node each node enters, 10th to 90th percentile with the median; arrivals {}. \
+                 No barrier can take this time back.",
+                parameters.arrivals
+            ),
+            &plots::skew(&summary.entries),
+            Some(distributions([("first to last entry (skew)", &summary.skew)])),
+        );
+        let rivals = software
+            .iter()
+            .flat_map(|r| [(r, 0, "LogP"), (r, 1, "LogGP")])
+            .map(|(rival, model, name)| {
+                let words = format!("{}, {name}", rival.algorithm.name);
+                (words, &rival.latencies[model])
+            });
+        let hardware = std::iter::once(("this hardware".to_owned(), &summary.complete));
+        self.section(
+            "Beside software",
+            &format!(
+                "Until everybody has left, on the same arrivals: full dots LogP, hollow dots LogGP, medians on a scale of factors. \
+                 {network}."
+            ),
+            &plots::comparison(study),
+            Some(distributions(hardware.chain(rivals))),
+        );
+    }
+
+    /// The levels of all wires.
+    pub fn waveform(&mut self, record: &Record, barriers: usize) {
+        let barriers_named = match barriers {
+            1 => "The first barrier".to_owned(),
+            n => format!("The first {n} barriers"),
+        };
+        self.section(
+            "Waveform",
+            &format!(
+                "{barriers_named}: each node's wire to the barrier, and above them the barrier's wire to all nodes. \
+                 A band shows when the program is in the barrier; the barrier toggles when every wire has."
+            ),
+            &waveform::waveform(record, barriers),
+            None,
+        );
+    }
+
+    /// Latencies over what a sweep varies.
+    pub fn sweep(&mut self, sweep: &Sweep, studies: &[(f64, Study)]) {
+        let mut table = String::from("<table><tr>");
+        let mut names = vec![sweep.axis.name(), "this hardware, median", "p99", "worst"];
+        if let Some((_, study)) = studies.first() {
+            names.extend(study.software.iter().map(|rival| rival.algorithm.name));
+        }
+        for name in names {
+            let _ = write!(table, "<th>{}</th>", escape(name));
+        }
+        for (value, study) in studies {
+            let complete = &study.summary.complete;
+            let hardware = [
+                complete.median(),
+                complete.percentile(99.0),
+                complete.worst(),
+            ];
+            let software = study.software.iter().map(|r| r.latencies[0].median());
+            let _ = write!(table, "</tr><tr><td>{}</td>", svg::number(*value));
+            for time in hardware.into_iter().chain(software) {
+                let _ = write!(table, "<td>{}</td>", svg::time(time));
+            }
+        }
+        table.push_str("</tr></table>");
+        self.section(
+            &format!("Sweep over {}", sweep.axis.name()),
+            "Median time until everybody has left, hardware and software under LogP, on a scale of factors.",
+            &plots::sweep(sweep, studies),
+            Some(table),
+        );
+    }
+
+    /// How each kind of fault ended at each moment.
+    pub fn campaign(&mut self, nodes: usize, cases: &[Case]) {
+        self.section(
+            "Faults",
+            &format!(
+                "{} cases with {nodes} nodes: each fault at each place and moment against the real driver. \
+                 A cell is the worst outcome of that fault at that moment, and in how many of its cases.",
+                cases.len()
+            ),
+            &matrix::matrix(cases),
+            None,
+        );
+    }
+
+    /// The page.
+    pub fn finish(self) -> String {
+        let Self { title, lead, body } = self;
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+             <title>{title}</title><style>\n{STYLE}</style></head>\n\
+             <body><main><h1>{title}</h1><p>{lead}</p>\n{body}\
+             <footer>Made by hwbarr {} in virtual time; the same command makes the same page.</footer>\
+             </main></body></html>\n",
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+}
+
+/// Rows of median, p99 and worst.
+fn distributions<S: AsRef<str>>(
+    rows: impl IntoIterator<Item = (S, impl std::borrow::Borrow<Distribution>)>,
+) -> String {
+    let mut table =
+        String::from("<table><tr><th></th><th>median</th><th>p99</th><th>worst</th></tr>");
+    for (name, distribution) in rows {
+        let d: &Distribution = distribution.borrow();
+        let times: [Time; 3] = [d.median(), d.percentile(99.0), d.worst()];
+        let _ = write!(table, "<tr><td>{}</td>", escape(name.as_ref()));
+        for time in times {
+            let _ = write!(table, "<td>{}</td>", svg::time(time));
+        }
+        table.push_str("</tr>");
+    }
+    table.push_str("</table>");
+    table
+}
+
+#[cfg(test)]
+mod tests;

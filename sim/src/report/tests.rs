@@ -1,0 +1,114 @@
+//! What a page promises: nothing from outside, well-formed, and all of it there.
+
+use super::*;
+use crate::faults::campaign::Campaign;
+use crate::faults::known::KnownUnsafe;
+use crate::software::Network;
+use crate::virtual_time::Parameters;
+use quick_xml::Reader;
+use quick_xml::events::Event as Xml;
+
+fn page() -> String {
+    let mut parameters = Parameters::new(5, 40);
+    parameters.arrivals = "exponential:5us".parse().expect("a distribution");
+    let study = Study::conduct(parameters.clone(), Network::LOGGOPSIM, true);
+    let study = study.expect("legal parameters");
+    let sweep: Sweep = "nodes=1..9:4".parse().expect("a sweep");
+    let studies = sweep.conduct(&parameters, Network::LOGGOPSIM);
+    let known = KnownUnsafe::shipped().expect("a list");
+    let cases = Campaign::new(3, 1).run(&known, 2).expect("a campaign");
+    let mut page = Page::new("A <barrier> & its \"report\"", "with everything in it");
+    page.study(&study, 3);
+    page.sweep(&sweep, &studies.expect("legal parameters"));
+    page.campaign(3, &cases);
+    page.finish()
+}
+
+/// Element names and attributes, in order; fails on what is not well-formed.
+fn elements(page: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let mut reader = Reader::from_str(page);
+    let (mut elements, mut open) = (Vec::new(), 0);
+    loop {
+        let element = match reader.read_event().expect("well-formed") {
+            Xml::Start(element) => {
+                open += 1;
+                element
+            }
+            Xml::Empty(element) => element,
+            Xml::End(_) => {
+                open -= 1;
+                continue;
+            }
+            Xml::Eof => break,
+            _ => continue,
+        };
+        let attributes = element.attributes().map(|attribute| {
+            let attribute = attribute.expect("well-formed");
+            (
+                attribute.key.as_ref().to_owned(),
+                attribute.value.into_owned(),
+            )
+        });
+        let name = element.name().as_ref().to_owned();
+        elements.push((name, attributes.collect()));
+    }
+    assert_eq!(open, 0, "every element is closed");
+    elements
+}
+
+#[test]
+fn a_page_is_well_formed_and_names_nothing_outside_itself() {
+    let page = page();
+    for (name, attributes) in elements(&page) {
+        let allowed = [
+            "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "ul", "li",
+            "b", "span", "section", "div", "svg", "line", "rect", "circle", "path", "text",
+            "table", "tr", "th", "td", "details", "summary", "footer",
+        ];
+        assert!(allowed.contains(&name.as_str()), "<{name}>");
+        for (key, value) in attributes {
+            assert!(
+                !["href", "src", "srcset", "action", "style"].contains(&key.as_str()),
+                "{key}={value}"
+            );
+            assert!(!key.starts_with("on"), "{key}={value}");
+        }
+    }
+    for outside in [
+        "http:", "https:", "//", "url(", "@import", "<script", "<link", "NaN", "inf",
+    ] {
+        assert!(!page.contains(outside), "the page contains {outside}");
+    }
+}
+
+#[test]
+fn every_plot_is_there_with_its_words() {
+    let page = page();
+    let svgs = elements(&page)
+        .into_iter()
+        .filter(|(name, _)| name == "svg");
+    for (_, attributes) in svgs {
+        let label = attributes.iter().find(|(key, _)| key == "aria-label");
+        assert!(
+            label.is_some_and(|(_, words)| words.len() > 10),
+            "{attributes:?}"
+        );
+    }
+    for title in [
+        "Waveform",
+        "Where the time goes",
+        "Until everybody has left",
+        "Who is late",
+        "Beside software",
+        "Sweep over nodes",
+        "Faults",
+    ] {
+        assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
+    }
+    assert!(page.contains("<title>A &lt;barrier&gt; &amp; its &quot;report&quot;</title>"));
+}
+
+#[test]
+fn the_same_run_makes_the_same_page() {
+    assert_eq!(page(), page());
+}
