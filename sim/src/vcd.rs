@@ -308,6 +308,48 @@ mod tests {
     }
 
     #[test]
+    fn a_million_changes_are_written_and_read_back() {
+        // How long it takes is what `cargo bench -p sim --bench waveform` prints.
+        let nodes = 60;
+        let mut events = Vec::new();
+        for barrier in 0..4_000u64 {
+            let high = barrier % 2 == 0;
+            let at = |step: u64| barrier * 1_000 + step;
+            let mut push = |step, what| {
+                events.push(Event {
+                    at_ns: at(step),
+                    what,
+                })
+            };
+            for node in 0..nodes {
+                push(node as u64, What::Enter { node });
+                push(node as u64, What::Wire { node, high });
+            }
+            push(200, What::Release { high });
+            for node in 0..nodes {
+                push(300 + node as u64, What::Leave { node });
+            }
+        }
+        let record = Record {
+            nodes,
+            events,
+            dropped: 0,
+        };
+        let text = text(&record);
+        let mut parser = vcd::Parser::new(text.as_bytes());
+        parser.parse_header().expect("a header");
+        let changes = parser.filter(|command| {
+            matches!(
+                command,
+                Ok(vcd::Command::ChangeScalar(..) | vcd::Command::ChangeVector(..))
+            )
+        });
+        // Each node's wires, marks and the count of arrivals, and the release with its two counts.
+        let initial = 2 + 3 * 60;
+        assert_eq!(changes.count(), 4_000 * (60 * 5 + 2) + initial);
+    }
+
+    #[test]
     fn another_program_reads_the_same_changes() {
         let record = two_nodes(0);
         let written = text(&record);

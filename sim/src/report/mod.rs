@@ -46,7 +46,7 @@ impl Page {
             )
         };
         let items: String = facts.iter().map(item).collect();
-        let _ = write!(self.body, "<ul class=\"facts\">{items}</ul>\n");
+        let _ = writeln!(self.body, "<ul class=\"facts\">{items}</ul>");
     }
 
     /// A card: headline, explanation, a plot or table, and a table of its numbers.
@@ -56,9 +56,9 @@ impl Page {
                 "<details><summary>numbers</summary><div class=\"scroll\">{table}</div></details>"
             )
         });
-        let _ = write!(
+        let _ = writeln!(
             self.body,
-            "<section><h2>{}</h2><p>{}</p><div class=\"scroll\">{plot}</div>{numbers}</section>\n",
+            "<section><h2>{}</h2><p>{}</p><div class=\"scroll\">{plot}</div>{numbers}</section>",
             escape(title),
             escape(words)
         );

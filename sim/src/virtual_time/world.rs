@@ -8,7 +8,9 @@
 
 use super::host::{Answer, Host, Program, Request, Shared};
 use super::observe::{Observer, Sight};
+use super::oscillator::Oscillator;
 use super::random::Random;
+use super::setup::{End, Incident, Setup};
 use super::wiring::{Sink, Source, Wiring};
 use super::{Parameters, RunError, Time};
 use crate::clock::Clock;
@@ -21,75 +23,6 @@ use std::rc::Rc;
 
 /// The driver and its callers need a few kilobytes; a sentence that is formatted needs some more.
 const STACK_BYTES: usize = 128 * 1024;
-
-/// What befalls a node or the board at an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Incident {
-    /// The node's processor stops for good; its port keeps the level it drives.
-    Die {
-        /// The node.
-        node: usize,
-    },
-    /// Something else than the driver sets the node's port, as a reset does.
-    Latch {
-        /// The node.
-        node: usize,
-        /// The level.
-        high: bool,
-    },
-    /// Every flip-flop of the machine goes to its power-on level.
-    Reset,
-    /// The machine's outputs are not driven and float to this level, as while an FPGA is configured.
-    Undriven {
-        /// The level.
-        high: bool,
-    },
-    /// The machine's outputs are driven again.
-    Driven,
-}
-
-/// A world before its power is switched on.
-#[derive(Debug)]
-pub struct Setup {
-    /// Times and numbers.
-    pub parameters: Parameters,
-    /// What is plugged where.
-    pub wiring: Wiring,
-    /// Levels of the nodes' ports before any program has run, as a mask.
-    pub latches: u64,
-    /// How many times as long an access of each node's port takes.
-    pub slowness: Vec<f64>,
-    /// What befalls nodes and board, and when.
-    pub incidents: Vec<(Time, Incident)>,
-    /// From when until when the machine's clock stands still, in order.
-    pub pauses: Vec<(Time, Time)>,
-}
-
-impl Setup {
-    /// Everything as it should be.
-    pub fn new(parameters: Parameters) -> Self {
-        let nodes = parameters.nodes;
-        Self {
-            parameters,
-            wiring: Wiring::straight(nodes),
-            latches: 0,
-            slowness: vec![1.0; nodes],
-            incidents: Vec::new(),
-            pauses: Vec::new(),
-        }
-    }
-}
-
-/// How a world ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct End {
-    /// When the last program ended.
-    pub at: Time,
-    /// How often the machine has released.
-    pub releases: u64,
-    /// Nodes whose program waits for something that will never happen, as a mask.
-    pub stuck: u64,
-}
 
 /// Switches the power on, runs a program on each node until all have ended, and returns the observer.
 pub fn run_world<O: Observer>(
@@ -535,62 +468,5 @@ impl<O: Observer> World<O> {
     fn mask(&self, what: impl Fn(&Node) -> bool) -> u64 {
         let bits = self.nodes.iter().enumerate();
         bits.fold(0, |mask, (n, node)| mask | u64::from(what(node)) << n)
-    }
-}
-
-/// The machine's clock, which may stand still for a while or for ever.
-#[derive(Debug)]
-struct Oscillator {
-    clock: Clock,
-    pauses: Vec<(Time, Time)>,
-}
-
-impl Oscillator {
-    fn edges_until(&self, now: Time) -> u64 {
-        let paused = self.pauses.iter().fold(Time::ZERO, |sum, &(from, to)| {
-            sum + (now.min(to) - now.min(from))
-        });
-        self.clock.edges_until((now - paused).ps())
-    }
-
-    /// `None` for an edge after which the clock stands still for ever.
-    fn time_of(&self, edge: u64) -> Option<Time> {
-        let mut when = Time::from_ps(self.clock.time_of(edge));
-        for &(from, to) in &self.pauses {
-            if when > from {
-                if to.ps() == u64::MAX {
-                    return None;
-                }
-                when = when + (to - from);
-            }
-        }
-        Some(when)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_edge_falls_into_a_pause_and_none_is_lost() {
-        let us = |us: u64| Time::from_ns(1000 * us);
-        let oscillator = Oscillator {
-            clock: Clock {
-                hz: 1_000_000,
-                units_per_s: 1_000_000_000_000,
-            },
-            pauses: vec![(us(10), us(15)), (us(20), Time::from_ps(u64::MAX))],
-        };
-        let times: Vec<_> = (9..17).map(|edge| oscillator.time_of(edge)).collect();
-        let expected = [Some(9), Some(10), Some(16), Some(17), Some(18), Some(19)];
-        assert_eq!(times[..6], expected.map(|t| t.map(us)));
-        assert_eq!(times[7], None);
-        for (edge, when) in (9..15).zip(expected) {
-            let when = when.map(us).expect("before the end");
-            assert_eq!(oscillator.edges_until(when), edge);
-            assert_eq!(oscillator.edges_until(when - Time::from_ps(1)), edge - 1);
-        }
-        assert_eq!(oscillator.edges_until(us(1000)), 15);
     }
 }
