@@ -206,6 +206,43 @@ fn a_wave_says_where_it_is_and_how_to_open_it() {
 }
 
 #[test]
+fn a_wave_of_a_fault_says_how_it_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = format!("--output={}", folder.path().join("fault.vcd").display());
+    let wave = |fault, place, moment| {
+        hwbarr(&[
+            "wave", "-n", "3", "--fault", fault, "--place", place, "--moment", moment, &output,
+        ])
+    };
+    let said = wave("reboot to 0", "node:1", "awaited, falling");
+    assert!(
+        said.contains("): unsafe\n    node 2 left barrier 4"),
+        "{said}"
+    );
+    assert!(said.ends_with("[exit 0]"), "{said}");
+    let said = wave("reboot to 0", "board", "idle, low");
+    assert!(
+        said.contains("'reboot to 0' cannot be at the board"),
+        "{said}"
+    );
+    let said = wave("inverted", "to:1", "idle, low");
+    assert!(
+        said.contains("cannot strike at the moment 'idle, low'"),
+        "{said}"
+    );
+    let said = wave("inverted", "wire 1", "power-on");
+    assert!(
+        said.contains("'wire 1' is no place: write to:NODE"),
+        "{said}"
+    );
+    let said = wave("inverted", "to:1", "later");
+    assert!(
+        said.contains("'later' is none of the moments: power-on"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_with_a_sentence() {
     for (arguments, sentence) in [
         (

@@ -6,7 +6,7 @@ use super::known::KnownUnsafe;
 use super::life::{Fate, Plan, live};
 use super::moments::{Moment, Reference};
 use crate::event::{Event, Record};
-use crate::virtual_time::{End, Parameters, RunError, Setup, Time, run_world};
+use crate::virtual_time::{End, Observer, Parameters, RunError, Setup, Time, run_world};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -65,6 +65,65 @@ pub struct Case {
     /// The reason, if the outcome is unsafe and on the documented list.
     pub known: Option<&'static str>,
 }
+
+/// Why there is no such case.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CaseError {
+    /// No fault is called so.
+    Fault {
+        /// The words.
+        fault: String,
+        /// What faults are called.
+        names: Vec<String>,
+    },
+    /// The fault cannot be there, or not then.
+    Place {
+        /// The fault.
+        fault: String,
+        /// Where it cannot be,
+        place: Place,
+        /// or when it cannot strike.
+        moment: Moment,
+    },
+    /// It never is that moment for that place.
+    Moment {
+        /// Where.
+        place: Place,
+        /// When.
+        moment: Moment,
+    },
+    /// The run fails.
+    Run(RunError),
+}
+
+impl fmt::Display for CaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fault { fault, names } => write!(
+                f,
+                "no fault has '{fault}' in its name: there are {}",
+                names.join(", ")
+            ),
+            Self::Place {
+                fault,
+                place,
+                moment,
+            } => write!(
+                f,
+                "the fault '{fault}' cannot be at the {place} or cannot strike at the moment '{}'",
+                moment.name()
+            ),
+            Self::Moment { place, moment } => write!(
+                f,
+                "it is never the moment '{}' for the {place}",
+                moment.name()
+            ),
+            Self::Run(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CaseError {}
 
 /// What a campaign does.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,9 +201,9 @@ impl Campaign {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         todo.get(number).map(|case| (number, case))
                     } {
-                        let case = self.case(known, kind, place, moment, at);
+                        let case = self.case(known, kind, place, moment, at, ());
                         let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
-                        done[number] = Some(case);
+                        done[number] = Some(case.map(|(case, ())| case));
                     }
                 });
             }
@@ -153,47 +212,63 @@ impl Campaign {
         done.into_iter().flatten().collect()
     }
 
-    /// The waveform of one case: the first fault with this in its name, at this place and moment.
-    pub fn waveform(
+    /// One case with its waveform: the first fault with these words in its name.
+    pub fn examine(
         &self,
+        known: &KnownUnsafe,
         fault: &str,
         place: Place,
         moment: Moment,
-    ) -> Result<Option<Record>, RunError> {
-        let reference = self.reference()?;
+    ) -> Result<(Case, Record), CaseError> {
         let kinds = catalogue(&self.sizes);
-        let kind = kinds.iter().find(|kind| kind.name.contains(fault));
-        let nodes = self.parameters.nodes;
-        let at = reference.time_of(moment, place.node().unwrap_or(nodes - 1));
-        let (Some(kind), Some(at)) = (kind, at) else {
-            return Ok(None);
+        let Some(kind) = kinds.iter().find(|kind| kind.name.contains(fault)) else {
+            return Err(CaseError::Fault {
+                fault: fault.to_owned(),
+                names: kinds.into_iter().map(|kind| kind.name).collect(),
+            });
         };
-        let mut setup = Setup::new(self.parameters.clone());
-        kind.install(&mut setup, place, at);
-        let (events, ..) = self.observe(setup, Vec::<Event>::new())?;
-        Ok(Some(Record {
+        let nodes = self.parameters.nodes;
+        if !kind.places(nodes).contains(&place) || !kind.moments().contains(&moment) {
+            return Err(CaseError::Place {
+                fault: kind.name.clone(),
+                place,
+                moment,
+            });
+        }
+        let at = self
+            .reference()
+            .map_err(CaseError::Run)?
+            .time_of(moment, place.node().unwrap_or(nodes - 1))
+            .ok_or(CaseError::Moment { place, moment })?;
+        let (case, events) = self
+            .case(known, kind, place, moment, at, Vec::<Event>::new())
+            .map_err(CaseError::Run)?;
+        let record = Record {
             nodes,
             events,
             dropped: 0,
-        }))
+        };
+        Ok((case, record))
     }
 
-    fn case(
+    fn case<O: Observer>(
         &self,
         known: &KnownUnsafe,
         kind: &Kind,
         place: Place,
         moment: Moment,
         at: Time,
-    ) -> Result<Case, RunError> {
+        observer: O,
+    ) -> Result<(Case, O), RunError> {
         let mut setup = Setup::new(self.parameters.clone());
         kind.install(&mut setup, place, at);
-        let (judge, end, fates) = self.observe(setup, Judge::new(self.parameters.nodes))?;
+        let judge = Judge::new(self.parameters.nodes);
+        let ((judge, observer), end, fates) = self.observe(setup, (judge, observer))?;
         let (class, sentence) = classify(&judge, end, &fates);
         let known = (class == Class::Unsafe)
             .then(|| known.reason(&kind.name, place.kind(), moment.name()))
             .flatten();
-        Ok(Case {
+        let case = Case {
             fault: kind.name.clone(),
             place,
             moment,
@@ -201,11 +276,12 @@ impl Campaign {
             class,
             sentence,
             known: known.map(|listed| listed.reason),
-        })
+        };
+        Ok((case, observer))
     }
 
     /// Lets all nodes live in this world.
-    fn observe<O: crate::virtual_time::Observer>(
+    fn observe<O: Observer>(
         &self,
         setup: Setup,
         observer: O,

@@ -7,6 +7,7 @@ use super::disturbances::{Bounce, Floating, Glitch, Inverted, Metastable, Stuck}
 use super::moments::Moment;
 use crate::virtual_time::{Incident, Setup, Sink, Source, Time};
 use std::fmt;
+use std::str::FromStr;
 
 /// Where a fault is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +58,41 @@ impl fmt::Display for Place {
             Self::FromBarrier(node) => write!(f, "wire from the barrier to node {node}"),
             Self::Node(node) => write!(f, "node {node}"),
             Self::Board => f.write_str("board"),
+        }
+    }
+}
+
+/// A word that is no place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadPlace(String);
+
+impl fmt::Display for BadPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' is no place: write to:NODE or from:NODE for a wire to or from the barrier, node:NODE, or board",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for BadPlace {}
+
+impl FromStr for Place {
+    type Err = BadPlace;
+
+    fn from_str(text: &str) -> Result<Self, BadPlace> {
+        let bad = || BadPlace(text.to_owned());
+        if text == "board" {
+            return Ok(Self::Board);
+        }
+        let (kind, node) = text.split_once(':').ok_or_else(bad)?;
+        let node = node.parse().map_err(|_| bad())?;
+        match kind {
+            "to" => Ok(Self::ToBarrier(node)),
+            "from" => Ok(Self::FromBarrier(node)),
+            "node" => Ok(Self::Node(node)),
+            _ => Err(bad()),
         }
     }
 }

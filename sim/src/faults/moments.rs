@@ -4,6 +4,8 @@
 
 use crate::event::{Event, What};
 use crate::virtual_time::Time;
+use std::fmt;
+use std::str::FromStr;
 
 /// What goes on at the node that is struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,6 +61,28 @@ impl Moment {
             Self::ReleasedRising => "released, rising",
             Self::ReleasedFalling => "released, falling",
         }
+    }
+}
+
+/// A word that is no moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadMoment(String);
+
+impl fmt::Display for BadMoment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Moment::ALL.map(Moment::name).join("; ");
+        write!(f, "'{}' is none of the moments: {names}", self.0)
+    }
+}
+
+impl std::error::Error for BadMoment {}
+
+impl FromStr for Moment {
+    type Err = BadMoment;
+
+    fn from_str(text: &str) -> Result<Self, BadMoment> {
+        let found = Self::ALL.into_iter().find(|moment| moment.name() == text);
+        found.ok_or_else(|| BadMoment(text.to_owned()))
     }
 }
 

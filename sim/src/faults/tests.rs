@@ -124,9 +124,8 @@ fn short() -> Campaign {
 }
 
 fn waveform(fault: &str, place: Place, moment: Moment) -> String {
-    let record = short()
-        .waveform(fault, place, moment)
-        .expect("legal parameters")
+    let (_, record) = short()
+        .examine(&known(), fault, place, moment)
         .expect("there is such a case");
     let mut out = Vec::new();
     crate::vcd::write(&mut out, &record).expect("memory takes everything");
