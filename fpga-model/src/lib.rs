@@ -39,9 +39,13 @@
 //!
 //! A [`ToggleMachine`] is a plain value; nothing is shared and nothing is hidden.
 //! [`Registers`] are its flip-flops, to be stored elsewhere (the simulator keeps them in shared memory) and put back.
+//!
+//! Version 2, several barriers among chosen nodes, is a machine of its own: [`channels`].
 
 #![no_std]
 #![forbid(unsafe_code)]
+
+pub mod channels;
 
 use core::fmt;
 

@@ -1,0 +1,332 @@
+//! Version 2: up to five toggle barriers on one parallel port, each with its members, programmed over a serial line.
+//!
+//! # The lines of a node
+//!
+//! | line | to or from the hardware | carries |
+//! |------|------|------|
+//! | D0..D4 | to | arrival in channel 0..4 |
+//! | D5 | to | serial clock |
+//! | D6 | to | serial data |
+//! | D7 | to | serial select |
+//! | status 0..3 | from | release of channel 0..3, for all nodes the same |
+//! | status 4 | from | release of channel 4; while the node's own session is open, the reply |
+//!
+//! # A channel
+//!
+//! Among its members a channel is the machine of version 1 with the same latency, [`LATENCY_EDGES`](crate::LATENCY_EDGES):
+//! its level toggles when every member's line differs from it. Lines of others are not looked at.
+//! A channel without members never toggles.
+//! After power-on all nodes are members of channel 0 and nobody is in the others.
+//!
+//! # Programming
+//!
+//! A node raises select, shifts a request in and a reply out ([`frame`]), and lowers select.
+//! Data are taken when the clock rises; after the last bit of the request the first bit of the reply is there,
+//! and each further rising clock brings the next.
+//! There is one receiver: of the nodes that ask, the lowest gets it and keeps it until its select falls,
+//! or its clock stands still for as long as the lease.
+//! A line changes when [`FILTER_EDGES`] samples agree, so a node keeps each level for [`SETTLE_EDGES`] edges.
+//!
+//! A request changes something only at the one edge after its last bit, and only if its check is right.
+//! The rules are in [`Operation`](frame::Operation) and [`Status`](frame::Status):
+//!
+//! * only a free channel can be taken, by a node that will be a member;
+//! * only a member returns it, or sets its limit;
+//! * either needs every old and new member's line at rest, in both synchroniser stages.
+//!
+//! # Time limit
+//!
+//! A barrier is in progress from the first synchronised arrival to the release.
+//! If it has been for more than `limit` edges, those who are missing are latched, once, until the limit or the mask is set again.
+//! Nothing else happens: when the late-comers arrive, the channel releases.
+//!
+//! # Who may touch what
+//!
+//! As in version 1 the machine is a plain value. [`ChannelMachine::channel`] and [`ChannelMachine::serial`] show its
+//! flip-flops, which the RTL is compared with.
+
+mod channel;
+pub mod frame;
+mod serial;
+
+pub use channel::Channel;
+pub use serial::{FILTER_EDGES, Line, Phase, Serial};
+
+use crate::MAX_NODES;
+use channel::Change;
+use core::fmt;
+use frame::{Body, Identity, Operation, Status};
+
+/// As many as a parallel port has inputs.
+pub const MAX_CHANNELS: usize = 5;
+
+/// Without a movement of its clock for 2 to this power edges, a node loses the receiver: 0.67 s.
+pub const LEASE_BITS: u32 = 24;
+
+/// After so many edges with constant lines, a line has been understood and answered:
+/// two stages, the filter, the edge that shifts, and one that executes.
+pub const SETTLE_EDGES: u64 = 2 + FILTER_EDGES as u64 + 2;
+
+/// The levels at the pins from the nodes; bit `n` of a mask belongs to node `n`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// The arrival lines of each channel.
+    pub arrive: [u64; MAX_CHANNELS],
+    /// Serial select.
+    pub select: u64,
+    /// Serial clock.
+    pub clock: u64,
+    /// Serial data.
+    pub data: u64,
+}
+
+/// What cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadSize {
+    /// The nodes asked for.
+    pub nodes: usize,
+    /// The channels asked for.
+    pub channels: usize,
+}
+
+impl fmt::Display for BadSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} channels for {} nodes cannot be built: there are 1 to {MAX_CHANNELS} for 1 to {MAX_NODES}",
+            self.channels, self.nodes
+        )
+    }
+}
+
+impl core::error::Error for BadSize {}
+
+/// The channels of one board, cycle by cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelMachine {
+    wires: u64,
+    channels: usize,
+    lease: u32,
+    channel: [Channel; MAX_CHANNELS],
+    serial: Serial,
+}
+
+impl ChannelMachine {
+    /// The board as it is after power-on.
+    pub fn new(nodes: usize, channels: usize) -> Result<Self, BadSize> {
+        if !(1..=MAX_NODES).contains(&nodes) || !(1..=MAX_CHANNELS).contains(&channels) {
+            return Err(BadSize { nodes, channels });
+        }
+        let mut board = Self {
+            wires: u64::MAX >> (MAX_NODES - nodes),
+            channels,
+            lease: 1 << LEASE_BITS,
+            channel: [Channel::default(); MAX_CHANNELS],
+            serial: Serial::new(),
+        };
+        board.channel[0].mask = board.wires;
+        Ok(board)
+    }
+
+    /// The same with a lease of 2 to the power of `bits` edges (4 to 31), for stimulus that must not take a second.
+    pub fn with_lease_bits(self, bits: u32) -> Self {
+        let lease = 1 << bits.clamp(4, 31);
+        Self { lease, ..self }
+    }
+
+    /// The reset line: every flip-flop to its power-on level; the counts of releases go on.
+    pub fn reset(&mut self) {
+        for (number, channel) in self.channel.iter_mut().enumerate() {
+            *channel = Channel {
+                mask: if number == 0 { self.wires } else { 0 },
+                releases: channel.releases,
+                ..Channel::default()
+            };
+        }
+        self.serial = Serial::new();
+    }
+
+    /// One rising clock edge with these levels at the pins.
+    pub fn step(&mut self, pins: &Pins) {
+        let (reply, change) = match self.serial.request() {
+            Some((request, right)) => self.answer(request, right),
+            None => (Body::default(), None),
+        };
+        for (number, channel) in self.channel[..self.channels].iter_mut().enumerate() {
+            let change = change.and_then(|(to, change)| (to == number).then_some(change));
+            channel.step(pins.arrive[number] & self.wires, change);
+        }
+        let [select, clock, data] =
+            [pins.select, pins.clock, pins.data].map(|lines| lines & self.wires);
+        self.serial.step(select, clock, data, self.lease, reply);
+    }
+
+    /// What the request of this edge is answered with, and what it changes.
+    fn answer(&self, request: Body, right: bool) -> (Body, Option<(usize, Change)>) {
+        let number = usize::from(request.channel);
+        let verdict = match Operation::from_code(request.code) {
+            _ if !right => Err((Status::BadCheck, 0)),
+            None => Err((Status::NoSuchOperation, 0)),
+            Some(Operation::Identify) => Ok((self.identity().value(), None)),
+            Some(_) if number >= self.channels => Err((Status::NoSuchChannel, 0)),
+            Some(operation) => self.carry_out(operation, &self.channel[number], request.value),
+        };
+        let (status, value, change) = match verdict {
+            Ok((value, change)) => (Status::Done, value, change),
+            Err((refusal, value)) => (refusal, value, None),
+        };
+        let reply = Body {
+            code: status as u8,
+            channel: request.channel,
+            value,
+        };
+        (reply, change.map(|change| (number, change)))
+    }
+
+    fn carry_out(
+        &self,
+        operation: Operation,
+        channel: &Channel,
+        argument: u64,
+    ) -> Result<(u64, Option<Change>), (Status, u64)> {
+        let mask = channel.mask;
+        let me = self.serial.grant;
+        match operation {
+            Operation::Identify => Ok((self.identity().value(), None)),
+            Operation::ReadMask => Ok((mask, None)),
+            Operation::ReadArrived => Ok((channel.arrived(), None)),
+            Operation::ReadLate => Ok((channel.late, None)),
+            Operation::SetLimit => match u32::try_from(argument) {
+                Err(_) => Err((Status::BadValue, argument >> 32 << 32)),
+                Ok(_) if mask & me == 0 => Err((Status::NotMember, mask)),
+                Ok(limit) => Ok((argument, Some(Change::Limit(limit)))),
+            },
+            Operation::SetMask => {
+                let strangers = argument & !self.wires;
+                // To take a channel one has to be of it then, to return it one has to be of it now.
+                let concerned = if argument == 0 { mask } else { argument };
+                let restless = channel.restless(mask | argument);
+                match () {
+                    () if strangers != 0 => Err((Status::BadValue, strangers)),
+                    () if concerned != 0 && concerned & me == 0 => Err((Status::NotMember, mask)),
+                    () if argument == mask => Ok((mask, None)),
+                    () if argument != 0 && mask != 0 => Err((Status::Taken, mask)),
+                    () if restless != 0 => Err((Status::NotIdle, restless)),
+                    () => Ok((argument, Some(Change::Mask(argument)))),
+                }
+            }
+        }
+    }
+
+    /// Exactly `cycles` steps with constant pins, in time that does not grow with them.
+    ///
+    /// When a step has changed nothing but counters, further ones only count, until a counter arrives:
+    /// the edges in between are skipped and the arrival is a step again.
+    /// Each counter arrives once, so the number of steps is bounded by a small multiple of [`SETTLE_EDGES`].
+    pub fn fast_forward(&mut self, pins: &Pins, mut cycles: u64) {
+        while cycles > 0 {
+            let before = *self;
+            self.step(pins);
+            cycles -= 1;
+            if self.without_counters() != before.without_counters() {
+                continue;
+            }
+            match self.edges_to_a_counter(&before) {
+                Some(edges) => {
+                    let edges = edges.min(cycles);
+                    self.count_on(&before, edges as u32);
+                    cycles -= edges;
+                }
+                // A counter that has fallen to zero is counting, or still, at the next edge.
+                None if *self != before => {}
+                None => return,
+            }
+        }
+    }
+
+    fn without_counters(&self) -> Self {
+        let mut still = *self;
+        still.serial.age = 0;
+        still.channel.iter_mut().for_each(|c| c.count = 0);
+        still
+    }
+
+    /// After how many edges the first of the counters that have counted since `before` arrives.
+    fn edges_to_a_counter(&self, before: &Self) -> Option<u64> {
+        let lease =
+            counted(self.serial.age, before.serial.age).then_some(self.lease - 1 - self.serial.age);
+        let limits = self.channel.iter().zip(&before.channel);
+        let limits = limits.filter(|(now, then)| counted(now.count, then.count));
+        let limits = limits.map(|(now, _)| now.limit - now.count);
+        limits.chain(lease).min().map(u64::from)
+    }
+
+    fn count_on(&mut self, before: &Self, edges: u32) {
+        if counted(self.serial.age, before.serial.age) {
+            self.serial.age += edges;
+        }
+        for (now, then) in self.channel.iter_mut().zip(&before.channel) {
+            if counted(now.count, then.count) {
+                now.count += edges;
+            }
+        }
+    }
+
+    /// The levels of the channels' releases, bit `c` for channel `c`.
+    pub fn releases(&self) -> u8 {
+        let levels = self.channel.iter().enumerate();
+        levels.fold(0, |bits, (number, c)| bits | u8::from(c.level) << number)
+    }
+
+    /// The level of status line 4 at each node: its reply while its session is open, else the release of channel 4.
+    pub fn last_line(&self) -> u64 {
+        let release = if self.channel[MAX_CHANNELS - 1].level {
+            self.wires
+        } else {
+            0
+        };
+        match self.serial.open() {
+            true if self.serial.bit() => release | self.serial.grant,
+            true => release & !self.serial.grant,
+            false => release,
+        }
+    }
+
+    /// The level that a node reads at the status line of a channel.
+    pub fn reads(&self, node: usize, line: usize) -> bool {
+        if line + 1 == MAX_CHANNELS {
+            self.last_line() >> node & 1 == 1
+        } else {
+            self.releases() >> line & 1 == 1
+        }
+    }
+
+    /// The flip-flops of a channel; `None` if there is no such channel.
+    pub fn channel(&self, number: usize) -> Option<&Channel> {
+        self.channel[..self.channels].get(number)
+    }
+
+    /// The flip-flops of the serial side.
+    pub const fn serial(&self) -> &Serial {
+        &self.serial
+    }
+
+    /// The nodes that exist, as a mask.
+    pub const fn wires(&self) -> u64 {
+        self.wires
+    }
+
+    /// What the board says of itself.
+    pub const fn identity(&self) -> Identity {
+        Identity {
+            version: 2,
+            nodes: self.wires.count_ones() as u8,
+            channels: self.channels as u8,
+        }
+    }
+}
+
+/// Whether a counter has gone on by one; it can also have fallen to zero.
+const fn counted(now: u32, then: u32) -> bool {
+    now == then.wrapping_add(1)
+}

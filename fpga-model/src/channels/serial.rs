@@ -1,0 +1,197 @@
+//! The serial side: who may speak, what a line says when it is noisy, and the frame that is being shifted.
+//!
+//! In the RTL: `channel_arbiter`, `channel_line` and `channel_frame`.
+
+use super::frame::{BODY_BITS, Body, CHECK_START, FRAME_BITS, check_bit};
+
+/// Equal samples after which a line has changed: shorter pulses are noise.
+pub const FILTER_EDGES: u8 = 4;
+
+/// One line of the node that has the receiver: two synchroniser stages, and a level that needs [`FILTER_EDGES`] samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// First synchroniser stage.
+    pub stage1: bool,
+    /// Second synchroniser stage.
+    pub stage2: bool,
+    /// For how many edges the second stage has differed from the level.
+    pub run: u8,
+    /// The level that counts.
+    pub level: bool,
+}
+
+impl Line {
+    fn step(&mut self, pin: bool) {
+        let before = *self;
+        self.stage1 = pin;
+        self.stage2 = before.stage1;
+        self.run = 0;
+        if before.stage2 != before.level {
+            if before.run == FILTER_EDGES - 1 {
+                self.level = before.stage2;
+            } else {
+                self.run = before.run + 1;
+            }
+        }
+    }
+}
+
+/// Where a frame is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Bits come in.
+    #[default]
+    Receive = 0,
+    /// The request is complete: at this edge it is checked, carried out and answered.
+    Execute = 1,
+    /// Bits go out.
+    Reply = 2,
+    /// The reply has gone; select has to fall before anything else happens.
+    Over = 3,
+}
+
+/// The flip-flops of the serial side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Serial {
+    /// Select of all nodes, first synchroniser stage.
+    pub select1: u64,
+    /// Select of all nodes, second synchroniser stage; what the arbiter sees.
+    pub select2: u64,
+    /// The node that has the receiver; no bit or one.
+    pub grant: u64,
+    /// Nodes that have lost the receiver for being idle, until their select falls.
+    pub blocked: u64,
+    /// Edges since the clock of that node last moved.
+    pub age: u32,
+    /// Select of the node that has the receiver.
+    pub select: Line,
+    /// Its clock.
+    pub clock: Line,
+    /// Its data.
+    pub data: Line,
+    /// The level of `select` one edge ago.
+    pub select_was: bool,
+    /// The level of `clock` one edge ago.
+    pub clock_was: bool,
+    /// Where the frame is.
+    pub phase: Phase,
+    /// Bits of this phase that have passed.
+    pub count: u8,
+    /// The check so far.
+    pub check: u16,
+    /// The frame's body, as far as it has come or as it is to go.
+    pub shift: u128,
+}
+
+const BODY: u128 = (1 << BODY_BITS) - 1;
+
+impl Serial {
+    pub(super) fn new() -> Self {
+        Self {
+            check: CHECK_START,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a node has the receiver and its select is high for long enough.
+    pub(super) const fn open(&self) -> bool {
+        self.grant != 0 && self.select.level
+    }
+
+    /// The request to carry out at this edge, and whether its check is right.
+    pub(super) const fn request(&self) -> Option<(Body, bool)> {
+        match self.phase {
+            Phase::Execute if self.open() => Some((Body::from_bits(self.shift), self.check == 0)),
+            _ => None,
+        }
+    }
+
+    /// The bit that the node with the receiver may read.
+    pub(super) const fn bit(&self) -> bool {
+        match self.phase {
+            Phase::Reply if self.count < BODY_BITS => self.shift >> (BODY_BITS - 1) & 1 == 1,
+            Phase::Reply => self.check >> 15 == 1,
+            _ => false,
+        }
+    }
+
+    /// One clock edge; `reply` answers the [`request`](Self::request) of this edge.
+    pub(super) fn step(&mut self, select: u64, clock: u64, data: u64, lease: u32, reply: Body) {
+        let before = *self;
+        self.frame(&before, reply);
+        self.arbiter(&before, select, lease);
+        if before.grant == 0 {
+            // Whatever the last node left on its lines is forgotten before the next one is listened to.
+            [self.select, self.clock, self.data] = [Line::default(); 3];
+            (self.select_was, self.clock_was, self.age) = (false, false, 0);
+            return;
+        }
+        // All three take the same way, so that they arrive in the order in which the node wrote them.
+        self.select.step(select & before.grant != 0);
+        self.clock.step(clock & before.grant != 0);
+        self.data.step(data & before.grant != 0);
+        self.select_was = before.select.level;
+        self.clock_was = before.clock.level;
+        self.age = match before.clock.level == before.clock_was {
+            true => before.age.wrapping_add(1) & (lease - 1),
+            false => 0,
+        };
+    }
+
+    fn arbiter(&mut self, before: &Self, select: u64, lease: u32) {
+        self.select1 = select;
+        self.select2 = before.select1;
+        let expired = before.grant != 0 && before.age == lease - 1;
+        let gone = !before.select.level && before.select2 & before.grant == 0;
+        let asking = before.select2 & !before.blocked;
+        self.blocked = before.blocked & before.select2 | if expired { before.grant } else { 0 };
+        self.grant = match before.grant {
+            0 => asking & asking.wrapping_neg(),
+            _ if expired || gone => 0,
+            grant => grant,
+        };
+    }
+
+    fn frame(&mut self, before: &Self, reply: Body) {
+        if !before.open() {
+            (self.phase, self.count, self.check) = (Phase::Receive, 0, CHECK_START);
+            return;
+        }
+        // A clock that is high when the session opens is no bit.
+        let tick = before.select_was && before.clock.level && !before.clock_was;
+        let body = before.count < BODY_BITS;
+        match before.phase {
+            Phase::Receive if tick => {
+                let bit = before.data.level;
+                if body {
+                    self.shift = (before.shift << 1 | u128::from(bit)) & BODY;
+                }
+                self.check = check_bit(before.check, bit);
+                self.advance(Phase::Execute);
+            }
+            Phase::Execute => {
+                self.shift = reply.bits();
+                (self.phase, self.check) = (Phase::Reply, CHECK_START);
+            }
+            Phase::Reply if tick => {
+                if body {
+                    self.check = check_bit(before.check, before.bit());
+                    self.shift = before.shift << 1 & BODY;
+                } else {
+                    self.check = before.check << 1;
+                }
+                self.advance(Phase::Over);
+            }
+            Phase::Receive | Phase::Reply | Phase::Over => {}
+        }
+    }
+
+    fn advance(&mut self, next: Phase) {
+        if self.count == FRAME_BITS - 1 {
+            (self.phase, self.count) = (next, 0);
+        } else {
+            self.count += 1;
+        }
+    }
+}

@@ -1,0 +1,564 @@
+//! What version 2 promises: independent channels, programming that is whole or nothing, and time limits.
+
+use fpga_model::channels::frame::{Body, FRAME_BITS, Identity, Operation, Status};
+use fpga_model::channels::{BadSize, ChannelMachine, MAX_CHANNELS, Pins, SETTLE_EDGES};
+use fpga_model::{LATENCY_EDGES, ToggleMachine};
+use proptest::prelude::*;
+
+/// A board and its lines; a write lasts as long as a port needs for it.
+#[derive(Clone)]
+struct Board {
+    machine: ChannelMachine,
+    pins: Pins,
+    /// Select, clock, data and the node's last status line, once for each write.
+    seen: Vec<[bool; 4]>,
+}
+
+impl Board {
+    fn new(nodes: usize, channels: usize) -> Self {
+        let machine = ChannelMachine::new(nodes, channels).expect("a legal size");
+        Self {
+            machine,
+            pins: Pins::default(),
+            seen: Vec::new(),
+        }
+    }
+
+    fn write(&mut self, node: usize, line: fn(&mut Pins) -> &mut u64, level: bool) {
+        let lines = line(&mut self.pins);
+        *lines = *lines & !(1 << node) | u64::from(level) << node;
+        self.machine.fast_forward(&self.pins, SETTLE_EDGES);
+        let Pins {
+            select,
+            clock,
+            data,
+            ..
+        } = self.pins;
+        let [select, clock, data] = [select, clock, data].map(|lines| lines >> node & 1 == 1);
+        self.seen
+            .push([select, clock, data, self.machine.reads(node, 4)]);
+    }
+
+    /// Shifts the highest `bits` of a frame out, and keeps select.
+    fn send(&mut self, node: usize, frame: u128, bits: u8) {
+        self.write(node, |p| &mut p.clock, false);
+        self.write(node, |p| &mut p.select, true);
+        for bit in 0..bits {
+            self.write(
+                node,
+                |p| &mut p.data,
+                frame >> (FRAME_BITS - 1 - bit) & 1 == 1,
+            );
+            self.write(node, |p| &mut p.clock, true);
+            self.write(node, |p| &mut p.clock, false);
+        }
+    }
+
+    fn receive(&mut self, node: usize) -> Option<Body> {
+        let frame = (0..FRAME_BITS).fold(0, |frame, _| {
+            let bit = self.machine.reads(node, 4);
+            self.write(node, |p| &mut p.clock, true);
+            self.write(node, |p| &mut p.clock, false);
+            frame << 1 | u128::from(bit)
+        });
+        Body::from_frame(frame)
+    }
+
+    fn hang_up(&mut self, node: usize) {
+        self.write(node, |p| &mut p.select, false);
+    }
+
+    fn raw(&mut self, node: usize, request: Body) -> (Status, u64) {
+        self.send(node, request.frame(), FRAME_BITS);
+        let reply = self.receive(node).expect("a reply with a right check");
+        self.hang_up(node);
+        assert_eq!(reply.channel, request.channel);
+        let status = Status::from_code(reply.code).expect("a status");
+        (status, reply.value)
+    }
+
+    fn ask(&mut self, node: usize, op: Operation, channel: u8, value: u64) -> (Status, u64) {
+        let code = op as u8;
+        self.raw(
+            node,
+            Body {
+                code,
+                channel,
+                value,
+            },
+        )
+    }
+
+    fn arrive(&mut self, channel: usize, lines: u64) {
+        self.pins.arrive[channel] = lines;
+        self.machine.fast_forward(&self.pins, LATENCY_EDGES);
+    }
+
+    fn mask(&self, channel: usize) -> u64 {
+        self.machine.channel(channel).expect("a channel").mask
+    }
+
+    fn count(&self, channel: usize) -> u64 {
+        self.machine.channel(channel).expect("a channel").releases
+    }
+}
+
+#[test]
+fn a_board_has_1_to_64_nodes_and_1_to_5_channels() {
+    for (nodes, channels) in [(0, 1), (65, 1), (1, 0), (1, 6)] {
+        let refused = ChannelMachine::new(nodes, channels);
+        assert_eq!(refused, Err(BadSize { nodes, channels }));
+    }
+    assert_eq!(
+        BadSize {
+            nodes: 65,
+            channels: 1
+        }
+        .to_string(),
+        "1 channels for 65 nodes cannot be built: there are 1 to 5 for 1 to 64"
+    );
+}
+
+#[test]
+fn the_board_says_who_it_is_to_every_node() {
+    for (nodes, channels) in [(1, 1), (7, 3), (60, 5), (64, 5)] {
+        let mut board = Board::new(nodes, channels);
+        for node in [0, nodes / 2, nodes - 1] {
+            let (status, value) = board.ask(node, Operation::Identify, 9, 0);
+            assert_eq!(status, Status::Done);
+            let (nodes, channels) = (nodes as u8, channels as u8);
+            let identity = Identity {
+                version: 2,
+                nodes,
+                channels,
+            };
+            assert_eq!(Identity::from_value(value), identity);
+        }
+    }
+}
+
+#[test]
+fn a_channel_serves_its_members_and_nobody_else() {
+    let mut board = Board::new(7, 5);
+    assert_eq!(
+        board.ask(2, Operation::SetMask, 3, 0b0010110),
+        (Status::Done, 0b0010110)
+    );
+    board.arrive(3, 0b1101001);
+    assert_eq!(board.count(3), 0, "lines of others release nobody");
+    board.arrive(3, 0b0000110);
+    assert_eq!(
+        board.ask(6, Operation::ReadArrived, 3, 0),
+        (Status::Done, 0b0000110),
+        "anybody may ask who has arrived"
+    );
+    board.arrive(3, 0b0010110);
+    assert_eq!(board.count(3), 1);
+    assert!(board.machine.reads(0, 3), "all nodes read the release");
+    board.arrive(3, 0);
+    assert_eq!(board.count(3), 2);
+    assert_eq!([0, 1, 2, 4].map(|other| board.count(other)), [0; 4]);
+}
+
+#[test]
+fn every_refusal_says_which_nodes_and_changes_nothing() {
+    use Operation::{Identify, ReadMask, SetLimit, SetMask};
+    let mut board = Board::new(7, 4);
+    board.pins.arrive[2] = 0b0001000;
+    assert_eq!(
+        board.ask(0, SetMask, 1, 0b11),
+        (Status::Done, 0b11),
+        "free and at rest"
+    );
+    let before = *board.machine.channel(1).expect("a channel");
+    for (node, operation, channel, value, expected) in [
+        (0, ReadMask, 4, 0, (Status::NoSuchChannel, 0)),
+        (0, SetMask, 1, 0x80, (Status::BadValue, 0x80)),
+        (
+            0,
+            SetLimit,
+            1,
+            0x7_0000_0001,
+            (Status::BadValue, 0x7_0000_0000),
+        ),
+        (2, SetLimit, 1, 9, (Status::NotMember, 0b11)),
+        (2, SetMask, 1, 0, (Status::NotMember, 0b11)),
+        (2, SetMask, 1, 0b110, (Status::Taken, 0b11)),
+        (0, SetMask, 1, 0b111, (Status::Taken, 0b11)),
+        (3, SetMask, 2, 0b011, (Status::NotMember, 0)),
+        (0, SetMask, 2, 0b1011, (Status::NotIdle, 0b1000)),
+        (1, SetMask, 1, 0b11, (Status::Done, 0b11)),
+        (5, SetMask, 3, 0, (Status::Done, 0)),
+    ] {
+        assert_eq!(
+            board.ask(node, operation, channel, value),
+            expected,
+            "node {node} {operation:?} of channel {channel} to {value:#x}"
+        );
+    }
+    for code in (0..16).filter(|&code| Operation::from_code(code).is_none()) {
+        let request = Body {
+            code,
+            channel: 1,
+            value: u64::MAX,
+        };
+        assert_eq!(board.raw(0, request), (Status::NoSuchOperation, 0));
+    }
+    let after = *board.machine.channel(1).expect("a channel");
+    assert_eq!(
+        (after, board.mask(2), board.mask(3)),
+        (before, 0, 0),
+        "nothing of it changed anything"
+    );
+    assert_eq!(board.ask(1, Identify, 0, 0).0, Status::Done);
+}
+
+#[test]
+fn a_channel_with_an_arrival_keeps_its_members() {
+    let mut board = Board::new(4, 2);
+    assert_eq!(board.ask(0, Operation::SetMask, 1, 0b0111).0, Status::Done);
+    board.arrive(1, 0b0010);
+    assert_eq!(
+        board.ask(0, Operation::SetMask, 1, 0),
+        (Status::NotIdle, 0b0010)
+    );
+    board.arrive(1, 0b0111);
+    assert_eq!(board.ask(0, Operation::SetMask, 1, 0), (Status::Done, 0));
+    // The new members have to be where the channel has come to.
+    assert_eq!(
+        board.ask(3, Operation::SetMask, 1, 0b1001),
+        (Status::NotIdle, 0b1000)
+    );
+    board.arrive(1, 0b1111);
+    assert_eq!(board.ask(3, Operation::SetMask, 1, 0b1001).0, Status::Done);
+    assert_eq!(board.count(1), 1);
+}
+
+#[test]
+fn a_frame_with_any_wrong_bit_changes_nothing_and_is_answered() {
+    let request = Body {
+        code: Operation::SetMask as u8,
+        channel: 1,
+        value: 0b011,
+    };
+    for wrong in 0..FRAME_BITS {
+        let mut board = Board::new(3, 2);
+        board.send(0, request.frame() ^ 1 << wrong, FRAME_BITS);
+        let reply = board.receive(0).expect("a reply");
+        assert_eq!(
+            Status::from_code(reply.code),
+            Some(Status::BadCheck),
+            "bit {wrong}"
+        );
+        assert_eq!(board.mask(1), 0, "bit {wrong}");
+    }
+}
+
+#[test]
+fn a_torn_frame_changes_nothing_and_the_next_one_is_heard() {
+    let request = Body {
+        code: Operation::SetMask as u8,
+        channel: 1,
+        value: 0b011,
+    };
+    for bits in 0..FRAME_BITS {
+        let mut board = Board::new(3, 2);
+        board.send(0, request.frame(), bits);
+        board.hang_up(0);
+        assert_eq!(board.mask(1), 0, "{bits} bits");
+        assert_eq!(
+            board.ask(1, Operation::SetMask, 1, 0b110).0,
+            Status::Done,
+            "{bits} bits"
+        );
+    }
+}
+
+#[test]
+fn silence_and_stuck_lines_are_no_frames() {
+    assert_eq!(Body::from_frame(0), None);
+    assert_eq!(Body::from_frame((1 << FRAME_BITS) - 1), None);
+}
+
+#[test]
+fn a_second_node_waits_until_the_first_has_hung_up() {
+    let mut board = Board::new(4, 5);
+    let claim = |value| {
+        Body {
+            code: Operation::SetMask as u8,
+            channel: 1,
+            value,
+        }
+        .frame()
+    };
+    board.send(2, claim(0b0110), 40);
+    // A lower number does not take the receiver away.
+    board.send(1, claim(0b0011), FRAME_BITS);
+    assert_eq!(
+        board.receive(1),
+        None,
+        "the other node reads its release line"
+    );
+    board.hang_up(1);
+    for bit in 40..FRAME_BITS {
+        board.write(
+            2,
+            |p| &mut p.data,
+            claim(0b0110) >> (FRAME_BITS - 1 - bit) & 1 == 1,
+        );
+        board.write(2, |p| &mut p.clock, true);
+        board.write(2, |p| &mut p.clock, false);
+    }
+    let reply = board.receive(2).expect("a reply");
+    assert_eq!(Status::from_code(reply.code), Some(Status::Done));
+    board.hang_up(2);
+    assert_eq!(
+        board.ask(1, Operation::SetMask, 1, 0b0011),
+        (Status::Taken, 0b0110)
+    );
+}
+
+#[test]
+fn a_node_that_dies_while_it_speaks_loses_the_receiver() {
+    let mut board = Board::new(3, 2);
+    board.machine = board.machine.with_lease_bits(12);
+    board.write(0, |p| &mut p.select, true);
+    board.machine.fast_forward(&board.pins, 1 << 13);
+    assert_eq!(board.machine.serial().grant, 0);
+    assert_eq!(
+        board.ask(2, Operation::Identify, 0, 0).0,
+        Status::Done,
+        "although node 0 still asks"
+    );
+    board.hang_up(0);
+    assert_eq!(board.ask(0, Operation::Identify, 0, 0).0, Status::Done);
+}
+
+#[test]
+fn pulses_shorter_than_the_filter_are_not_seen() {
+    let mut board = Board::new(2, 2);
+    let request = Body {
+        code: Operation::SetMask as u8,
+        channel: 1,
+        value: 0b11,
+    };
+    board.send(0, request.frame(), 50);
+    let quiet = board.machine;
+    let lines: [fn(&mut Pins) -> &mut u64; 3] =
+        [|p| &mut p.clock, |p| &mut p.select, |p| &mut p.data];
+    for line in lines {
+        *line(&mut board.pins) ^= 1;
+        board.machine.fast_forward(&board.pins, 3);
+        *line(&mut board.pins) ^= 1;
+        board.machine.fast_forward(&board.pins, SETTLE_EDGES);
+        let (before, after) = (quiet.serial(), board.machine.serial());
+        assert_eq!(
+            (before.shift, before.count, before.grant),
+            (after.shift, after.count, after.grant)
+        );
+    }
+}
+
+#[test]
+fn who_is_missing_when_the_time_is_up_is_latched_once() {
+    let mut board = Board::new(4, 2);
+    assert_eq!(board.ask(0, Operation::SetMask, 1, 0b1111).0, Status::Done);
+    assert_eq!(
+        board.ask(3, Operation::SetLimit, 1, 100),
+        (Status::Done, 100)
+    );
+    let late = |board: &Board| board.machine.channel(1).expect("a channel").late;
+    board.pins.arrive[1] = 0b0001;
+    // Two edges bring the arrival to the machine; the edge after the hundredth that finds it waiting latches.
+    board.machine.fast_forward(&board.pins, 102);
+    assert_eq!(late(&board), 0);
+    board.pins.arrive[1] = 0b0101;
+    board.machine.fast_forward(&board.pins, 1);
+    assert_eq!(
+        late(&board),
+        0b1110,
+        "who has not come through in time is late"
+    );
+    board.machine.fast_forward(&board.pins, 1000);
+    assert_eq!(
+        board.ask(2, Operation::ReadLate, 1, 0),
+        (Status::Done, 0b1110)
+    );
+    assert_eq!(
+        board.ask(2, Operation::ReadArrived, 1, 0),
+        (Status::Done, 0b0101)
+    );
+    board.arrive(1, 0b1111);
+    assert_eq!(board.count(1), 1, "late-comers still release");
+    board.arrive(1, 0b1110);
+    board.machine.fast_forward(&board.pins, 1000);
+    assert_eq!(late(&board), 0b1110, "the first cause is kept");
+    board.arrive(1, 0);
+    assert_eq!(board.ask(3, Operation::SetLimit, 1, 0), (Status::Done, 0));
+    assert_eq!(late(&board), 0, "setting the limit clears it");
+}
+
+#[test]
+fn a_node_that_reboots_cannot_change_a_mask_and_can_only_take_its_arrival_away_at_rest() {
+    let mut board = Board::new(3, 5);
+    let request = Body {
+        code: Operation::SetMask as u8,
+        channel: 1,
+        value: 0b111,
+    };
+    assert_eq!(board.raw(0, request).0, Status::Done);
+    board.arrive(1, 0b011);
+    // Node 0 goes down in the middle of a frame, and all its lines fall.
+    board.send(0, request.frame(), 70);
+    let fallen = |lines: u64| lines & !1;
+    board.pins.arrive = board.pins.arrive.map(fallen);
+    board.pins.select = fallen(board.pins.select);
+    board.pins.clock = fallen(board.pins.clock);
+    board.pins.data = fallen(board.pins.data);
+    board.machine.fast_forward(&board.pins, 100);
+    assert_eq!((board.mask(1), board.count(1)), (0b111, 0));
+    assert_eq!(
+        board.ask(2, Operation::ReadArrived, 1, 0),
+        (Status::Done, 0b010)
+    );
+}
+
+#[test]
+fn a_programming_session_looks_like_this() {
+    let mut board = Board::new(3, 5);
+    assert_eq!(board.ask(1, Operation::SetMask, 4, 0b110).0, Status::Done);
+    let names = ["select", "clock", "data", "reads"];
+    let mut picture = String::from(
+        "Node 1 of 3 takes channel 4 for nodes 1 and 2. One column is one write of the port.\n\
+         Request: operation 2, channel 4, argument 6, check. Reply: status 1, channel 4, value 6, check.\n",
+    );
+    for (number, columns) in board.seen.chunks(90).enumerate() {
+        picture += &format!(
+            "\nwrites {} to {}\n",
+            number * 90 + 1,
+            number * 90 + columns.len()
+        );
+        for (line, name) in names.iter().enumerate() {
+            let wave = columns
+                .iter()
+                .map(|levels| if levels[line] { '#' } else { '_' });
+            picture += &format!("{name:>7} {}\n", wave.collect::<String>());
+        }
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/programming.txt");
+    if std::env::var_os("GOLDEN_WRITE").is_some() {
+        std::fs::write(path, &picture).expect("a file");
+    }
+    assert_eq!(
+        picture,
+        std::fs::read_to_string(path).expect("a file"),
+        "GOLDEN_WRITE=1 writes it anew"
+    );
+}
+
+fn lines() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(u64::MAX), any::<u64>()]
+}
+
+fn pins() -> impl Strategy<Value = Pins> {
+    let few = || prop_oneof![Just(0u64), Just(1), Just(2), any::<u64>()];
+    (proptest::array::uniform5(lines()), few(), few(), few()).prop_map(
+        |(arrive, select, clock, data)| Pins {
+            arrive,
+            select,
+            clock,
+            data,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn channel_0_after_power_on_is_version_1(
+        nodes in 1..=64usize,
+        stimulus in prop::collection::vec(lines(), 0..200),
+    ) {
+        let mut one = ToggleMachine::new(nodes).expect("a legal node count");
+        let mut two = ChannelMachine::new(nodes, 5).expect("a legal size");
+        for inputs in stimulus {
+            one.step(inputs);
+            let arrive = [inputs, 0, 0, 0, 0];
+            two.step(&Pins { arrive, ..Pins::default() });
+            prop_assert_eq!(one.outputs() != 0, two.releases() & 1 != 0);
+            prop_assert_eq!(one.releases(), two.channel(0).expect("a channel").releases);
+        }
+    }
+
+    #[test]
+    fn channels_do_not_disturb_each_other(
+        members in proptest::array::uniform5(1..256u64),
+        watched in 0..MAX_CHANNELS,
+        stimulus in prop::collection::vec((any::<bool>(), proptest::array::uniform5(0..256u64)), 0..150),
+    ) {
+        // The same stimulus for the watched channel, with and without traffic on the others.
+        let mut busy = Board::new(8, 5);
+        busy.ask(0, Operation::SetMask, 0, 0);
+        for (channel, &mask) in members.iter().enumerate() {
+            let node = mask.trailing_zeros() as usize;
+            prop_assert_eq!(busy.ask(node, Operation::SetMask, channel as u8, mask), (Status::Done, mask));
+        }
+        let mut calm = busy.clone();
+        for (all, mut levels) in stimulus {
+            if all {
+                let releases = busy.machine.releases();
+                levels = core::array::from_fn(|c| if releases >> c & 1 == 1 { 0 } else { 255 });
+            }
+            busy.pins.arrive = levels;
+            calm.pins.arrive[watched] = levels[watched];
+            for _ in 0..2 {
+                busy.machine.step(&busy.pins);
+                calm.machine.step(&calm.pins);
+            }
+            prop_assert_eq!(busy.machine.channel(watched), calm.machine.channel(watched));
+        }
+    }
+
+    #[test]
+    fn fast_forward_equals_stepping(
+        nodes in 1..=8usize,
+        channels in 1..=5usize,
+        limit in 0..60u64,
+        stimulus in prop::collection::vec((pins(), 0..90u64), 1..20),
+    ) {
+        let mut board = Board::new(nodes, channels);
+        board.machine = board.machine.with_lease_bits(5);
+        board.ask(0, Operation::SetLimit, 0, limit);
+        let mut stepped = board.machine;
+        for (pins, edges) in stimulus {
+            board.machine.fast_forward(&pins, edges);
+            (0..edges).for_each(|_| stepped.step(&pins));
+            prop_assert_eq!(&stepped, &board.machine);
+        }
+    }
+
+    #[test]
+    fn noise_on_the_serial_lines_changes_no_mask(stimulus in prop::collection::vec((pins(), 0..40u64), 0..400)) {
+        let mut machine = ChannelMachine::new(5, 5).expect("a legal size");
+        for (pins, edges) in stimulus {
+            machine.fast_forward(&pins, edges);
+        }
+        let masks: Vec<_> = (0..5).filter_map(|c| machine.channel(c)).map(|c| c.mask).collect();
+        prop_assert_eq!(masks, vec![31, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_channel_releases_only_when_all_its_members_have_come_through(
+        mask in 1..256u64,
+        stimulus in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let mut board = Board::new(8, 2);
+        board.ask(mask.trailing_zeros() as usize, Operation::SetMask, 1, mask);
+        for bits in stimulus {
+            board.pins.arrive[1] ^= u64::from(bits);
+            let before = *board.machine.channel(1).expect("a channel");
+            board.machine.step(&board.pins);
+            let after = board.machine.channel(1).expect("a channel");
+            prop_assert_eq!(after.level != before.level, before.arrived() == mask);
+        }
+    }
+}
