@@ -20,6 +20,25 @@ pub fn spin_loop() {
     loom::thread::yield_now();
 }
 
+/// Asks the processor for the line at `address` soon, because it will be read.
+///
+/// A hint without effect on any value, for any address whatever.
+#[inline(always)]
+pub fn prefetch_for_read(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+    // SAFETY: a prefetch never faults and changes neither memory nor flags.
+    unsafe {
+        std::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(all(target_arch = "aarch64", not(any(miri, loom))))]
+    // SAFETY: a prefetch never faults and changes neither memory nor flags.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(any(miri, loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = address;
+}
+
 /// Asks the processor to own the line at `address` soon, because it will be written.
 ///
 /// A hint without effect on any value, for any address whatever.

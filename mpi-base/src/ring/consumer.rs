@@ -1,6 +1,6 @@
 //! The reading end of a ring.
 
-use super::{Control, Cursor, INLINE, INLINE_WORDS, Kind, RingMemory};
+use super::{Control, Cursor, INLINE, INLINE_WORDS, Kind, RingMemory, UNIT};
 use crate::atomic::Ordering;
 
 /// A message as the consumer shows it; it ends with the call that shows it.
@@ -42,6 +42,8 @@ pub struct Consumer {
     pub(super) published: u32,
     units_published: u32,
     broken: bool,
+    /// Whether the last block of the byte ring was short.
+    short: bool,
 }
 
 impl Consumer {
@@ -57,6 +59,7 @@ impl Consumer {
             published: 0,
             units_published: 0,
             broken: false,
+            short: false,
         }
     }
 
@@ -65,6 +68,19 @@ impl Consumer {
     pub fn is_ready(&self) -> bool {
         let word = self.memory.cell(self.next).words[0].load(Ordering::Relaxed);
         word as u32 == self.next && !self.broken
+    }
+
+    /// Whether a message is there; if not, the next one's cell and first bytes are asked for at once, so that they come in one trip.
+    ///
+    /// Only where the last block was short: for longer ones it is worth more that the producer owns the lines it is about to write.
+    /// Measured: a sixth off the time of a 64 byte message; without the condition, a tenth more for 4 KiB.
+    #[inline(always)]
+    pub fn is_ready_or_await(&self) -> bool {
+        let ready = self.is_ready();
+        if !ready && self.short {
+            self.memory.await_block(self.cursor.next as usize * UNIT);
+        }
+        ready
     }
 
     /// Never reads from this ring again, because what came through it made no sense.
@@ -115,6 +131,7 @@ impl Consumer {
                         .read(start, len, |bytes| show(Body::Here(bytes)))
                 };
                 self.cursor = after;
+                self.short = len <= 2 * UNIT;
                 result
             }
             Kind::Elsewhere => show(Body::Elsewhere {

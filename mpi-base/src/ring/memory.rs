@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::UNIT;
-use crate::atomic::{AtomicU64, prefetch_for_write};
+use crate::atomic::{AtomicU64, prefetch_for_read, prefetch_for_write};
 
 /// How much of an expected block is fetched ahead; more would drive other things out of the first-level cache.
 const AHEAD: usize = 4096;
@@ -178,6 +178,12 @@ impl RingMemory {
         for line in (start..end).step_by(UNIT) {
             prefetch_for_write(self.bytes.as_ptr().wrapping_add(line));
         }
+    }
+
+    /// Asks for the first line of the block that starts at `start`, which the consumer will read together with the cell that names it.
+    #[inline(always)]
+    pub(super) fn await_block(&self, start: usize) {
+        prefetch_for_read(self.bytes.as_ptr().wrapping_add(start));
     }
 
     /// Runs `f` on the bytes of a block as its writer.

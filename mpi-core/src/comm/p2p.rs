@@ -147,7 +147,10 @@ impl Comm {
     pub fn mprobe(&self, source: i32, tag: i32) -> Probed {
         let mut found = None;
         self.engine().wait_until(|| {
-            found = self.improbe(source, tag);
+            // It may be asked again after it has found a message, which then is no longer there to be found.
+            if found.is_none() {
+                found = self.improbe(source, tag);
+            }
             found.is_some()
         });
         found.unwrap_or(Probed::NoProc)

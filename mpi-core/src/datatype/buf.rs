@@ -312,10 +312,14 @@ positions!(Unpacker, RecvBuf);
 
 /// Copies data from one buffer to another, as many bytes as the smaller has; answers how many.
 pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
-    let from_is_run = from.datatype.contiguous_bytes(from.count).is_some();
-    match (from_is_run, to.contiguous()) {
-        (false, Some(out)) => from.pack_at(0, out) as i64,
-        (true, None) => to.unpack_at(0, from.contiguous().unwrap_or(&[])) as i64,
+    match (from.contiguous(), to.contiguous()) {
+        (Some(run), Some(out)) => {
+            let n = run.len().min(out.len());
+            out[..n].copy_from_slice(&run[..n]);
+            n as i64
+        }
+        (None, Some(out)) => from.pack_at(0, out) as i64,
+        (Some(run), None) => to.unpack_at(0, run) as i64,
         // SAFETY: whoever made the buffers vouched for the data of their elements.
         _ => unsafe {
             loops::copy(

@@ -109,6 +109,7 @@ impl Engine {
     /// Waits until `done`, progressing, first awake and then asleep.
     ///
     /// `done` may look at anything this process's bell is rung for: messages, or words in the node's memory.
+    /// It may be asked again after it has said yes.
     #[inline]
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
         if done() {

@@ -56,7 +56,7 @@ impl Incoming {
             None => {
                 let mut delivered = 0;
                 for ring in &mut self.rings {
-                    if ring.consumer.is_ready() {
+                    if ring.consumer.is_ready_or_await() {
                         delivered += ring.turn(&self.node, sink).0;
                     } else {
                         ring.consumer.give_back();
@@ -154,10 +154,12 @@ impl Incoming {
 
 impl Ring {
     /// Delivers up to [`TURN`] messages; the flag says that there may be more.
+    ///
+    /// What was consumed is given back in a later round that finds nothing, so that nothing stands between a message and whoever waits for it.
     #[inline]
     fn turn(&mut self, node: &Node, sink: &dyn Sink) -> (usize, bool) {
         let (from, proc) = (self.from, self.proc);
-        for count in 0..TURN {
+        for count in 1..=TURN {
             let polled = self.consumer.pop(|message| match message.body {
                 Body::Here(bytes) => {
                     sink.deliver(proc, message.am, message.header, bytes);
@@ -170,15 +172,16 @@ impl Ring {
                     .is_some(),
             });
             match polled {
-                Polled::Got(true) => {}
+                Polled::Got(true) if self.consumer.is_ready() => {}
+                Polled::Got(true) => return (count, false),
                 Polled::Empty => {
                     self.consumer.give_back();
-                    return (count, false);
+                    return (count - 1, false);
                 }
                 // What no transport of ours writes: nothing behind it can be believed, so this peer is not heard again.
                 Polled::Got(false) | Polled::Broken => {
                     self.consumer.condemn();
-                    return (count, false);
+                    return (count - 1, false);
                 }
             }
         }

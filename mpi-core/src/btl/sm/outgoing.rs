@@ -24,8 +24,8 @@ pub(super) struct Outgoing {
     to: u32,
     /// Whether the receiver knows of our ring.
     announced: bool,
-    /// Whether the receiver executes our fences for us.
-    light: bool,
+    /// Whether it does and also executes our fences for us: the usual case, in one look.
+    usual: bool,
     /// The length of the payload that found no room last, until one finds it.
     starving: Option<usize>,
 }
@@ -38,7 +38,7 @@ impl Outgoing {
             me: node.rank() as usize,
             to,
             announced: false,
-            light: mpi_base::fence::register(),
+            usual: false,
             starving: None,
         })
     }
@@ -90,21 +90,23 @@ impl Outgoing {
         if result.is_err() {
             return Err(self.refused(len));
         }
-        if !self.announced {
-            self.announce();
-        }
-        let heard = if self.light {
+        let heard = if self.usual {
             self.inbox.notify_lightly(self.me)
         } else {
-            self.inbox.notify(self.me)
+            self.notify_first()
         };
         if heard { Ok(()) } else { Err(Refused::Gone) }
     }
 
+    /// As long as the receiver may not know us, or cannot execute our fences.
     #[cold]
-    fn announce(&mut self) {
-        self.announced = true;
-        self.inbox.announce(self.me);
+    fn notify_first(&mut self) -> bool {
+        if !self.announced {
+            self.announced = true;
+            self.inbox.announce(self.me);
+            self.usual = mpi_base::fence::register();
+        }
+        self.inbox.notify(self.me)
     }
 
     #[cold]
