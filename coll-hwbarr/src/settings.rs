@@ -15,7 +15,7 @@ const SIM_REPORT: &CStr = c"sim_report";
 const SIM_RECORD: &CStr = c"sim_record";
 
 pub static PARAMS: [Param; 6] = [
-    param(PORT, c"none", c"string", c"What carries the wires: none, or sim for the simulator's board in shared memory"),
+    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rpi; {rank} in it is the rank's number"),
     param(
         TIMEOUT,
         c"60",
@@ -38,6 +38,8 @@ pub struct Settings {
 /// The port that the user has chosen.
 pub enum Choice {
     Sim(SimFiles),
+    /// A port of this machine, by its text.
+    Wired(String),
     #[cfg(test)]
     Broken(crate::port::broken::Defect, u32),
 }
@@ -73,9 +75,7 @@ impl Choice {
         match text.as_str() {
             "" | "none" => Err("no port is configured (coll_hwbarr_port is none)".into()),
             "sim" => Ok(Choice::Sim(SimFiles::read(comm)?)),
-            other => Err(format!(
-                "coll_hwbarr_port is \"{other}\", and there are none and sim"
-            )),
+            _ => Ok(Choice::Wired(text)),
         }
     }
 }

@@ -8,6 +8,7 @@
 use crate::port::{self, Fault, Port, Wire};
 use crate::settings::Settings;
 use barrier_driver::SelfTest;
+use embedded_hal::digital::PinState;
 use mpi_core::plugin::guest::Comm;
 use std::cell::Cell;
 use std::time::Duration;
@@ -39,6 +40,9 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     }
     let mut wire = agree(comm, opened.map_err(Fault::Here))?;
 
+    let same = same_level(comm, wire.idle_level())?;
+    agree(comm, same)?;
+
     let test = SelfTest {
         me: comm.rank() as usize,
         hold: HOLD,
@@ -58,6 +62,22 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     agree(comm, tested)?;
     port.ready();
     Ok(Ready { wire, port })
+}
+
+/// Whether all nodes have read the same idle level; rank 0 knows, the others hear it when all agree.
+fn same_level(comm: &Comm, mine: PinState) -> Result<Result<(), Fault>, String> {
+    let word = [u8::from(mine == PinState::High)];
+    if comm.rank() != 0 {
+        comm.send(0, &word)?;
+        return Ok(Ok(()));
+    }
+    let mut levels = vec![mine];
+    for rank in 1..comm.size() {
+        let mut theirs = word;
+        comm.recv(rank, &mut theirs)?;
+        levels.push(PinState::from(theirs[0] != 0));
+    }
+    Ok(barrier_driver::same_level(&levels).map_err(|dissent| Fault::Named(dissent.to_string())))
 }
 
 /// Goes on with `mine` if the step went well at every node.
@@ -81,7 +101,9 @@ fn agree<T>(comm: &Comm, mine: Result<T, Fault>) -> Result<T, String> {
     match (verdict.sentence(), mine) {
         (None, Ok(mine)) => Ok(mine),
         (Some(sentence), _) => Err(sentence),
-        (None, Err(Fault::Here(reason) | Fault::Somewhere(reason))) => Err(reason),
+        (None, Err(Fault::Here(reason) | Fault::Somewhere(reason) | Fault::Named(reason))) => {
+            Err(reason)
+        }
     }
 }
 
@@ -92,14 +114,13 @@ impl Verdict {
     fn of(node: u32, fault: Option<&Fault>) -> Verdict {
         let (weight, reason) = match fault {
             None => (0, None),
-            Some(Fault::Somewhere(reason)) => (1, Some(reason)),
-            Some(Fault::Here(reason)) => (2, Some(reason)),
+            Some(Fault::Somewhere(reason)) => (1, Some(format!("node {node}: {reason}"))),
+            Some(Fault::Here(reason)) => (2, Some(format!("node {node}: {reason}"))),
+            Some(Fault::Named(reason)) => (3, Some(reason.clone())),
         };
         let mut message = [0; 512];
         message[0] = weight;
-        let sentence = reason
-            .map(|reason| format!("node {node}: {reason}"))
-            .unwrap_or_default();
+        let sentence = reason.unwrap_or_default();
         for (to, from) in message[1..].iter_mut().zip(sentence.bytes()) {
             *to = from;
         }

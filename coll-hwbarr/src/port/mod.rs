@@ -6,10 +6,11 @@
 #[cfg(test)]
 pub mod broken;
 pub mod sim;
+pub mod wired;
 
 use crate::settings::Choice;
 use barrier_driver::{SelfTest, SelfTestError, ToggleBarrier};
-use embedded_hal::digital::{InputPin, OutputPin};
+use embedded_hal::digital::{InputPin, OutputPin, PinState};
 use mpi_core::plugin::guest::Comm;
 use std::task::Poll;
 
@@ -23,6 +24,9 @@ pub trait Wire {
 
     /// Ready when the barrier has released this node.
     fn poll(&mut self) -> Result<Poll<()>, String>;
+
+    /// The level on the wire while the node is in no barrier.
+    fn idle_level(&self) -> PinState;
 
     /// Runs the self-test; every node passes the same `late` nodes and keeps every fence.
     fn self_test(
@@ -41,6 +45,8 @@ pub enum Fault {
     Here(String),
     /// At some node: this one only waited in vain.
     Somewhere(String),
+    /// At the nodes that the sentence names: what all have seen was put together.
+    Named(String),
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Wire for ToggleBarrier<O, I> {
@@ -50,6 +56,10 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Wire for ToggleBarrier<O, I> {
 
     fn poll(&mut self) -> Result<Poll<()>, String> {
         ToggleBarrier::poll(self).map_err(|e| e.to_string())
+    }
+
+    fn idle_level(&self) -> PinState {
+        self.level()
     }
 
     fn self_test(
@@ -109,6 +119,7 @@ pub enum Mark {
 pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
     match choice {
         Choice::Sim(_) => sim::suits(comm),
+        Choice::Wired(text) => wired::suits(text, comm),
         #[cfg(test)]
         Choice::Broken(..) => sim::suits(comm),
     }
@@ -118,6 +129,7 @@ pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
 pub fn attach(choice: &Choice, comm: &Comm) -> Result<Box<dyn Port>, String> {
     match choice {
         Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files)?)),
+        Choice::Wired(text) => Ok(Box::new(wired::Wired::attach(text, comm)?)),
         #[cfg(test)]
         Choice::Broken(defect, node) => Ok(Box::new(broken::Broken::attach(comm, *defect, *node)?)),
     }

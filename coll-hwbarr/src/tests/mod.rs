@@ -3,6 +3,7 @@
 mod falling_back;
 mod refusing;
 mod serving;
+mod wired;
 
 use crate::TABLE;
 use mpi_base::param::{Params, Source};

@@ -1,0 +1,96 @@
+//! The component over real ports: the kernel's parallel port interface, served from a file system of our own in front of the simulator's board.
+
+use super::*;
+use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
+use embedded_hal::digital::PinState;
+use sim::emulate::cable::Cable;
+use sim::emulate::parallel::{ParallelPort, Plug};
+use sim::emulate::ppdev::Parports;
+use sim::live::{Board, Memory, Wires};
+
+/// So many ports on one board, the last one's cable from the barrier as given; `None` where this process may not mount.
+fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports, TempDir)> {
+    let memory = Memory::create(Board::layout_size(nodes, 0)).expect("memory for a small board");
+    let board = Box::leak(Box::new(memory)).init(nodes, 0).expect("a board");
+    let line = |lines: &[Line], name| *lines.iter().find(|l| l.name == name).expect("a line");
+    let ports = (0..nodes)
+        .map(|node| {
+            let Wires { out, input, .. } = board.wires(node, |_| ()).expect("free wires");
+            let mut plug = Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"));
+            if node + 1 == nodes {
+                plug.in_cable = last;
+            }
+            ParallelPort::new(plug, 0, (out, input))
+        })
+        .collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    match Parports::mount(folder.path(), ports) {
+        Ok(files) => Some((board, files, folder)),
+        Err(e) => {
+            eprintln!("SKIPPED: ppdev is not tested, this process may not mount /dev/fuse: {e}");
+            None
+        }
+    }
+}
+
+fn text_of(folder: &TempDir) -> String {
+    format!(
+        "ppdev:{}/parport{{rank}},out=D0,in=nACK",
+        folder.path().display()
+    )
+}
+
+#[test]
+fn barriers_of_a_job_go_over_parallel_ports() {
+    let Some((board, _files, folder)) = ports(4, Cable::Straight) else {
+        return;
+    };
+    run(4, &[("port", &text_of(&folder))], |engine| {
+        let world = world(engine);
+        assert_eq!(verdict(&world), Ok(()));
+        for _ in 0..20 {
+            blocking(&world);
+        }
+    });
+    // The self-test has two releases for each node that is late in turn; the end of the job is a barrier too.
+    assert!(board.releases() >= 20, "{} releases", board.releases());
+}
+
+#[test]
+fn a_cable_that_is_not_plugged_is_found_before_a_barrier_hangs_for_it() {
+    let Some((_board, _files, folder)) = ports(4, Cable::Open(PinState::High)) else {
+        return;
+    };
+    let said = run(4, &[("port", &text_of(&folder))], |engine| {
+        verdict(&world(engine)).expect_err("it should have refused")
+    });
+    for said in said {
+        assert!(
+            said.contains("node 3 reads high and 3 others read low"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn one_port_is_not_shared_by_the_ranks_of_a_host() {
+    let said = run(
+        2,
+        &[("port", "ppdev:/dev/parport0,out=D0,in=nACK")],
+        |engine| verdict(&world(engine)).expect_err("it should have refused"),
+    );
+    assert!(
+        said[0].contains("is one port, and 2 ranks run on the host of rank 0"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_port_that_is_not_there_refuses_with_its_name() {
+    let said = run(
+        2,
+        &[("port", "ppdev:/nowhere/parport{rank},out=D0,in=nACK")],
+        |engine| verdict(&world(engine)).expect_err("it should have refused"),
+    );
+    assert!(said[1].contains("/nowhere/parport"), "{said:?}");
+}
