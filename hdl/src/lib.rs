@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod formal;
+pub mod fpga;
 mod source;
 pub mod tool;
 

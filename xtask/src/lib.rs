@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod cargo;
 pub mod demo;
+pub mod fpga;
 #[path = "gen.rs"]
 pub mod generate;
 pub mod install;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, cargo::Profile, demo, generate, install, test};
+use xtask::{bench, cargo::Profile, demo, fpga, generate, install, test};
 
 /// Builds, shows, tests, measures and installs Portcullis.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ enum Task {
         #[arg(long)]
         dev: bool,
     },
+    /// Build the bitstreams of the barrier and show what they need
+    Fpga,
     /// Measure, also against MPICH and Open MPI
     Bench(bench::Options),
 }
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
             let profile = if dev { Profile::Dev } else { Profile::Release };
             install::run(&prefix, profile).map_err(|e| e.to_string())
         }
+        Task::Fpga => fpga::run().map_err(|e| e.to_string()),
         Task::Bench(options) => bench::run(&options).map_err(|e| e.to_string()),
     };
     match outcome {

@@ -1,0 +1,62 @@
+// The toggle barrier on an iCE40 HX8K in the CT256 package, as on Lattice's iCE40HX-8K breakout board.
+//
+// Sixty wires in, each with the pad's weak pull-up, so that a cable that is not plugged reads high;
+// one wire out, which the fan-out buffers of ../WIRING.md repeat sixty times; the level on one lamp and its opposite
+// on another. A PLL makes 25.125 MHz of the board's 12 MHz, 0.2 % below the oscillator of the prototype's board.
+`default_nettype none
+
+module ice40_top #(
+    parameter N = 60
+) (
+    input  wire         clk12_i,
+    input  wire [N-1:0] node_i,
+    output wire         release_o,
+    output wire         lamp_high_o,
+    output wire         lamp_low_o
+);
+    wire clk;
+
+    // 12 MHz * (66 + 1) / 2^5, the numbers of `icepll -i 12 -o 25.175`.
+    SB_PLL40_CORE #(
+        .FEEDBACK_PATH ("SIMPLE"),
+        .DIVR          (4'd0),
+        .DIVF          (7'd66),
+        .DIVQ          (3'd5),
+        .FILTER_RANGE  (3'd1)
+    ) pll (
+        .REFERENCECLK (clk12_i),
+        .PLLOUTGLOBAL (clk),
+        .RESETB       (1'b1),
+        .BYPASS       (1'b0)
+    );
+
+    wire [N-1:0] pad;
+
+    genvar n;
+    generate
+        for (n = 0; n < N; n = n + 1) begin : node
+            SB_IO #(
+                .PIN_TYPE (6'b0000_01),  // plain input
+                .PULLUP   (1'b1)
+            ) pin (
+                .PACKAGE_PIN (node_i[n]),
+                .D_IN_0      (pad[n])
+            );
+        end
+    endgenerate
+
+    wire [N-1:0] level;
+
+    toggle_barrier #(.N(N)) barrier (
+        .clk_i  (clk),
+        .rst_i  (1'b0),
+        .node_i (pad),
+        .node_o (level)
+    );
+
+    assign release_o   = level[0];
+    assign lamp_high_o = level[0];
+    assign lamp_low_o  = !level[0];
+endmodule
+
+`default_nettype wire
