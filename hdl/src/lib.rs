@@ -16,4 +16,6 @@ pub mod fpga;
 mod source;
 pub mod tool;
 
-pub use source::{RTL, Source, TOP, TRACE_BENCH, VHDL};
+pub use source::{
+    CHANNEL_RTL, CHANNEL_TOP, CHANNEL_TRACE_BENCH, RTL, Source, TOP, TRACE_BENCH, VHDL,
+};

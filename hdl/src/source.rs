@@ -44,7 +44,21 @@ pub const RTL: [Source; 3] = [
     source!("rtl/toggle_machine.v"),
 ];
 
-/// The same design in VHDL-93, in the order in which it has to be analysed.
+/// The module of version 2; `N` nodes, `C` channels, and a lease of 2 to the power of `LEASE_BITS` edges.
+pub const CHANNEL_TOP: &str = "channel_barrier";
+
+/// Version 2, the top module first.
+pub const CHANNEL_RTL: [Source; 7] = [
+    source!("rtl/channel_barrier.v"),
+    source!("rtl/synchroniser.v"),
+    source!("rtl/channel_machine.v"),
+    source!("rtl/channel_line.v"),
+    source!("rtl/channel_arbiter.v"),
+    source!("rtl/channel_frame.v"),
+    source!("rtl/channel_command.v"),
+];
+
+/// The version 1 design in VHDL-93, in the order in which it has to be analysed.
 pub const VHDL: [Source; 4] = [
     source!("rtl/barrier_logic.vhd"),
     source!("rtl/synchroniser.vhd"),
@@ -54,6 +68,9 @@ pub const VHDL: [Source; 4] = [
 
 /// The bench that plays a stimulus file and writes a trace file; see its head for the format.
 pub const TRACE_BENCH: Source = source!("dv/trace_tb.v");
+
+/// The same for version 2.
+pub const CHANNEL_TRACE_BENCH: Source = source!("dv/channel_trace_tb.v");
 
 #[cfg(test)]
 mod tests {
@@ -65,7 +82,8 @@ mod tests {
 
     #[test]
     fn each_verilog_file_holds_the_one_module_it_is_named_after() {
-        for source in RTL.into_iter().chain([TRACE_BENCH]) {
+        let all = RTL.into_iter().chain(CHANNEL_RTL);
+        for source in all.chain([TRACE_BENCH, CHANNEL_TRACE_BENCH]) {
             let modules: Vec<_> = source
                 .text
                 .lines()

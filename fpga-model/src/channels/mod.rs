@@ -32,7 +32,7 @@
 //!
 //! * only a free channel can be taken, by a node that will be a member;
 //! * only a member returns it, or sets its limit;
-//! * either needs every old and new member's line at rest, in both synchroniser stages.
+//! * either needs every old and new member's synchronised line at rest.
 //!
 //! # Time limit
 //!

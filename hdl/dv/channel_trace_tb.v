@@ -1,0 +1,78 @@
+// Reads one line "rst arrive select clock data" (hexadecimal) for each clock edge from +stimulus=FILE,
+// and writes one line with the outputs and every flip-flop as they are after that edge to +trace=FILE.
+// The crate's test writes the first and compares the second with the model, field by field.
+`timescale 1ns / 1ps
+`default_nettype none
+
+module channel_trace_tb;
+    parameter N = 60;
+    parameter C = 5;
+    parameter LEASE_BITS = 24;
+
+    reg            clk = 1'b0;
+    reg            rst = 1'b0;
+    reg  [C*N-1:0] arrive = {C*N{1'b0}};
+    reg  [N-1:0]   select = {N{1'b0}};
+    reg  [N-1:0]   clock  = {N{1'b0}};
+    reg  [N-1:0]   data   = {N{1'b0}};
+    wire [C-1:0]   released;
+    wire [N-1:0]   last;
+
+    channel_barrier #(.N(N), .C(C), .LEASE_BITS(LEASE_BITS)) dut (
+        .clk_i     (clk),
+        .rst_i     (rst),
+        .arrive_i  (arrive),
+        .select_i  (select),
+        .clock_i   (clock),
+        .data_i    (data),
+        .release_o (released),
+        .last_o    (last)
+    );
+
+    wire [C*N-1:0]  stage1, stage2, mask, late;
+    wire [C*32-1:0] limit, count;
+    genvar c;
+    generate
+        for (c = 0; c < C; c = c + 1) begin : seen
+            assign stage1[c*N +: N]   = dut.channel[c].sync.stage1_q;
+            assign stage2[c*N +: N]   = dut.channel[c].sync.stage2_q;
+            assign mask[c*N +: N]     = dut.channel[c].machine.mask_q;
+            assign late[c*N +: N]     = dut.channel[c].machine.late_q;
+            assign limit[c*32 +: 32]  = dut.channel[c].machine.limit_q;
+            assign count[c*32 +: 32]  = dut.channel[c].machine.count_q;
+        end
+    endgenerate
+
+    // One line of the serial side: its two stages, its level, its run.
+    wire [4:0] select_line = {dut.select_line.stage1_q, dut.select_line.stage2_q, dut.select_line.level_q, dut.select_line.run_q};
+    wire [4:0] clock_line  = {dut.clock_line.stage1_q, dut.clock_line.stage2_q, dut.clock_line.level_q, dut.clock_line.run_q};
+    wire [4:0] data_line   = {dut.data_line.stage1_q, dut.data_line.stage2_q, dut.data_line.level_q, dut.data_line.run_q};
+
+    reg [8*1024-1:0] stimulus_name;
+    reg [8*1024-1:0] trace_name;
+    integer          stimulus;
+    integer          trace;
+
+    initial begin
+        if (!$value$plusargs("stimulus=%s", stimulus_name) || !$value$plusargs("trace=%s", trace_name)) begin
+            $display("usage: +stimulus=FILE +trace=FILE");
+            $finish;
+        end
+        stimulus = $fopen(stimulus_name, "r");
+        trace    = $fopen(trace_name, "w");
+        while ($fscanf(stimulus, "%h %h %h %h %h", rst, arrive, select, clock, data) == 5) begin
+            // Half a period of 25.175 MHz, so that the inputs are stable long before the edge.
+            #19.86 clk = 1'b1;
+            #19.86 clk = 1'b0;
+            $fwrite(trace, "%h %h %h %h %h %h %h %h", released, last, stage1, stage2, mask, late, limit, count);
+            $fwrite(trace, " %h %h %h %h %h", dut.arbiter.select1_q, dut.arbiter.select2_q,
+                    dut.arbiter.grant_q, dut.arbiter.blocked_q, dut.arbiter.age_q);
+            $fwrite(trace, " %h %h %h %h", select_line, clock_line, data_line, {dut.select_was_q, dut.clock_was_q});
+            $fdisplay(trace, " %h %h %h %h", dut.frame.phase_q, dut.frame.count_q, dut.frame.check_q, dut.frame.shift_q);
+        end
+        $fclose(trace);
+        $finish;
+    end
+endmodule
+
+`default_nettype wire

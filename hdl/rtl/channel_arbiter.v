@@ -1,0 +1,61 @@
+// Who has the one serial receiver: of the nodes whose select is high, the lowest, until its select falls.
+//
+// A node whose clock stands still for 2^LEASE_BITS edges loses it and has to lower its select before it may ask again,
+// so that a node that dies while it speaks keeps nobody from programming. In the model: channels::Serial.
+`default_nettype none
+
+module channel_arbiter #(
+    parameter N = 60,
+    parameter LEASE_BITS = 24
+) (
+    input  wire         clk_i,
+    input  wire         rst_i,
+    input  wire [N-1:0] select_i,  // asynchronous
+    input  wire         held_i,    // select of the node that has the receiver, filtered
+    input  wire         moves_i,   // its clock has moved
+    output wire [N-1:0] grant_o    // no bit or one
+);
+    reg [N-1:0] select1_q = {N{1'b0}};
+    reg [N-1:0] select2_q = {N{1'b0}};
+    reg [N-1:0] grant_q   = {N{1'b0}};
+    reg [N-1:0] blocked_q = {N{1'b0}};
+    reg [LEASE_BITS-1:0] age_q = {LEASE_BITS{1'b0}};
+
+    wire         granted = |grant_q;
+    wire         expired = granted && (&age_q);
+    wire         gone    = !held_i && !(|(select2_q & grant_q));
+    wire [N-1:0] asking  = select2_q & ~blocked_q;
+    wire [N-1:0] lowest  = asking & (~asking + 1'b1);
+
+    always @(posedge clk_i) begin
+        if (rst_i) begin
+            select1_q <= {N{1'b0}};
+            select2_q <= {N{1'b0}};
+            blocked_q <= {N{1'b0}};
+        end else begin
+            select1_q <= select_i;
+            select2_q <= select1_q;
+            blocked_q <= (blocked_q & select2_q) | (grant_q & {N{expired}});
+        end
+    end
+
+    always @(posedge clk_i) begin
+        if (rst_i)
+            grant_q <= {N{1'b0}};
+        else if (!granted)
+            grant_q <= lowest;
+        else if (expired || gone)
+            grant_q <= {N{1'b0}};
+    end
+
+    always @(posedge clk_i) begin
+        if (rst_i || !granted || moves_i)
+            age_q <= {LEASE_BITS{1'b0}};
+        else
+            age_q <= age_q + 1'b1;
+    end
+
+    assign grant_o = grant_q;
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,148 @@
+// Version 2: C independent toggle barriers for N nodes, each among its members, programmed over each node's serial lines.
+//
+// The lines of a node at its parallel port: D0..D4 arrivals, D5 serial clock, D6 serial data, D7 serial select;
+// four status lines are the releases of channels 0 to 3, the fifth is last_o, which is the release of channel 4
+// and, while this node's own session is open, the reply. All nodes may share the release wires; last_o is each node's own.
+// In the model: channels::ChannelMachine, which also says what the serial lines carry.
+`default_nettype none
+
+module channel_barrier #(
+    parameter N = 60,
+    parameter C = 5,
+    parameter LEASE_BITS = 24
+) (
+    input  wire           clk_i,      // 25.175 MHz on the ALTERA UP1 board
+    input  wire           rst_i,      // synchronous; tie to 0 where power-on is enough
+    input  wire [C*N-1:0] arrive_i,   // asynchronous, all nodes of channel 0 lowest
+    input  wire [N-1:0]   select_i,   // asynchronous
+    input  wire [N-1:0]   clock_i,    // asynchronous
+    input  wire [N-1:0]   data_i,     // asynchronous
+    output wire [C-1:0]   release_o,
+    output wire [N-1:0]   last_o
+);
+    wire [C*N-1:0] mask, arrived, late, restless;
+    wire [C-1:0]   level, set_mask, set_limit;
+    wire [71:0]    request, reply;
+
+    genvar c;
+    generate
+        for (c = 0; c < C; c = c + 1) begin : channel
+            wire [N-1:0] line;
+
+            synchroniser #(.N(N)) sync (
+                .clk_i   (clk_i),
+                .rst_i   (rst_i),
+                .level_i (arrive_i[c*N +: N]),
+                .level_o (line)
+            );
+
+            // A version 1 driver works unprogrammed: all nodes are members of channel 0.
+            channel_machine #(.N(N), .POWER_ON({N{c == 0}})) machine (
+                .clk_i       (clk_i),
+                .rst_i       (rst_i),
+                .line_i      (line),
+                .set_mask_i  (set_mask[c]),
+                .mask_i      (request[N-1:0]),
+                .set_limit_i (set_limit[c]),
+                .limit_i     (request[31:0]),
+                .level_o     (level[c]),
+                .mask_o      (mask[c*N +: N]),
+                .arrived_o   (arrived[c*N +: N]),
+                .late_o      (late[c*N +: N])
+            );
+
+            assign restless[c*N +: N] = line ^ {N{level[c]}};
+        end
+    endgenerate
+
+    wire [N-1:0] grant;
+    wire         flush = ~|grant;
+    wire         select, clock, data;
+    reg          select_was_q = 1'b0;
+    reg          clock_was_q  = 1'b0;
+
+    // The lines of the node that has the receiver, all three on the same way, so that they keep their order.
+    channel_line select_line (
+        .clk_i   (clk_i),
+        .rst_i   (rst_i),
+        .flush_i (flush),
+        .line_i  (|(select_i & grant)),
+        .level_o (select)
+    );
+
+    channel_line clock_line (
+        .clk_i   (clk_i),
+        .rst_i   (rst_i),
+        .flush_i (flush),
+        .line_i  (|(clock_i & grant)),
+        .level_o (clock)
+    );
+
+    channel_line data_line (
+        .clk_i   (clk_i),
+        .rst_i   (rst_i),
+        .flush_i (flush),
+        .line_i  (|(data_i & grant)),
+        .level_o (data)
+    );
+
+    always @(posedge clk_i) begin
+        select_was_q <= select && !flush && !rst_i;
+        clock_was_q  <= clock && !flush && !rst_i;
+    end
+
+    channel_arbiter #(.N(N), .LEASE_BITS(LEASE_BITS)) arbiter (
+        .clk_i    (clk_i),
+        .rst_i    (rst_i),
+        .select_i (select_i),
+        .held_i   (select),
+        .moves_i  (clock != clock_was_q),
+        .grant_o  (grant)
+    );
+
+    wire listening = select && !flush;
+    wire execute, right, answer;
+
+    channel_frame frame (
+        .clk_i     (clk_i),
+        .rst_i     (rst_i),
+        .open_i    (listening),
+        // A clock that is high when the session opens is no bit.
+        .tick_i    (select_was_q && clock && !clock_was_q),
+        .data_i    (data),
+        .execute_o (execute),
+        .right_o   (right),
+        .request_o (request),
+        .reply_i   (reply),
+        .bit_o     (answer)
+    );
+
+    channel_command #(.N(N), .C(C)) command (
+        .execute_i   (execute),
+        .right_i     (right),
+        .request_i   (request),
+        .node_i      (grant),
+        .mask_i      (mask),
+        .arrived_i   (arrived),
+        .late_i      (late),
+        .restless_i  (restless),
+        .reply_o     (reply),
+        .set_mask_o  (set_mask),
+        .set_limit_o (set_limit)
+    );
+
+    wire last_release;
+    generate
+        if (C == 5) begin : shared
+            assign last_release = level[4];
+        end else begin : own
+            assign last_release = 1'b0;
+        end
+    endgenerate
+
+    wire [N-1:0] hears = grant & {N{listening}};
+    assign release_o = level;
+    assign last_o    = (hears & {N{answer}}) | (~hears & {N{last_release}});
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,146 @@
+// What a request is answered with and what it changes: the rules of version 2 in one place, without a flip-flop.
+//
+// A refused request changes nothing. Operations and status numbers: fpga-model, channels::frame.
+`default_nettype none
+
+module channel_command #(
+    parameter N = 60,
+    parameter C = 5
+) (
+    input  wire           execute_i,
+    input  wire           right_i,      // the check of the request
+    input  wire [71:0]    request_i,    // operation, channel, argument
+    input  wire [N-1:0]   node_i,       // who asks
+    input  wire [C*N-1:0] mask_i,       // of all channels, channel 0 lowest
+    input  wire [C*N-1:0] arrived_i,
+    input  wire [C*N-1:0] late_i,
+    input  wire [C*N-1:0] restless_i,   // lines that are not at their channel's level
+    output wire [71:0]    reply_o,      // status, channel, value
+    output wire [C-1:0]   set_mask_o,
+    output wire [C-1:0]   set_limit_o
+);
+    localparam [3:0] IDENTIFY     = 4'd1;
+    localparam [3:0] SET_MASK     = 4'd2;
+    localparam [3:0] SET_LIMIT    = 4'd3;
+    localparam [3:0] READ_MASK    = 4'd4;
+    localparam [3:0] READ_ARRIVED = 4'd5;
+    localparam [3:0] READ_LATE    = 4'd6;
+
+    localparam [3:0] DONE              = 4'd1;
+    localparam [3:0] BAD_CHECK         = 4'd2;
+    localparam [3:0] NO_SUCH_OPERATION = 4'd3;
+    localparam [3:0] NO_SUCH_CHANNEL   = 4'd4;
+    localparam [3:0] BAD_VALUE         = 4'd5;
+    localparam [3:0] NOT_MEMBER        = 4'd6;
+    localparam [3:0] TAKEN             = 4'd7;
+    localparam [3:0] NOT_IDLE          = 4'd8;
+
+    localparam [7:0] VERSION  = 8'd2;
+    localparam [7:0] NODES    = N;
+    localparam [7:0] CHANNELS = C;
+
+    wire [3:0]  operation = request_i[71:68];
+    wire [3:0]  channel   = request_i[67:64];
+    wire [63:0] argument  = request_i[63:0];
+    wire        exists    = channel < C;
+
+    // 64 bits wide whatever N is, as the argument.
+    reg  [63:0] mask, arrived, late, restless;
+    integer     c;
+    always @* begin
+        mask     = 64'd0;
+        arrived  = 64'd0;
+        late     = 64'd0;
+        restless = 64'd0;
+        for (c = 0; c < C; c = c + 1)
+            if (channel == c[3:0]) begin
+                mask[N-1:0]     = mask_i[c*N +: N];
+                arrived[N-1:0]  = arrived_i[c*N +: N];
+                late[N-1:0]     = late_i[c*N +: N];
+                restless[N-1:0] = restless_i[c*N +: N];
+            end
+    end
+
+    wire [63:0] nodes  = {64{1'b1}} >> (64 - N);
+    reg  [63:0] me;
+    always @* begin
+        me = 64'd0;
+        me[N-1:0] = node_i;
+    end
+
+    wire [63:0] strangers = argument & ~nodes;
+    wire [63:0] unquiet   = restless & (mask | argument);
+    // To take a channel one has to be of it then, to return it one has to be of it now.
+    wire [63:0] concerned = (|argument) ? argument : mask;
+    wire        member    = |(mask & me);
+
+    reg [3:0]  status;
+    reg [63:0] value;
+    reg        set_mask, set_limit;
+    always @* begin
+        status    = DONE;
+        value     = 64'd0;
+        set_mask  = 1'b0;
+        set_limit = 1'b0;
+        if (!right_i)
+            status = BAD_CHECK;
+        else if (operation < IDENTIFY || operation > READ_LATE)
+            status = NO_SUCH_OPERATION;
+        else if (operation == IDENTIFY)
+            value = {40'd0, VERSION, NODES, CHANNELS};
+        else if (!exists)
+            status = NO_SUCH_CHANNEL;
+        else case (operation)
+            READ_MASK:
+                value = mask;
+            READ_ARRIVED:
+                value = arrived;
+            READ_LATE:
+                value = late;
+            SET_LIMIT:
+                if (|argument[63:32]) begin
+                    status = BAD_VALUE;
+                    value  = {argument[63:32], 32'd0};
+                end else if (!member) begin
+                    status = NOT_MEMBER;
+                    value  = mask;
+                end else begin
+                    value     = argument;
+                    set_limit = 1'b1;
+                end
+            SET_MASK:
+                if (|strangers) begin
+                    status = BAD_VALUE;
+                    value  = strangers;
+                end else if ((|concerned) && !(|(concerned & me))) begin
+                    status = NOT_MEMBER;
+                    value  = mask;
+                end else if (argument == mask) begin
+                    value = mask;
+                end else if ((|argument) && (|mask)) begin
+                    status = TAKEN;
+                    value  = mask;
+                end else if (|unquiet) begin
+                    status = NOT_IDLE;
+                    value  = unquiet;
+                end else begin
+                    value    = argument;
+                    set_mask = 1'b1;
+                end
+            default:
+                status = NO_SUCH_OPERATION;
+        endcase
+    end
+
+    genvar k;
+    generate
+        for (k = 0; k < C; k = k + 1) begin : strobe
+            assign set_mask_o[k]  = execute_i && set_mask  && channel == k;
+            assign set_limit_o[k] = execute_i && set_limit && channel == k;
+        end
+    endgenerate
+
+    assign reply_o = {status, channel, value};
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,71 @@
+// The frame: 88 bits in, one edge to carry the request out, 88 bits back; everything is forgotten when the session closes.
+//
+// Bits are taken, and the next one is shown, when the clock rises. The check is CRC-16/IBM-3740 over the 72 bits of the body,
+// so that over a right frame of 88 bits it comes to 0. In the model: channels::Serial and channels::frame.
+`default_nettype none
+
+module channel_frame (
+    input  wire        clk_i,
+    input  wire        rst_i,
+    input  wire        open_i,      // a node has the receiver and its select is high
+    input  wire        tick_i,      // its clock has risen
+    input  wire        data_i,
+    output wire        execute_o,   // at this edge the request is carried out
+    output wire        right_o,     // and its check is right
+    output wire [71:0] request_o,   // operation, channel, argument
+    input  wire [71:0] reply_i,     // status, channel, value: taken at that edge
+    output wire        bit_o
+);
+    localparam [1:0] RECEIVE = 2'd0;
+    localparam [1:0] EXECUTE = 2'd1;
+    localparam [1:0] REPLY   = 2'd2;
+    localparam [1:0] OVER    = 2'd3;
+
+    localparam [6:0]  BODY_BITS  = 7'd72;
+    localparam [6:0]  LAST       = 7'd87;
+    localparam [15:0] START      = 16'hffff;
+    localparam [15:0] POLYNOMIAL = 16'h1021;
+
+    reg [1:0]  phase_q = RECEIVE;
+    reg [6:0]  count_q = 7'd0;
+    reg [15:0] check_q = START;
+    reg [71:0] shift_q = 72'd0;
+
+    wire body    = count_q < BODY_BITS;
+    wire replies = phase_q == REPLY;
+    wire checked = replies ? shift_q[71] : data_i;
+    wire [15:0] check_next = {check_q[14:0], 1'b0} ^ (POLYNOMIAL & {16{check_q[15] ^ checked}});
+
+    always @(posedge clk_i) begin
+        if (rst_i || !open_i) begin
+            phase_q <= RECEIVE;
+            count_q <= 7'd0;
+            check_q <= START;
+        end else if (phase_q == EXECUTE) begin
+            phase_q <= REPLY;
+            check_q <= START;
+        end else if (tick_i && phase_q != OVER) begin
+            // The check of a reply goes out by being shifted, the check of a request comes in by being reckoned with.
+            check_q <= (replies && !body) ? {check_q[14:0], 1'b0} : check_next;
+            count_q <= (count_q == LAST) ? 7'd0 : count_q + 7'd1;
+            if (count_q == LAST)
+                phase_q <= replies ? OVER : EXECUTE;
+        end
+    end
+
+    always @(posedge clk_i) begin
+        if (rst_i)
+            shift_q <= 72'd0;
+        else if (open_i && phase_q == EXECUTE)
+            shift_q <= reply_i;
+        else if (open_i && tick_i && body && phase_q != OVER)
+            shift_q <= {shift_q[70:0], replies ? 1'b0 : data_i};
+    end
+
+    assign execute_o = open_i && phase_q == EXECUTE;
+    assign right_o   = ~|check_q;
+    assign request_o = shift_q;
+    assign bit_o     = replies && (body ? shift_q[71] : check_q[15]);
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,40 @@
+// One serial line: two synchroniser stages, and a level that changes when four samples agree that it has.
+//
+// Shorter pulses are noise. flush_i forgets everything, before another node's line is connected.
+// In the model: channels::Line.
+`default_nettype none
+
+module channel_line (
+    input  wire clk_i,
+    input  wire rst_i,
+    input  wire flush_i,
+    input  wire line_i,
+    output wire level_o
+);
+    reg       stage1_q = 1'b0;
+    reg       stage2_q = 1'b0;
+    reg       level_q  = 1'b0;
+    reg [1:0] run_q    = 2'd0;  // samples so far that differ from the level
+
+    wire differs = stage2_q != level_q;
+
+    always @(posedge clk_i) begin
+        if (rst_i || flush_i) begin
+            stage1_q <= 1'b0;
+            stage2_q <= 1'b0;
+            level_q  <= 1'b0;
+            run_q    <= 2'd0;
+        end else begin
+            stage1_q <= line_i;
+            stage2_q <= stage1_q;
+            // Wraps to 0 at the fourth.
+            run_q    <= differs ? run_q + 2'd1 : 2'd0;
+            if (differs && run_q == 2'd3)
+                level_q <= stage2_q;
+        end
+    end
+
+    assign level_o = level_q;
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,77 @@
+// One channel of version 2: a toggle barrier among its members, with a time limit that latches who is missing.
+//
+// Behind its synchroniser. The level toggles when every member's line differs from it; lines of others are not looked at.
+// A channel without members never toggles. In the model: channels::Channel.
+`default_nettype none
+
+module channel_machine #(
+    parameter N = 60,
+    parameter [N-1:0] POWER_ON = {N{1'b0}}  // the members after power-on
+) (
+    input  wire         clk_i,
+    input  wire         rst_i,
+    input  wire [N-1:0] line_i,       // synchronised arrival lines
+    input  wire         set_mask_i,   // at this edge the members change, which is asked for only while all are at rest
+    input  wire [N-1:0] mask_i,
+    input  wire         set_limit_i,  // at this edge the time limit changes
+    input  wire [31:0]  limit_i,      // edges; 0 for no limit
+    output wire         level_o,
+    output wire [N-1:0] mask_o,
+    output wire [N-1:0] arrived_o,    // members in the barrier in progress
+    output wire [N-1:0] late_o        // who was missing when the limit first ran out
+);
+    reg         level_q = 1'b0;
+    reg [N-1:0] mask_q  = POWER_ON;
+    reg [N-1:0] late_q  = {N{1'b0}};
+    reg [31:0]  limit_q = 32'd0;
+    reg [31:0]  count_q = 32'd0;
+
+    wire [N-1:0] arrived = (line_i ^ {N{level_q}}) & mask_q;
+    wire         toggle  = (|mask_q) && arrived == mask_q;
+    wire         waiting = (|arrived) && !toggle;
+    wire         at_limit = count_q == limit_q;
+    wire         expired = waiting && at_limit && (|limit_q);
+
+    always @(posedge clk_i) begin
+        if (rst_i)
+            level_q <= 1'b0;
+        else if (toggle)
+            level_q <= ~level_q;
+    end
+
+    always @(posedge clk_i) begin
+        if (rst_i)
+            mask_q <= POWER_ON;
+        else if (set_mask_i)
+            mask_q <= mask_i;
+    end
+
+    // A new set of members starts without what the last one had set.
+    always @(posedge clk_i) begin
+        if (rst_i || set_mask_i)
+            limit_q <= 32'd0;
+        else if (set_limit_i)
+            limit_q <= limit_i;
+    end
+
+    always @(posedge clk_i) begin
+        if (rst_i || set_mask_i || set_limit_i || !waiting)
+            count_q <= 32'd0;
+        else if (!at_limit)
+            count_q <= count_q + 32'd1;
+    end
+
+    always @(posedge clk_i) begin
+        if (rst_i || set_mask_i || set_limit_i)
+            late_q <= {N{1'b0}};
+        else if (expired && !(|late_q))
+            late_q <= mask_q & ~arrived;
+    end
+
+    assign level_o   = level_q;
+    assign mask_o    = mask_q;
+    assign arrived_o = arrived;
+    assign late_o    = late_q;
+endmodule
+
+`default_nettype wire
