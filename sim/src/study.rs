@@ -146,6 +146,10 @@ impl Axis {
         };
         match self {
             Self::PortTime | Self::Jitter => word.parse().map(Time::us).map_err(|_: BadTime| bad()),
+            Self::Nodes => word
+                .parse()
+                .map(|nodes: u32| f64::from(nodes))
+                .map_err(|_| bad()),
             _ => match word.parse::<f64>() {
                 Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
                 _ => Err(bad()),
@@ -208,7 +212,8 @@ impl fmt::Display for BadSweep {
             Self::Value { axis, word } => {
                 let example = match axis {
                     Axis::PortTime | Axis::Jitter => "a time as 1.2us",
-                    _ => "a number as 10",
+                    Axis::Nodes => "a whole number as 10",
+                    Axis::Clock | Axis::Cable => "a number as 10",
                 };
                 write!(
                     f,
@@ -278,7 +283,11 @@ mod tests {
             ),
             (
                 "nodes=two",
-                "'two' is no value of nodes: write a number as 10",
+                "'two' is no value of nodes: write a whole number as 10",
+            ),
+            (
+                "nodes=2,2.5",
+                "'2.5' is no value of nodes: write a whole number as 10",
             ),
             (
                 "port-time=3",

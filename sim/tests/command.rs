@@ -271,6 +271,14 @@ fn what_cannot_be_run_is_refused_with_a_sentence() {
             "the length must be between 0 and 1e9 metres",
         ),
         (
+            &["report", "-k", "0"],
+            "a report needs at least 1 barrier to tell of",
+        ),
+        (
+            &["run", "--sweep", "nodes=1.5"],
+            "'1.5' is no value of nodes: write a whole number as 10",
+        ),
+        (
             &["faults", "-n", "1"],
             "a campaign needs at least 2 nodes: one to break and one to notice",
         ),

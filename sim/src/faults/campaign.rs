@@ -157,6 +157,8 @@ impl Campaign {
             },
             sizes: Sizes {
                 seed,
+                // The self-test of each node takes its time, and noise has to outlast it.
+                noise: (Time::from_ns(1_000_000 * nodes as u64), Time::from_ns(700)),
                 ..Sizes::default()
             },
             only: None,

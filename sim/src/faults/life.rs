@@ -4,7 +4,7 @@
 //! A node whose barrier is not released within the limit says so, enters no more and keeps its wire as it is until all agree:
 //! withdrawing alone could complete a barrier that others wait in.
 
-use crate::virtual_time::{Host, Random, Time};
+use crate::virtual_time::{Disagreement, Host, Random, Time};
 use barrier_driver::{SelfTest, ToggleBarrier, self_test_by};
 use std::time::Duration;
 
@@ -55,21 +55,19 @@ pub enum Fate {
     },
 }
 
+impl Fate {
+    fn refused(Disagreement { node, sentence }: Disagreement) -> Self {
+        Self::Refused { node, sentence }
+    }
+}
+
 /// The program.
 pub fn live(host: &Host<'_>, plan: &Plan) -> Fate {
     let (out, input) = host.pins();
     let opened = ToggleBarrier::open(out, input, || host.fence());
-    let (mut barrier, verdict) = match opened {
-        Ok(barrier) => (Some(barrier), Ok(())),
-        Err(e) => (None, Err(e.to_string())),
-    };
-    if let Err(refusal) = host.agree(verdict) {
-        let (node, sentence) = (refusal.node, refusal.sentence);
-        return Fate::Refused { node, sentence };
-    }
-    let Some(mut barrier) = barrier.take() else {
-        // Not reached: a node that could not open has not agreed.
-        return Fate::Finished;
+    let mut barrier = match host.agree(opened.map_err(|e| e.to_string())) {
+        Ok(barrier) => barrier,
+        Err(refusal) => return Fate::refused(refusal),
     };
     let nanoseconds = |time: Time| Duration::from_nanos(time.ns());
     let test = SelfTest {
@@ -87,8 +85,7 @@ pub fn live(host: &Host<'_>, plan: &Plan) -> Fate {
         || host.watch(Some(plan.hold)),
     );
     if let Err(refusal) = host.agree(tested.map_err(|e| e.to_string())) {
-        let (node, sentence) = (refusal.node, refusal.sentence);
-        return Fate::Refused { node, sentence };
+        return Fate::refused(refusal);
     }
     let mut random = Random::new(plan.seed, host.node());
     let mut passed = Ok(());

@@ -222,7 +222,11 @@ pub fn comparison(study: &Study) -> String {
             let says = format!("{name}, {}: median {} µs", model.name(), number(value));
             picture.dot(class, [x, y], 5.0, &says);
         }
-        let words = format!("{} µs, {} times", number(log_p), number(log_p / hardware));
+        let words = format!(
+            "{} µs, {} times",
+            number(log_p),
+            number(log_p / hardware.max(1e-6))
+        );
         picture.text("label", [end + 12.0, y + 4.0], Anchor::Start, words);
     }
     picture.finish()

@@ -161,7 +161,8 @@ impl Scale {
     /// Where a number is.
     pub fn at(&self, number: f64) -> f64 {
         let number = if self.logarithmic {
-            number.max(f64::MIN_POSITIVE).ln()
+            // What has no logarithm is drawn at the low end.
+            number.max(f64::MIN_POSITIVE).ln().max(self.from[0])
         } else {
             number
         };

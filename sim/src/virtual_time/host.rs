@@ -53,15 +53,8 @@ pub(super) struct Shared {
     pub now: Cell<Time>,
     /// Nodes that have died, as a mask.
     pub dead: Cell<u64>,
-    /// What each node brought to each agreement so far, by number of the agreement.
-    verdicts: RefCell<Vec<Vec<Verdict>>>,
-}
-
-/// How a step went at one node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Verdict {
-    node: usize,
-    sentence: String,
+    /// Who complained in each agreement so far, by number of the agreement.
+    complaints: RefCell<Vec<Vec<Disagreement>>>,
 }
 
 /// The machine that a node's program runs on.
@@ -146,32 +139,32 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Goes on if everybody's step went well; else everybody gets the sentence of the first node with a complaint.
-    pub fn agree(&self, mine: Result<(), String>) -> Result<(), Disagreement> {
+    /// Goes on with `mine` if everybody's step went well; else everybody gets the sentence of the first node with a complaint.
+    pub fn agree<T>(&self, mine: Result<T, String>) -> Result<T, Disagreement> {
         let number = self.agreements.get();
         self.agreements.set(number + 1);
-        let mine = mine.err().map(|sentence| Verdict {
+        let complaint = mine.as_ref().err().map(|sentence| Disagreement {
             node: self.node,
-            sentence,
+            sentence: sentence.clone(),
         });
         {
-            let mut verdicts = self.shared.verdicts.borrow_mut();
-            if verdicts.len() <= number {
-                verdicts.resize(number + 1, Vec::new());
+            let mut complaints = self.shared.complaints.borrow_mut();
+            if complaints.len() <= number {
+                complaints.resize(number + 1, Vec::new());
             }
-            verdicts[number].extend(mine);
+            complaints[number].extend(complaint);
         }
         let fenced = self.fence();
-        let verdicts = self.shared.verdicts.borrow();
-        match verdicts[number].iter().min_by_key(|verdict| verdict.node) {
-            Some(Verdict { node, sentence }) => Err(Disagreement {
-                node: *node,
-                sentence: sentence.clone(),
-            }),
-            None => fenced.map_err(|e| Disagreement {
-                node: self.node,
-                sentence: format!("the software fence failed: {e}"),
-            }),
+        let complaints = self.shared.complaints.borrow();
+        let first = complaints[number].iter().min_by_key(|said| said.node);
+        let own = |sentence| Disagreement {
+            node: self.node,
+            sentence,
+        };
+        match (first, fenced) {
+            (Some(said), _) => Err(said.clone()),
+            (None, Err(e)) => Err(own(format!("the software fence failed: {e}"))),
+            (None, Ok(())) => mine.map_err(own),
         }
     }
 

@@ -39,6 +39,9 @@ pub struct Report {
 
 impl Report {
     pub fn execute(self) -> Result<(), Failure> {
+        if self.barriers == 0 {
+            return Err("a report needs at least 1 barrier to tell of".into());
+        }
         let parameters = self.hardware.parameters(self.nodes, self.barriers)?;
         let network = self.software.network();
         let study = Study::conduct(parameters.clone(), network, true)?;
