@@ -13,8 +13,10 @@
 
 pub mod formal;
 pub mod fpga;
+pub mod icarus;
 mod source;
 pub mod tool;
+pub mod verilator;
 
 pub use source::{
     CHANNEL_RTL, CHANNEL_TOP, CHANNEL_TRACE_BENCH, RTL, Source, TOP, TRACE_BENCH, VHDL,

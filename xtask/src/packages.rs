@@ -16,6 +16,8 @@ enum Sign {
     Program(&'static str),
     /// Python code that runs.
     Python(&'static str),
+    /// A file.
+    File(&'static str),
 }
 
 /// What is needed: its sign, the package, and what for.
@@ -28,6 +30,11 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         Sign::Program("make"),
         "make",
         "building CMake's test project",
+    ),
+    (
+        Sign::File("/usr/share/fpga-icestorm/chipdb/chipdb-8k.txt"),
+        "fpga-icestorm-chipdb",
+        "what icetime knows of the iCE40",
     ),
     (Sign::Program("python3"), "python3", "mpi4py and the peers"),
     (
@@ -107,6 +114,7 @@ impl Sign {
     fn is_there(&self) -> bool {
         match self {
             Self::Program(name) => on_path(name),
+            Self::File(path) => Path::new(path).is_file(),
             Self::Python(code) => Command::new("python3")
                 .args(["-c", code])
                 .stdin(Stdio::null())

@@ -1,5 +1,9 @@
 //! What the tests of this crate share: a tool that is missing is named, not passed over in silence.
 
+#![allow(dead_code)]
+
+pub mod stimulus;
+
 use hdl::tool::ToolError;
 
 /// Set by `cargo xtask test` when everything was installed: then nothing may be skipped.

@@ -1,0 +1,208 @@
+//! What the model and the RTL are both given, and how far it gets them.
+
+use fpga_model::{Registers, ToggleMachine};
+use std::fmt::Write as _;
+
+/// What is applied before one edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    pub reset: bool,
+    pub inputs: u64,
+}
+
+/// A quick sequence of numbers, the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+/// The model's answer to one edge.
+pub fn apply(machine: &mut ToggleMachine, edge: &Edge) {
+    if edge.reset {
+        machine.reset();
+    } else {
+        machine.step(edge.inputs);
+    }
+}
+
+/// Random arrivals, a withdrawal now and then (which no driver does in the middle of a barrier, but a cable does), and a rare reset.
+pub fn random(nodes: usize, edges: usize) -> Vec<Edge> {
+    let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
+    let mut machine = ToggleMachine::new(nodes).expect("a legal node count");
+    let mut inputs = 0;
+    (0..edges)
+        .map(|_| {
+            inputs ^= random.next() & !(inputs ^ machine.outputs()) & machine.wires();
+            if random.next() % 16 == 0 {
+                inputs ^= random.next() & random.next() & random.next() & machine.wires();
+            }
+            let edge = Edge {
+                reset: random.next() % 500 == 0,
+                inputs,
+            };
+            apply(&mut machine, &edge);
+            edge
+        })
+        .collect()
+}
+
+/// The faults of the field, one after the other: a node that is late, dead, bouncing, reset; a wire stuck either way;
+/// a glitch of each width; all at once; the clock domain's reset in the middle.
+pub fn directed(nodes: usize) -> Vec<Edge> {
+    let all = ToggleMachine::new(nodes)
+        .expect("a legal node count")
+        .wires();
+    let last = 1 << (nodes - 1);
+    let mut edges = Vec::new();
+    let mut hold = |inputs, times| {
+        for _ in 0..times {
+            edges.push(Edge {
+                reset: false,
+                inputs,
+            });
+        }
+    };
+    // Both directions of a good barrier, then with the last node late.
+    for late in [0, 1, 2, 3, 9] {
+        hold(all & !last, late);
+        hold(all, 5);
+        hold(last, late);
+        hold(0, 5);
+    }
+    // A glitch of one to four edges on one wire while all others have arrived, which a release may or may not follow.
+    for width in 1..=4 {
+        hold(all & !last, 4);
+        hold(all, width);
+        hold(all & !last, 5);
+        hold(0, 6);
+        hold(all, 6);
+        hold(0, 6);
+    }
+    // A contact that bounces.
+    for at in 0..12 {
+        hold(if at % 2 == 0 { all } else { all & !1 }, 1);
+    }
+    hold(all, 5);
+    // Stuck low, then stuck high: nobody is released.
+    hold(1, 8);
+    hold(0, 8);
+    hold(all & !1, 8);
+    hold(0, 4);
+    // A reboot on the way down counts as an arrival.
+    hold(all, 6);
+    hold(all & !last, 1);
+    hold(0, 6);
+    let middle = edges.len() / 2;
+    let mut resets = edges.clone();
+    for (at, edge) in resets.iter_mut().enumerate() {
+        edge.reset = at % 37 == 11 || at == middle;
+    }
+    edges.extend(resets);
+    edges
+}
+
+/// Every sequence of `depth` inputs of a small barrier, each from power-on.
+pub fn exhaustive(nodes: usize, depth: u32) -> Vec<Edge> {
+    let levels = 1u64 << nodes;
+    (0..levels.pow(depth))
+        .flat_map(|number| {
+            let restart = Edge {
+                reset: true,
+                inputs: 0,
+            };
+            let inputs = (0..depth).map(move |at| Edge {
+                reset: false,
+                inputs: number / levels.pow(at) % levels,
+            });
+            // Two more edges bring what was sampled last to the machine.
+            let rest = [Edge {
+                reset: false,
+                inputs: number / levels.pow(depth - 1),
+            }; 2];
+            std::iter::once(restart).chain(inputs).chain(rest)
+        })
+        .collect()
+}
+
+/// As the benches read it.
+pub fn text(edges: &[Edge]) -> String {
+    edges.iter().fold(String::new(), |mut text, edge| {
+        let _ = writeln!(text, "{} {:x}", u8::from(edge.reset), edge.inputs);
+        text
+    })
+}
+
+/// How often each state was seen, and each way from one to the next was taken.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Coverage {
+    /// Edges in state 0 and 1.
+    pub states: [u64; 2],
+    /// 0 to 1, 1 to 0, and the release withheld with some but not all nodes arrived, in state 0 and 1.
+    pub rises: u64,
+    pub falls: u64,
+    pub withheld: [u64; 2],
+    pub resets: [u64; 2],
+}
+
+impl Coverage {
+    /// Every state and every transition.
+    pub fn is_complete(&self) -> bool {
+        let Coverage {
+            states,
+            rises,
+            falls,
+            withheld,
+            resets,
+        } = self;
+        states.iter().chain(withheld).chain(resets).all(|n| *n > 0) && *rises > 0 && *falls > 0
+    }
+}
+
+/// Compares a trace with the model, edge by edge and flip-flop by flip-flop.
+pub fn compare(what: &str, nodes: usize, edges: &[Edge], trace: &str, coverage: &mut Coverage) {
+    let mut machine = ToggleMachine::new(nodes).expect("a legal node count");
+    let mut compared = 0;
+    for (number, (edge, line)) in edges.iter().zip(trace.lines()).enumerate() {
+        let before = machine.registers();
+        let high = before.output != 0;
+        let arrived = before.stage2 ^ before.output;
+        apply(&mut machine, edge);
+        let after = machine.registers();
+        let at = usize::from(high);
+        coverage.states[at] += 1;
+        match (edge.reset, before.output == after.output) {
+            (true, _) => coverage.resets[at] += 1,
+            (false, false) if high => coverage.falls += 1,
+            (false, false) => coverage.rises += 1,
+            (false, true) => coverage.withheld[at] += u64::from(arrived != 0),
+        }
+        let Registers {
+            stage1,
+            stage2,
+            output,
+            ..
+        } = after;
+        let seen: Vec<_> = line
+            .split(' ')
+            .map(|word| u64::from_str_radix(word, 16))
+            .collect();
+        assert_eq!(
+            seen,
+            [output, stage1, stage2].map(Ok),
+            "{what}, {nodes} nodes, edge {} {edge:?}: outputs, stage1, stage2",
+            number + 1
+        );
+        compared += 1;
+    }
+    assert_eq!(
+        compared,
+        edges.len(),
+        "{what}: the trace of {nodes} nodes is cut short"
+    );
+}
