@@ -1,7 +1,7 @@
 //! The driver against the cycle-accurate model: the port suite, the remembered level, and faulty wires.
 
 use barrier_driver::{
-    CloseError, EnterError, OpenError, SelfTest, SelfTestError, ToggleBarrier, self_test,
+    CloseError, EnterError, OpenError, SelfTest, SelfTestError, ToggleBarrier, WaitError, self_test,
 };
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
 use fpga_model::ToggleMachine;
@@ -161,6 +161,29 @@ fn a_node_cannot_enter_twice() {
     let mut node = model.open(0);
     assert_eq!(node.enter(), Ok(()));
     assert_eq!(node.enter(), Err(EnterError::AlreadyEntered));
+}
+
+#[test]
+fn time_limits_are_counted_by_the_callers_clock() {
+    let model = Model::new(2, 1);
+    let mut node = model.open(0);
+    node.enter().expect("idle");
+    // A clock of the caller's that goes on by an hour with each look, of which no real time passes.
+    let mut hours = 0;
+    let now = || {
+        hours += 1;
+        Duration::from_secs(3600 * hours)
+    };
+    let mut polls = 0;
+    let waited = node.wait_by(now, || polls += 1, Duration::from_secs(3 * 3600));
+    assert_eq!(
+        waited,
+        Err(WaitError::TimedOut {
+            waited: Duration::from_secs(3 * 3600),
+            driven: PinState::High
+        })
+    );
+    assert_eq!(polls, 3);
 }
 
 #[test]
