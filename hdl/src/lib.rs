@@ -9,8 +9,9 @@
 //!
 //! Building this crate needs none of the tools; [`tool`] says which Debian package brings each.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod cosim;
 pub mod formal;
 pub mod fpga;
 pub mod icarus;

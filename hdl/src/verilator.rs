@@ -20,6 +20,40 @@ pub struct Verilated {
     nodes: usize,
 }
 
+/// The toggle barrier of so many nodes as a shared object with the C interface in `pins`.
+pub fn shared_object(nodes: usize, pins: &Source, folder: &Path) -> Result<PathBuf, ToolError> {
+    for source in RTL.iter().chain([pins]) {
+        tool::write(&folder.join(source.name()), source.text)?;
+    }
+    let parameter = format!("-GN={nodes}");
+    let name = "libbarrier.so";
+    // A program whose linker is told to make a shared object of it: Verilator of Debian 12 has no word for that.
+    let arguments = [
+        "--cc",
+        "--exe",
+        "--build",
+        "-O3",
+        "--noassert",
+        "-CFLAGS",
+        "-O2 -fPIC",
+        "-LDFLAGS",
+        "-shared",
+        "--top-module",
+        TOP,
+        &parameter,
+        "-Mdir",
+        "obj",
+        "-o",
+        name,
+        pins.name(),
+    ];
+    let arguments = arguments
+        .into_iter()
+        .chain(RTL.iter().map(|source| -> &str { source.name() }));
+    Tool::VERILATOR.run("translation and compilation", arguments, folder, LIMIT)?;
+    Ok(folder.join("obj").join(name))
+}
+
 /// How fast it went: edges, seconds, releases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speed {

@@ -39,11 +39,11 @@ pub fn random(nodes: usize, edges: usize) -> Vec<Edge> {
     (0..edges)
         .map(|_| {
             inputs ^= random.next() & !(inputs ^ machine.outputs()) & machine.wires();
-            if random.next() % 16 == 0 {
+            if random.next().is_multiple_of(16) {
                 inputs ^= random.next() & random.next() & random.next() & machine.wires();
             }
             let edge = Edge {
-                reset: random.next() % 500 == 0,
+                reset: random.next().is_multiple_of(500),
                 inputs,
             };
             apply(&mut machine, &edge);
