@@ -46,6 +46,10 @@
 //! A floating or inverted input looks like a release: [`same_level`] and [`self_test`] find it.
 //! A node that reboots can release the others early: [`ReturningBarrier`] goes there and back, so that it cannot.
 //!
+//! # Several barriers
+//!
+//! [`channels`] is version 2: up to five barriers on one port, each among its members.
+//!
 //! # Ports
 //!
 //! A port is a pair of pins, nothing else; [`ports`] opens the real ones by a line of text.
@@ -56,6 +60,7 @@
 #![deny(unsafe_code)]
 
 mod agree;
+pub mod channels;
 mod error;
 pub mod ports;
 mod returning;

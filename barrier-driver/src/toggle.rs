@@ -160,6 +160,11 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         self.level
     }
 
+    /// Whether the barrier's wire still has the level that this node remembers; it is asked outside of barriers.
+    pub(crate) fn is_still(&mut self) -> Result<bool, PinFault<O::Error>> {
+        Ok(self.read()? == self.level)
+    }
+
     /// Writes the level that is read until both agree.
     fn rest(&mut self) -> Result<(), CloseError<O::Error>> {
         for _ in 0..CLOSE_TRIES {

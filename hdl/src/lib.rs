@@ -20,5 +20,6 @@ pub mod tool;
 pub mod verilator;
 
 pub use source::{
-    CHANNEL_RTL, CHANNEL_TOP, CHANNEL_TRACE_BENCH, RTL, Source, TOP, TRACE_BENCH, VHDL,
+    CHANNEL_PIPE_BENCH, CHANNEL_RTL, CHANNEL_TOP, CHANNEL_TRACE_BENCH, RTL, Source, TOP,
+    TRACE_BENCH, VHDL,
 };

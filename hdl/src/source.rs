@@ -72,6 +72,9 @@ pub const TRACE_BENCH: Source = source!("dv/trace_tb.v");
 /// The same for version 2.
 pub const CHANNEL_TRACE_BENCH: Source = source!("dv/channel_trace_tb.v");
 
+/// Version 2 at the end of a pipe: a line with levels in, a line with levels out; see its head for the format.
+pub const CHANNEL_PIPE_BENCH: Source = source!("dv/channel_pipe_tb.v");
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +86,7 @@ mod tests {
     #[test]
     fn each_verilog_file_holds_the_one_module_it_is_named_after() {
         let all = RTL.into_iter().chain(CHANNEL_RTL);
-        for source in all.chain([TRACE_BENCH, CHANNEL_TRACE_BENCH]) {
+        for source in all.chain([TRACE_BENCH, CHANNEL_TRACE_BENCH, CHANNEL_PIPE_BENCH]) {
             let modules: Vec<_> = source
                 .text
                 .lines()

@@ -1,0 +1,163 @@
+//! Errors of version 2; as in version 1 one closed enum for each operation, and each message names who is meant.
+
+use crate::{CloseError, OpenError, PinFault};
+use core::{error::Error, fmt};
+use embedded_hal::digital::PinState;
+use fpga_model::channels::frame::Status;
+
+/// Why a request was not carried out, as far as the driver knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramError<E> {
+    /// The port refused an access.
+    Pin(PinFault<E>),
+    /// The reply line kept one level through the whole frame, each time it was tried.
+    NoAnswer {
+        /// The level.
+        level: PinState,
+        /// How often it was tried.
+        tries: u32,
+    },
+    /// There was a reply, and its check or what it repeats was wrong, each time it was tried.
+    Garbled {
+        /// How often it was tried.
+        tries: u32,
+    },
+    /// The hardware has understood and refused; nothing has changed.
+    Refused {
+        /// The channel that was asked for.
+        channel: u8,
+        /// Why.
+        status: Status,
+        /// The nodes or bits in question, see [`Status`].
+        value: u64,
+    },
+}
+
+/// Why [`ChannelBarrier::open`](super::ChannelBarrier::open) refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChannelOpenError<E, F> {
+    /// The node's own pair of wires cannot be used.
+    Wires(OpenError<E, F>),
+    /// The channel could not be taken.
+    Program(ProgramError<E>),
+    /// The fence after the programming failed.
+    Fence(F),
+    /// The release moved between the two fences, while every member rested.
+    Moved {
+        /// The channel.
+        channel: u8,
+    },
+}
+
+/// Why [`ChannelBarrier::close`](super::ChannelBarrier::close) could not give everything back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChannelCloseError<E, F> {
+    /// The wire could not be left idle.
+    Wires(CloseError<E>),
+    /// The fence before the channel is given back failed, and it was not.
+    Fence(F),
+    /// The channel could not be given back.
+    Program(ProgramError<E>),
+}
+
+/// The nodes of a mask, for a sentence.
+pub(super) fn nodes(mask: u64) -> String {
+    let names: Vec<_> = (0..64)
+        .filter(|node| mask >> node & 1 == 1)
+        .map(|node: u32| node.to_string())
+        .collect();
+    match names.as_slice() {
+        [] => "no node".to_owned(),
+        [one] => format!("node {one}"),
+        _ => format!("nodes {}", names.join(", ")),
+    }
+}
+
+impl<E: fmt::Debug> fmt::Display for ProgramError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin(fault) => fault.fmt(f),
+            Self::NoAnswer { level, tries } => write!(
+                f,
+                "the hardware has not answered in {tries} tries, its line stays {}: another node is programming it, \
+                 a serial line is cut, or it is a version 1 board",
+                crate::error::name(*level)
+            ),
+            Self::Garbled { tries } => write!(
+                f,
+                "the hardware's answers had wrong check bits in {tries} tries: \
+                 a serial line is noisy, or the port is faster than the hardware listens"
+            ),
+            Self::Refused {
+                channel,
+                status,
+                value,
+            } => match status {
+                Status::Done => write!(f, "channel {channel}: done, with {value:#x}"),
+                Status::BadCheck => write!(
+                    f,
+                    "channel {channel}: the request came to the hardware with wrong check bits"
+                ),
+                Status::NoSuchOperation => {
+                    write!(f, "channel {channel}: the hardware knows no such operation")
+                }
+                Status::NoSuchChannel => write!(f, "the hardware has no channel {channel}"),
+                Status::BadValue => write!(
+                    f,
+                    "channel {channel}: the hardware has no such nodes or times, the bits {value:#x} are too many"
+                ),
+                Status::NotMember => write!(
+                    f,
+                    "channel {channel}: this node would have to be a member; its members are {}",
+                    nodes(*value)
+                ),
+                Status::Taken => {
+                    write!(f, "channel {channel} is taken, by {}", nodes(*value))
+                }
+                Status::NotIdle => write!(
+                    f,
+                    "channel {channel} is not idle: the lines of {} are not at rest",
+                    nodes(*value)
+                ),
+            },
+        }
+    }
+}
+
+impl<E: fmt::Debug, F: fmt::Display> fmt::Display for ChannelOpenError<E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wires(e) => e.fmt(f),
+            Self::Program(e) => e.fmt(f),
+            Self::Fence(e) => write!(f, "the software fence after the programming failed: {e}"),
+            Self::Moved { channel } => write!(
+                f,
+                "the release of channel {channel} moved while all members rested: \
+                 it floats, or somebody else drives a member's line"
+            ),
+        }
+    }
+}
+
+impl<E: fmt::Debug, F: fmt::Display> fmt::Display for ChannelCloseError<E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wires(e) => e.fmt(f),
+            Self::Fence(e) => write!(
+                f,
+                "the software fence before the channel is given back failed: {e}"
+            ),
+            Self::Program(e) => e.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug> Error for ProgramError<E> {}
+impl<E: fmt::Debug, F: fmt::Debug + fmt::Display> Error for ChannelOpenError<E, F> {}
+impl<E: fmt::Debug, F: fmt::Debug + fmt::Display> Error for ChannelCloseError<E, F> {}
+
+impl<E> From<PinFault<E>> for ProgramError<E> {
+    fn from(fault: PinFault<E>) -> Self {
+        Self::Pin(fault)
+    }
+}

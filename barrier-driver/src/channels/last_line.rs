@@ -1,0 +1,45 @@
+//! The status line that carries the release of the fifth channel, or the reply while this node's session is open.
+//!
+//! Whoever polls the channel and whoever programs are one node but may be two threads.
+//! The line belongs to one of them at a time: a session holds it from before select rises until after it has fallen,
+//! so no poll ever takes a bit of a reply for a release.
+
+use embedded_hal::digital::{ErrorType, InputPin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The line; clones are the same line.
+#[derive(Debug)]
+pub struct LastLine<I>(Arc<Mutex<I>>);
+
+impl<I> LastLine<I> {
+    /// The line behind this pin.
+    pub fn new(pin: I) -> Self {
+        Self(Arc::new(Mutex::new(pin)))
+    }
+
+    /// Keeps polls away until the guard is dropped.
+    pub(super) fn hold(&self) -> MutexGuard<'_, I> {
+        // A pin has no state of its own that a panic could have left half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<I> Clone for LastLine<I> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<I: ErrorType> ErrorType for LastLine<I> {
+    type Error = I::Error;
+}
+
+impl<I: InputPin> InputPin for LastLine<I> {
+    fn is_high(&mut self) -> Result<bool, I::Error> {
+        self.hold().is_high()
+    }
+
+    fn is_low(&mut self) -> Result<bool, I::Error> {
+        self.hold().is_low()
+    }
+}

@@ -1,0 +1,232 @@
+//! The master of a node's serial lines: one request, one reply, see `fpga_model::channels::frame` for the form of both.
+//!
+//! # A session
+//!
+//! 1. Clock low, select high.
+//! 2. Each bit of the request: data, clock high, clock low.
+//! 3. Each bit of the reply: read it, clock high, clock low.
+//! 4. Select low.
+//!
+//! After each write the lines stay for [`HOLD_NS`], which the hardware's filter needs; a parallel port needs longer anyway.
+//!
+//! # Why a request may be repeated
+//!
+//! Reading changes nothing, and setting what is set already succeeds.
+//! So when the reply is lost it does not matter whether the request was carried out: it is sent again.
+//! That is also all the arbitration there is here: while another node is listened to there is no reply.
+
+use super::{LastLine, ProgramError};
+use crate::PinFault;
+use embedded_hal::delay::DelayNs;
+use embedded_hal::digital::{InputPin, OutputPin, PinState};
+use fpga_model::CLOCK_HZ;
+use fpga_model::channels::SETTLE_EDGES;
+use fpga_model::channels::frame::{Body, FRAME_BITS, Identity, Operation, Status};
+
+/// How long a level has to last: what the hardware needs, and once more for cables and a slow clock.
+pub const HOLD_NS: u32 = (2 * SETTLE_EDGES * 1_000_000_000 / CLOCK_HZ) as u32;
+
+/// How often a request is sent before the driver gives up.
+const TRIES: u32 = 8;
+
+/// The pause before the second try, doubled for each further one: about a session at a parallel port.
+const PAUSE_US: u32 = 500;
+
+const ALL_HIGH: u128 = (1 << FRAME_BITS) - 1;
+
+/// The outgoing serial lines of a node.
+#[derive(Debug)]
+pub struct SerialPins<O> {
+    /// D5.
+    pub clock: O,
+    /// D6.
+    pub data: O,
+    /// D7.
+    pub select: O,
+}
+
+/// Speaks to the hardware for one node.
+#[derive(Debug)]
+pub struct Programmer<O, I, D> {
+    pins: SerialPins<O>,
+    reply: LastLine<I>,
+    delay: D,
+}
+
+impl<O, I, D> Programmer<O, I, D>
+where
+    O: OutputPin,
+    I: InputPin<Error = O::Error>,
+    D: DelayNs,
+{
+    /// Takes the lines and ends whatever session a dead job has left open.
+    pub fn new(
+        pins: SerialPins<O>,
+        reply: LastLine<I>,
+        delay: D,
+    ) -> Result<Self, ProgramError<O::Error>> {
+        let mut programmer = Self { pins, reply, delay };
+        programmer.select(PinState::Low)?;
+        programmer.clock(PinState::Low)?;
+        Ok(programmer)
+    }
+
+    /// What the hardware is.
+    pub fn identify(&mut self) -> Result<Identity, ProgramError<O::Error>> {
+        let value = self.request(Operation::Identify, 0, 0)?;
+        Ok(Identity::from_value(value))
+    }
+
+    /// Makes these nodes, of which this is one, the members of a free channel.
+    ///
+    /// All of them rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open and nobody has entered.
+    pub fn take(&mut self, channel: u8, members: u64) -> Result<(), ProgramError<O::Error>> {
+        self.request(Operation::SetMask, channel, members).map(drop)
+    }
+
+    /// Frees a channel of which this node is a member, when all members rest.
+    pub fn give_back(&mut self, channel: u8) -> Result<(), ProgramError<O::Error>> {
+        self.request(Operation::SetMask, channel, 0).map(drop)
+    }
+
+    /// After how many clock edges in one barrier those who are missing are remembered; 0 for never.
+    pub fn set_limit(&mut self, channel: u8, edges: u32) -> Result<(), ProgramError<O::Error>> {
+        self.request(Operation::SetLimit, channel, u64::from(edges))
+            .map(drop)
+    }
+
+    /// The members of a channel; none if it is free.
+    pub fn members(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
+        self.request(Operation::ReadMask, channel, 0)
+    }
+
+    /// Who has arrived in the barrier in progress; nobody if the channel is idle.
+    pub fn arrived(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
+        self.request(Operation::ReadArrived, channel, 0)
+    }
+
+    /// Who was missing when the time limit first ran out; nobody if it has not.
+    pub fn late(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
+        self.request(Operation::ReadLate, channel, 0)
+    }
+
+    /// Sends a request until it is answered, and returns the reply's value.
+    pub fn request(
+        &mut self,
+        operation: Operation,
+        channel: u8,
+        value: u64,
+    ) -> Result<u64, ProgramError<O::Error>> {
+        let code = operation as u8;
+        let body = Body {
+            code,
+            channel,
+            value,
+        };
+        let mut pause = PAUSE_US;
+        let mut tries = 1;
+        loop {
+            let problem = match understand(body, self.session(body.frame())?) {
+                Ok(value) => return Ok(value),
+                Err(Misheard::Final(status, value)) => {
+                    return Err(ProgramError::Refused {
+                        channel,
+                        status,
+                        value,
+                    });
+                }
+                Err(Misheard::Silent(level)) => ProgramError::NoAnswer { level, tries },
+                Err(Misheard::Noisy) => ProgramError::Garbled { tries },
+            };
+            if tries == TRIES {
+                return Err(problem);
+            }
+            self.delay.delay_us(pause);
+            pause *= 2;
+            tries += 1;
+        }
+    }
+
+    /// One session; the reply's bits.
+    fn session(&mut self, frame: u128) -> Result<u128, ProgramError<O::Error>> {
+        // A clone, so that the line is held while the other pins are written.
+        let reply = self.reply.clone();
+        let mut line = reply.hold();
+        let heard = self.exchange(frame, &mut line);
+        // Select falls whatever has happened, else the hardware would wait for this node until the lease ends.
+        let hung_up = self.select(PinState::Low);
+        let heard = heard?;
+        hung_up?;
+        Ok(heard)
+    }
+
+    fn exchange(&mut self, frame: u128, line: &mut I) -> Result<u128, PinFault<O::Error>> {
+        self.clock(PinState::Low)?;
+        self.select(PinState::High)?;
+        for bit in (0..FRAME_BITS).rev() {
+            let level = PinState::from(frame >> bit & 1 == 1);
+            self.pins.data.set_state(level).map_err(PinFault::Write)?;
+            self.hold();
+            self.pulse()?;
+        }
+        let mut heard = 0;
+        for _ in 0..FRAME_BITS {
+            let bit = line.is_high().map_err(PinFault::Read)?;
+            heard = heard << 1 | u128::from(bit);
+            self.pulse()?;
+        }
+        Ok(heard)
+    }
+
+    fn pulse(&mut self) -> Result<(), PinFault<O::Error>> {
+        self.clock(PinState::High)?;
+        self.clock(PinState::Low)
+    }
+
+    fn clock(&mut self, level: PinState) -> Result<(), PinFault<O::Error>> {
+        self.pins.clock.set_state(level).map_err(PinFault::Write)?;
+        self.hold();
+        Ok(())
+    }
+
+    fn select(&mut self, level: PinState) -> Result<(), PinFault<O::Error>> {
+        self.pins.select.set_state(level).map_err(PinFault::Write)?;
+        self.hold();
+        Ok(())
+    }
+
+    fn hold(&mut self) {
+        self.delay.delay_ns(HOLD_NS);
+    }
+}
+
+/// Why a reply is no success.
+enum Misheard {
+    /// The hardware has refused.
+    Final(Status, u64),
+    /// It has not spoken.
+    Silent(PinState),
+    /// It has spoken and was not understood, or has not understood.
+    Noisy,
+}
+
+/// Whether these bits are the reply to that request.
+fn understand(request: Body, heard: u128) -> Result<u64, Misheard> {
+    match heard {
+        0 => return Err(Misheard::Silent(PinState::Low)),
+        ALL_HIGH => return Err(Misheard::Silent(PinState::High)),
+        _ => {}
+    }
+    let reply = Body::from_frame(heard).ok_or(Misheard::Noisy)?;
+    let status = Status::from_code(reply.code).ok_or(Misheard::Noisy)?;
+    let sets =
+        request.code == Operation::SetMask as u8 || request.code == Operation::SetLimit as u8;
+    match status {
+        Status::BadCheck => Err(Misheard::Noisy),
+        // A shifted frame with a right check, once in 65,536: what the hardware repeats gives it away.
+        _ if reply.channel != request.channel => Err(Misheard::Noisy),
+        Status::Done if sets && reply.value != request.value => Err(Misheard::Noisy),
+        Status::Done => Ok(reply.value),
+        refusal => Err(Misheard::Final(refusal, reply.value)),
+    }
+}

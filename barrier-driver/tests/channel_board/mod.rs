@@ -1,0 +1,268 @@
+//! A version 2 board for the driver: its lines as embedded-hal pins, its machine the model or the RTL.
+//!
+//! Each access to a line lasts [`EDGES_PER_ACCESS`] edges of the board's clock, and the board's clock moves only then.
+
+pub mod rtl;
+
+use barrier_driver::channels::{LastLine, Programmer, SerialPins};
+use embedded_hal::delay::DelayNs;
+use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
+use fpga_model::CLOCK_HZ;
+use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Pins};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many nodes a board has.
+pub const NODES: usize = 10;
+
+/// A port of 0.12 us, far faster than real ones: enough for a release, and the driver's holding has to do the rest.
+const EDGES_PER_ACCESS: u64 = 3;
+
+/// What the nodes can read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// The releases, bit `c` for channel `c`.
+    pub release: u8,
+    /// The last status line of each node.
+    pub last: u64,
+}
+
+/// Version 2 hardware with [`NODES`] nodes and five channels.
+pub trait Machine: Send + 'static {
+    /// As after power-on.
+    fn power_on() -> Self;
+
+    /// So many clock edges with these levels; what is seen after them.
+    fn run(&mut self, pins: &Pins, edges: u64) -> Seen;
+}
+
+impl Machine for ChannelMachine {
+    fn power_on() -> Self {
+        Self::new(NODES, MAX_CHANNELS).expect("a legal size")
+    }
+
+    fn run(&mut self, pins: &Pins, edges: u64) -> Seen {
+        self.fast_forward(pins, edges);
+        Seen {
+            release: self.releases(),
+            last: self.last_line(),
+        }
+    }
+}
+
+/// What can be wrong with the wires of a board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fault {
+    #[default]
+    None,
+    /// The reply line of every node is cut, and open inputs read high.
+    CutReply,
+    /// Serial data always low.
+    DataStuckLow,
+    /// Of the next so many bits of data, every one is wrong.
+    Noise(u32),
+}
+
+pub struct State<M> {
+    machine: M,
+    pub pins: Pins,
+    seen: Seen,
+    releases: [u64; MAX_CHANNELS],
+    pub fault: Fault,
+}
+
+impl<M: Machine> State<M> {
+    pub fn clock(&mut self, edges: u64) {
+        let mut pins = self.pins;
+        match &mut self.fault {
+            Fault::DataStuckLow => pins.data = 0,
+            Fault::Noise(left) if *left > 0 => {
+                *left -= 1;
+                pins.data = !pins.data & ((1 << NODES) - 1);
+            }
+            _ => {}
+        }
+        let seen = self.machine.run(&pins, edges);
+        // A channel toggles at most once for each access, for one line changes with each.
+        for (channel, count) in self.releases.iter_mut().enumerate() {
+            *count += u64::from((seen.release ^ self.seen.release) >> channel & 1);
+        }
+        self.seen = seen;
+    }
+}
+
+pub struct Board<M>(Arc<Mutex<State<M>>>);
+
+impl<M> Clone for Board<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<M: Machine> Board<M> {
+    pub fn power_on() -> Self {
+        Self(Arc::new(Mutex::new(State {
+            machine: M::power_on(),
+            pins: Pins::default(),
+            seen: Seen::default(),
+            releases: [0; MAX_CHANNELS],
+            fault: Fault::None,
+        })))
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State<M>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn releases(&self, channel: usize) -> u64 {
+        self.state().releases[channel]
+    }
+
+    /// Node `n` with all its lines.
+    pub fn node(&self, node: usize) -> Node<M> {
+        Node {
+            last: LastLine::new(self.wire(node, Line::Status(MAX_CHANNELS - 1))),
+            board: self.clone(),
+            node,
+        }
+    }
+
+    fn wire(&self, node: usize, line: Line) -> Wire<M> {
+        Wire {
+            board: self.clone(),
+            node,
+            line,
+        }
+    }
+}
+
+/// A node's port.
+pub struct Node<M: Machine> {
+    board: Board<M>,
+    node: usize,
+    last: LastLine<Wire<M>>,
+}
+
+impl<M: Machine> Node<M> {
+    pub fn programmer(&self) -> Programmer<Wire<M>, Wire<M>, Clock<M>> {
+        let wire = |line| self.board.wire(self.node, line);
+        let pins = SerialPins {
+            clock: wire(Line::Clock),
+            data: wire(Line::Data),
+            select: wire(Line::Select),
+        };
+        Programmer::new(pins, self.last.clone(), Clock(self.board.clone())).expect("infallible")
+    }
+
+    pub fn channel(&self, channel: usize) -> (Wire<M>, Status<M>) {
+        let status = match channel + 1 == MAX_CHANNELS {
+            true => Status::Last(self.last.clone()),
+            false => Status::Own(self.board.wire(self.node, Line::Status(channel))),
+        };
+        (self.board.wire(self.node, Line::Arrive(channel)), status)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Line {
+    Arrive(usize),
+    Clock,
+    Data,
+    Select,
+    Status(usize),
+}
+
+/// One line of one node.
+pub struct Wire<M: Machine> {
+    board: Board<M>,
+    node: usize,
+    line: Line,
+}
+
+impl<M: Machine> Wire<M> {
+    fn set(&self, level: bool) {
+        let mut state = self.board.state();
+        let pins = &mut state.pins;
+        let lines = match self.line {
+            Line::Arrive(channel) => &mut pins.arrive[channel],
+            Line::Clock => &mut pins.clock,
+            Line::Data => &mut pins.data,
+            Line::Select => &mut pins.select,
+            Line::Status(_) => panic!("a status line is read only"),
+        };
+        *lines = *lines & !(1 << self.node) | u64::from(level) << self.node;
+        state.clock(EDGES_PER_ACCESS);
+    }
+
+    fn get(&self) -> bool {
+        let mut state = self.board.state();
+        state.clock(EDGES_PER_ACCESS);
+        match self.line {
+            Line::Status(line) if line + 1 == MAX_CHANNELS => {
+                state.fault == Fault::CutReply || state.seen.last >> self.node & 1 == 1
+            }
+            Line::Status(line) => state.seen.release >> line & 1 == 1,
+            _ => panic!("an outgoing line is written only"),
+        }
+    }
+}
+
+impl<M: Machine> ErrorType for Wire<M> {
+    type Error = Infallible;
+}
+
+impl<M: Machine> OutputPin for Wire<M> {
+    fn set_low(&mut self) -> Result<(), Infallible> {
+        self.set(false);
+        Ok(())
+    }
+
+    fn set_high(&mut self) -> Result<(), Infallible> {
+        self.set(true);
+        Ok(())
+    }
+}
+
+impl<M: Machine> InputPin for Wire<M> {
+    fn is_high(&mut self) -> Result<bool, Infallible> {
+        Ok(self.get())
+    }
+
+    fn is_low(&mut self) -> Result<bool, Infallible> {
+        Ok(!self.get())
+    }
+}
+
+/// The release of a channel: a line of its own, or the one that is shared with the replies.
+pub enum Status<M: Machine> {
+    Own(Wire<M>),
+    Last(LastLine<Wire<M>>),
+}
+
+impl<M: Machine> ErrorType for Status<M> {
+    type Error = Infallible;
+}
+
+impl<M: Machine> InputPin for Status<M> {
+    fn is_high(&mut self) -> Result<bool, Infallible> {
+        match self {
+            Self::Own(wire) => wire.is_high(),
+            Self::Last(line) => line.is_high(),
+        }
+    }
+
+    fn is_low(&mut self) -> Result<bool, Infallible> {
+        self.is_high().map(|high| !high)
+    }
+}
+
+/// The board's own time.
+pub struct Clock<M>(Board<M>);
+
+impl<M: Machine> DelayNs for Clock<M> {
+    fn delay_ns(&mut self, ns: u32) {
+        let edges = u64::from(ns) * CLOCK_HZ / 1_000_000_000 + 1;
+        // Nothing on a board takes longer, and a simulator has to reckon every edge of a pause.
+        self.0.state().clock(edges.min(100));
+    }
+}

@@ -1,0 +1,319 @@
+//! Version 2's driver against the model and against the RTL: the port suite for each channel, and what programming promises.
+
+mod channel_board;
+
+use barrier_driver::channels::{
+    ChannelBarrier, ChannelOpenError, Identity, ProgramError, Programmer, Seat, Status,
+};
+use barrier_driver::suite::Rig;
+use channel_board::rtl::{self, Rtl};
+use channel_board::{Board, Clock, Fault, Machine, NODES, Wire};
+use embedded_hal::digital::PinState;
+use fpga_model::channels::ChannelMachine;
+use std::convert::Infallible;
+use std::thread;
+use std::time::Duration;
+
+/// A channel between two nodes that are no members and whose lines are never at rest together.
+struct Channel<M, const C: usize>(Board<M>);
+
+impl<M: Machine, const C: usize> Rig for Channel<M, C> {
+    type Error = Infallible;
+    type Out = Wire<M>;
+    type In = channel_board::Status<M>;
+
+    fn build(nodes: usize) -> Self {
+        let board = Board::<M>::power_on();
+        if C == 0 {
+            let given_back = board.node(0).programmer().give_back(0);
+            given_back.expect("channel 0 is everybody's after power-on");
+        }
+        let members = (1 << nodes) - 1;
+        let taken = board.node(1).programmer().take(C as u8, members << 1);
+        taken.expect("a free channel");
+        board.state().pins.arrive[C] = 1 << (nodes + 1);
+        Self(board)
+    }
+
+    fn wires(&self, node: usize) -> (Self::Out, Self::In) {
+        self.0.node(node + 1).channel(C)
+    }
+
+    fn releases(&self) -> u64 {
+        self.0.releases(C)
+    }
+}
+
+mod model {
+    use super::{Channel, ChannelMachine};
+
+    mod channel_0 {
+        barrier_driver::port_suite!(super::Channel<super::ChannelMachine, 0>);
+    }
+    mod channel_1 {
+        barrier_driver::port_suite!(super::Channel<super::ChannelMachine, 1>);
+    }
+    mod channel_2 {
+        barrier_driver::port_suite!(super::Channel<super::ChannelMachine, 2>);
+    }
+    mod channel_3 {
+        barrier_driver::port_suite!(super::Channel<super::ChannelMachine, 3>);
+    }
+    mod channel_4 {
+        barrier_driver::port_suite!(super::Channel<super::ChannelMachine, 4>);
+    }
+}
+
+/// The whole suite over a pipe would take a minute; these three claims are those that a wrong machine breaks.
+#[test]
+fn the_rtl_keeps_the_suite_on_its_first_and_last_channel() {
+    if rtl::is_there() {
+        barrier_driver::suite::every_barrier_is_one_release::<Channel<Rtl, 4>>();
+        barrier_driver::suite::open_clears_what_an_aborted_job_left::<Channel<Rtl, 0>>();
+        barrier_driver::suite::closing_withdraws_an_arrival::<Channel<Rtl, 4>>();
+    }
+}
+
+/// Makes each claim a test of the model and of the RTL.
+macro_rules! on_both {
+    ($($claim:ident)*) => {
+        mod by_model {
+            $(#[test] fn $claim() { super::$claim::<super::ChannelMachine>(); })*
+        }
+        mod by_rtl {
+            $(#[test] fn $claim() {
+                if super::rtl::is_there() { super::$claim::<super::Rtl>(); }
+            })*
+        }
+    };
+}
+
+on_both! {
+    the_hardware_says_what_it_is
+    two_channels_with_a_common_node_go_on_by_themselves
+    a_taken_channel_names_its_members
+    a_line_that_a_dead_job_left_is_refused_by_name
+    who_is_missing_is_named
+    a_request_that_noise_has_spoilt_is_sent_again
+    broken_serial_lines_are_told_apart
+    replies_are_not_releases
+}
+
+fn met() -> Result<(), Infallible> {
+    Ok(())
+}
+
+type Leader<M> = Programmer<Wire<M>, Wire<M>, Clock<M>>;
+type Member<M> = ChannelBarrier<Wire<M>, channel_board::Status<M>>;
+
+/// Opens all members of a seat from one thread, which is a fence by itself; the lowest takes the channel.
+fn open_all<M: Machine>(board: &Board<M>, seat: Seat, leader: &mut Leader<M>) -> Vec<Member<M>> {
+    let nodes = (0..NODES).filter(|node| seat.members >> node & 1 == 1);
+    let mut leader = Some(leader);
+    let open = |node| {
+        let (out, input) = board.node(node).channel(usize::from(seat.channel));
+        ChannelBarrier::open(out, input, seat, leader.take(), met).expect("a free channel")
+    };
+    nodes.map(open).collect()
+}
+
+fn ready<M: Machine>(member: &mut Member<M>) -> bool {
+    member.poll().expect("infallible").is_ready()
+}
+
+fn the_hardware_says_what_it_is<M: Machine>() {
+    let board = Board::<M>::power_on();
+    for node in [0, 3, NODES - 1] {
+        let identity = board.node(node).programmer().identify();
+        let expected = Identity {
+            version: 2,
+            nodes: NODES as u8,
+            channels: 5,
+        };
+        assert_eq!(identity, Ok(expected));
+    }
+}
+
+fn two_channels_with_a_common_node_go_on_by_themselves<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let (mut one, mut other) = (board.node(0).programmer(), board.node(2).programmer());
+    let mut left = open_all(
+        &board,
+        Seat {
+            channel: 1,
+            members: 0b0111,
+        },
+        &mut one,
+    );
+    let mut right = open_all(
+        &board,
+        Seat {
+            channel: 4,
+            members: 0b1100,
+        },
+        &mut other,
+    );
+    for round in 1..=4 {
+        for member in &mut left {
+            member.enter().expect("out of the barrier");
+        }
+        right[0].enter().expect("out of the barrier");
+        assert!(left.iter_mut().all(ready), "round {round}");
+        assert!(!ready(&mut right[0]), "node 3 has not come");
+        right[1].enter().expect("out of the barrier");
+        assert!(right.iter_mut().all(ready));
+        assert_eq!(
+            [1, 2, 3, 4].map(|c| board.releases(c)),
+            [round, 0, 0, round]
+        );
+    }
+    for (members, leader, channel) in [(left, &mut one, 1), (right, &mut other, 4)] {
+        let mut members = members.into_iter();
+        let first = members.next().expect("members");
+        for member in members {
+            let nobody = None::<&mut Leader<M>>;
+            member.close(nobody, met).expect("a wire that is still");
+        }
+        first.close(Some(leader), met).expect("all rest");
+        assert_eq!(leader.members(channel), Ok(0));
+    }
+}
+
+fn a_taken_channel_names_its_members<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let (mut one, mut other) = (board.node(1).programmer(), board.node(4).programmer());
+    assert_eq!(one.take(2, 0b0_0110), Ok(()));
+    assert_eq!(
+        one.take(2, 0b0_0110),
+        Ok(()),
+        "to say it again changes nothing"
+    );
+    let refused = other.take(2, 0b1_0100).map_err(|e| e.to_string());
+    assert_eq!(refused, Err("channel 2 is taken, by nodes 1, 2".to_owned()));
+    let refused = other.give_back(2).map_err(|e| e.to_string());
+    assert_eq!(
+        refused,
+        Err(
+            "channel 2: this node would have to be a member; its members are nodes 1, 2".to_owned()
+        )
+    );
+    assert_eq!(other.members(2), Ok(0b0110));
+    let refused = other.take(5, 1 << 4).map_err(|e| e.to_string());
+    assert_eq!(refused, Err("the hardware has no channel 5".to_owned()));
+}
+
+fn a_line_that_a_dead_job_left_is_refused_by_name<M: Machine>() {
+    let board = Board::<M>::power_on();
+    board.state().pins.arrive[3] = 0b100;
+    let seat = Seat {
+        channel: 3,
+        members: 0b110,
+    };
+    let mut leader = board.node(1).programmer();
+    let (out, input) = board.node(1).channel(3);
+    // Node 2 of this seat has not opened, so its line still is where a dead job has left it.
+    let opened = ChannelBarrier::open(out, input, seat, Some(&mut leader), met);
+    let refused = opened.err();
+    assert_eq!(
+        refused,
+        Some(ChannelOpenError::Program(ProgramError::Refused {
+            channel: 3,
+            status: Status::NotIdle,
+            value: 0b100
+        }))
+    );
+    assert_eq!(
+        refused.map(|e| e.to_string()).as_deref(),
+        Some("channel 3 is not idle: the lines of node 2 are not at rest")
+    );
+    assert_eq!(leader.members(3), Ok(0), "nothing has changed");
+}
+
+fn who_is_missing_is_named<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let mut leader = board.node(0).programmer();
+    let seat = Seat {
+        channel: 1,
+        members: 0b1111,
+    };
+    let mut members = open_all(&board, seat, &mut leader);
+    assert_eq!(leader.set_limit(1, 1000), Ok(()));
+    for present in [0, 2] {
+        members[present].enter().expect("out of the barrier");
+    }
+    let waited = members[0].wait(|| (), Duration::from_millis(2));
+    assert!(waited.is_err(), "two are missing");
+    board.state().clock(1000);
+    assert_eq!(members[0].missing(&mut leader), Ok(0b1010));
+    assert_eq!(leader.late(1), Ok(0b1010));
+    for late in [1, 3] {
+        members[late].enter().expect("out of the barrier");
+    }
+    assert_eq!(members[0].missing(&mut leader), Ok(0));
+    assert!(members.iter_mut().all(ready), "late-comers still release");
+    assert_eq!(leader.late(1), Ok(0b1010), "and are still remembered");
+}
+
+fn a_request_that_noise_has_spoilt_is_sent_again<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let mut leader = board.node(0).programmer();
+    board.state().fault = Fault::Noise(300);
+    assert_eq!(leader.take(1, 0b11), Ok(()));
+    assert_eq!(board.state().fault, Fault::Noise(0), "the noise is over");
+    assert_eq!(leader.members(1), Ok(0b11));
+}
+
+fn broken_serial_lines_are_told_apart<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let mut leader = board.node(0).programmer();
+    board.state().fault = Fault::CutReply;
+    let level = PinState::High;
+    assert_eq!(
+        leader.identify(),
+        Err(ProgramError::NoAnswer { level, tries: 8 })
+    );
+    board.state().fault = Fault::DataStuckLow;
+    assert_eq!(leader.identify(), Err(ProgramError::Garbled { tries: 8 }));
+    // Another node holds the receiver: this one reads the release of channel 4.
+    board.state().fault = Fault::None;
+    board.state().pins.select = 0b10;
+    board.state().clock(20);
+    let level = PinState::Low;
+    assert_eq!(
+        leader.identify(),
+        Err(ProgramError::NoAnswer { level, tries: 8 })
+    );
+    board.state().pins.select = 0;
+    assert!(leader.identify().is_ok());
+}
+
+fn replies_are_not_releases<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let node = board.node(0);
+    let seat = Seat {
+        channel: 4,
+        members: 0b11,
+    };
+    let mut leader = node.programmer();
+    let (out, input) = node.channel(4);
+    let mut member = ChannelBarrier::open(out, input, seat, Some(&mut leader), met).expect("free");
+    member.enter().expect("out of the barrier");
+    thread::scope(|scope| {
+        let programming = scope.spawn(move || {
+            for _ in 0..5 {
+                assert_eq!(leader.members(4), Ok(0b11));
+            }
+        });
+        while !programming.is_finished() {
+            assert!(
+                !ready(&mut member),
+                "a bit of a reply was taken for a release"
+            );
+        }
+    });
+    let (out, input) = board.node(1).channel(4);
+    let nobody = None::<&mut Leader<M>>;
+    let mut late = ChannelBarrier::open(out, input, seat, nobody, met).expect("resting");
+    late.enter().expect("out of the barrier");
+    assert!(ready(&mut member) && ready(&mut late));
+}
