@@ -60,6 +60,7 @@
 #![deny(unsafe_code)]
 
 mod agree;
+pub mod bring_up;
 pub mod channels;
 mod error;
 pub mod ports;

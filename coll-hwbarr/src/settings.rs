@@ -15,7 +15,7 @@ const SIM_REPORT: &CStr = c"sim_report";
 const SIM_RECORD: &CStr = c"sim_record";
 
 pub static PARAMS: [Param; 6] = [
-    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rpi; {rank} in it is the rank's number"),
+    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number"),
     param(
         TIMEOUT,
         c"60",

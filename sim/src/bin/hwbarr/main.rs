@@ -4,6 +4,7 @@ mod faults;
 mod live;
 mod node;
 mod options;
+mod port;
 mod report;
 mod run;
 mod tables;
@@ -45,6 +46,8 @@ commands! {
     wave::Wave,
     /// Run real processes on a live board and print how fast they pass barriers.
     live::Live,
+    /// Bring a real port up: find it, read and write it, test it with a plug, measure it, let two nodes meet.
+    port::Port,
     /// One process of `live`.
     #[command(hide = true)]
     node::Node,
