@@ -1,0 +1,160 @@
+// One whole channel: nodes that keep the driver's protocol while they are members and do anything while they are not,
+// cables, synchronisers, the machine, and members that change; any interleaving.
+//
+// As toggle_protocol, whose head explains the cables, the ghosts and the claims. What is new:
+// * Lines of others are free at every edge: dead jobs, noise, other channels' drivers.
+// * Members and time limit may change at any edge at which the rules allow it. The hardware's rule, proved in
+//   channel_rules, is that the synchronised lines of all old and new members are at the channel's level.
+//   The software's part is its fence: nobody is inside, and what the members last wrote has come through their cables.
+// Members that have just come start with the channel's count, for they have missed nothing that was theirs.
+`default_nettype none
+
+module channel_protocol #(
+    parameter N = 4,
+    // 0: members change without the hardware's rule. Not part of the claim: it must be refuted.
+    parameter RULE = 1,
+    // 0: only what is claimed, without what makes it inductive.
+    parameter LEMMAS = 1
+) (
+    input wire         clk_i,
+    input wire [N-1:0] poll_i,       // the member polls
+    input wire [N-1:0] enter_i,      // the member, if it is out, enters
+    input wire [N-1:0] forward_i,    // the cable to the channel settles to its level
+    input wire [N-1:0] back_i,       // the cable from the channel settles to its level
+    input wire [N-1:0] noise_i,      // what drives the lines of those who are no members
+    input wire         set_mask_i,
+    input wire [N-1:0] mask_i,
+    input wire         set_limit_i,
+    input wire [31:0]  limit_i
+);
+    wire [N-1:0] line, member, arrived, late;
+    wire         level;
+    reg  [N-1:0] wire_q   = {N{1'b0}};
+    reg  [N-1:0] inside_q = {N{1'b0}};
+    reg  [N-1:0] level_q  = {N{1'b0}};
+    reg  [N-1:0] pin_q    = {N{1'b0}};
+    reg  [N-1:0] seen_q   = {N{1'b0}};
+    reg  [1:0]   released_q = 2'd0;
+
+    synchroniser #(.N(N)) sync (
+        .clk_i   (clk_i),
+        .rst_i   (1'b0),
+        .level_i (pin_q),
+        .level_o (line)
+    );
+
+    channel_machine #(.N(N)) dut (
+        .clk_i       (clk_i),
+        .rst_i       (1'b0),
+        .line_i      (line),
+        .set_mask_i  (set_mask_i),
+        .mask_i      (mask_i),
+        .set_limit_i (set_limit_i),
+        .limit_i     (limit_i),
+        .level_o     (level),
+        .mask_o      (member),
+        .arrived_o   (arrived),
+        .late_o      (late)
+    );
+
+    reg [N-1:0] stage1_q = {N{1'b0}};
+    reg [N-1:0] stage2_q = {N{1'b0}};
+    reg         old_level_q = 1'b0;
+    wire [1:0]  released = released_q + (level != old_level_q);
+    always @(posedge clk_i) begin
+        stage1_q    <= pin_q;
+        stage2_q    <= stage1_q;
+        old_level_q <= level;
+        released_q  <= released;
+    end
+
+    wire [N-1:0] concerned = member | mask_i;
+    wire         at_rest   = ~|((line ^ {N{level}}) & concerned);
+    wire         fenced    = ~|((inside_q | (wire_q ^ pin_q) | (pin_q ^ stage1_q) | (stage1_q ^ stage2_q)) & concerned);
+    // What a new member remembers is what it last read and wrote; the release has come through its cable long ago.
+    wire         told      = ~|((seen_q ^ {N{level}}) & concerned);
+    always @* begin
+        if (set_mask_i) begin
+            assume (fenced && told);
+            if (RULE)
+                assume (at_rest);
+        end
+    end
+
+    // Told independently of the machine: who takes part, and whether all of them had come through.
+    reg [N-1:0] members_q  = {N{1'b0}};
+    reg         all_came_q = 1'b0;
+    always @(posedge clk_i) begin
+        if (set_mask_i)
+            members_q <= mask_i;
+        all_came_q <= (|members_q) && ~|(~(stage2_q ^ {N{level}}) & members_q);
+    end
+
+    wire [N-1:0] count_entered, count_left, one_change, still, other, entries, exits, once;
+
+    always @* begin
+        members_are_who_was_set:    assert (member == members_q);
+        releases_when_all_came:     assert (all_came_q == (level != old_level_q));
+        only_members_are_late:      assert (~|(late & ~members_q));
+        only_members_arrive:        assert (~|(arrived & ~members_q));
+        enters_before_the_release:  assert (&(count_entered | ~members_q));
+        leaves_after_the_release:   assert (&(count_left | ~members_q));
+        if (LEMMAS) begin
+            stages_agree:               assert (line == stage2_q);
+            releases_have_the_levels:   assert (released[0] == level);
+            one_change_on_the_way:      assert (&(one_change | ~members_q));
+            outside_all_is_still:       assert (&(still | ~members_q));
+            inside_it_drives_the_other: assert (&(other | ~members_q));
+            levels_count_entries:       assert (&(entries | ~members_q));
+            levels_count_exits:         assert (&(exits | ~members_q));
+            inside_means_one_more:      assert (&(once | ~members_q));
+            others_are_not_inside:      assert (~|(inside_q & ~members_q));
+        end
+    end
+
+    genvar n;
+    generate
+        for (n = 0; n < N; n = n + 1) begin : node
+            reg [1:0] entered_q = 2'd0;
+            reg [1:0] left_q    = 2'd0;
+
+            // A member acts until the fence and from the edge after the change.
+            wire acts   = members_q[n] && !set_mask_i;
+            wire seen   = back_i[n] ? level : seen_q[n];
+            wire leaves = acts && poll_i[n] && inside_q[n] && seen == wire_q[n];
+            wire enters = acts && enter_i[n] && (leaves || !inside_q[n]);
+            wire known  = leaves ? wire_q[n] : level_q[n];
+            wire free   = !members_q[n] && !(set_mask_i && mask_i[n]);
+            wire drives = enters ? !known : free ? noise_i[n] : wire_q[n];
+            wire joins  = set_mask_i && mask_i[n];
+
+            always @(posedge clk_i) begin
+                wire_q[n]   <= drives;
+                inside_q[n] <= enters || (inside_q[n] && !leaves);
+                level_q[n]  <= joins ? wire_q[n] : known;
+                seen_q[n]   <= seen;
+                pin_q[n]    <= forward_i[n] ? drives : pin_q[n];
+                entered_q   <= joins ? released : entered_q + enters;
+                left_q      <= joins ? released : left_q + leaves;
+            end
+
+            wire [1:0] entered_ahead = entered_q - released;
+            wire [1:0] left_behind   = released - left_q;
+            wire [1:0] still_inside  = entered_q - left_q;
+
+            wire [5:0] way = {wire_q[n], pin_q[n], stage1_q[n], stage2_q[n], level, seen_q[n]};
+            wire [4:0] changes = way[5:1] ^ way[4:0];
+
+            assign count_entered[n] = !entered_ahead[1];
+            assign count_left[n]    = !left_behind[1];
+            assign one_change[n]    = (changes & (changes - 5'd1)) == 5'd0;
+            assign still[n]         = inside_q[n] || (changes == 5'd0 && level_q[n] == level);
+            assign other[n]         = !inside_q[n] || level_q[n] != wire_q[n];
+            assign entries[n]       = entered_q[0] == wire_q[n];
+            assign exits[n]         = left_q[0] == level_q[n];
+            assign once[n]          = still_inside == {1'b0, inside_q[n]};
+        end
+    endgenerate
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,88 @@
+// The rules of programming, for any request by anybody in any state of the channels.
+//
+// channel_command has no flip-flop, so one edge is all of time. Its strobes are the only way to a channel's members
+// and time limit, so what is asserted of them here is asserted of every change of a channel.
+// A second copy sees the same request and the same channel WATCHED, and other channels in any other state.
+`default_nettype none
+
+module channel_rules #(
+    parameter N = 60,
+    parameter C = 5,
+    parameter WATCHED = 1
+) (
+    input wire           clk_i,
+    input wire           execute_i,
+    input wire           right_i,
+    input wire [71:0]    request_i,
+    input wire [N-1:0]   node_i,
+    input wire [C*N-1:0] mask_i,
+    input wire [C*N-1:0] arrived_i,
+    input wire [C*N-1:0] late_i,
+    input wire [C*N-1:0] restless_i,
+    input wire [C*N-1:0] other_mask_i,
+    input wire [C*N-1:0] other_restless_i
+);
+    localparam [C*N-1:0] KEPT = {{C*N-N{1'b0}}, {N{1'b1}}} << (WATCHED * N);
+
+    wire [71:0]  reply, other_reply;
+    wire [C-1:0] set_mask, set_limit, other_mask, other_limit;
+
+    channel_command #(.N(N), .C(C)) dut (
+        .execute_i   (execute_i),
+        .right_i     (right_i),
+        .request_i   (request_i),
+        .node_i      (node_i),
+        .mask_i      (mask_i),
+        .arrived_i   (arrived_i),
+        .late_i      (late_i),
+        .restless_i  (restless_i),
+        .reply_o     (reply),
+        .set_mask_o  (set_mask),
+        .set_limit_o (set_limit)
+    );
+
+    channel_command #(.N(N), .C(C)) other (
+        .execute_i   (execute_i),
+        .right_i     (right_i),
+        .request_i   (request_i),
+        .node_i      (node_i),
+        .mask_i      ((mask_i & KEPT) | (other_mask_i & ~KEPT)),
+        .arrived_i   (arrived_i),
+        .late_i      (late_i),
+        .restless_i  ((restless_i & KEPT) | (other_restless_i & ~KEPT)),
+        .reply_o     (other_reply),
+        .set_mask_o  (other_mask),
+        .set_limit_o (other_limit)
+    );
+
+    wire [N-1:0] asked    = request_i[N-1:0];
+    wire [C-1:0] strobes  = set_mask | set_limit;
+    wire         done     = reply[71:68] == 4'd1;
+
+    wire [C-1:0] rests, taken_or_returned, by_member, limited_by_member;
+    genvar c;
+    generate
+        for (c = 0; c < C; c = c + 1) begin : channel
+            wire [N-1:0] mask = mask_i[c*N +: N];
+            assign rests[c]             = ~|(restless_i[c*N +: N] & (mask | asked));
+            assign taken_or_returned[c] = (|mask) != (|asked);
+            assign by_member[c]         = |((mask | asked) & node_i);
+            assign limited_by_member[c] = |(mask & node_i);
+        end
+    endgenerate
+
+    always @* begin
+        a_wrong_frame_changes_nothing:   assert ((execute_i && right_i) || ~|strobes);
+        one_request_changes_one_thing:   assert (~|(strobes & (strobes - 1'b1)) && ~|(set_mask & set_limit));
+        a_change_is_answered_as_done:    assert (~|strobes || done);
+        members_change_only_at_rest:     assert (~|(set_mask & ~rests));
+        a_channel_is_taken_or_returned:  assert (~|(set_mask & ~taken_or_returned));
+        members_change_by_a_member:      assert (~|(set_mask & ~by_member));
+        limits_change_by_a_member:       assert (~|(set_limit & ~limited_by_member));
+        strangers_become_no_members:     assert (~|set_mask || N == 64 || ~|(request_i[63:0] >> N));
+        other_channels_do_not_matter:    assert (set_mask[WATCHED] == other_mask[WATCHED] &&
+                                                 set_limit[WATCHED] == other_limit[WATCHED]);
+    end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,106 @@
+//! What is proved of version 2, and the broken versions of it that must be refuted; decided by [`formal`](crate::formal).
+//!
+//! Three statements together are the safety of the whole:
+//!
+//! 1. whatever frame comes, members change only at rest, by a member, one channel at a time, and the other channels
+//!    do not matter (`channel_rules`);
+//! 2. a channel whose members change only so lets nobody leave before all have entered, and then everybody,
+//!    whatever the lines of others do (`channel_protocol`);
+//! 3. the channels share nothing but those strobes: `channel_barrier` gives each its own synchroniser and machine.
+
+use crate::formal::{Claim, Design, Mutant, texts};
+use crate::source::{CHANNEL_RTL, CHANNEL_TOP, Source, source};
+
+/// The modules that assert something about [`CHANNEL_RTL`].
+pub const RULES: Source = source!("formal/channel_rules.v");
+pub const PROTOCOL: Source = source!("formal/channel_protocol.v");
+
+/// Version 2 as it is.
+pub fn design() -> Design {
+    Design {
+        top: CHANNEL_TOP,
+        verilog: texts(&CHANNEL_RTL),
+        vhdl: Vec::new(),
+    }
+}
+
+const fn rules(parameters: &'static [(&'static str, usize)]) -> Claim {
+    Claim::Asserts {
+        module: RULES,
+        parameters,
+    }
+}
+
+const fn protocol(parameters: &'static [(&'static str, usize)]) -> Claim {
+    Claim::Asserts {
+        module: PROTOCOL,
+        parameters,
+    }
+}
+
+/// What is proved, each with its sentence.
+pub const CLAIMS: &[(&str, Claim)] = &[
+    (
+        "60 nodes, 5 channels: members change only at rest, by a member, and other channels do not matter",
+        rules(&[("N", 60), ("C", 5), ("WATCHED", 3)]),
+    ),
+    (
+        "64 nodes, 2 channels: the same where no bit of a mask is left over",
+        rules(&[("N", 64), ("C", 2), ("WATCHED", 0)]),
+    ),
+    (
+        "4 nodes, any members, changing: nobody leaves before all have entered, then everybody leaves",
+        protocol(&[("N", 4)]),
+    ),
+    (
+        "60 nodes, any members, changing: nobody leaves before all have entered, then everybody leaves",
+        protocol(&[("N", 60)]),
+    ),
+];
+
+/// What is false without the hardware's part of the bargain.
+pub const HAZARDS: &[(&str, Claim)] = &[(
+    "a line left over by a dead job is an arrival, unless members change only at rest",
+    protocol(&[("N", 4), ("RULE", 0), ("LEMMAS", 0)]),
+)];
+
+const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3)]);
+const CLAIMED_AT_4: Claim = protocol(&[("N", 4), ("LEMMAS", 0)]);
+
+macro_rules! mutants {
+    ($($claim:ident $file:literal $fault:literal: $from:literal => $to:literal;)*) => {
+        &[$((Mutant { fault: $fault, file: $file, from: $from, to: $to }, $claim)),*]
+    };
+}
+
+/// Broken versions of [`design`], each with a claim that must refute it.
+pub const MUTANTS: &[(Mutant, Claim)] = mutants! {
+    CLAIMED_AT_4 "channel_machine.v" "one member's arrival is enough":
+        "arrived == mask_q" => "(|arrived)";
+    CLAIMED_AT_4 "channel_machine.v" "a channel without members is one that everybody has reached":
+        "(|mask_q) && arrived" => "arrived";
+    CLAIMED_AT_4 "channel_machine.v" "the first node can never be a member":
+        "{N{level_q}}) & mask_q;" => "{N{level_q}}) & {mask_q[N-1:1], 1'b1};";
+    CLAIMED_AT_4 "channel_machine.v" "a time limit that runs out opens the barrier":
+        "arrived == mask_q" => "(arrived == mask_q || |late_q)";
+    CLAIMED_AT_4 "channel_machine.v" "nodes that are no members are late":
+        "<= mask_q & ~arrived;" => "<= ~arrived;";
+    RULES_AT_4 "channel_command.v" "a new member need not rest":
+        "restless & (mask | argument)" => "restless & mask";
+    RULES_AT_4 "channel_command.v" "an old member need not rest":
+        "restless & (mask | argument)" => "restless & argument";
+    RULES_AT_4 "channel_command.v" "a taken channel can be taken":
+        "if ((|argument) && (|mask))" => "if (1'b0)";
+    RULES_AT_4 "channel_command.v" "a frame with a wrong check is carried out":
+        "if (!right_i)" => "if (1'b0)";
+    RULES_AT_4 "channel_command.v" "one request changes all channels":
+        "execute_i && set_mask  && channel == k;" => "execute_i && set_mask;";
+    RULES_AT_4 "channel_command.v" "anybody sets a time limit":
+        "end else if (!member) begin" => "end else if (1'b0) begin";
+    RULES_AT_4 "channel_command.v" "anybody takes and returns a channel":
+        "if ((|concerned) && !(|(concerned & me)))" => "if (1'b0)";
+    RULES_AT_4 "channel_command.v" "the rest of channel 0 is taken for that of the others":
+        "restless_i[c*N +: N];" => "restless_i[0 +: N];";
+    RULES_AT_4 "channel_command.v" "nodes that do not exist become members":
+        "if (|strangers) begin" => "if (1'b0) begin";
+};
