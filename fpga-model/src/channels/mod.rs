@@ -28,7 +28,7 @@
 //! A line changes when [`FILTER_EDGES`] samples agree, so a node keeps each level for [`SETTLE_EDGES`] edges.
 //!
 //! A request changes something only at the one edge after its last bit, and only if its check is right.
-//! The rules are in [`Operation`](frame::Operation) and [`Status`](frame::Status):
+//! The rules are in [`Operation`] and [`Status`]:
 //!
 //! * only a free channel can be taken, by a node that will be a member;
 //! * only a member returns it, or sets its limit;
