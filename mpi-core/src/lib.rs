@@ -17,6 +17,7 @@ pub mod plugin;
 pub mod pml;
 pub mod request;
 pub mod rte;
+pub mod topo;
 
 pub use engine::Engine;
 pub use error::{Error, ErrorKind};

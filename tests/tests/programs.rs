@@ -30,6 +30,7 @@ programs! {
     operators_agree_with_c: "operators" on [1, 2, 3, 8, 13];
     communicators_are_made_used_and_freed: "communicators" on [1, 2, 3, 8, 17];
     derived_datatypes_arrive_as_they_are_laid_out: "datatypes" on [1, 2, 3];
+    topologies_say_who_is_next_to_whom: "topologies" on [1, 2, 3, 6, 12];
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
 }

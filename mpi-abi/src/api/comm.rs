@@ -46,6 +46,10 @@ fn register_some(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Fai
 /// Copies what hangs on the parent of a duplicate; if the program's functions refuse, the duplicate goes again.
 fn dress(new: Comm, parent: &CommObject, hints: Option<info::Hints>) -> Result<MPI_Comm, Failure> {
     let object = register(new, parent)?;
+    if let Some(topology) = parent.topology.get() {
+        // A communicator made a moment ago has none yet.
+        let _ = object.topology.set(topology.clone());
+    }
     *object.attached.hints.borrow_mut() =
         hints.unwrap_or_else(|| parent.attached.hints.borrow().clone());
     if let Err(failure) = parent.owner().copy_all(&object.owner()) {

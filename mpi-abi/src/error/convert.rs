@@ -9,6 +9,7 @@ use mpi_core::group::GroupError;
 use mpi_core::op::OpError;
 use mpi_core::pml::PmlError;
 use mpi_core::pml::buffered::BufferError;
+use mpi_core::topo::TopoError;
 use mpi_core::{Error, ErrorKind};
 
 impl From<TypeError> for Failure {
@@ -41,6 +42,21 @@ impl From<GroupError> for Failure {
         let class = match e {
             GroupError::Rank { .. } | GroupError::Twice { .. } => MPI_ERR_RANK,
             GroupError::Range { .. } => MPI_ERR_ARG,
+        };
+        Failure::new(class, e.to_string())
+    }
+}
+
+impl From<TopoError> for Failure {
+    #[cold]
+    fn from(e: TopoError) -> Failure {
+        let class = match e {
+            TopoError::Dimension { .. } | TopoError::TooFew { .. } => MPI_ERR_DIMS,
+            TopoError::Rank { .. } => MPI_ERR_RANK,
+            TopoError::Coordinate { .. }
+            | TopoError::Direction { .. }
+            | TopoError::Index { .. }
+            | TopoError::Edge { .. } => MPI_ERR_ARG,
         };
         Failure::new(class, e.to_string())
     }

@@ -9,7 +9,8 @@ use crate::handle::{Kind, wrong};
 use crate::state::state;
 use mpi_core::comm::Comm;
 use mpi_core::pml::buffered::Buffer;
-use std::cell::Cell;
+use mpi_core::topo::Topology;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 /// A communicator and what the program has hung on it.
@@ -20,6 +21,8 @@ pub struct CommObject {
     /// Buffered sends of this communicator alone.
     pub buffer: Buffer,
     pub user_buffer: UserBuffer,
+    /// How its processes are arranged; set when it is made, if at all.
+    pub topology: OnceCell<Topology>,
 }
 
 impl CommObject {
@@ -31,6 +34,7 @@ impl CommObject {
             attached: Attached::new(),
             buffer: Buffer::default(),
             user_buffer: UserBuffer::new(),
+            topology: OnceCell::new(),
         })
     }
 
@@ -67,6 +71,7 @@ pub fn register(comm: Comm, parent: &CommObject) -> Result<Rc<CommObject>, Failu
         attached: Attached::inheriting(&parent.attached),
         buffer: Buffer::default(),
         user_buffer: UserBuffer::new(),
+        topology: OnceCell::new(),
     });
     let handle = state().comms.borrow_mut().insert(object.clone());
     let handle =

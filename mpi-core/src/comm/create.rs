@@ -103,6 +103,13 @@ impl Comm {
         self.split(SplitKey { color, key }).await
     }
 
+    /// Every member's words, equally many of each, in the order of ranks.
+    pub async fn share(&self, mine: &[u64]) -> Result<Vec<u64>, Error> {
+        let all = self.tell_all(mine).await?;
+        let len = mine.len() * self.size() as usize;
+        Ok((0..len).map(|at| all.get(at)).collect())
+    }
+
     async fn agree_context(&self) -> Result<Context, Error> {
         let word = Words::new(1);
         if self.rank() == 0 {

@@ -13,7 +13,8 @@ const WORD: i64 = size_of::<u64>() as i64;
 impl Words {
     pub fn new(len: usize) -> Words {
         Words {
-            bytes: Scratch::bytes(len as i64 * WORD).expect("TEMP"),
+            // A few words for each member: where there is no memory for them, a vector of them would end the process too.
+            bytes: Scratch::bytes(len as i64 * WORD).expect("memory for a few words"),
         }
     }
 

@@ -1,17 +1,9 @@
-//! Virtual topologies (chapter 8): what needs none to be there yet.
+//! Dividing processes among dimensions (section 8.5.2).
 
-use super::args::{length, out, slice_mut};
 use crate::abi::*;
+use crate::api::args::{length, slice_mut};
 use crate::error::{Failure, Outcome};
-use crate::state;
 use std::ffi::c_int;
-
-pub unsafe fn MPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> Outcome {
-    state::comm(comm)?;
-    // No communicator has a topology yet.
-    // SAFETY: an output argument of the caller.
-    unsafe { out(status, MPI_UNDEFINED, "status") }
-}
 
 pub unsafe fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Outcome {
     let ndims = length(ndims, "ndims")?;

@@ -1,0 +1,193 @@
+//! Cartesian topologies (section 8.5).
+
+use super::{arranged, lacks, split};
+use crate::abi::*;
+use crate::api::args::{length, out, slice, slice_mut, wides};
+use crate::error::{Failure, Outcome};
+use crate::object::comm::CommObject;
+use crate::state;
+use mpi_core::comm::SplitKey;
+use mpi_core::topo::{Cart, Topology};
+use std::ffi::c_int;
+
+/// The grid of a communicator.
+fn cart(comm: &CommObject) -> Result<&Cart, Failure> {
+    match comm.topology.get() {
+        Some(Topology::Cart(cart)) => Ok(cart),
+        _ => Err(lacks(comm, "Cartesian")),
+    }
+}
+
+/// A grid from the arguments of the caller.
+///
+/// # Safety
+/// Pointers that are not null lead to `ndims` elements.
+unsafe fn read(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Result<Cart, Failure> {
+    let ndims = length(ndims, "ndims")?;
+    // SAFETY: passed on.
+    let (dims, periods) = unsafe {
+        (
+            wides(dims, ndims, "dims")?,
+            slice(periods, ndims, "periods")?,
+        )
+    };
+    Ok(Cart::new(&dims, periods.iter().map(|p| *p != 0).collect())?)
+}
+
+/// Stores as many values as the caller has room for and there are.
+///
+/// # Safety
+/// A pointer that is not null leads to `room` elements.
+unsafe fn fill(
+    to: *mut c_int,
+    room: usize,
+    values: impl ExactSizeIterator<Item = c_int>,
+    name: &str,
+) -> Outcome {
+    let len = values.len().min(room);
+    // SAFETY: passed on.
+    let to = unsafe { slice_mut(to, len, name)? };
+    to.iter_mut()
+        .zip(values)
+        .for_each(|(to, value)| *to = value);
+    Ok(())
+}
+
+pub unsafe fn MPI_Cart_create(
+    comm_old: MPI_Comm,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    _reorder: c_int,
+    comm_cart: *mut MPI_Comm,
+) -> Outcome {
+    let parent = state::comm(comm_old)?;
+    // SAFETY: arrays and an output argument of the caller.
+    unsafe {
+        let cart = read(ndims, dims, periods)?.fit(parent.comm.size())?;
+        let new = arranged(&parent, cart.size(), || Topology::Cart(cart.clone()))?;
+        out(comm_cart, new, "comm_cart")
+    }
+}
+
+pub unsafe fn MPI_Cart_map(
+    comm: MPI_Comm,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    newrank: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let rank = object.comm.rank();
+    // SAFETY: arrays and an output argument of the caller.
+    unsafe {
+        let cart = read(ndims, dims, periods)?.fit(object.comm.size())?;
+        let inside = u64::from(rank) < cart.size();
+        out(
+            newrank,
+            if inside { rank as c_int } else { MPI_UNDEFINED },
+            "newrank",
+        )
+    }
+}
+
+pub unsafe fn MPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> Outcome {
+    let dims = cart(&*state::comm(comm)?)?.dims().len();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(ndims, dims as c_int, "ndims") }
+}
+
+pub unsafe fn MPI_Cart_get(
+    comm: MPI_Comm,
+    maxdims: c_int,
+    dims: *mut c_int,
+    periods: *mut c_int,
+    coords: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let cart = cart(&object)?;
+    let room = length(maxdims, "maxdims")?;
+    let here = cart.coords(object.comm.rank().into())?;
+    // SAFETY: arrays of the caller with `maxdims` elements.
+    unsafe {
+        fill(dims, room, cart.dims().iter().map(|d| *d as c_int), "dims")?;
+        fill(
+            periods,
+            room,
+            cart.periods().iter().map(|p| c_int::from(*p)),
+            "periods",
+        )?;
+        fill(coords, room, here.iter().map(|c| *c as c_int), "coords")
+    }
+}
+
+pub unsafe fn MPI_Cart_coords(
+    comm: MPI_Comm,
+    rank: c_int,
+    maxdims: c_int,
+    coords: *mut c_int,
+) -> Outcome {
+    let there = cart(&*state::comm(comm)?)?.coords(rank.into())?;
+    // SAFETY: an array of the caller with `maxdims` elements.
+    unsafe {
+        fill(
+            coords,
+            length(maxdims, "maxdims")?,
+            there.iter().map(|c| *c as c_int),
+            "coords",
+        )
+    }
+}
+
+pub unsafe fn MPI_Cart_rank(comm: MPI_Comm, coords: *const c_int, rank: *mut c_int) -> Outcome {
+    let object = state::comm(comm)?;
+    let cart = cart(&object)?;
+    // SAFETY: an array of the caller with as many elements as there are dimensions, and an output argument.
+    unsafe {
+        let coords = wides(coords, cart.dims().len(), "coords")?;
+        out(rank, cart.rank(&coords)? as c_int, "rank")
+    }
+}
+
+pub unsafe fn MPI_Cart_shift(
+    comm: MPI_Comm,
+    direction: c_int,
+    disp: c_int,
+    rank_source: *mut c_int,
+    rank_dest: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let (source, dest) = cart(&object)?.shift(object.comm.rank(), direction.into(), disp.into())?;
+    let or_null = |rank: Option<u32>| rank.map_or(MPI_PROC_NULL, |rank| rank as c_int);
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(rank_source, or_null(source), "rank_source")?;
+        out(rank_dest, or_null(dest), "rank_dest")
+    }
+}
+
+pub unsafe fn MPI_Cart_sub(
+    comm: MPI_Comm,
+    remain_dims: *const c_int,
+    newcomm: *mut MPI_Comm,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let cart = cart(&object)?;
+    // SAFETY: an array of the caller with as many elements as there are dimensions, and an output argument.
+    unsafe {
+        let keep: Vec<bool> = slice(remain_dims, cart.dims().len(), "remain_dims")?
+            .iter()
+            .map(|keep| *keep != 0)
+            .collect();
+        let (which, inside, sub) = cart.sub(object.comm.rank(), &keep)?;
+        let mine = SplitKey {
+            color: Some(which),
+            key: inside as i32,
+        };
+        out(
+            newcomm,
+            split(&object, mine, || Topology::Cart(sub))?,
+            "newcomm",
+        )
+    }
+}

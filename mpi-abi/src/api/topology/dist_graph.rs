@@ -1,0 +1,218 @@
+//! Graphs of which each process knows its own edges (section 8.5.4).
+
+use super::{arranged, lacks};
+use crate::abi::*;
+use crate::api::args::{length, out, slice, slice_mut, wides};
+use crate::error::{Failure, Outcome};
+use crate::object::comm::CommObject;
+use crate::state;
+use mpi_core::topo::{DistGraph, Topology};
+use std::ffi::c_int;
+use std::rc::Rc;
+
+fn dist_graph(comm: &CommObject) -> Result<&DistGraph, Failure> {
+    match comm.topology.get() {
+        Some(Topology::DistGraph(graph)) => Ok(graph),
+        _ => Err(lacks(comm, "distributed graph")),
+    }
+}
+
+/// Whether a weights argument is the word for "no weights at all".
+fn is_unweighted(weights: *const c_int) -> bool {
+    weights.addr() == MPI_UNWEIGHTED.addr()
+}
+
+/// The weights of `len` edges, if there are any.
+///
+/// # Safety
+/// A pointer that is no constant of MPI and not null leads to `len` elements.
+unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<Vec<i32>, Failure> {
+    if is_unweighted(weights) || len == 0 {
+        return Ok(Vec::new());
+    }
+    if weights.addr() == MPI_WEIGHTS_EMPTY.addr() {
+        return Err(Failure::new(
+            MPI_ERR_ARG,
+            format!("{name} is MPI_WEIGHTS_EMPTY, but there are {len} edges"),
+        ));
+    }
+    // SAFETY: passed on.
+    Ok(unsafe { slice(weights, len, name)? }.to_vec())
+}
+
+/// All members with their edges as a new communicator.
+fn made(parent: &Rc<CommObject>, graph: DistGraph) -> Result<MPI_Comm, Failure> {
+    let all = u64::from(parent.comm.size());
+    arranged(parent, all, || Topology::DistGraph(graph))
+}
+
+pub unsafe fn MPI_Dist_graph_create_adjacent(
+    comm_old: MPI_Comm,
+    indegree: c_int,
+    sources: *const c_int,
+    sourceweights: *const c_int,
+    outdegree: c_int,
+    destinations: *const c_int,
+    destweights: *const c_int,
+    _info: MPI_Info,
+    _reorder: c_int,
+    comm_dist_graph: *mut MPI_Comm,
+) -> Outcome {
+    let parent = state::comm(comm_old)?;
+    let size = parent.comm.size();
+    let (indegree, outdegree) = (
+        length(indegree, "indegree")?,
+        length(outdegree, "outdegree")?,
+    );
+    if is_unweighted(sourceweights) != is_unweighted(destweights) {
+        return Err(Failure::new(
+            MPI_ERR_ARG,
+            "one of sourceweights and destweights is MPI_UNWEIGHTED and the other is not",
+        ));
+    }
+    // SAFETY: arrays and an output argument of the caller.
+    unsafe {
+        let weights = (
+            read_weights(sourceweights, indegree, "sourceweights")?,
+            read_weights(destweights, outdegree, "destweights")?,
+        );
+        let graph = DistGraph {
+            sources: DistGraph::ranks(&wides(sources, indegree, "sources")?, size)?,
+            destinations: DistGraph::ranks(&wides(destinations, outdegree, "destinations")?, size)?,
+            weights: (!is_unweighted(sourceweights)).then_some(weights),
+        };
+        out(comm_dist_graph, made(&parent, graph)?, "comm_dist_graph")
+    }
+}
+
+pub unsafe fn MPI_Dist_graph_create(
+    comm_old: MPI_Comm,
+    n: c_int,
+    sources: *const c_int,
+    degrees: *const c_int,
+    destinations: *const c_int,
+    weights: *const c_int,
+    _info: MPI_Info,
+    _reorder: c_int,
+    comm_dist_graph: *mut MPI_Comm,
+) -> Outcome {
+    let parent = state::comm(comm_old)?;
+    let size = parent.comm.size();
+    let n = length(n, "n")?;
+    // SAFETY: arrays and an output argument of the caller.
+    unsafe {
+        let sources = DistGraph::ranks(&wides(sources, n, "sources")?, size)?;
+        let degrees = slice(degrees, n, "degrees")?
+            .iter()
+            .map(|degree| length(*degree, "one of degrees"))
+            .collect::<Result<Vec<_>, _>>()?;
+        let total = degrees.iter().sum();
+        let destinations = DistGraph::ranks(&wides(destinations, total, "destinations")?, size)?;
+        let given = read_weights(weights, total, "weights")?;
+        let starts = sources
+            .iter()
+            .zip(&degrees)
+            .flat_map(|(source, degree)| std::iter::repeat_n(*source, *degree));
+        let mine: Vec<Edge> = starts
+            .zip(destinations)
+            .enumerate()
+            .map(|(at, (from, to))| (from, to, given.get(at).copied().unwrap_or(0)))
+            .collect();
+        let all = share(&parent, &mine)?;
+        let graph = DistGraph::of(parent.comm.rank(), &all, !is_unweighted(weights));
+        out(comm_dist_graph, made(&parent, graph)?, "comm_dist_graph")
+    }
+}
+
+/// From whom, to whom, and how heavy.
+type Edge = (u32, u32, i32);
+
+/// Everybody's edges at everybody, in the order of ranks.
+///
+/// Each member tells how many it has, then all tell as many as the one with the most.
+fn share(parent: &CommObject, mine: &[Edge]) -> Result<Vec<Edge>, Failure> {
+    let engine = state::engine()?;
+    let counts = engine.block_on(parent.comm.share(&[mine.len() as u64]))?;
+    let most = counts.iter().copied().max().unwrap_or(0) as usize;
+    let mut words = vec![0; 2 * most];
+    for (at, (from, to, weight)) in mine.iter().enumerate() {
+        words[2 * at] = u64::from(*from) << 32 | u64::from(*to);
+        words[2 * at + 1] = u64::from(*weight as u32);
+    }
+    let all = engine.block_on(parent.comm.share(&words))?;
+    let members = counts.iter().zip(all.chunks(words.len().max(1)));
+    let edges = members.flat_map(|(count, words)| words.chunks(2).take(*count as usize));
+    Ok(edges
+        .map(|edge| {
+            (
+                (edge[0] >> 32) as u32,
+                edge[0] as u32,
+                edge[1] as u32 as i32,
+            )
+        })
+        .collect())
+}
+
+pub unsafe fn MPI_Dist_graph_neighbors_count(
+    comm: MPI_Comm,
+    indegree: *mut c_int,
+    outdegree: *mut c_int,
+    weighted: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let graph = dist_graph(&object)?;
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(indegree, graph.sources.len() as c_int, "indegree")?;
+        out(outdegree, graph.destinations.len() as c_int, "outdegree")?;
+        out(weighted, c_int::from(graph.weights.is_some()), "weighted")
+    }
+}
+
+pub unsafe fn MPI_Dist_graph_neighbors(
+    comm: MPI_Comm,
+    maxindegree: c_int,
+    sources: *mut c_int,
+    sourceweights: *mut c_int,
+    maxoutdegree: c_int,
+    destinations: *mut c_int,
+    destweights: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let graph = dist_graph(&object)?;
+    let none = (Vec::new(), Vec::new());
+    let (source_weights, dest_weights) = graph.weights.as_ref().unwrap_or(&none);
+    let sides = [
+        (
+            maxindegree,
+            sources,
+            &graph.sources,
+            sourceweights,
+            source_weights,
+        ),
+        (
+            maxoutdegree,
+            destinations,
+            &graph.destinations,
+            destweights,
+            dest_weights,
+        ),
+    ];
+    for (max, to, ranks, to_weights, weights) in sides {
+        let room = length(max, "a maximum degree")?;
+        // SAFETY: arrays of the caller with as many elements as the maximum; weights may be MPI_UNWEIGHTED.
+        unsafe {
+            let to = slice_mut(to, ranks.len().min(room), "an array of neighbours")?;
+            to.iter_mut()
+                .zip(ranks)
+                .for_each(|(to, rank)| *to = *rank as c_int);
+            if !is_unweighted(to_weights) && to_weights.addr() != MPI_WEIGHTS_EMPTY.addr() {
+                let to = slice_mut(to_weights, weights.len().min(room), "an array of weights")?;
+                to.iter_mut()
+                    .zip(weights)
+                    .for_each(|(to, weight)| *to = *weight);
+            }
+        }
+    }
+    Ok(())
+}

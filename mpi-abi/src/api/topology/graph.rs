@@ -1,0 +1,138 @@
+//! Graphs that every process knows whole (section 8.5.3).
+
+use super::{arranged, lacks};
+use crate::abi::*;
+use crate::api::args::{length, out, slice_mut, wides};
+use crate::error::{Failure, Outcome};
+use crate::object::comm::CommObject;
+use crate::state;
+use mpi_core::topo::{Graph, Topology};
+use std::ffi::c_int;
+
+fn graph(comm: &CommObject) -> Result<&Graph, Failure> {
+    match comm.topology.get() {
+        Some(Topology::Graph(graph)) => Ok(graph),
+        _ => Err(lacks(comm, "graph")),
+    }
+}
+
+/// A graph from the arguments of the caller.
+///
+/// # Safety
+/// Pointers that are not null lead to `nnodes` elements, and as many as the last of them says.
+unsafe fn read(nnodes: c_int, index: *const c_int, edges: *const c_int) -> Result<Graph, Failure> {
+    let nodes = length(nnodes, "nnodes")?;
+    // SAFETY: passed on.
+    unsafe {
+        let index = wides(index, nodes, "index")?;
+        let count = usize::try_from(index.last().copied().unwrap_or(0)).unwrap_or(0);
+        Ok(Graph::new(&index, &wides(edges, count, "edges")?)?)
+    }
+}
+
+/// Stores as many values as the caller has room for and there are.
+///
+/// # Safety
+/// A pointer that is not null leads to `room` elements.
+unsafe fn fill(to: *mut c_int, room: usize, values: &[u32], name: &str) -> Outcome {
+    // SAFETY: passed on.
+    let to = unsafe { slice_mut(to, values.len().min(room), name)? };
+    to.iter_mut()
+        .zip(values)
+        .for_each(|(to, value)| *to = *value as c_int);
+    Ok(())
+}
+
+pub unsafe fn MPI_Graph_create(
+    comm_old: MPI_Comm,
+    nnodes: c_int,
+    indx: *const c_int,
+    edges: *const c_int,
+    _reorder: c_int,
+    comm_graph: *mut MPI_Comm,
+) -> Outcome {
+    let parent = state::comm(comm_old)?;
+    // SAFETY: arrays and an output argument of the caller.
+    unsafe {
+        let graph = read(nnodes, indx, edges)?.fit(parent.comm.size())?;
+        let nodes = graph.index().len() as u64;
+        let new = arranged(&parent, nodes, || Topology::Graph(graph))?;
+        out(comm_graph, new, "comm_graph")
+    }
+}
+
+pub unsafe fn MPI_Graph_map(
+    comm: MPI_Comm,
+    nnodes: c_int,
+    indx: *const c_int,
+    edges: *const c_int,
+    newrank: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let rank = object.comm.rank();
+    // SAFETY: arrays and an output argument of the caller.
+    unsafe {
+        let graph = read(nnodes, indx, edges)?.fit(object.comm.size())?;
+        let inside = (rank as usize) < graph.index().len();
+        out(
+            newrank,
+            if inside { rank as c_int } else { MPI_UNDEFINED },
+            "newrank",
+        )
+    }
+}
+
+pub unsafe fn MPI_Graphdims_get(comm: MPI_Comm, nnodes: *mut c_int, nedges: *mut c_int) -> Outcome {
+    let object = state::comm(comm)?;
+    let graph = graph(&object)?;
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        out(nnodes, graph.index().len() as c_int, "nnodes")?;
+        out(nedges, graph.edges().len() as c_int, "nedges")
+    }
+}
+
+pub unsafe fn MPI_Graph_get(
+    comm: MPI_Comm,
+    maxindex: c_int,
+    maxedges: c_int,
+    indx: *mut c_int,
+    edges: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let graph = graph(&object)?;
+    // SAFETY: arrays of the caller with `maxindex` and `maxedges` elements.
+    unsafe {
+        fill(indx, length(maxindex, "maxindex")?, graph.index(), "index")?;
+        fill(edges, length(maxedges, "maxedges")?, graph.edges(), "edges")
+    }
+}
+
+pub unsafe fn MPI_Graph_neighbors_count(
+    comm: MPI_Comm,
+    rank: c_int,
+    nneighbors: *mut c_int,
+) -> Outcome {
+    let count = graph(&*state::comm(comm)?)?.neighbours(rank.into())?.len();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(nneighbors, count as c_int, "nneighbors") }
+}
+
+pub unsafe fn MPI_Graph_neighbors(
+    comm: MPI_Comm,
+    rank: c_int,
+    maxneighbors: c_int,
+    neighbors: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let all = graph(&object)?.neighbours(rank.into())?;
+    // SAFETY: an array of the caller with `maxneighbors` elements.
+    unsafe {
+        fill(
+            neighbors,
+            length(maxneighbors, "maxneighbors")?,
+            all,
+            "neighbors",
+        )
+    }
+}

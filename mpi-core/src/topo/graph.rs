@@ -1,0 +1,144 @@
+//! Graph topologies: the same graph at every process, or each process's own edges (section 8.5).
+
+use super::TopoError;
+
+/// A graph that every process knows whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// Where the edges of each node end.
+    index: Vec<u32>,
+    edges: Vec<u32>,
+}
+
+impl Graph {
+    /// A graph as MPI writes it down: `index[i]` edges belong to the nodes up to `i`.
+    pub fn new(index: &[i64], edges: &[i64]) -> Result<Graph, TopoError> {
+        let nodes = index.len() as u32;
+        let mut before = 0;
+        let mut ends = Vec::with_capacity(index.len());
+        for (node, &index) in index.iter().enumerate() {
+            let end = u32::try_from(index)
+                .ok()
+                .filter(|end| *end >= before)
+                .ok_or(TopoError::Index {
+                    node,
+                    index,
+                    before: before.into(),
+                })?;
+            before = end;
+            ends.push(end);
+        }
+        let edges = edges
+            .iter()
+            .enumerate()
+            .map(|(at, &node)| {
+                let known = u32::try_from(node).ok().filter(|n| *n < nodes);
+                known.ok_or(TopoError::Edge { at, node, nodes })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Graph { index: ends, edges })
+    }
+
+    /// Fits the graph into a communicator.
+    pub fn fit(self, size: u32) -> Result<Graph, TopoError> {
+        let needed = self.index.len() as u64;
+        if needed > size.into() {
+            return Err(TopoError::TooFew { needed, size });
+        }
+        Ok(self)
+    }
+
+    pub fn index(&self) -> &[u32] {
+        &self.index
+    }
+
+    pub fn edges(&self) -> &[u32] {
+        &self.edges
+    }
+
+    /// The neighbours of a node, as often as there are edges to them.
+    pub fn neighbours(&self, rank: i64) -> Result<&[u32], TopoError> {
+        let size = self.index.len() as u32;
+        let at = usize::try_from(rank)
+            .ok()
+            .filter(|at| *at < self.index.len())
+            .ok_or(TopoError::Rank { rank, size })?;
+        let start = at.checked_sub(1).map_or(0, |before| self.index[before]);
+        let end = self.index[at];
+        Ok(self.edges.get(start as usize..end as usize).unwrap_or(&[]))
+    }
+}
+
+/// One process's edges in a graph that nobody knows whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DistGraph {
+    pub sources: Vec<u32>,
+    pub destinations: Vec<u32>,
+    /// The weights of both, unless the graph has none.
+    pub weights: Option<(Vec<i32>, Vec<i32>)>,
+}
+
+impl DistGraph {
+    /// Checks that ranks are ranks.
+    pub fn ranks(ranks: &[i64], size: u32) -> Result<Vec<u32>, TopoError> {
+        ranks
+            .iter()
+            .map(|&rank| {
+                let known = u32::try_from(rank).ok().filter(|rank| *rank < size);
+                known.ok_or(TopoError::Rank { rank, size })
+            })
+            .collect()
+    }
+
+    /// This process's part of all edges `(source, destination, weight)`.
+    pub fn of(rank: u32, edges: &[(u32, u32, i32)], weighted: bool) -> DistGraph {
+        let into: Vec<_> = edges.iter().filter(|e| e.1 == rank).collect();
+        let out: Vec<_> = edges.iter().filter(|e| e.0 == rank).collect();
+        DistGraph {
+            sources: into.iter().map(|e| e.0).collect(),
+            destinations: out.iter().map(|e| e.1).collect(),
+            weights: weighted.then(|| {
+                (
+                    into.iter().map(|e| e.2).collect(),
+                    out.iter().map(|e| e.2).collect(),
+                )
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standards_example_has_its_neighbours() {
+        // MPI 5.0, section 8.5.4: four processes, 0 next to 1 and 3, 1 to 0, 2 to 3, 3 to 0 and 2.
+        let graph = Graph::new(&[2, 3, 4, 6], &[1, 3, 0, 3, 0, 2]).expect("a graph");
+        let all: Vec<_> = (0..4).map(|node| graph.neighbours(node)).collect();
+        assert_eq!(all, [Ok(&[1, 3][..]), Ok(&[0]), Ok(&[3]), Ok(&[0, 2])]);
+        assert_eq!(
+            graph.neighbours(4),
+            Err(TopoError::Rank { rank: 4, size: 4 })
+        );
+    }
+
+    #[test]
+    fn a_graph_that_makes_no_sense_is_refused() {
+        let falling = Graph::new(&[2, 1], &[0, 1]);
+        assert!(matches!(falling, Err(TopoError::Index { node: 1, .. })));
+        let stranger = Graph::new(&[1, 2], &[1, 2]);
+        assert!(matches!(
+            stranger,
+            Err(TopoError::Edge { at: 1, node: 2, .. })
+        ));
+    }
+
+    #[test]
+    fn each_process_finds_its_own_edges() {
+        let edges = [(0, 1, 5), (1, 0, 6), (2, 1, 7)];
+        let mine = DistGraph::of(1, &edges, true);
+        assert_eq!((mine.sources, mine.destinations), (vec![0, 2], vec![0]));
+        assert_eq!(mine.weights, Some((vec![5, 7], vec![6])));
+    }
+}

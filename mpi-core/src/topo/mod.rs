@@ -1,0 +1,100 @@
+//! Virtual topologies (MPI 5.0, chapter 8): how the processes of a communicator are arranged, as plain values.
+//!
+//! A topology says who is next to whom; it sends nothing and knows no communicator.
+//! Ranks keep their order: on one node every neighbour is equally near, so a reordering would promise what it cannot keep.
+
+mod cart;
+mod graph;
+
+pub use cart::Cart;
+pub use graph::{DistGraph, Graph};
+
+use std::fmt;
+
+/// What a communicator may carry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topology {
+    Cart(Cart),
+    Graph(Graph),
+    DistGraph(DistGraph),
+}
+
+/// Why there is no such topology, or nothing at that place of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TopoError {
+    /// A dimension is not positive.
+    Dimension { at: usize, extent: i64 },
+    /// More processes than there are.
+    TooFew { needed: u64, size: u32 },
+    /// A coordinate beyond the end of a dimension that does not wrap around.
+    Coordinate {
+        at: usize,
+        coordinate: i64,
+        extent: u32,
+    },
+    /// There is no such dimension.
+    Direction { direction: i64, dimensions: usize },
+    /// A rank that is not in the topology.
+    Rank { rank: i64, size: u32 },
+    /// The index array of a graph goes down, or does not end at the number of edges.
+    Index {
+        node: usize,
+        index: i64,
+        before: i64,
+    },
+    /// An edge to a node that the graph does not have.
+    Edge { at: usize, node: i64, nodes: u32 },
+}
+
+impl fmt::Display for TopoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dimension { at, extent } => {
+                write!(
+                    f,
+                    "dimension {at} has {extent} processes, which is not positive"
+                )
+            }
+            Self::TooFew { needed, size } => write!(
+                f,
+                "the topology has {needed} processes, and the communicator only {size}"
+            ),
+            Self::Coordinate {
+                at,
+                coordinate,
+                extent,
+            } => write!(
+                f,
+                "coordinate {at} is {coordinate}, and dimension {at} goes from 0 to {} and does not wrap around",
+                extent.saturating_sub(1)
+            ),
+            Self::Direction {
+                direction,
+                dimensions,
+            } => write!(
+                f,
+                "direction is {direction}, and the topology has {dimensions} dimensions, counted from 0"
+            ),
+            Self::Rank { rank, size } => write!(
+                f,
+                "rank {rank} is not in the topology, which has ranks 0 to {}",
+                size.saturating_sub(1)
+            ),
+            Self::Index {
+                node,
+                index,
+                before,
+            } => write!(
+                f,
+                "the index of node {node} is {index}, which is less than the {before} before it"
+            ),
+            Self::Edge { at, node, nodes } => write!(
+                f,
+                "edge {at} leads to {node}, and the topology has nodes 0 to {}",
+                nodes.saturating_sub(1)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TopoError {}
