@@ -85,6 +85,73 @@ static int spell(int *offsets, const int *starts, int items, int width)
     return n;
 }
 
+/* The representation that all machines share: what is written has the standard's bytes, and reads back. */
+static void check_external(void)
+{
+    struct { long l; double d; short s; } out[2] = {{-2, 1.0, 0x1234}, {3, -2.0, -1}}, in[2];
+    static const unsigned char bytes[28] = {
+        0xff, 0xff, 0xff, 0xfe, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0x12, 0x34,
+        0, 0, 0, 3, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    MPI_Datatype type;
+    MPI_Aint at = 0, length;
+    unsigned char packed[32];
+    OK(MPI_Type_create_struct(3, (int[]){1, 1, 1}, (MPI_Aint[]){0, 8, 16}, (MPI_Datatype[]){MPI_LONG, MPI_DOUBLE, MPI_SHORT}, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Pack_external_size("external32", 2, type, &length));
+    CHECK(length == 28, "%ld bytes", (long)length);
+    OK(MPI_Pack_external("external32", out, 2, type, packed, sizeof packed, &at));
+    CHECK(at == 28 && !memcmp(packed, bytes, 28), "packed %ld other bytes", (long)at);
+    MPI_Count large = 0;
+    OK(MPI_Unpack_external_c("external32", packed, 28, &large, in, 2, type));
+    CHECK(large == 28, "unpacked %lld bytes", (long long)large);
+    for (int i = 0; i < 2; i++)
+        CHECK(in[i].l == out[i].l && in[i].d == out[i].d && in[i].s == out[i].s, "structure %d is another", i);
+
+    long double third = 1.0L / 3, back = 0;
+    at = 0;
+    OK(MPI_Pack_external("external32", &third, 1, MPI_LONG_DOUBLE, packed, 16, &at));
+    CHECK(packed[0] == 0x3f && packed[1] == 0xfd && packed[2] == 0x55, "%02x%02x%02x", packed[0], packed[1], packed[2]);
+    at = 0;
+    OK(MPI_Unpack_external("external32", packed, 16, &at, &back, 1, MPI_LONG_DOUBLE));
+    CHECK(back == third, "%Lg", back);
+
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    at = 20;
+    CHECK(MPI_Pack_external("external32", out, 1, type, packed, 32, &at) == MPI_ERR_TRUNCATE && at == 20, "at %ld", (long)at);
+    CHECK(MPI_Pack_external("internal", out, 1, type, packed, 32, &at) == MPI_ERR_ARG, "another representation was packed");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Type_free(&type));
+}
+
+/* Types of Fortran's kinds: one handle for each kind, known to the operators, never freed. */
+static void check_fortran_kinds(void)
+{
+    MPI_Datatype real, again, whole, pair, old;
+    int integers, addresses, types, combiner, digits[2];
+    OK(MPI_Type_create_f90_real(15, 300, &real));
+    OK(MPI_Type_create_f90_real(15, 300, &again));
+    CHECK(real == again, "the same kind has two handles");
+    OK(MPI_Type_get_envelope(real, &integers, &addresses, &types, &combiner));
+    CHECK(integers == 2 && !addresses && !types && combiner == MPI_COMBINER_F90_REAL, "%d integers, combiner %d", integers, combiner);
+    OK(MPI_Type_get_contents(real, 2, 0, 0, digits, NULL, NULL));
+    CHECK(digits[0] == 15 && digits[1] == 300, "%d, %d", digits[0], digits[1]);
+
+    double mine = rank + 1, sum = 0;
+    OK(MPI_Allreduce(&mine, &sum, 1, real, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum == size * (size + 1) / 2.0, "the sum is %g", sum);
+
+    OK(MPI_Type_create_f90_integer(18, &whole));
+    OK(MPI_Type_contiguous(2, whole, &pair));
+    OK(MPI_Type_get_contents(pair, 1, 0, 1, digits, NULL, &old));
+    CHECK(old == whole && digits[0] == 2, "%d of another handle", digits[0]);
+    OK(MPI_Type_free(&pair));
+
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    CHECK(MPI_Type_free(&old) == MPI_ERR_TYPE, "a predefined type was freed");
+    CHECK(MPI_Type_create_f90_integer(39, &old) == MPI_ERR_ARG, "there is an integer of 39 digits");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -203,5 +270,7 @@ int main(int argc, char **argv)
     OK(MPI_Get_count(&status, type, &count));
     CHECK(count == MPI_UNDEFINED, "%d items", count);
     OK(MPI_Type_free(&type));
+    check_external();
+    check_fortran_kinds();
     return finish("datatypes");
 }

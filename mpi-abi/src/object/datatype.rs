@@ -77,10 +77,28 @@ pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
             format!("{datatype} is predefined and cannot be freed"),
         ));
     }
+    let datatype = state::datatype(handle)?;
+    if datatype.fortran_kind().is_some() {
+        return Err(Failure::new(
+            MPI_ERR_TYPE,
+            format!("{datatype} is predefined and cannot be freed"),
+        ));
+    }
     let object = state().types.borrow_mut().remove(handle.0);
     object
         .map(|_| ())
         .ok_or_else(|| wrong(Kind::Datatype, handle.0))
+}
+
+/// The handle of a type of a Fortran kind: the same one each time that the same kind is asked for.
+pub fn kind_handle(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
+    let known = state()
+        .types
+        .borrow()
+        .iter()
+        .find(|(_, t)| t.datatype.fortran_kind() == datatype.fortran_kind())
+        .map(|(handle, _)| MPI_Datatype(handle));
+    known.map_or_else(|| register(datatype.clone()), Ok)
 }
 
 /// The handle of a datatype that a callback of the program is about to see.

@@ -9,6 +9,7 @@ use super::arrays::{Distribution, Order};
 use super::bounds::Bounds;
 use super::contents::Form;
 use super::error::TypeError;
+use super::f90::FortranKind;
 use super::layout::{Layout, Run};
 use super::normalise::{Part, Sequence, TooManyRuns};
 use super::signature::Signature;
@@ -69,6 +70,7 @@ pub enum Made {
         grid: Box<[i64]>,
         order: Order,
     },
+    Fortran(FortranKind),
 }
 
 /// A derived datatype.
@@ -120,9 +122,11 @@ impl Derived {
         };
         let extent = child.extent();
         match &self.made {
-            Made::Dup | Made::Resized { .. } | Made::Subarray { .. } | Made::Darray { .. } => {
-                f(Placement::block(child, 0, 1))
-            }
+            Made::Dup
+            | Made::Resized { .. }
+            | Made::Subarray { .. }
+            | Made::Darray { .. }
+            | Made::Fortran(_) => f(Placement::block(child, 0, 1)),
             Made::Contiguous { count } => f(Placement::block(child, 0, *count)),
             Made::Vector {
                 count,
@@ -303,6 +307,13 @@ impl Datatype {
         lowered: Datatype,
     ) -> Result<Datatype, TypeError> {
         Datatype::derive(made, [old.clone()].into(), Some(lowered))
+    }
+
+    pub(super) fn derive_kind(kind: FortranKind) -> Result<Datatype, TypeError> {
+        let basic = Datatype::from(kind.basic);
+        let datatype = Datatype::derive(Made::Fortran(kind), [].into(), Some(basic))?;
+        datatype.commit()?;
+        Ok(datatype)
     }
 
     /// `MPI_Type_dup`; the copy of a committed type is committed.

@@ -157,6 +157,7 @@ impl Made {
             Made::Resized { .. } => Combiner::Resized,
             Made::Subarray { .. } => Combiner::Subarray,
             Made::Darray { .. } => Combiner::Darray,
+            Made::Fortran(kind) => kind.combiner,
         }
     }
 
@@ -226,6 +227,7 @@ impl Made {
                 give(Count, starts);
                 give(Integer, &[order.value()]);
             }
+            Made::Fortran(kind) => give(Integer, &kind.arguments()),
             Made::Darray {
                 processes,
                 rank,

@@ -29,6 +29,11 @@ pub enum TypeError {
     Grid { processes: i64, grid: i64 },
     /// The rank given to a darray is not one of its processes.
     Rank { rank: i64, processes: i64 },
+    /// Fortran has no kind with so many digits or such a range.
+    NoKind {
+        combiner: &'static str,
+        asked: String,
+    },
     /// Too irregular for its normal form.
     TooManyRuns,
 }
@@ -70,6 +75,12 @@ impl fmt::Display for TypeError {
                 f,
                 "a distributed array over {processes} processes has no part for rank {rank}"
             ),
+            NoKind { combiner, asked } => {
+                write!(
+                    f,
+                    "no kind of Fortran has what the {combiner} type asks for: {asked}"
+                )
+            }
             TooManyRuns => write!(
                 f,
                 "the datatype breaks into more than {MAX_RUNS} separate runs of memory"

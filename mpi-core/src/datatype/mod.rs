@@ -16,6 +16,8 @@
 //! | [`walk`] | walking over data from any byte to any byte |
 //! | [`copy`] | the copy loops |
 //! | [`buf`] | a user's buffer: pointer, count and type; packing and unpacking it |
+//! | [`external32`] | the representation that all machines share |
+//! | [`f90`] | Fortran's kinds chosen by digits and range |
 //! | [`signature`] | counting basic elements, comparing signatures |
 //!
 //! The path of a contiguous message asks [`Datatype::contiguous_bytes`] and never enters the engine.
@@ -28,6 +30,8 @@ mod construct;
 mod contents;
 mod copy;
 mod error;
+mod external32;
+mod f90;
 mod layout;
 mod named;
 mod normalise;
@@ -46,6 +50,7 @@ pub use bytes::RecvBytes;
 use construct::Derived;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use error::TypeError;
+pub use f90::FortranKind;
 pub use layout::Run;
 use layout::{Layout, Shape};
 pub use named::{Info, Kind, Named, Scalar};
@@ -80,6 +85,15 @@ impl Datatype {
         match &self.0 {
             Repr::Named(named) => Some(*named),
             Repr::Derived(_) => None,
+        }
+    }
+
+    /// The predefined datatype whose elements these are: a type of a Fortran kind is as good as the one of its size.
+    #[inline]
+    pub fn as_basic(&self) -> Option<Named> {
+        match &self.0 {
+            Repr::Named(named) => Some(*named),
+            Repr::Derived(derived) => derived.made.kind().map(|kind| kind.basic),
         }
     }
 

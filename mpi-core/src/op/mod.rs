@@ -197,7 +197,7 @@ impl Op {
 
 fn kernel_for(op: Predefined, datatype: &Datatype, level: Level) -> Result<Kernel, OpError> {
     let error = |make: fn(&'static str, String) -> OpError| make(op.name(), datatype.to_string());
-    let kind = datatype.as_named().map(|named| named.info().kind);
+    let kind = datatype.as_basic().map(|named| named.info().kind);
     match kind.map(|kind| table::kernel(op, kind, level)) {
         Some(table::Found::Kernel(kernel)) => Ok(kernel),
         Some(table::Found::NotHere) => Err(error(|op, datatype| OpError::NotHere { op, datatype })),

@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::api::args::{out, slice_mut};
 use crate::error::{Failure, Outcome};
-use crate::object::datatype::register;
+use crate::object::datatype::{kind_handle, register};
 use crate::state;
 use mpi_core::datatype::{Combiner, Contents, Datatype};
 use std::ffi::c_int;
@@ -106,6 +106,7 @@ unsafe fn store<T, U>(
 fn handle(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
     match datatype.as_named() {
         Some(named) => Ok(MPI_Datatype(named.info().handle as usize)),
+        None if datatype.fortran_kind().is_some() => kind_handle(&datatype),
         None => register(datatype),
     }
 }

@@ -2,5 +2,7 @@
 
 pub mod construct;
 pub mod contents;
+pub mod external;
+pub mod f90;
 pub mod pack;
 pub mod query;

@@ -9,7 +9,11 @@ use crate::state;
 use std::ffi::c_void;
 
 /// The part of a packed buffer from the position on.
-fn room(size: MPI_Count, position: MPI_Count, needed: i64) -> Result<(usize, usize), Failure> {
+pub(super) fn room(
+    size: MPI_Count,
+    position: MPI_Count,
+    needed: i64,
+) -> Result<(usize, usize), Failure> {
     let fits =
         position >= 0 && needed >= 0 && position.checked_add(needed).is_some_and(|end| end <= size);
     if !fits {

@@ -1,0 +1,36 @@
+//! Types of Fortran's kinds (section 19.1.9).
+
+use crate::abi::*;
+use crate::api::args::{Wide, out};
+use crate::error::Outcome;
+use crate::object::datatype::kind_handle;
+use mpi_core::datatype::{Datatype, TypeError};
+use std::ffi::c_int;
+
+/// Gives a type of a kind its handle.
+///
+/// # Safety
+/// `newtype` is an output argument of the caller.
+unsafe fn kind(made: Result<Datatype, TypeError>, newtype: *mut MPI_Datatype) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { out(newtype, kind_handle(&made?)?, "newtype") }
+}
+
+pub unsafe fn MPI_Type_create_f90_real(p: c_int, r: c_int, newtype: *mut MPI_Datatype) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { kind(Datatype::f90_real(p.wide(), r.wide()), newtype) }
+}
+
+pub unsafe fn MPI_Type_create_f90_complex(
+    p: c_int,
+    r: c_int,
+    newtype: *mut MPI_Datatype,
+) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { kind(Datatype::f90_complex(p.wide(), r.wide()), newtype) }
+}
+
+pub unsafe fn MPI_Type_create_f90_integer(r: c_int, newtype: *mut MPI_Datatype) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { kind(Datatype::f90_integer(r.wide()), newtype) }
+}

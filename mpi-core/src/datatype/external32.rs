@@ -1,0 +1,294 @@
+//! The data representation `external32` (MPI 5.0, section 14.5.2): big-endian, IEEE numbers, sizes that every machine agrees on.
+//!
+//! Packed data are basic elements in the order of the type map, in this representation as in the machine's own.
+//! So the engine packs as always, and each basic element is translated on its way between the packed bytes and the caller's:
+//! most are turned round, `long` and `wchar_t` change their length, and `long double` becomes IEEE binary128.
+//! Integers that are shortened keep their less significant bytes, as the standard has it.
+
+use super::buf::{RecvBuf, SendBuf};
+use super::construct::Derived;
+use super::named::{Kind, Named, Scalar};
+use super::{Datatype, Repr};
+
+/// How one basic element is translated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum How {
+    /// The same bytes, the most significant first.
+    Turned,
+    /// An integer of another length; the flag says whether it has a sign.
+    Resized { signed: bool },
+    /// The 80-bit format of the x87 as binary128.
+    Extended,
+}
+
+/// The two lengths of a basic element and the way between them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Format {
+    native: usize,
+    external: usize,
+    how: How,
+}
+
+impl Format {
+    fn of(scalar: Scalar) -> Format {
+        let size = scalar.size() as usize;
+        Format {
+            native: size,
+            external: size,
+            how: match scalar {
+                Scalar::X87 => How::Extended,
+                _ => How::Turned,
+            },
+        }
+    }
+
+    fn resized(scalar: Scalar, external: usize, signed: bool) -> Format {
+        Format {
+            native: scalar.size() as usize,
+            external,
+            how: How::Resized { signed },
+        }
+    }
+
+    /// The machine's bytes as external ones; both slices have the lengths of this format.
+    fn to_external(self, native: &[u8], external: &mut [u8]) {
+        match self.how {
+            How::Turned => turned(native, external),
+            How::Resized { signed } => {
+                let mut wide = extended(native, signed);
+                wide.reverse();
+                external.copy_from_slice(&wide[wide.len() - self.external..]);
+            }
+            How::Extended => external.copy_from_slice(&to_quad(native)),
+        }
+    }
+
+    /// External bytes as the machine's.
+    fn to_native(self, external: &[u8], native: &mut [u8]) {
+        match self.how {
+            How::Turned => turned(external, native),
+            How::Resized { signed } => {
+                let mut little = [0; WIDEST];
+                turned(external, &mut little[..self.external]);
+                let wide = extended(&little[..self.external], signed);
+                native.copy_from_slice(&wide[..self.native]);
+            }
+            How::Extended => native.copy_from_slice(&from_quad(external)),
+        }
+    }
+}
+
+/// The longest basic element in either representation.
+const WIDEST: usize = 16;
+
+fn turned(from: &[u8], to: &mut [u8]) {
+    for (to, from) in to.iter_mut().zip(from.iter().rev()) {
+        *to = *from;
+    }
+}
+
+/// A little-endian integer with more bytes.
+fn extended(little: &[u8], signed: bool) -> [u8; WIDEST] {
+    let negative = signed && little.last().is_some_and(|top| top & 0x80 != 0);
+    let mut wide = [if negative { 0xff } else { 0 }; WIDEST];
+    wide[..little.len()].copy_from_slice(little);
+    wide
+}
+
+/// Fraction bits of binary128 beyond those of the x87 format.
+const SPARE: u32 = 112 - 63;
+const EXPONENT: u16 = 0x7fff;
+const SIGN: u16 = 0x8000;
+/// The x87 format writes the leading one of the significand out.
+const ONE: u64 = 1 << 63;
+
+/// `long double` of x86 as big-endian binary128; both have the same exponents, so nothing is lost.
+fn to_quad(native: &[u8]) -> [u8; 16] {
+    let mut bits = [0; 16];
+    bits[..10].copy_from_slice(&native[..10]);
+    let bits = u128::from_le_bytes(bits);
+    let (significand, top) = (bits as u64, (bits >> 64) as u16);
+    let exponent = match (top & EXPONENT, significand & ONE != 0) {
+        // The same number with and without the leading one written out.
+        (0, true) => 1,
+        // No processor since the 80387 takes these for numbers.
+        (1.., false) => EXPONENT,
+        (exponent, _) => exponent,
+    };
+    let mut fraction = u128::from(significand & !ONE) << SPARE;
+    if exponent == EXPONENT && significand & ONE == 0 {
+        fraction |= 1 << 111;
+    }
+    let top = u128::from(top & SIGN | exponent) << 112;
+    (top | fraction).to_be_bytes()
+}
+
+/// Big-endian binary128 as `long double` of x86, rounded to the nearest, ties to even.
+fn from_quad(external: &[u8]) -> [u8; 16] {
+    let mut bits = [0; 16];
+    bits.copy_from_slice(&external[..16]);
+    let bits = u128::from_be_bytes(bits);
+    let sign = (bits >> 112) as u16 & SIGN;
+    // Exponent and fraction are rounded as one number, so that a carry goes on into the exponent.
+    let magnitude = bits & !(1 << 127);
+    let is_nan = magnitude > u128::from(EXPONENT) << 112;
+    let kept = magnitude >> SPARE;
+    let (rest, half) = (magnitude & ((1 << SPARE) - 1), 1 << (SPARE - 1));
+    let up = !is_nan && (rest > half || rest == half && kept & 1 == 1);
+    let kept = kept + u128::from(up);
+    let exponent = (kept >> 63) as u16;
+    let mut significand = kept as u64 & !ONE;
+    if exponent > 0 {
+        significand |= ONE;
+    }
+    if is_nan {
+        // A payload only in the lost bits must not turn into an infinity.
+        significand |= 1 << 62;
+    }
+    (u128::from(sign | exponent) << 64 | u128::from(significand)).to_le_bytes()
+}
+
+/// The basic elements of a predefined type: one format and how many of them, or two for a pair.
+fn formats(named: Named) -> (Format, Option<Format>, i64) {
+    let one = |format| (format, None, 1);
+    match (named, named.info().kind) {
+        // The three types whose length in this representation is not the machine's.
+        (Named::LONG, _) => one(Format::resized(Scalar::I64, 4, true)),
+        (Named::UNSIGNED_LONG, _) => one(Format::resized(Scalar::U64, 4, false)),
+        (Named::WCHAR, _) => one(Format::resized(Scalar::U32, 2, false)),
+        (Named::LONG_INT, _) => (
+            Format::resized(Scalar::I64, 4, true),
+            Some(Format::of(Scalar::I32)),
+            1,
+        ),
+        (_, Kind::Pair(value, index)) => (Format::of(value), Some(Format::of(index)), 1),
+        (_, Kind::Complex(part)) => (Format::of(part), None, 2),
+        (
+            _,
+            Kind::CInteger(s)
+            | Kind::FInteger(s)
+            | Kind::Multi(s)
+            | Kind::Float(s)
+            | Kind::Logical(s)
+            | Kind::Character(s),
+        ) => one(Format::of(s)),
+        (_, Kind::Byte | Kind::Packed) => one(Format::of(Scalar::U8)),
+    }
+}
+
+/// Calls `f` with each format and how many elements of it follow, in packed order.
+fn each(datatype: &Datatype, count: i64, f: &mut dyn FnMut(Format, i64)) {
+    match &datatype.0 {
+        Repr::Named(named) => match formats(*named) {
+            (format, None, parts) => f(format, count.saturating_mul(parts)),
+            (value, Some(index), _) => (0..count).for_each(|_| {
+                f(value, 1);
+                f(index, 1);
+            }),
+        },
+        Repr::Derived(derived) => (0..count).for_each(|_| {
+            derived.placements(|p| {
+                if p.child.size() > 0 {
+                    each(p.child, p.count * p.reps, f);
+                }
+                Some(())
+            });
+        }),
+    }
+}
+
+/// External bytes of one element.
+fn size(datatype: &Datatype) -> i64 {
+    match &datatype.0 {
+        Repr::Named(named) => {
+            let (format, second, parts) = formats(*named);
+            format.external as i64 * parts + second.map_or(0, |f| f.external as i64)
+        }
+        Repr::Derived(derived) => size_of_parts(derived),
+    }
+}
+
+fn size_of_parts(derived: &Derived) -> i64 {
+    let mut all = 0i64;
+    // A type with one old type in many blocks asks for its size once.
+    let mut known: Option<(&Datatype, i64)> = None;
+    derived.placements(|p| {
+        let each = match known {
+            Some((child, size)) if std::ptr::eq(child, p.child) => size,
+            _ => size(p.child),
+        };
+        known = Some((p.child, each));
+        let block = each.saturating_mul(p.count).saturating_mul(p.reps);
+        all = all.saturating_add(block);
+        Some(())
+    });
+    all
+}
+
+impl Datatype {
+    /// The bytes of `count` elements in `external32`.
+    pub fn external_bytes(&self, count: i64) -> i64 {
+        size(self).saturating_mul(count.max(0))
+    }
+}
+
+/// Packed bytes that are translated at a time.
+const STRETCH: usize = 8 << 10;
+
+impl SendBuf {
+    /// Packs all elements in `external32`; `out` should have [`Datatype::external_bytes`], more stays as it is.
+    pub fn pack_external(&self, out: &mut [u8]) {
+        let mut packer = self.packer();
+        let mut native = [0; STRETCH];
+        let (mut at, mut end) = (0, 0);
+        let mut out = out;
+        each(self.datatype(), self.count(), &mut |format, n| {
+            for _ in 0..n {
+                if end < at + format.native {
+                    native.copy_within(at..end, 0);
+                    end -= at;
+                    at = 0;
+                    end += packer.pack(&mut native[end..]);
+                    if end < format.native {
+                        return;
+                    }
+                }
+                let Some((to, rest)) =
+                    std::mem::take(&mut out).split_at_mut_checked(format.external)
+                else {
+                    return;
+                };
+                format.to_external(&native[at..at + format.native], to);
+                at += format.native;
+                out = rest;
+            }
+        });
+    }
+}
+
+impl RecvBuf {
+    /// Unpacks elements from `external32`, as many basic ones as `input` has whole.
+    pub fn unpack_external(&mut self, input: &[u8]) {
+        let mut unpacker = self.unpacker();
+        let mut native = [0; STRETCH];
+        let mut end = 0;
+        let mut input = input;
+        let datatype = self.datatype().clone();
+        each(&datatype, self.count(), &mut |format, n| {
+            for _ in 0..n {
+                let Some((from, rest)) = input.split_at_checked(format.external) else {
+                    input = &[];
+                    return;
+                };
+                if STRETCH - end < format.native {
+                    unpacker.unpack(&native[..end]);
+                    end = 0;
+                }
+                format.to_native(from, &mut native[end..end + format.native]);
+                end += format.native;
+                input = rest;
+            }
+        });
+        unpacker.unpack(&native[..end]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Types of Fortran's kinds, chosen by digits and range (MPI 5.0, section 19.1.9).
+//!
+//! They are unnamed predefined types: committed from the start, never freed, and the operators know them.
+//! All the same they have an envelope, so they are values like derived types, of one basic element.
+
+use super::construct::Made;
+use super::contents::Combiner;
+use super::error::TypeError;
+use super::named::Named;
+use super::{Datatype, Repr};
+
+/// The arguments of `MPI_Type_create_f90_*`, and the predefined type of that size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FortranKind {
+    pub combiner: Combiner,
+    /// Decimal digits, which integers do not have.
+    precision: Option<i64>,
+    /// The decimal range of exponents, or of an integer.
+    range: i64,
+    pub basic: Named,
+}
+
+impl FortranKind {
+    /// The arguments as `MPI_Type_get_contents` returns them.
+    pub fn arguments(&self) -> Vec<i64> {
+        self.precision.into_iter().chain([self.range]).collect()
+    }
+}
+
+/// `MPI_UNDEFINED` in the standard ABI: an argument that is left out.
+const UNDEFINED: i64 = -32766;
+
+/// Digits, range, and the types of such reals and complex numbers.
+const REALS: [(i64, i64, Named, Named); 3] = [
+    (6, 37, Named::REAL4, Named::COMPLEX8),
+    (15, 307, Named::REAL8, Named::COMPLEX16),
+    (33, 4931, Named::REAL16, Named::COMPLEX32),
+];
+
+/// Decimal range and type.
+const INTEGERS: [(i64, Named); 5] = [
+    (2, Named::INTEGER1),
+    (4, Named::INTEGER2),
+    (9, Named::INTEGER4),
+    (18, Named::INTEGER8),
+    (38, Named::INTEGER16),
+];
+
+fn floating(combiner: Combiner, p: i64, r: i64) -> Result<Datatype, TypeError> {
+    let nothing = p == UNDEFINED && r == UNDEFINED;
+    let row = REALS.iter().find(|(digits, range, ..)| {
+        (p == UNDEFINED || p <= *digits) && (r == UNDEFINED || r <= *range)
+    });
+    let Some((_, _, real, complex)) = row.filter(|_| !nothing) else {
+        return Err(TypeError::NoKind {
+            combiner: combiner.word(),
+            asked: match nothing {
+                true => "neither digits nor a range are given".to_string(),
+                false => format!("{p} digits and a range of {r}"),
+            },
+        });
+    };
+    Datatype::derive_kind(FortranKind {
+        combiner,
+        precision: Some(p),
+        range: r,
+        basic: match combiner {
+            Combiner::F90Complex => *complex,
+            _ => *real,
+        },
+    })
+}
+
+impl Made {
+    pub fn kind(&self) -> Option<&FortranKind> {
+        match self {
+            Made::Fortran(kind) => Some(kind),
+            _ => None,
+        }
+    }
+}
+
+impl Datatype {
+    /// `MPI_Type_create_f90_real`
+    pub fn f90_real(p: i64, r: i64) -> Result<Datatype, TypeError> {
+        floating(Combiner::F90Real, p, r)
+    }
+
+    /// `MPI_Type_create_f90_complex`
+    pub fn f90_complex(p: i64, r: i64) -> Result<Datatype, TypeError> {
+        floating(Combiner::F90Complex, p, r)
+    }
+
+    /// `MPI_Type_create_f90_integer`
+    pub fn f90_integer(r: i64) -> Result<Datatype, TypeError> {
+        let combiner = Combiner::F90Integer;
+        let row = INTEGERS.iter().find(|(range, _)| r <= *range);
+        let (_, basic) = row.ok_or_else(|| TypeError::NoKind {
+            combiner: combiner.word(),
+            asked: format!("a range of {r}"),
+        })?;
+        Datatype::derive_kind(FortranKind {
+            combiner,
+            precision: None,
+            range: r,
+            basic: *basic,
+        })
+    }
+
+    /// What it was chosen by, if it is a type of a Fortran kind.
+    pub fn fortran_kind(&self) -> Option<&FortranKind> {
+        match &self.0 {
+            Repr::Named(_) => None,
+            Repr::Derived(derived) => derived.made.kind(),
+        }
+    }
+}
