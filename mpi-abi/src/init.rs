@@ -1,5 +1,8 @@
 //! The life of the process's MPI: from nothing to a job and back (sections 11.2 to 11.4).
 //!
+//! The engine lives while the world or a session uses it, and rests in between: other processes know this one's memory, so a
+//! second engine could not take its place.
+//!
 //! This is where the library is put together: the launcher says who we are, the node's memory and the transports make an
 //! engine, the collective components join it, and the engine makes `MPI_COMM_WORLD`.
 //!
@@ -24,7 +27,7 @@ use std::ffi::c_int;
 use std::fmt::Display;
 use std::rc::Rc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -66,7 +69,14 @@ fn at<E: Display>(step: &'static str) -> impl FnOnce(E) -> Failure {
     move |e| Failure::new(MPI_ERR_OTHER, format!("{step}: {e}"))
 }
 
-/// Joins the job.
+const LEVELS: [(c_int, &str); 4] = [
+    (MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"),
+    (MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"),
+    (MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"),
+    (MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"),
+];
+
+/// Joins the job and makes its world.
 pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     match PHASE.load(Relaxed) {
         RUNNING => return Err(Failure::new(MPI_ERR_OTHER, "MPI is initialized already")),
@@ -78,49 +88,119 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
         }
         _ => {}
     }
-    let levels = [
-        MPI_THREAD_SINGLE,
-        MPI_THREAD_FUNNELED,
-        MPI_THREAD_SERIALIZED,
-        MPI_THREAD_MULTIPLE,
-    ];
     // Every level can be had; what lies between two is served by the one above.
-    let provided = levels
-        .into_iter()
-        .find(|l| *l >= required)
-        .unwrap_or(MPI_THREAD_MULTIPLE);
-    let (engine, explanation) = join()?;
-    engine.set_watch(Some(end_without_launcher));
-    engine.start().map_err(at("the job cannot start"))?;
+    let at_least = LEVELS.into_iter().find(|(level, _)| *level >= required);
+    let (provided, name) = at_least.unwrap_or(LEVELS[3]);
+    let (engine, explanation) = wake()?;
+    engine.join_world().map_err(at("the job cannot start"))?;
     if let Some(lines) = explanation {
         explain::tell(&engine, lines);
-    }
-    if let Ok(page) = engine.node().state(engine.node().rank()) {
-        // The page is told about to the end of the process, so it is never given back.
-        let page: &'static _ = Box::leak(Box::new(page));
-        state::tell_on(page);
     }
     let predefined = |comm, handle| Some(CommObject::predefined(comm, handle));
     *state().world.borrow_mut() = engine.world().and_then(|c| predefined(c, MPI_COMM_WORLD));
     *state().myself.borrow_mut() = engine.myself().and_then(|c| predefined(c, MPI_COMM_SELF));
-    if provided == MPI_THREAD_MULTIPLE {
-        engine.set_relax(Some(state::relax));
-    }
-    info::describe(engine.size(), level_name(provided));
-    *state().engine.borrow_mut() = Some(engine);
+    info::describe(engine.size(), name);
     THREAD_LEVEL.store(provided, Relaxed);
     MAIN_THREAD.store(crate::lock::me(), Relaxed);
     PHASE.store(RUNNING, Relaxed);
-    state::set_locking(provided == MPI_THREAD_MULTIPLE);
+    serve_threads(&engine, provided);
     Ok(provided)
 }
 
-fn level_name(level: c_int) -> &'static str {
-    match level {
-        MPI_THREAD_MULTIPLE => "MPI_THREAD_MULTIPLE",
-        MPI_THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
-        MPI_THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
-        _ => "MPI_THREAD_SINGLE",
+/// Joins the job without its world, for a session that asks for a thread level by name; the level it gets.
+///
+/// Nothing here waits for another process, as section 11.3.1 asks.
+pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
+    let asked = level.unwrap_or(LEVELS[0].1);
+    let found = LEVELS.into_iter().find(|(_, name)| *name == asked);
+    let (level, name) = found.ok_or_else(|| {
+        Failure::new(
+            MPI_ERR_ARG,
+            format!("thread_level is {asked}, which is none of MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED and MPI_THREAD_MULTIPLE"),
+        )
+    })?;
+    let (engine, _) = wake()?;
+    if !LEAVING_AT_EXIT.swap(true, Relaxed) {
+        // Another session may follow the last one, so the launcher cannot be told before the process ends.
+        // SAFETY: the function takes nothing and lives as long as the library, which is never unloaded while it is in use.
+        unsafe { libc::atexit(leave_launcher) };
+    }
+    serve_threads(&engine, level);
+    Ok(name)
+}
+
+/// A session has gone; the last one to leave lets the engine rest.
+pub fn end_session() -> Result<(), Failure> {
+    rest_if_unused()
+}
+
+/// Chooses whether calls take the lock; once several threads may call, that stays so until the engine rests.
+fn serve_threads(engine: &Engine, level: c_int) {
+    let multiple = level == MPI_THREAD_MULTIPLE || state().multiple.get();
+    state().multiple.set(multiple);
+    engine.set_relax(multiple.then_some(state::relax as fn()));
+    state::set_locking(multiple);
+}
+
+/// Whether the launcher is told of our leave at the end of the process, rather than by the last finalization.
+static LEAVING_AT_EXIT: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn leave_launcher() {
+    // A process that ends while MPI is in use has not left properly, and the launcher shall see that.
+    if state().engine.try_borrow().is_ok_and(|e| e.is_none())
+        && let Some(launcher) = launcher()
+    {
+        // Nobody is left to hear of a failure.
+        let _ = launcher.finalize();
+    }
+}
+
+/// What `mpirun --explain` prints of the start.
+type Explanation = Option<Vec<String>>;
+
+/// The engine, made if there is none yet, or woken if it rests.
+fn wake() -> Result<(Engine, Explanation), Failure> {
+    if let Some(engine) = state().engine.borrow().clone() {
+        return Ok((engine, None));
+    }
+    let parked = state().parked.take();
+    let (engine, explanation) = match parked {
+        Some(engine) => (engine, None),
+        None => {
+            let (engine, explanation) = join()?;
+            engine.set_watch(Some(end_without_launcher));
+            if let Ok(page) = engine.node().state(engine.node().rank()) {
+                // The page is told about to the end of the process, so it is never given back.
+                let page: &'static _ = Box::leak(Box::new(page));
+                state::tell_on(page);
+            }
+            (engine, explanation)
+        }
+    };
+    engine.start().map_err(at("the engine cannot start"))?;
+    *state().engine.borrow_mut() = Some(engine.clone());
+    Ok((engine, explanation))
+}
+
+/// Lets the engine rest when neither the world nor a session uses it.
+fn rest_if_unused() -> Result<(), Failure> {
+    if PHASE.load(Relaxed) == RUNNING || state().sessions.borrow().iter().next().is_some() {
+        return Ok(());
+    }
+    let Some(engine) = state().engine.take() else {
+        return Ok(());
+    };
+    engine.stop();
+    state().multiple.set(false);
+    engine.set_relax(None);
+    // Sessions may begin in any thread again.
+    state::set_locking(true);
+    *state().parked.borrow_mut() = Some(engine);
+    match launcher() {
+        Some(launcher) if !LEAVING_AT_EXIT.load(Relaxed) => launcher
+            .finalize()
+            .map_err(at("the launcher did not take our leave")),
+        _ => Ok(()),
     }
 }
 
@@ -184,8 +264,11 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     Ok((engine, explanation))
 }
 
-/// Leaves the job.
+/// Leaves the world, and the job unless a session remains.
 pub fn finalize() -> Result<(), Failure> {
+    if PHASE.load(Relaxed) != RUNNING {
+        return Err(state::not_running());
+    }
     let engine = state::engine()?;
     // Attributes of MPI_COMM_SELF go first, the last set first, so that libraries can clean up while MPI still works
     // (section 11.2.4).
@@ -203,20 +286,15 @@ pub fn finalize() -> Result<(), Failure> {
     PHASE.store(AFTER, Relaxed);
     state().world.take();
     state().myself.take();
-    state().engine.take();
-    engine.stop();
-    match launcher() {
-        Some(launcher) => launcher
-            .finalize()
-            .map_err(at("the launcher did not take our leave")),
-        None => Ok(()),
-    }
+    engine.leave_world();
+    rest_if_unused()
 }
 
 /// Ends the whole job with an exit code; the launcher is told why.
 pub fn abort(code: c_int, why: &str) -> ! {
+    let in_use = state().engine.try_borrow().map_or(true, |e| e.is_some());
     match launcher() {
-        Some(launcher) if !finalized() => launcher.abort(code, why),
+        Some(launcher) if in_use => launcher.abort(code, why),
         _ => std::process::exit(if code == 0 { 1 } else { code & 0xff }),
     }
 }

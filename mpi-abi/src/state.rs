@@ -16,6 +16,7 @@ use crate::object::buffer::UserBuffer;
 use crate::object::comm::CommObject;
 use crate::object::datatype::TypeObject;
 use crate::object::request::RequestObject;
+use crate::object::session::SessionObject;
 use mpi_base::state::StatePage;
 use mpi_core::Engine;
 use mpi_core::datatype::Datatype;
@@ -23,18 +24,25 @@ use mpi_core::group::Group;
 use mpi_core::op::Op;
 use mpi_core::pml::ob1::Message;
 use mpi_core::request::Req;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 /// The state of the process.
 pub struct State {
+    /// The engine, while the world or a session is alive.
     pub engine: RefCell<Option<Engine>>,
+    /// The engine between two sessions: it cannot be made twice, since other processes know this one.
+    pub parked: RefCell<Option<Engine>>,
+    /// Whether somebody who uses the engine calls from several threads at once.
+    pub multiple: Cell<bool>,
     /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, from initialization to finalization.
     pub world: RefCell<Option<Rc<CommObject>>>,
     pub myself: RefCell<Option<Rc<CommObject>>>,
     pub comms: RefCell<Table<Rc<CommObject>>>,
-    pub groups: RefCell<Table<Group>>,
+    /// Groups, each with the session it comes from.
+    pub groups: RefCell<Table<(Group, Option<Rc<SessionObject>>)>>,
+    pub sessions: RefCell<Table<Rc<SessionObject>>>,
     pub requests: RefCell<Table<RequestObject>>,
     /// Operations whose handles were freed while they were under way.
     pub orphans: RefCell<Vec<Req>>,
@@ -58,10 +66,13 @@ unsafe impl Sync for Global {}
 
 static GLOBAL: Global = Global(State {
     engine: RefCell::new(None),
+    parked: RefCell::new(None),
+    multiple: Cell::new(false),
     world: RefCell::new(None),
     myself: RefCell::new(None),
     comms: RefCell::new(Table::new(Kind::Comm)),
     groups: RefCell::new(Table::new(Kind::Group)),
+    sessions: RefCell::new(Table::new(Kind::Session)),
     requests: RefCell::new(Table::new(Kind::Request)),
     orphans: RefCell::new(Vec::new()),
     messages: RefCell::new(Table::new(Kind::Message)),
@@ -210,9 +221,19 @@ pub(crate) fn group(handle: MPI_Group) -> Result<Group, Failure> {
             .groups
             .borrow()
             .get(handle.0)
-            .cloned()
+            .map(|(group, _)| group.clone())
             .ok_or_else(|| wrong(Kind::Group, handle.0)),
     }
+}
+
+/// A session argument.
+pub(crate) fn session(handle: MPI_Session) -> Result<Rc<SessionObject>, Failure> {
+    state()
+        .sessions
+        .borrow()
+        .get(handle.0)
+        .cloned()
+        .ok_or_else(|| wrong(Kind::Session, handle.0))
 }
 
 /// The error handler of an object, and the object it was found on.
@@ -224,7 +245,8 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     let own = match target {
         Target::Comm(c) => comm(c).ok().map(|c| c.attached.errhandler()),
         Target::File(MPI_FILE_NULL) => Some(state().no_file.errhandler()),
-        Target::File(_) | Target::Win(_) | Target::Session(_) | Target::None => None,
+        Target::Session(s) => session(s).ok().map(|s| s.attached.errhandler()),
+        Target::File(_) | Target::Win(_) | Target::None => None,
     };
     if let Some(handler) = own {
         return (target, handler);

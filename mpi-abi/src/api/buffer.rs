@@ -1,14 +1,16 @@
-//! Buffers for buffered sends, of the process and of communicators (section 3.6).
+//! Buffers for buffered sends, of the process, of sessions and of communicators (section 3.6).
 
 use super::args::out;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::buffer::UserBuffer;
-use crate::object::request::running;
+use crate::object::comm::CommObject;
+use crate::object::request::running_for;
 use crate::state::{self, state};
 use mpi_core::pml::buffered::Buffer;
 use std::ffi::c_void;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::Poll;
 
 /// Attaches the program's buffer.
@@ -61,21 +63,29 @@ pub unsafe fn MPI_Buffer_flush() -> Outcome {
     Ok(engine.buffer().flush(&engine)?)
 }
 
-pub unsafe fn MPI_Buffer_iflush(request: *mut MPI_Request) -> Outcome {
-    let (engine, world) = (state::engine()?, state::comm(MPI_COMM_WORLD)?);
-    let held = engine.clone();
-    let empty = poll_fn(move |_| match is_empty(held.buffer(), &held) {
+/// An operation that ends when all messages of a buffer have left.
+///
+/// # Safety
+/// `request` is an output argument of the caller.
+unsafe fn iflush(
+    empty: impl Fn() -> bool + 'static,
+    comm: Option<Rc<CommObject>>,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let done = poll_fn(move |_| match empty() {
         true => Poll::Ready(Ok(())),
         false => Poll::Pending,
     });
+    let req = state::engine()?.spawn(Box::pin(done));
+    // SAFETY: passed on.
+    unsafe { out(request, running_for(req, comm)?, "request") }
+}
+
+pub unsafe fn MPI_Buffer_iflush(request: *mut MPI_Request) -> Outcome {
+    let engine = state::engine()?;
+    let empty = move || is_empty(engine.buffer(), &engine);
     // SAFETY: an output argument of the caller.
-    unsafe {
-        out(
-            request,
-            running(engine.spawn(Box::pin(empty)), &world)?,
-            "request",
-        )
-    }
+    unsafe { iflush(empty, None, request) }
 }
 
 /// Whether all messages have left.
@@ -109,17 +119,41 @@ pub unsafe fn MPI_Comm_flush_buffer(comm: MPI_Comm) -> Outcome {
 
 pub unsafe fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) -> Outcome {
     let (engine, comm) = (state::engine()?, state::comm(comm)?);
-    let (held, progressing) = (comm.clone(), engine.clone());
-    let empty = poll_fn(move |_| match is_empty(&held.buffer, &progressing) {
-        true => Poll::Ready(Ok(())),
-        false => Poll::Pending,
-    });
+    let held = comm.clone();
+    let empty = move || is_empty(&held.buffer, &engine);
     // SAFETY: an output argument of the caller.
-    unsafe {
-        out(
-            request,
-            running(engine.spawn(Box::pin(empty)), &comm)?,
-            "request",
-        )
-    }
+    unsafe { iflush(empty, Some(comm), request) }
+}
+
+pub unsafe fn MPI_Session_attach_buffer_c(
+    session: MPI_Session,
+    buffer: *mut c_void,
+    size: MPI_Count,
+) -> Outcome {
+    let session = state::session(session)?;
+    attach(&session.buffer, &session.user_buffer, buffer, size)
+}
+
+pub unsafe fn MPI_Session_detach_buffer_c(
+    session: MPI_Session,
+    buffer_addr: *mut c_void,
+    size: *mut MPI_Count,
+) -> Outcome {
+    let session = state::session(session)?;
+    // SAFETY: passed on.
+    unsafe { detach(&session.buffer, &session.user_buffer, buffer_addr, size) }
+}
+
+pub unsafe fn MPI_Session_flush_buffer(session: MPI_Session) -> Outcome {
+    Ok(state::session(session)?.buffer.flush(&state::engine()?)?)
+}
+
+pub unsafe fn MPI_Session_iflush_buffer(
+    session: MPI_Session,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let (engine, session) = (state::engine()?, state::session(session)?);
+    let empty = move || is_empty(&session.buffer, &engine);
+    // SAFETY: an output argument of the caller.
+    unsafe { iflush(empty, None, request) }
 }

@@ -14,7 +14,7 @@ use crate::info;
 use crate::object::comm::CommObject;
 use crate::object::request::{persistent, running};
 use crate::state;
-use mpi_core::coll::Call;
+use mpi_core::coll::{Call, inter};
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::op::Op;
 use mpi_core::request::Operation;
@@ -62,46 +62,132 @@ pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Reque
 }
 
 impl CommObject {
+    /// Whether this process is the root, whose arguments describe everybody's data.
     fn is_root(&self, root: u32) -> bool {
-        self.comm.rank() == root
+        match self.comm.is_inter() {
+            false => self.comm.rank() == root,
+            true => root == inter::ROOT,
+        }
     }
 
     fn members(&self) -> usize {
         self.comm.size() as usize
     }
 
+    /// How many blocks a buffer has that holds one for each rank that messages name.
+    fn blocks(&self) -> usize {
+        self.comm.peers().size() as usize
+    }
+
+    /// A root argument; between groups it may also be `MPI_ROOT`, or `MPI_PROC_NULL` beside the root (section 6.2.3).
     fn root(&self, root: c_int) -> Result<u32, Failure> {
+        match (self.comm.is_inter(), root) {
+            (true, MPI_ROOT) => return Ok(inter::ROOT),
+            (true, MPI_PROC_NULL) => return Ok(inter::NOBODY),
+            _ => {}
+        }
+        let ranks = self.comm.peers().size();
         u32::try_from(root)
             .ok()
-            .filter(|r| *r < self.comm.size())
+            .filter(|r| *r < ranks)
             .ok_or_else(|| {
-                let last = self.comm.size().saturating_sub(1);
+                let last = ranks.saturating_sub(1);
+                let label = self.label();
+                let of = if self.comm.is_inter() {
+                    "the remote group of "
+                } else {
+                    ""
+                };
                 Failure::new(
                     MPI_ERR_ROOT,
-                    format!("root is {root}, but {} has ranks 0 to {last}", self.label()),
+                    format!("root is {root}, but {of}{label} has ranks 0 to {last}"),
                 )
             })
     }
-}
 
-fn in_place(buf: *const c_void) -> bool {
-    buf.addr() == MPI_IN_PLACE.addr()
-}
-
-/// A send buffer, or none for `MPI_IN_PLACE`.
-///
-/// # Safety
-/// As [`send_buf`].
-unsafe fn sent(
-    buf: *const c_void,
-    count: impl Wide,
-    datatype: MPI_Datatype,
-) -> Result<Option<SendBuf>, Failure> {
-    if in_place(buf) {
-        return Ok(None);
+    /// The failure of an operation that is not defined between groups.
+    fn only_intra(&self) -> Outcome {
+        match self.comm.is_inter() {
+            false => Ok(()),
+            true => Err(Failure::new(
+                MPI_ERR_COMM,
+                format!(
+                    "{} is an intercommunicator, and this operation is not defined between groups",
+                    self.label()
+                ),
+            )),
+        }
     }
-    // SAFETY: passed on.
-    unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
+
+    /// Whether a buffer argument is `MPI_IN_PLACE`, which has no meaning between groups.
+    fn in_place(&self, buf: *const c_void) -> Result<bool, Failure> {
+        let in_place = buf.addr() == MPI_IN_PLACE.addr();
+        if in_place && self.comm.is_inter() {
+            return Err(Failure::new(
+                MPI_ERR_BUFFER,
+                "MPI_IN_PLACE has no meaning on an intercommunicator",
+            ));
+        }
+        Ok(in_place)
+    }
+
+    /// A send buffer, or none for `MPI_IN_PLACE`.
+    ///
+    /// # Safety
+    /// As [`send_buf`].
+    unsafe fn sent(
+        &self,
+        buf: *const c_void,
+        count: impl Wide,
+        datatype: MPI_Datatype,
+    ) -> Result<Option<SendBuf>, Failure> {
+        if self.in_place(buf)? {
+            return Ok(None);
+        }
+        // SAFETY: passed on.
+        unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
+    }
+
+    /// A process's own contribution to a root: `MPI_IN_PLACE` at the root only, and nothing in the root's own group between groups.
+    ///
+    /// # Safety
+    /// As [`send_buf`].
+    unsafe fn sent_to(
+        &self,
+        root: u32,
+        buf: *const c_void,
+        count: impl Wide,
+        datatype: MPI_Datatype,
+    ) -> Result<Option<SendBuf>, Failure> {
+        if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
+            return Ok(None);
+        }
+        // SAFETY: passed on.
+        unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
+    }
+
+    /// What a process gets from a root: `MPI_IN_PLACE` at the root only, and nothing in the root's own group between groups.
+    ///
+    /// # Safety
+    /// As [`recv_buf`].
+    unsafe fn received_from(
+        &self,
+        root: u32,
+        buf: *mut c_void,
+        count: impl Wide,
+        datatype: MPI_Datatype,
+    ) -> Result<Option<RecvBuf>, Failure> {
+        if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
+            return Ok(None);
+        }
+        // SAFETY: passed on.
+        unsafe { recv_buf(buf, count.wide(), datatype).map(Some) }
+    }
+
+    /// Whether this process is in the root's group, between groups: it has no data of its own.
+    fn is_beside(&self, root: u32) -> bool {
+        self.comm.is_inter() && (root == inter::ROOT || root == inter::NOBODY)
+    }
 }
 
 /// One block of a buffer for each rank: where it is and how much it holds.
@@ -209,8 +295,11 @@ pub unsafe fn plan_Bcast(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    // SAFETY: a buffer of the caller.
-    let buf = unsafe { recv_buf(buffer, count.wide(), datatype)? };
+    let buf = match root {
+        inter::NOBODY => RecvBuf::empty(),
+        // SAFETY: a buffer of the caller.
+        _ => unsafe { recv_buf(buffer, count.wide(), datatype)? },
+    };
     let call = Call::Bcast { buf, root };
     Ok(Plan { comm, call })
 }
@@ -233,51 +322,12 @@ pub unsafe fn plan_Gather(
             .is_root(root)
             .then(|| recv_buf(recvbuf, recvcount.wide(), recvtype));
         (
-            sent_at(&comm, root, sendbuf, sendcount, sendtype)?,
+            comm.sent_to(root, sendbuf, sendcount, sendtype)?,
             recv.transpose()?,
         )
     };
     let call = Call::Gather { send, recv, root };
     Ok(Plan { comm, call })
-}
-
-/// A send buffer that may be `MPI_IN_PLACE` at the root only.
-///
-/// # Safety
-/// As [`send_buf`].
-unsafe fn sent_at(
-    comm: &CommObject,
-    root: u32,
-    buf: *const c_void,
-    count: impl Wide,
-    datatype: MPI_Datatype,
-) -> Result<Option<SendBuf>, Failure> {
-    // SAFETY: passed on.
-    unsafe {
-        if comm.is_root(root) {
-            sent(buf, count, datatype)
-        } else {
-            send_buf(buf, count.wide(), datatype).map(Some)
-        }
-    }
-}
-
-/// A receive buffer that may be `MPI_IN_PLACE` at the root only.
-///
-/// # Safety
-/// As [`recv_buf`].
-unsafe fn received_at(
-    comm: &CommObject,
-    root: u32,
-    buf: *mut c_void,
-    count: impl Wide,
-    datatype: MPI_Datatype,
-) -> Result<Option<RecvBuf>, Failure> {
-    if comm.is_root(root) && in_place(buf) {
-        return Ok(None);
-    }
-    // SAFETY: passed on.
-    unsafe { recv_buf(buf, count.wide(), datatype).map(Some) }
 }
 
 pub unsafe fn plan_Gatherv(
@@ -298,11 +348,11 @@ pub unsafe fn plan_Gatherv(
         let recv = match comm.is_root(root) {
             true => Some(received_blocks(
                 recvbuf,
-                blocks(comm.members(), recvcounts, displs, recvtype)?,
+                blocks(comm.blocks(), recvcounts, displs, recvtype)?,
             )?),
             false => None,
         };
-        (sent_at(&comm, root, sendbuf, sendcount, sendtype)?, recv)
+        (comm.sent_to(root, sendbuf, sendcount, sendtype)?, recv)
     };
     let call = Call::Gatherv { send, recv, root };
     Ok(Plan { comm, call })
@@ -327,7 +377,7 @@ pub unsafe fn plan_Scatter(
             .then(|| send_buf(sendbuf, sendcount.wide(), sendtype));
         (
             send.transpose()?,
-            received_at(&comm, root, recvbuf, recvcount, recvtype)?,
+            comm.received_from(root, recvbuf, recvcount, recvtype)?,
         )
     };
     let call = Call::Scatter { send, recv, root };
@@ -352,13 +402,13 @@ pub unsafe fn plan_Scatterv(
         let send = match comm.is_root(root) {
             true => Some(sent_blocks(
                 sendbuf,
-                blocks(comm.members(), sendcounts, displs, sendtype)?,
+                blocks(comm.blocks(), sendcounts, displs, sendtype)?,
             )?),
             false => None,
         };
         (
             send,
-            received_at(&comm, root, recvbuf, recvcount, recvtype)?,
+            comm.received_from(root, recvbuf, recvcount, recvtype)?,
         )
     };
     let call = Call::Scatterv { send, recv, root };
@@ -378,7 +428,7 @@ pub unsafe fn plan_Allgather(
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         (
-            sent(sendbuf, sendcount, sendtype)?,
+            comm.sent(sendbuf, sendcount, sendtype)?,
             recv_buf(recvbuf, recvcount.wide(), recvtype)?,
         )
     };
@@ -401,9 +451,9 @@ pub unsafe fn plan_Allgatherv(
     let (send, recv) = unsafe {
         let recv = received_blocks(
             recvbuf,
-            blocks(comm.members(), recvcounts, displs, recvtype)?,
+            blocks(comm.blocks(), recvcounts, displs, recvtype)?,
         )?;
-        (sent(sendbuf, sendcount, sendtype)?, recv)
+        (comm.sent(sendbuf, sendcount, sendtype)?, recv)
     };
     let call = Call::Allgatherv { send, recv };
     Ok(Plan { comm, call })
@@ -422,7 +472,7 @@ pub unsafe fn plan_Alltoall(
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         (
-            sent(sendbuf, sendcount, sendtype)?,
+            comm.sent(sendbuf, sendcount, sendtype)?,
             recv_buf(recvbuf, recvcount.wide(), recvtype)?,
         )
     };
@@ -442,10 +492,10 @@ pub unsafe fn plan_Alltoallv(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    let n = comm.members();
+    let n = comm.blocks();
     // SAFETY: buffers and arrays of the caller.
     let (send, recv) = unsafe {
-        let send = match in_place(sendbuf) {
+        let send = match comm.in_place(sendbuf)? {
             true => None,
             false => Some(sent_blocks(
                 sendbuf,
@@ -473,10 +523,10 @@ pub unsafe fn plan_Alltoallw(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    let n = comm.members();
+    let n = comm.blocks();
     // SAFETY: buffers and arrays of the caller.
     let (send, recv) = unsafe {
-        let send = match in_place(sendbuf) {
+        let send = match comm.in_place(sendbuf)? {
             true => None,
             false => Some(sent_blocks(
                 sendbuf,
@@ -497,6 +547,7 @@ pub unsafe fn plan_Alltoallw(
 /// # Safety
 /// As [`send_buf`] and [`recv_buf`].
 unsafe fn reduction(
+    comm: &CommObject,
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: i64,
@@ -507,7 +558,7 @@ unsafe fn reduction(
     // SAFETY: passed on.
     unsafe {
         Ok((
-            sent(sendbuf, count, datatype)?,
+            comm.sent(sendbuf, count, datatype)?,
             recv_buf(recvbuf, count, datatype)?,
             op,
         ))
@@ -539,7 +590,7 @@ pub unsafe fn plan_Reduce(
             .is_root(root)
             .then(|| recv_buf(recvbuf, count.wide(), datatype));
         (
-            sent_at(&comm, root, sendbuf, count, datatype)?,
+            comm.sent_to(root, sendbuf, count, datatype)?,
             recv.transpose()?,
         )
     };
@@ -562,7 +613,8 @@ pub unsafe fn plan_Allreduce(
 ) -> Planned {
     let comm = state::comm(comm)?;
     // SAFETY: buffers of the caller.
-    let (send, recv, op) = unsafe { reduction(sendbuf, recvbuf, count.wide(), datatype, op)? };
+    let (send, recv, op) =
+        unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Allreduce { send, recv, op };
     Ok(Plan { comm, call })
 }
@@ -576,8 +628,10 @@ pub unsafe fn plan_Scan(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
+    comm.only_intra()?;
     // SAFETY: buffers of the caller.
-    let (send, recv, op) = unsafe { reduction(sendbuf, recvbuf, count.wide(), datatype, op)? };
+    let (send, recv, op) =
+        unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Scan { send, recv, op };
     Ok(Plan { comm, call })
 }
@@ -591,8 +645,10 @@ pub unsafe fn plan_Exscan(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
+    comm.only_intra()?;
     // SAFETY: buffers of the caller.
-    let (send, recv, op) = unsafe { reduction(sendbuf, recvbuf, count.wide(), datatype, op)? };
+    let (send, recv, op) =
+        unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Exscan { send, recv, op };
     Ok(Plan { comm, call })
 }
@@ -617,7 +673,7 @@ pub unsafe fn plan_Reduce_scatter(
     }
     let total = counts.iter().sum::<i64>();
     // In place the receive buffer holds the whole input.
-    let received = if in_place(sendbuf) {
+    let received = if comm.in_place(sendbuf)? {
         total
     } else {
         counts[comm.comm.rank() as usize]
@@ -625,7 +681,7 @@ pub unsafe fn plan_Reduce_scatter(
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         (
-            sent(sendbuf, total, datatype)?,
+            comm.sent(sendbuf, total, datatype)?,
             recv_buf(recvbuf, received, datatype)?,
         )
     };
@@ -653,7 +709,7 @@ pub unsafe fn plan_Reduce_scatter_block(
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         (
-            sent(sendbuf, total, datatype)?,
+            comm.sent(sendbuf, total, datatype)?,
             recv_buf(recvbuf, recvcount.wide(), datatype)?,
         )
     };

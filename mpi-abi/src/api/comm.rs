@@ -5,11 +5,14 @@ use super::groups;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info;
-use crate::object::comm::{CommObject, register, remove};
+use crate::object::Attached;
+use crate::object::comm::{CommObject, register, register_with, remove};
 use crate::object::request::running;
+use crate::object::session::SessionObject;
 use crate::state;
 use mpi_core::comm::{Comm, SplitKey};
 use std::ffi::{c_char, c_int};
+use std::rc::Rc;
 
 pub unsafe fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
     let mine = state::comm(comm)?.comm.rank();
@@ -30,17 +33,28 @@ pub unsafe fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_
 }
 
 pub unsafe fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
-    let members = state::comm(comm)?.comm.group().clone();
+    let object = state::comm(comm)?;
+    let members = groups::register(object.comm.group().clone(), object.session.clone())?;
     // SAFETY: an output argument of the caller.
-    unsafe { out(group, groups::register(members)?, "group") }
+    unsafe { out(group, members, "group") }
 }
 
 /// Gives a new communicator a handle, or none to a process that is not in it.
-fn register_some(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
+pub(super) fn register_some(
+    new: Option<Comm>,
+    attached: Attached,
+    session: Option<Rc<SessionObject>>,
+) -> Result<MPI_Comm, Failure> {
     match new {
-        Some(new) => Ok(register(new, parent)?.handle()),
+        Some(new) => Ok(register_with(new, attached, session)?.handle()),
         None => Ok(MPI_COMM_NULL),
     }
+}
+
+/// The same for one made from another communicator.
+fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
+    let attached = Attached::inheriting(&parent.attached);
+    register_some(new, attached, parent.session.clone())
 }
 
 /// Copies what hangs on the parent of a duplicate; if the program's functions refuse, the duplicate goes again.
@@ -132,7 +146,7 @@ pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MP
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
     let new = state::engine()?.block_on(parent.comm.create(&group))?;
     // SAFETY: an output argument of the caller.
-    unsafe { out(newcomm, register_some(new, &parent)?, "newcomm") }
+    unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
 pub unsafe fn MPI_Comm_create_group(
@@ -145,7 +159,7 @@ pub unsafe fn MPI_Comm_create_group(
     super::p2p::check_tag(tag)?;
     let new = state::engine()?.block_on(parent.comm.create_group(&group, tag))?;
     // SAFETY: an output argument of the caller.
-    unsafe { out(newcomm, register_some(new, &parent)?, "newcomm") }
+    unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
 pub unsafe fn MPI_Comm_split(
@@ -166,7 +180,7 @@ pub unsafe fn MPI_Comm_split(
     };
     let new = state::engine()?.block_on(parent.comm.split(SplitKey { color, key }))?;
     // SAFETY: an output argument of the caller.
-    unsafe { out(newcomm, register_some(new, &parent)?, "newcomm") }
+    unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
 pub unsafe fn MPI_Comm_split_type(
@@ -201,7 +215,7 @@ pub unsafe fn MPI_Comm_split_type(
         engine.block_on(parent.comm.split(SplitKey { color: None, key }))?
     };
     // SAFETY: an output argument of the caller.
-    unsafe { out(newcomm, register_some(new, &parent)?, "newcomm") }
+    unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
 
 pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
@@ -279,28 +293,4 @@ pub unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Out
     let hints = state::comm(comm)?.attached.hints.borrow().clone();
     // SAFETY: an output argument of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
-}
-
-pub unsafe fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
-    state::comm(comm)?;
-    // There are no intercommunicators yet, so the handle is one of an intracommunicator.
-    // SAFETY: an output argument of the caller.
-    unsafe { out(flag, 0, "flag") }
-}
-
-/// The failure of asking an intracommunicator for its other group.
-fn no_remote_group(comm: MPI_Comm) -> Result<Failure, Failure> {
-    let label = state::comm(comm)?.label();
-    Ok(Failure::new(
-        MPI_ERR_COMM,
-        format!("{label} is not an intercommunicator"),
-    ))
-}
-
-pub unsafe fn MPI_Comm_remote_size(comm: MPI_Comm, _size: *mut c_int) -> Outcome {
-    Err(no_remote_group(comm)?)
-}
-
-pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, _group: *mut MPI_Group) -> Outcome {
-    Err(no_remote_group(comm)?)
 }

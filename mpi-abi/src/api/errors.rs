@@ -134,6 +134,29 @@ pub unsafe fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Outc
     called("MPI_Comm_call_errhandler", Target::Comm(comm), errorcode)
 }
 
+pub unsafe fn MPI_Session_set_errhandler(
+    session: MPI_Session,
+    errhandler: MPI_Errhandler,
+) -> Outcome {
+    let object = state::session(session)?;
+    handler::check_serves(errhandler, Target::Session(session))?;
+    object.attached.set_errhandler(errhandler)
+}
+
+pub unsafe fn MPI_Session_get_errhandler(
+    session: MPI_Session,
+    errhandler: *mut MPI_Errhandler,
+) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { hand_out(state::session(session)?.attached.errhandler(), errhandler) }
+}
+
+pub unsafe fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_int) -> Outcome {
+    state::session(session)?;
+    let target = Target::Session(session);
+    called("MPI_Session_call_errhandler", target, error_code)
+}
+
 /// The handler of files; there are no open ones yet, so the only one is that of `MPI_FILE_NULL`.
 fn no_file(file: MPI_File) -> Result<&'static Attached, Failure> {
     match file {

@@ -4,19 +4,48 @@ use super::args::{length, out, read, slice, slice_mut};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::handle::{Kind, wrong};
+use crate::object::session::SessionObject;
 use crate::state::{self, state};
 use mpi_core::group::{Comparison, Group};
 use std::ffi::c_int;
+use std::rc::Rc;
 
-/// Gives a group a handle; the empty one has its own.
-pub(crate) fn register(group: Group) -> Result<MPI_Group, Failure> {
+/// Gives a group a handle, with the session it comes from; the empty one has its own.
+pub(crate) fn register(
+    group: Group,
+    session: Option<Rc<SessionObject>>,
+) -> Result<MPI_Group, Failure> {
     if group.size() == 0 {
         return Ok(MPI_GROUP_EMPTY);
     }
-    let handle = state().groups.borrow_mut().insert(group);
+    let handle = state().groups.borrow_mut().insert((group, session));
     handle
         .map(MPI_Group)
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many groups"))
+}
+
+/// Gives a group made from another one a handle.
+fn derive(group: Group, from: MPI_Group) -> Result<MPI_Group, Failure> {
+    register(group, session_of(from))
+}
+
+/// The session that a group comes from, if it comes from one.
+pub(crate) fn session_of(group: MPI_Group) -> Option<Rc<SessionObject>> {
+    state().groups.borrow().get(group.0)?.1.clone()
+}
+
+/// A rank argument that must be in a group.
+pub(super) fn member(group: &Group, rank: c_int, name: &str) -> Result<u32, Failure> {
+    u32::try_from(rank)
+        .ok()
+        .filter(|r| *r < group.size())
+        .ok_or_else(|| {
+            let size = group.size();
+            Failure::new(
+                MPI_ERR_RANK,
+                format!("{name} is {rank}, but its group has {size} members"),
+            )
+        })
 }
 
 /// The value of a comparison.
@@ -91,7 +120,7 @@ pub unsafe fn MPI_Group_union(
 ) -> Outcome {
     let new = state::group(group1)?.union(&state::group(group2)?);
     // SAFETY: an output argument of the caller.
-    unsafe { out(newgroup, register(new)?, "newgroup") }
+    unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
 pub unsafe fn MPI_Group_intersection(
@@ -101,7 +130,7 @@ pub unsafe fn MPI_Group_intersection(
 ) -> Outcome {
     let new = state::group(group1)?.intersection(&state::group(group2)?);
     // SAFETY: an output argument of the caller.
-    unsafe { out(newgroup, register(new)?, "newgroup") }
+    unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
 pub unsafe fn MPI_Group_difference(
@@ -111,7 +140,7 @@ pub unsafe fn MPI_Group_difference(
 ) -> Outcome {
     let new = state::group(group1)?.difference(&state::group(group2)?);
     // SAFETY: an output argument of the caller.
-    unsafe { out(newgroup, register(new)?, "newgroup") }
+    unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
 }
 
 /// The ranks argument.
@@ -132,7 +161,7 @@ pub unsafe fn MPI_Group_incl(
     // SAFETY: arguments of the caller.
     unsafe {
         let new = state::group(group)?.include(&ranks_of(n, ranks)?)?;
-        out(newgroup, register(new)?, "newgroup")
+        out(newgroup, derive(new, group)?, "newgroup")
     }
 }
 
@@ -145,7 +174,7 @@ pub unsafe fn MPI_Group_excl(
     // SAFETY: arguments of the caller.
     unsafe {
         let new = state::group(group)?.exclude(&ranks_of(n, ranks)?)?;
-        out(newgroup, register(new)?, "newgroup")
+        out(newgroup, derive(new, group)?, "newgroup")
     }
 }
 
@@ -169,11 +198,11 @@ pub unsafe fn MPI_Group_range_incl(
     ranges: *mut [c_int; 3],
     newgroup: *mut MPI_Group,
 ) -> Outcome {
-    let group = state::group(group)?;
+    let members = state::group(group)?;
     // SAFETY: arguments of the caller.
     unsafe {
-        let new = group.include(&expand(&group, n, ranges)?)?;
-        out(newgroup, register(new)?, "newgroup")
+        let new = members.include(&expand(&members, n, ranges)?)?;
+        out(newgroup, derive(new, group)?, "newgroup")
     }
 }
 
@@ -183,11 +212,11 @@ pub unsafe fn MPI_Group_range_excl(
     ranges: *mut [c_int; 3],
     newgroup: *mut MPI_Group,
 ) -> Outcome {
-    let group = state::group(group)?;
+    let members = state::group(group)?;
     // SAFETY: arguments of the caller.
     unsafe {
-        let new = group.exclude(&expand(&group, n, ranges)?)?;
-        out(newgroup, register(new)?, "newgroup")
+        let new = members.exclude(&expand(&members, n, ranges)?)?;
+        out(newgroup, derive(new, group)?, "newgroup")
     }
 }
 

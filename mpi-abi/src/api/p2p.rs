@@ -157,13 +157,13 @@ fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     }
 }
 
-/// Sends through the attached buffer: that of the communicator, or else that of the process (section 3.6).
+/// Sends through the attached buffer: that of the communicator, or else of its session, or else of the process (section 3.6).
 fn send_buffered(comm: &CommObject, buf: &SendBuf, dest: c_int, tag: c_int) -> Outcome {
     let engine = comm.comm.engine();
-    let buffer = if comm.buffer.is_attached() {
-        &comm.buffer
-    } else {
-        engine.buffer()
+    let buffer = match &comm.session {
+        _ if comm.buffer.is_attached() => &comm.buffer,
+        Some(session) => &session.buffer,
+        None => engine.buffer(),
     };
     Ok(buffer.send(&comm.comm, buf, dest, tag)?)
 }
@@ -492,7 +492,7 @@ impl Exchange {
         register(RequestObject::Running {
             req: self.receive,
             also: self.send,
-            comm: self.comm,
+            comm: Some(self.comm),
         })
     }
 }

@@ -20,14 +20,14 @@ fn probing(source: c_int, tag: c_int, comm: MPI_Comm) -> Result<Rc<CommObject>, 
     check_recv_tag(tag)?;
     let known = source == MPI_ANY_SOURCE
         || source == MPI_PROC_NULL
-        || u32::try_from(source).is_ok_and(|r| r < comm.comm.size());
+        || u32::try_from(source).is_ok_and(|r| r < comm.comm.peers().size());
     if !known {
         return Err(Failure::new(
             MPI_ERR_RANK,
             format!(
                 "source is {source}, but {} has {} ranks",
                 comm.label(),
-                comm.comm.size()
+                comm.comm.peers().size()
             ),
         ));
     }

@@ -76,6 +76,7 @@ impl From<Error> for Failure {
             ErrorKind::Pml(PmlError::Truncated { .. }) => MPI_ERR_TRUNCATE,
             ErrorKind::Pml(PmlError::PeerGone { .. }) => MPI_ERR_PROC_ABORTED,
             ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
+            ErrorKind::Comm(CommError::Overlap { .. } | CommError::Kind { .. }) => MPI_ERR_COMM,
             ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
             ErrorKind::Op(e) => return e.clone().into(),
             ErrorKind::Buffer(e) => return e.clone().into(),

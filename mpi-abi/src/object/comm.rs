@@ -3,6 +3,7 @@
 use super::Attached;
 use super::attribute::{Carrier, Owner};
 use super::buffer::UserBuffer;
+use super::session::SessionObject;
 use crate::abi::*;
 use crate::error::Failure;
 use crate::handle::{Kind, wrong};
@@ -23,19 +24,32 @@ pub struct CommObject {
     pub user_buffer: UserBuffer,
     /// How its processes are arranged; set when it is made, if at all.
     pub topology: OnceCell<Topology>,
+    /// Where it comes from, if not from `MPI_COMM_WORLD` or `MPI_COMM_SELF`.
+    pub session: Option<Rc<SessionObject>>,
 }
 
 impl CommObject {
-    /// A communicator with a predefined handle.
-    pub fn predefined(comm: Comm, handle: MPI_Comm) -> Rc<CommObject> {
+    /// A communicator without anything but what its origin gives it.
+    fn new(
+        comm: Comm,
+        handle: MPI_Comm,
+        attached: Attached,
+        session: Option<Rc<SessionObject>>,
+    ) -> Rc<CommObject> {
         Rc::new(CommObject {
             comm,
             handle: Cell::new(handle),
-            attached: Attached::new(),
+            attached,
             buffer: Buffer::default(),
             user_buffer: UserBuffer::new(),
             topology: OnceCell::new(),
+            session,
         })
+    }
+
+    /// A communicator with a predefined handle.
+    pub fn predefined(comm: Comm, handle: MPI_Comm) -> Rc<CommObject> {
+        CommObject::new(comm, handle, Attached::new(), None)
     }
 
     /// The handle, also after it has been freed.
@@ -46,7 +60,10 @@ impl CommObject {
     /// The name the program gave, or what can be said without one.
     pub fn label(&self) -> String {
         let name = self.comm.name();
-        if name.is_empty() {
+        if name.is_empty() && self.comm.is_inter() {
+            let (here, there) = (self.comm.size(), self.comm.peers().size());
+            format!("an intercommunicator of {here} and {there} processes")
+        } else if name.is_empty() {
             format!("a communicator of {} processes", self.comm.size())
         } else {
             name
@@ -63,16 +80,19 @@ impl CommObject {
     }
 }
 
-/// Gives a communicator made from `parent` a handle; it inherits the error handler.
+/// Gives a communicator made from `parent` a handle; it inherits the error handler and the session.
 pub fn register(comm: Comm, parent: &CommObject) -> Result<Rc<CommObject>, Failure> {
-    let object = Rc::new(CommObject {
-        comm,
-        handle: Cell::new(MPI_COMM_NULL),
-        attached: Attached::inheriting(&parent.attached),
-        buffer: Buffer::default(),
-        user_buffer: UserBuffer::new(),
-        topology: OnceCell::new(),
-    });
+    let attached = Attached::inheriting(&parent.attached);
+    register_with(comm, attached, parent.session.clone())
+}
+
+/// Gives a communicator a handle.
+pub fn register_with(
+    comm: Comm,
+    attached: Attached,
+    session: Option<Rc<SessionObject>>,
+) -> Result<Rc<CommObject>, Failure> {
+    let object = CommObject::new(comm, MPI_COMM_NULL, attached, session);
     let handle = state().comms.borrow_mut().insert(object.clone());
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many communicators"))?;

@@ -5,6 +5,7 @@ pub mod buffer;
 pub mod comm;
 pub mod datatype;
 pub mod request;
+pub mod session;
 pub mod status;
 
 use crate::abi::{MPI_ERRORS_ARE_FATAL, MPI_Errhandler};

@@ -26,7 +26,8 @@ pub enum RequestObject {
         req: Req,
         /// The send half of a send-receive, whose receive half is `req`.
         also: Option<Req>,
-        comm: Rc<CommObject>,
+        /// Whose it is; nobody's where a buffer of the process or of a session is flushed.
+        comm: Option<Rc<CommObject>>,
     },
     Persistent(Rc<PersistentObject>),
     General(Rc<General>),
@@ -96,10 +97,15 @@ pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
 
 /// A handle for an operation of the engine.
 pub fn running(req: Req, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
+    running_for(req, Some(comm.clone()))
+}
+
+/// The same, perhaps without a communicator.
+pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request, Failure> {
     register(RequestObject::Running {
         req,
         also: None,
-        comm: comm.clone(),
+        comm,
     })
 }
 
@@ -168,7 +174,9 @@ impl RequestObject {
     /// Where failures of the operation are raised.
     fn target(&self) -> Target {
         match self {
-            RequestObject::Running { comm, .. } => Target::Comm(comm.handle()),
+            RequestObject::Running { comm, .. } => comm
+                .as_ref()
+                .map_or(Target::None, |comm| Target::Comm(comm.handle())),
             RequestObject::Persistent(p) => Target::Comm(p.comm.handle()),
             RequestObject::General(_) => Target::None,
         }
@@ -207,7 +215,14 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     let gone = !matches!(object, RequestObject::Persistent(_));
     let (status, failure) = match &object {
         RequestObject::Running { req, also, comm } => {
-            let table = comm.comm.engine().pml().requests();
+            let engine;
+            let table = match comm {
+                Some(comm) => comm.comm.engine().pml().requests(),
+                None => {
+                    engine = state::engine()?;
+                    engine.pml().requests()
+                }
+            };
             let sent = also.as_ref().map_or(Ok(Status::EMPTY), |r| table.finish(r));
             let received = table.finish(req);
             settle(received.and_then(|status| sent.map(|_| status)), target)

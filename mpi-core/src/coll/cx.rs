@@ -68,6 +68,14 @@ impl Cx {
         }
     }
 
+    /// The same invocation among the members of our own group; on an intercommunicator only.
+    pub(crate) fn inside(&self, operation: &'static str) -> Result<Cx, Error> {
+        Ok(Cx {
+            comm: self.comm.local(operation)?.clone(),
+            ..self.clone()
+        })
+    }
+
     /// Starts sending to `dest`; the future ends when `buf` may be reused.
     pub fn isend(&self, buf: &SendBuf, dest: u32) -> Pending {
         Pending::new(

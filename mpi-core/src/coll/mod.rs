@@ -11,6 +11,7 @@ pub(crate) mod algo;
 mod basic;
 mod call;
 mod cx;
+pub mod inter;
 pub mod select;
 mod shm;
 #[cfg(any(test, feature = "testing"))]

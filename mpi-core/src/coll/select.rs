@@ -81,6 +81,16 @@ pub async fn agree(comm: &Comm) -> Result<Table, Error> {
     Ok(Table::new(offers, refused))
 }
 
+/// The table of an intercommunicator: there is one component for them, everywhere, so there is nothing to agree on.
+pub fn between_groups() -> Table {
+    let inter = Offer {
+        name: "inter".into(),
+        priority: 0,
+        module: Some(Rc::new(super::inter::Inter)),
+    };
+    Table::new(vec![inter], Vec::new())
+}
+
 /// Asks each component of this process; offers are in the order of names.
 fn ask_components(comm: &Comm) -> Result<(Vec<Offer>, Refused), CollError> {
     let engine = comm.engine();

@@ -20,6 +20,9 @@ pub struct SplitKey {
 impl Comm {
     /// `MPI_Comm_dup`, without attributes: the caller copies those.
     pub async fn dup(&self) -> Result<Comm, Error> {
+        if self.is_inter() {
+            return self.inter_dup().await;
+        }
         let context = self.agree_context().await?;
         self.finish(context, self.group().clone(), self.rank())
             .await
@@ -27,6 +30,9 @@ impl Comm {
 
     /// `MPI_Comm_create`: every member of this communicator calls, members of `group` get the new one.
     pub async fn create(&self, group: &Group) -> Result<Option<Comm>, Error> {
+        if self.is_inter() {
+            return self.inter_create(group).await;
+        }
         // One member numbers them all, and the group says who leads, so disjoint groups get different numbers from different leaders.
         let serial = self.engine().next_serial()?;
         let serials = self.tell_all(&[u64::from(serial)]).await?;
@@ -41,6 +47,7 @@ impl Comm {
 
     /// `MPI_Comm_create_group`: only members of `group` call; `tag` keeps calls apart that overlap.
     pub async fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
+        self.only_intra("MPI_Comm_create_group")?;
         let Some(rank) = group.rank_of(self.engine().me()) else {
             return Ok(None);
         };
@@ -64,6 +71,9 @@ impl Comm {
 
     /// `MPI_Comm_split`.
     pub async fn split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
+        if self.is_inter() {
+            return self.inter_split(mine).await;
+        }
         const NO_COLOR: u64 = u64::MAX;
         let serial = self.engine().next_serial()?;
         let color = mine.color.map_or(NO_COLOR, u64::from);
@@ -123,7 +133,7 @@ impl Comm {
     }
 
     /// Every member's words, in the order of ranks, at every member.
-    async fn tell_all(&self, mine: &[u64]) -> Result<Words, Error> {
+    pub(super) async fn tell_all(&self, mine: &[u64]) -> Result<Words, Error> {
         let all = Words::new(mine.len() * self.size() as usize);
         for (i, w) in mine.iter().enumerate() {
             all.set(self.rank() as usize * mine.len() + i, *w);
@@ -133,7 +143,7 @@ impl Comm {
     }
 
     /// A conversation among some members only, told apart by the caller's tag.
-    fn group_conversation(&self, tag: i32) -> Cx {
+    pub(super) fn group_conversation(&self, tag: i32) -> Cx {
         // Numbered conversations count up from zero; these count down from the top, so they meet only after two thousand million of them.
         Cx::new(
             self.clone(),
@@ -143,7 +153,12 @@ impl Comm {
         )
     }
 
-    async fn finish(&self, context: Context, group: Group, rank: u32) -> Result<Comm, Error> {
+    pub(super) async fn finish(
+        &self,
+        context: Context,
+        group: Group,
+        rank: u32,
+    ) -> Result<Comm, Error> {
         let name = String::new();
         let comm = Comm::assemble(self.engine(), context, group, rank, name);
         comm.choose_coll().await?;
@@ -154,14 +169,20 @@ impl Comm {
 impl Engine {
     /// A number for a communicator that this process leads.
     pub(crate) fn next_serial(&self) -> Result<u32, Error> {
-        let serial = self.serial().get();
-        if serial > Context::LAST_SERIAL {
+        self.next_serials(1)
+    }
+
+    /// The first of several numbers in a row.
+    pub(crate) fn next_serials(&self, how_many: u32) -> Result<u32, Error> {
+        let first = self.serial().get();
+        let next = first.saturating_add(how_many);
+        if next > Context::LAST_SERIAL + 1 {
             return Err(CollError::TooManyCommunicators {
                 limit: Context::LAST_SERIAL,
             }
             .into());
         }
-        self.serial().set(serial + 1);
-        Ok(serial)
+        self.serial().set(next);
+        Ok(first)
     }
 }

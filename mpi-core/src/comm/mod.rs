@@ -7,6 +7,8 @@
 //! so making a communicator costs one broadcast and numbers do not run out.
 
 mod create;
+mod from_group;
+mod inter;
 mod p2p;
 #[cfg(test)]
 mod tests;
@@ -44,6 +46,10 @@ struct Inner {
     engine: Engine,
     context: Context,
     group: Group,
+    /// Whom the ranks of messages name: the group, or on an intercommunicator the other one.
+    peers: Group,
+    /// On an intercommunicator, its own group among itself.
+    local: Option<Comm>,
     rank: u32,
     /// Matching state by [`Plane`].
     planes: [Rc<Matching>; 3],
@@ -64,6 +70,18 @@ impl Comm {
         rank: u32,
         name: String,
     ) -> Comm {
+        let peers = group.clone();
+        Comm::between(engine, context, (group, rank), (peers, None), name)
+    }
+
+    /// What both kinds of communicator are made of: our group and rank in it, and whom ranks name.
+    fn between(
+        engine: &Engine,
+        context: Context,
+        (group, rank): (Group, u32),
+        (peers, local): (Group, Option<Comm>),
+        name: String,
+    ) -> Comm {
         let plane = |p| engine.pml().matching(context.plane(p));
         Comm(Rc::new(Inner {
             planes: [
@@ -74,6 +92,8 @@ impl Comm {
             engine: engine.clone(),
             context,
             group,
+            peers,
+            local,
             rank,
             coll: OnceCell::new(),
             next_call: Cell::new(0),
@@ -84,7 +104,10 @@ impl Comm {
 
     /// Agrees with all members on the components that serve this communicator.
     pub(crate) async fn choose_coll(&self) -> Result<(), Error> {
-        let table = crate::coll::select::agree(self).await?;
+        let table = match self.is_inter() {
+            false => crate::coll::select::agree(self).await?,
+            true => crate::coll::select::between_groups(),
+        };
         // A second agreement on one communicator cannot happen: its maker runs this once.
         let _ = self.0.coll.set(table);
         Ok(())
@@ -130,12 +153,32 @@ impl Comm {
         *self.0.name.borrow_mut() = name.to_owned();
     }
 
+    /// Whom the ranks of messages name: the members, or on an intercommunicator those of the remote group.
+    pub fn peers(&self) -> &Group {
+        &self.0.peers
+    }
+
+    /// Whether messages go from one group to another.
+    pub fn is_inter(&self) -> bool {
+        self.0.local.is_some()
+    }
+
+    /// The remote group of an intercommunicator.
+    pub fn remote_group(&self) -> Option<&Group> {
+        self.is_inter().then_some(&self.0.peers)
+    }
+
     /// Whether two references mean one communicator, or how their groups compare.
     pub fn compare(&self, other: &Comm) -> Comparison {
         if Rc::ptr_eq(&self.0, &other.0) {
             return Comparison::Identical;
         }
-        match self.group().compare(other.group()) {
+        if self.is_inter() != other.is_inter() {
+            return Comparison::Unequal;
+        }
+        // Both groups of an intercommunicator count, and the less alike pair decides.
+        let compared = self.group().compare(other.group());
+        match compared.max(self.peers().compare(other.peers())) {
             Comparison::Identical => Comparison::Congruent,
             c => c,
         }
@@ -160,6 +203,7 @@ impl Comm {
     }
 
     /// Returns after every member has called it; for the library's own ends, no component has a part in it.
+    /// On an intercommunicator it is not defined.
     pub async fn fence(&self) -> Result<(), Error> {
         algo::barrier_dissemination::barrier(&self.hidden()).await
     }
@@ -182,6 +226,10 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(table) = self.coll.get() {
             table.disable();
+        }
+        if self.context == Context::new(0, crate::engine::MEETING_SERIAL) {
+            // Others may have come to the meeting place already for what this process will join after its rest.
+            return;
         }
         for plane in [Plane::User, Plane::Collective, Plane::Hidden] {
             self.engine.pml().forget(self.context.plane(plane));

@@ -2,6 +2,7 @@
 
 use super::Comm;
 use crate::Error;
+use crate::btl::ProcId;
 use crate::datatype::{RecvBuf, RecvBytes, SendBuf};
 use crate::pml::ob1::matching::Key;
 use crate::pml::ob1::{Message, Sent};
@@ -14,6 +15,13 @@ use std::fmt;
 pub enum CommError {
     /// A rank that is not in the communicator.
     Rank { rank: i64, size: u32, comm: String },
+    /// The two groups of an intercommunicator to be share a process.
+    Overlap { proc: ProcId },
+    /// An intercommunicator where only an intracommunicator will do, or the other way round.
+    Kind {
+        operation: &'static str,
+        inter: bool,
+    },
 }
 
 impl fmt::Display for CommError {
@@ -25,6 +33,24 @@ impl fmt::Display for CommError {
                     "rank {rank} is not in {comm}, which has ranks 0 to {}",
                     size.saturating_sub(1)
                 )
+            }
+            CommError::Overlap { proc } => {
+                write!(
+                    f,
+                    "the two groups share a process, number {proc} of the job"
+                )
+            }
+            CommError::Kind {
+                operation,
+                inter: true,
+            } => {
+                write!(f, "{operation} is not defined on an intercommunicator")
+            }
+            CommError::Kind {
+                operation,
+                inter: false,
+            } => {
+                write!(f, "{operation} needs an intercommunicator")
             }
         }
     }
@@ -71,7 +97,7 @@ impl Comm {
     #[inline]
     pub fn try_send(&self, data: &[u8], dest: i32, tag: i32) -> bool {
         // MPI_PROC_NULL and other negative numbers are no ranks either.
-        let Some(proc) = self.group().proc(dest as u32) else {
+        let Some(proc) = self.peers().proc(dest as u32) else {
             return false;
         };
         let context = self.context().plane(Plane::User);
@@ -84,7 +110,7 @@ impl Comm {
     #[inline]
     pub fn recv_bytes(&self, buf: RecvBytes, source: i32, tag: i32) -> Outcome {
         let pml = self.engine().pml();
-        let known = source == ANY_SOURCE || (source as u32) < self.size();
+        let known = source == ANY_SOURCE || (source as u32) < self.peers().size();
         let (matching, key) = (self.plane(Plane::User), Key::new(source, tag));
         if known && pml.try_recv_here(matching, self.rank() as i32, key, buf) {
             self.engine().wait_here();
@@ -178,7 +204,7 @@ impl Comm {
         tag: i32,
         mode: Mode,
     ) -> Result<Sent, Error> {
-        let Some(proc) = self.group().proc(dest) else {
+        let Some(proc) = self.peers().proc(dest) else {
             return Err(self.no_rank(i64::from(dest as i32)));
         };
         let context = self.context().plane(plane);
@@ -200,7 +226,7 @@ impl Comm {
         source: i32,
         tag: i32,
     ) -> Result<Req, Error> {
-        if source != ANY_SOURCE && source as u32 >= self.size() {
+        if source != ANY_SOURCE && source as u32 >= self.peers().size() {
             return Err(self.no_rank(i64::from(source)));
         }
         let matching = self.plane(plane);
@@ -211,11 +237,14 @@ impl Comm {
     }
 
     #[cold]
-    fn no_rank(&self, rank: i64) -> Error {
+    pub(super) fn no_rank(&self, rank: i64) -> Error {
         CommError::Rank {
             rank,
-            size: self.size(),
-            comm: self.name(),
+            size: self.peers().size(),
+            comm: match self.is_inter() {
+                true => format!("the remote group of {}", self.name()),
+                false => self.name(),
+            },
         }
         .into()
     }

@@ -76,12 +76,15 @@ struct Inner {
     serial: Cell<u32>,
     world: RefCell<Option<Comm>>,
     myself: RefCell<Option<Comm>>,
+    /// Where processes meet that have no communicator in common yet.
+    meeting: RefCell<Option<Comm>>,
 }
 
 /// Serial numbers of the communicators that exist from the start.
 pub(crate) const WORLD_SERIAL: u32 = 0;
 const SELF_SERIAL: u32 = 1;
-const FIRST_SERIAL: u32 = 2;
+pub(crate) const MEETING_SERIAL: u32 = 2;
+const FIRST_SERIAL: u32 = 3;
 
 impl Engine {
     /// An engine that has not talked to anybody yet.
@@ -125,19 +128,12 @@ impl Engine {
             serial: Cell::new(FIRST_SERIAL),
             world: RefCell::default(),
             myself: RefCell::default(),
+            meeting: RefCell::default(),
         })))
     }
 
-    /// Makes `MPI_COMM_WORLD` and `MPI_COMM_SELF`; every process of the job calls it.
+    /// Makes `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Engine::stop`].
     pub fn start(&self) -> Result<(), Error> {
-        let world = Group::range(0, self.0.size);
-        let world = Comm::assemble(
-            self,
-            Context::new(0, WORLD_SERIAL),
-            world,
-            self.0.me,
-            "MPI_COMM_WORLD".into(),
-        );
         let alone = Group::range(self.0.me, 1);
         let alone = Comm::assemble(
             self,
@@ -147,23 +143,48 @@ impl Engine {
             "MPI_COMM_SELF".into(),
         );
         self.block_on(alone.choose_coll())?;
-        self.block_on(world.choose_coll())?;
-        *self.0.world.borrow_mut() = Some(world);
         *self.0.myself.borrow_mut() = Some(alone);
         self.0.state.run();
         Ok(())
     }
 
-    /// Frees the communicators that exist from the start; the last call of a process's MPI.
+    /// Makes `MPI_COMM_WORLD`; every process of the job calls it.
+    pub fn join_world(&self) -> Result<(), Error> {
+        let world = Group::range(0, self.0.size);
+        let world = Comm::assemble(
+            self,
+            Context::new(0, WORLD_SERIAL),
+            world,
+            self.0.me,
+            "MPI_COMM_WORLD".into(),
+        );
+        self.block_on(world.choose_coll())?;
+        *self.0.world.borrow_mut() = Some(world);
+        Ok(())
+    }
+
+    /// Frees `MPI_COMM_WORLD`.
+    pub fn leave_world(&self) {
+        let world = self.0.world.take();
+        drop(world);
+    }
+
+    /// Frees the communicators that exist from the start; the last call of a process's MPI, or of a turn of it.
     pub fn stop(&self) {
         // The engine owns them and they own the engine; taking them out breaks the circle.
-        let world = self.0.world.take();
-        let myself = self.0.myself.take();
-        drop((world, myself));
+        self.leave_world();
+        let (myself, meeting) = (self.0.myself.take(), self.0.meeting.take());
+        drop((myself, meeting));
         self.0.state.finalized();
     }
 
-    /// `MPI_COMM_WORLD`, once [`Engine::start`] has made it.
+    /// The communicator on which processes meet, made when it is first needed.
+    pub(crate) fn meeting_slot(&self, make: impl FnOnce() -> Comm) -> Comm {
+        let found = self.0.meeting.borrow().clone();
+        found.unwrap_or_else(|| self.0.meeting.borrow_mut().insert(make()).clone())
+    }
+
+    /// `MPI_COMM_WORLD`, once [`Engine::join_world`] has made it.
     pub fn world(&self) -> Option<Comm> {
         self.0.world.borrow().clone()
     }

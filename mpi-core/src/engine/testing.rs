@@ -64,6 +64,7 @@ impl Job {
                             let engine = self.engine(me, Node::attach(fd, me).expect("attaching"));
                             engine.set_relax(Some(stop_if_a_peer_failed));
                             engine.start().expect("starting");
+                            engine.join_world().expect("joining");
                             let result = rank(&engine);
                             let world = engine.world().expect("a world");
                             world.collective(Call::Barrier).expect("leaving");

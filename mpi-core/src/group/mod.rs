@@ -31,8 +31,8 @@ enum Members {
     List(Box<[ProcId]>),
 }
 
-/// How two groups or communicators relate (`MPI_IDENT` and its kin).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How two groups or communicators relate (`MPI_IDENT` and its kin), from alike to different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Comparison {
     Identical,
     Congruent,

@@ -1,0 +1,86 @@
+//! Intercommunicators (section 7.6).
+
+use super::args::out;
+use super::{groups, p2p};
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::object::comm::register;
+use crate::state;
+use mpi_core::group::Group;
+use std::ffi::c_int;
+
+pub unsafe fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
+    let inter = state::comm(comm)?.comm.is_inter();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, inter.into(), "flag") }
+}
+
+/// The other group of an intercommunicator.
+fn remote_group(comm: MPI_Comm) -> Result<Group, Failure> {
+    let object = state::comm(comm)?;
+    object.comm.remote_group().cloned().ok_or_else(|| {
+        let label = object.label();
+        Failure::new(MPI_ERR_COMM, format!("{label} is not an intercommunicator"))
+    })
+}
+
+pub unsafe fn MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> Outcome {
+    // SAFETY: an output argument of the caller.
+    unsafe { out(size, remote_group(comm)?.size() as c_int, "size") }
+}
+
+pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
+    let session = state::comm(comm)?.session.clone();
+    let remote = groups::register(remote_group(comm)?, session)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(group, remote, "group") }
+}
+
+pub unsafe fn MPI_Intercomm_create(
+    local_comm: MPI_Comm,
+    local_leader: c_int,
+    peer_comm: MPI_Comm,
+    remote_leader: c_int,
+    tag: c_int,
+    newintercomm: *mut MPI_Comm,
+) -> Outcome {
+    let local = state::comm(local_comm)?;
+    let leader = groups::member(local.comm.group(), local_leader, "local_leader")?;
+    // The way to the other side is significant at the local leader only.
+    let bridge = match local.comm.rank() == leader {
+        true => {
+            let peer = state::comm(peer_comm)?;
+            let remote = groups::member(peer.comm.peers(), remote_leader, "remote_leader")?;
+            p2p::check_tag(tag)?;
+            Some((peer, remote))
+        }
+        false => None,
+    };
+    let across = bridge.as_ref().map(|(peer, remote)| (&peer.comm, *remote));
+    let new = state::engine()?.block_on(local.comm.inter(leader, across, tag))?;
+    // SAFETY: an output argument of the caller.
+    unsafe {
+        out(
+            newintercomm,
+            register(new, &local)?.handle(),
+            "newintercomm",
+        )
+    }
+}
+
+pub unsafe fn MPI_Intercomm_merge(
+    intercomm: MPI_Comm,
+    high: c_int,
+    newintracomm: *mut MPI_Comm,
+) -> Outcome {
+    let parent = state::comm(intercomm)?;
+    let new = state::engine()?.block_on(parent.comm.merge(high != 0))?;
+    // SAFETY: an output argument of the caller.
+    unsafe {
+        out(
+            newintracomm,
+            register(new, &parent)?.handle(),
+            "newintracomm",
+        )
+    }
+}

@@ -1,0 +1,204 @@
+//! Sessions, process sets, and communicators made of groups alone (sections 7.4.2, 7.6.2 and 11.3).
+
+use super::args::{out, read, string, write_string};
+use super::{comm::register_some, groups};
+use crate::abi::*;
+use crate::error::handler;
+use crate::error::{Failure, Outcome};
+use crate::object::{Attached, session};
+use crate::state;
+use crate::{call::Target, info, init};
+use mpi_core::group::Group;
+use std::ffi::{c_char, c_int};
+
+/// The process sets of every job (section 11.3.2).
+const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// The members of a process set.
+fn process_set(name: &str) -> Result<Group, Failure> {
+    let engine = state::engine()?;
+    // Names are URIs, whose scheme and, for those of the standard, the rest as well ignore case.
+    match PROCESS_SETS
+        .iter()
+        .position(|p| p.eq_ignore_ascii_case(name))
+    {
+        Some(0) => Ok(Group::range(0, engine.size())),
+        Some(_) => Ok(Group::range(engine.me(), 1)),
+        None => Err(Failure::new(
+            MPI_ERR_ARG,
+            format!("there is no process set {name}; there are mpi://WORLD and mpi://SELF"),
+        )),
+    }
+}
+
+/// An error handler argument of a function that makes an object of the kind of `target`.
+fn new_handler(errhandler: MPI_Errhandler, target: Target) -> Result<Attached, Failure> {
+    handler::check_serves(errhandler, target)?;
+    let attached = Attached::new();
+    attached.set_errhandler(errhandler)?;
+    Ok(attached)
+}
+
+pub unsafe fn MPI_Session_init(
+    info: MPI_Info,
+    errhandler: MPI_Errhandler,
+    session: *mut MPI_Session,
+) -> Outcome {
+    let attached = new_handler(errhandler, Target::Session(MPI_SESSION_NULL))?;
+    let mut hints = info::hints(info)?;
+    let level = init::begin_session(hints.get("thread_level"))?;
+    hints.set("thread_level".into(), level.into());
+    *attached.hints.borrow_mut() = hints;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(session, session::register(attached)?.handle(), "session") }
+}
+
+pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
+    // SAFETY: an argument of the caller that is read.
+    let handle = unsafe { read(session, "session")? };
+    let object = state::session(handle)?;
+    if object.buffer.is_attached() {
+        object.buffer.flush(&state::engine()?)?;
+    }
+    session::remove(handle)?;
+    init::end_session()?;
+    // SAFETY: an argument of the caller that is written.
+    unsafe { out(session, MPI_SESSION_NULL, "session") }
+}
+
+pub unsafe fn MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> Outcome {
+    let hints = state::session(session)?.attached.hints.borrow().clone();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(info_used, info::create(hints)?, "info_used") }
+}
+
+pub unsafe fn MPI_Session_get_num_psets(
+    session: MPI_Session,
+    _info: MPI_Info,
+    npset_names: *mut c_int,
+) -> Outcome {
+    state::session(session)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(npset_names, PROCESS_SETS.len() as c_int, "npset_names") }
+}
+
+pub unsafe fn MPI_Session_get_nth_pset(
+    session: MPI_Session,
+    _info: MPI_Info,
+    n: c_int,
+    pset_len: *mut c_int,
+    pset_name: *mut c_char,
+) -> Outcome {
+    state::session(session)?;
+    let name = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n));
+    let name = name.ok_or_else(|| {
+        let sets = PROCESS_SETS.len();
+        Failure::new(
+            MPI_ERR_ARG,
+            format!("n is {n}, but there are {sets} process sets"),
+        )
+    })?;
+    // SAFETY: arguments of the caller; of the name as many bytes may be written as the length says.
+    unsafe {
+        let room = read(pset_len, "pset_len")?;
+        if room > 0 {
+            let mut written = 0;
+            write_string(pset_name, &mut written, name, room, "pset_name")?;
+        }
+        // The length that is asked for and told counts the terminating zero.
+        out(pset_len, name.len() as c_int + 1, "pset_len")
+    }
+}
+
+pub unsafe fn MPI_Session_get_pset_info(
+    session: MPI_Session,
+    pset_name: *const c_char,
+    info: *mut MPI_Info,
+) -> Outcome {
+    state::session(session)?;
+    // SAFETY: a string of the caller.
+    let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
+    let mut hints = info::Hints::new();
+    hints.set("mpi_size".into(), process_set(&name)?.size().to_string());
+    // SAFETY: an output argument of the caller.
+    unsafe { out(info, info::create(hints)?, "info") }
+}
+
+pub unsafe fn MPI_Group_from_session_pset(
+    session: MPI_Session,
+    pset_name: *const c_char,
+    newgroup: *mut MPI_Group,
+) -> Outcome {
+    let object = state::session(session)?;
+    // SAFETY: a string of the caller.
+    let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
+    let group = groups::register(process_set(&name)?, Some(object))?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newgroup, group, "newgroup") }
+}
+
+/// The string that keeps apart what is made at the same time.
+///
+/// # Safety
+/// A string of the caller or null.
+unsafe fn tag_of(stringtag: *const c_char) -> Result<String, Failure> {
+    // SAFETY: passed on.
+    unsafe { string(stringtag, MPI_MAX_STRINGTAG_LEN, MPI_ERR_TAG, "stringtag") }
+}
+
+pub unsafe fn MPI_Comm_create_from_group(
+    group: MPI_Group,
+    stringtag: *const c_char,
+    info: MPI_Info,
+    errhandler: MPI_Errhandler,
+    newcomm: *mut MPI_Comm,
+) -> Outcome {
+    let (members, session) = (state::group(group)?, groups::session_of(group));
+    // SAFETY: a string of the caller.
+    let tag = unsafe { tag_of(stringtag)? };
+    let attached = new_handler(errhandler, Target::Comm(MPI_COMM_NULL))?;
+    *attached.hints.borrow_mut() = info::hints(info)?;
+    let engine = state::engine()?;
+    let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newcomm, register_some(new, attached, session)?, "newcomm") }
+}
+
+pub unsafe fn MPI_Intercomm_create_from_groups(
+    local_group: MPI_Group,
+    local_leader: c_int,
+    remote_group: MPI_Group,
+    remote_leader: c_int,
+    stringtag: *const c_char,
+    info: MPI_Info,
+    errhandler: MPI_Errhandler,
+    newintercomm: *mut MPI_Comm,
+) -> Outcome {
+    let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
+    let leader = groups::member(&members, local_leader, "local_leader")?;
+    let engine = state::engine()?;
+    // What lies on the other side is significant at the local leader only.
+    let leads = members.proc(leader) == Some(engine.me());
+    let remote = match leads {
+        true => {
+            let remote = state::group(remote_group)?;
+            let leader = groups::member(&remote, remote_leader, "remote_leader")?;
+            (remote, leader)
+        }
+        false => (Group::empty(), 0),
+    };
+    // SAFETY: a string of the caller.
+    let tag = unsafe { tag_of(stringtag)? };
+    let attached = new_handler(errhandler, Target::Comm(MPI_COMM_NULL))?;
+    *attached.hints.borrow_mut() = info::hints(info)?;
+    let made = engine.inter_from_groups((&members, leader), (&remote.0, remote.1), &tag);
+    let new = engine.block_on(made)?;
+    // SAFETY: an output argument of the caller.
+    unsafe {
+        out(
+            newintercomm,
+            register_some(new, attached, session)?,
+            "newintercomm",
+        )
+    }
+}

@@ -1,0 +1,248 @@
+//! `inter`: the collectives of intercommunicators (MPI 5.0, section 6.2.3).
+//!
+//! What one group gives, the other group gets.
+//! Each operation is put together from the algorithms of intracommunicators, run inside a group, and messages between the groups:
+//! rank 0 of each group is its leader and speaks for it where one message can serve all, and where everybody gets something else
+//! everybody talks to everybody.
+//! An invocation has the same number in both groups, and inside a group the same number is used on the group's own communicator.
+//!
+//! `root` is the rank in the remote group for those who talk to the root, [`ROOT`] at the root, and [`NOBODY`] at the others of its group,
+//! who have no part in the operation.
+
+use super::algo::{
+    self, Blocks, barrier_dissemination, bcast_binomial, reduce_binomial, scatter_linear,
+};
+use super::{Call, CallId, CallSet, Cx, Module, Running};
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+/// `MPI_ROOT`, as this module is told of it.
+pub const ROOT: u32 = -4_i32 as u32;
+/// `MPI_PROC_NULL` in the root's place.
+pub const NOBODY: u32 = crate::request::PROC_NULL as u32;
+
+const LEADER: u32 = 0;
+
+/// The module; it keeps nothing.
+pub struct Inter;
+
+impl Module for Inter {
+    fn serves(&self) -> CallSet {
+        // Prefix reductions do not exist between groups (sections 6.11.1 and 6.11.2).
+        let all = CallId::ALL.into_iter();
+        all.filter(|c| !matches!(c, CallId::Scan | CallId::Exscan))
+            .fold(CallSet::NONE, CallSet::with)
+    }
+
+    fn start(&self, cx: Cx, call: Call) -> Running {
+        Box::pin(carry_out(cx, call))
+    }
+}
+
+async fn carry_out(cx: Cx, call: Call) -> Result<(), Error> {
+    let here = cx.inside(call.id().name())?;
+    let remote = cx.comm().peers().size();
+    match call {
+        Call::Barrier => barrier(&cx, &here).await,
+        Call::Bcast { buf, root } => bcast(&cx, &here, &buf, root).await,
+        Call::Gather { send, recv, root } => {
+            let recv = recv.map(|r| Blocks::equal(&r, remote));
+            to_root(&cx, send, recv, root).await
+        }
+        Call::Gatherv { send, recv, root } => {
+            to_root(&cx, send, recv.map(Blocks::Each), root).await
+        }
+        Call::Scatter { send, recv, root } => {
+            let send = send.map(|s| Blocks::equal(&s, remote));
+            from_root(&cx, send, recv, root).await
+        }
+        Call::Scatterv { send, recv, root } => {
+            from_root(&cx, send.map(Blocks::Each), recv, root).await
+        }
+        Call::Allgather { send, recv } => {
+            let recv = Blocks::equal(&recv, remote);
+            exchange(&cx, |_| send.clone(), recv).await
+        }
+        Call::Allgatherv { send, recv } => {
+            exchange(&cx, |_| send.clone(), Blocks::Each(recv)).await
+        }
+        Call::Alltoall { send, recv } => {
+            let send = send.map(|s| Blocks::equal(&s, remote));
+            let block = |r| send.as_ref().map(|s| s.of(r));
+            exchange(&cx, block, Blocks::equal(&recv, remote)).await
+        }
+        Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => {
+            let block = |r: u32| send.as_ref().map(|s| s[r as usize].clone());
+            exchange(&cx, block, Blocks::Each(recv)).await
+        }
+        Call::Reduce {
+            send,
+            recv,
+            op,
+            root,
+        } => reduce(&cx, &here, send, recv, &op, root).await,
+        Call::Allreduce { send, recv, op } => {
+            reduce_to_leader(&cx, &here, send, &op, &recv).await?;
+            bcast_binomial::bcast(&here, &recv, LEADER).await
+        }
+        Call::ReduceScatter {
+            send,
+            recv,
+            counts,
+            op,
+        } => reduce_scatter(&cx, &here, send, recv, &counts, &op).await,
+        Call::ReduceScatterBlock { send, recv, op } => {
+            let counts = vec![recv.count(); here.size() as usize];
+            reduce_scatter(&cx, &here, send, recv, &counts, &op).await
+        }
+        // The table has no module for these.
+        Call::Scan { .. } | Call::Exscan { .. } => Ok(()),
+    }
+}
+
+/// Everybody here has come, then the leaders meet, then everybody hears that the others have come too.
+async fn barrier(cx: &Cx, here: &Cx) -> Result<(), Error> {
+    barrier_dissemination::barrier(here).await?;
+    let nothing = algo::bytes(0)?.all();
+    if cx.rank() == LEADER {
+        let send = nothing.as_send();
+        cx.sendrecv(&send, LEADER, &nothing, LEADER).await?;
+    }
+    bcast_binomial::bcast(here, &nothing, LEADER).await
+}
+
+/// The root tells the other leader, who tells his group.
+async fn bcast(cx: &Cx, here: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+    match root {
+        ROOT => cx.send(&buf.as_send(), LEADER).await,
+        NOBODY => Ok(()),
+        root => {
+            if cx.rank() == LEADER {
+                cx.recv(buf, root).await?;
+            }
+            bcast_binomial::bcast(here, buf, LEADER).await
+        }
+    }
+}
+
+/// Gather: everybody of the other group sends the root his block.
+async fn to_root(
+    cx: &Cx,
+    send: Option<SendBuf>,
+    recv: Option<Blocks<RecvBuf>>,
+    root: u32,
+) -> Result<(), Error> {
+    match (root, send, recv) {
+        (ROOT, _, Some(recv)) => {
+            let incoming = (0..recv.size()).map(|r| cx.irecv(&recv.of(r), r));
+            cx.all(incoming.collect()).await
+        }
+        (ROOT | NOBODY, ..) | (_, None, _) => Ok(()),
+        (root, Some(send), _) => cx.send(&send, root).await,
+    }
+}
+
+/// Scatter: the root sends everybody of the other group his block.
+async fn from_root(
+    cx: &Cx,
+    send: Option<Blocks<SendBuf>>,
+    recv: Option<RecvBuf>,
+    root: u32,
+) -> Result<(), Error> {
+    match (root, send, recv) {
+        (ROOT, Some(send), _) => {
+            let outgoing = (0..send.size()).map(|r| cx.isend(&send.of(r), r));
+            cx.all(outgoing.collect()).await
+        }
+        (ROOT | NOBODY, ..) | (_, _, None) => Ok(()),
+        (root, _, Some(recv)) => cx.recv(&recv, root).await,
+    }
+}
+
+/// Everybody sends a block to everybody of the other group.
+async fn exchange(
+    cx: &Cx,
+    send: impl Fn(u32) -> Option<SendBuf>,
+    recv: Blocks<RecvBuf>,
+) -> Result<(), Error> {
+    let remote = cx.comm().peers().size();
+    let mut pending: Vec<_> = (0..remote).map(|r| cx.irecv(&recv.of(r), r)).collect();
+    // Each rank begins with another peer, so that no peer is everybody's first.
+    let turn = (0..remote).map(|step| (cx.rank() + step) % remote);
+    pending.extend(turn.filter_map(|r| send(r).map(|block| cx.isend(&block, r))));
+    cx.all(pending).await
+}
+
+/// The other group reduces to its leader, who sends the root the result.
+async fn reduce(
+    cx: &Cx,
+    here: &Cx,
+    send: Option<SendBuf>,
+    recv: Option<RecvBuf>,
+    op: &Op,
+    root: u32,
+) -> Result<(), Error> {
+    match (root, send, recv) {
+        (ROOT, _, Some(recv)) => cx.recv(&recv, LEADER).await,
+        (ROOT | NOBODY, ..) | (_, None, _) => Ok(()),
+        (root, Some(send), _) => match reduce_inside(here, &send, op).await? {
+            Some(result) => cx.send(&result, root).await,
+            None => Ok(()),
+        },
+    }
+}
+
+/// Reduces inside the group; the leader has the result.
+async fn reduce_inside(here: &Cx, send: &SendBuf, op: &Op) -> Result<Option<SendBuf>, Error> {
+    if here.rank() != LEADER {
+        reduce_binomial::reduce(here, Some(send), None, op, LEADER).await?;
+        return Ok(None);
+    }
+    let result = algo::elements(send.count(), send.datatype())?.all();
+    reduce_binomial::reduce(here, Some(send), Some(&result), op, LEADER).await?;
+    Ok(Some(result.as_send()))
+}
+
+/// Both groups reduce, and each leader receives the other group's result.
+async fn reduce_to_leader(
+    cx: &Cx,
+    here: &Cx,
+    send: Option<SendBuf>,
+    op: &Op,
+    recv: &RecvBuf,
+) -> Result<(), Error> {
+    // A send buffer is always there: MPI_IN_PLACE has no meaning between groups, and the caller has seen to it.
+    let Some(send) = send else { return Ok(()) };
+    match reduce_inside(here, &send, op).await? {
+        Some(result) => cx.sendrecv(&result, LEADER, recv, LEADER).await,
+        None => Ok(()),
+    }
+}
+
+/// Both groups reduce, and each scatters the other group's result.
+async fn reduce_scatter(
+    cx: &Cx,
+    here: &Cx,
+    send: Option<SendBuf>,
+    recv: RecvBuf,
+    counts: &[i64],
+    op: &Op,
+) -> Result<(), Error> {
+    let total = counts.iter().sum();
+    let whole = match cx.rank() {
+        LEADER => algo::elements(total, recv.datatype())?.all(),
+        _ => recv.clone(),
+    };
+    reduce_to_leader(cx, here, send, op, &whole).await?;
+    let mut at = 0;
+    let blocks = (cx.rank() == LEADER).then(|| {
+        let block = counts.iter().map(|count| {
+            let elements = at..at + count;
+            at = elements.end;
+            whole.slice(elements).as_send()
+        });
+        Blocks::Each(block.collect())
+    });
+    scatter_linear::scatter(here, blocks.as_ref(), Some(&recv), LEADER).await
+}

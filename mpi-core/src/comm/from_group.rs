@@ -1,0 +1,79 @@
+//! Communicators out of groups alone, without a parent (MPI 5.0, sections 7.4.2 and 7.6.2).
+//!
+//! Where there is no communicator whose members could talk, they talk on the meeting place: a context that every process of the job knows,
+//! in which ranks are job ranks and which never has a collective.
+//! A conversation there is named by a hash of the program's string and of what is being made;
+//! the standard leaves it to the program that strings of calls which overlap in time differ.
+
+use super::words::Words;
+use super::{Comm, Context};
+use crate::Error;
+use crate::engine::{Engine, MEETING_SERIAL};
+use crate::group::Group;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The tag of a conversation; the same in all processes of a job, since all run this library.
+fn conversation(purpose: &str, text: &str) -> i32 {
+    let mut hasher = DefaultHasher::new();
+    (purpose, text).hash(&mut hasher);
+    (hasher.finish() & i32::MAX as u64) as i32
+}
+
+impl Engine {
+    /// The meeting place.
+    fn meeting(&self) -> Comm {
+        self.meeting_slot(|| {
+            let context = Context::new(0, MEETING_SERIAL);
+            let everybody = Group::range(0, self.size());
+            Comm::assemble(self, context, everybody, self.me(), "the job".into())
+        })
+    }
+
+    /// `MPI_Comm_create_from_group`; `None` for a process that is not in the group.
+    pub async fn comm_from_group(&self, group: &Group, text: &str) -> Result<Option<Comm>, Error> {
+        let Some(rank) = group.rank_of(self.me()) else {
+            return Ok(None);
+        };
+        let meeting = self.meeting();
+        let cx = meeting.group_conversation(conversation("communicator", text));
+        let word = Words::new(1);
+        if rank == 0 {
+            let context = Context::new(self.me(), self.next_serial()?);
+            word.set(0, context.0);
+            let others = group.iter().skip(1);
+            cx.all(
+                others
+                    .map(|proc| cx.isend(&word.send(0..1), proc))
+                    .collect(),
+            )
+            .await?;
+        } else {
+            cx.recv(&word.recv(0..1), group.proc(0).unwrap_or(0))
+                .await?;
+        }
+        let context = Context(word.get(0));
+        meeting.finish(context, group.clone(), rank).await.map(Some)
+    }
+
+    /// `MPI_Intercomm_create_from_groups`; `remote` and `remote_leader` are looked at on the local leader only.
+    pub async fn inter_from_groups(
+        &self,
+        (group, leader): (&Group, u32),
+        (remote, remote_leader): (&Group, u32),
+        text: &str,
+    ) -> Result<Option<Comm>, Error> {
+        let Some(local) = self.comm_from_group(group, text).await? else {
+            return Ok(None);
+        };
+        let meeting = self.meeting();
+        let bridge = match local.rank() == leader {
+            true => match remote.proc(remote_leader) {
+                Some(proc) => Some((&meeting, proc)),
+                None => return Err(local.no_rank(remote_leader.into())),
+            },
+            false => None,
+        };
+        let tag = conversation("intercommunicator", text);
+        local.inter(leader, bridge, tag).await.map(Some)
+    }
+}
