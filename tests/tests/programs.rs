@@ -29,6 +29,7 @@ programs! {
     large_collectives_agree_with_local_computation: "collectives" with "40000" on [2, 4];
     operators_agree_with_c: "operators" on [1, 2, 3, 8, 13];
     communicators_are_made_used_and_freed: "communicators" on [1, 2, 3, 8, 17];
+    messages_arrive_in_parts: "partitioned" on [1, 2, 3, 7];
     two_groups_talk_across: "intercommunicators" on [1, 2, 3, 5, 8];
     sessions_come_and_go: "sessions" on [1, 2, 3, 5];
     derived_datatypes_arrive_as_they_are_laid_out: "datatypes" on [1, 2, 3];

@@ -22,6 +22,7 @@ pub mod init;
 pub mod intercomm;
 pub mod op;
 pub mod p2p;
+pub mod partitioned;
 pub mod probe;
 pub mod session;
 pub mod status;

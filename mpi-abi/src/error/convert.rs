@@ -9,6 +9,7 @@ use mpi_core::group::GroupError;
 use mpi_core::op::OpError;
 use mpi_core::pml::PmlError;
 use mpi_core::pml::buffered::BufferError;
+use mpi_core::request::PartitionError;
 use mpi_core::topo::TopoError;
 use mpi_core::{Error, ErrorKind};
 
@@ -74,6 +75,11 @@ impl From<Error> for Failure {
     fn from(e: Error) -> Failure {
         let class = match e.kind() {
             ErrorKind::Pml(PmlError::Truncated { .. }) => MPI_ERR_TRUNCATE,
+            ErrorKind::Pml(PmlError::Partition(e)) => match e {
+                PartitionError::Lengths { .. } => MPI_ERR_TRUNCATE,
+                PartitionError::Inactive { .. } => MPI_ERR_REQUEST,
+                PartitionError::Number { .. } | PartitionError::Twice { .. } => MPI_ERR_ARG,
+            },
             ErrorKind::Pml(PmlError::PeerGone { .. }) => MPI_ERR_PROC_ABORTED,
             ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
             ErrorKind::Comm(CommError::Overlap { .. } | CommError::Kind { .. }) => MPI_ERR_COMM,

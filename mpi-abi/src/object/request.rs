@@ -11,7 +11,7 @@ use crate::call::Target;
 use crate::error::Failure;
 use crate::handle::{Kind, wrong};
 use crate::state::{self, state};
-use mpi_core::request::{Operation, Persistent, Req, Status};
+use mpi_core::request::{Operation, Partitioned, Persistent, Req, Status};
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
@@ -285,6 +285,23 @@ pub fn start(handle: MPI_Request) -> Result<(), Failure> {
         return Err(Failure::new(MPI_ERR_REQUEST, "the request is active already").on(target));
     }
     operation.start().map_err(|e| Failure::from(e).on(target))
+}
+
+/// Uses a partitioned operation; what goes wrong is raised where its other failures are.
+pub fn with_partitioned<R>(
+    handle: MPI_Request,
+    use_it: impl FnOnce(&Partitioned) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    let not_partitioned = || Failure::new(MPI_ERR_REQUEST, "the request is not partitioned");
+    if handle == DONE {
+        return Err(not_partitioned());
+    }
+    let RequestObject::Persistent(p) = object(handle)? else {
+        return Err(not_partitioned());
+    };
+    let operation = p.operation.borrow();
+    let partitioned = operation.partitioned().ok_or_else(not_partitioned)?;
+    use_it(partitioned).map_err(|failure| failure.on(Target::Comm(p.comm.handle())))
 }
 
 /// Frees a handle; an operation under way goes on to its end.

@@ -18,6 +18,7 @@ mod shm;
 pub mod suite;
 mod tuned;
 
+pub(crate) use algo::bytes as scratch;
 pub use call::{Call, CallId, CallSet};
 pub use cx::{Cx, Pending};
 pub use select::Table;

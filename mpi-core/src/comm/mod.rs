@@ -53,11 +53,15 @@ struct Inner {
     rank: u32,
     /// Matching state by [`Plane`].
     planes: [Rc<Matching>; 3],
+    /// The same of the planes that few programs use, from their first use on: [`Plane::Announce`] and [`Plane::Partition`].
+    rare_planes: [OnceCell<Rc<Matching>>; 2],
     /// Which component serves which call; set once all members have agreed.
     coll: OnceCell<Table>,
     /// Numbers of the next collective call and of the next hidden conversation; equal at all members.
     next_call: Cell<i32>,
     next_hidden: Cell<i32>,
+    /// The next tag of a partition that this process sends.
+    next_partition: Cell<i32>,
     name: RefCell<String>,
 }
 
@@ -98,6 +102,8 @@ impl Comm {
             coll: OnceCell::new(),
             next_call: Cell::new(0),
             next_hidden: Cell::new(0),
+            next_partition: Cell::new(0),
+            rare_planes: Default::default(),
             name: RefCell::new(name),
         }))
     }
@@ -215,6 +221,28 @@ impl Comm {
         Cx::new(self.clone(), Plane::Hidden, tag, 0)
     }
 
+    /// Sets as many tags in a row aside; they come round after two thousand million partitions.
+    pub(crate) fn next_partitions(&self, how_many: u32) -> i32 {
+        let first = self.0.next_partition.get();
+        let next = |first: i32| {
+            i32::try_from(how_many)
+                .ok()
+                .and_then(|n| first.checked_add(n))
+        };
+        let (first, next) = match next(first) {
+            Some(next) => (first, next),
+            None => (0, next(0).unwrap_or(0)),
+        };
+        self.0.next_partition.set(next);
+        first
+    }
+
+    #[cold]
+    fn rare_plane(&self, plane: Plane) -> &Rc<Matching> {
+        let slot = &self.0.rare_planes[usize::from(plane == Plane::Partition)];
+        slot.get_or_init(|| self.engine().pml().matching(self.context().plane(plane)))
+    }
+
     fn next_call(&self) -> i32 {
         let tag = self.0.next_call.get();
         self.0.next_call.set(tag.wrapping_add(1) & i32::MAX);
@@ -231,7 +259,7 @@ impl Drop for Inner {
             // Others may have come to the meeting place already for what this process will join after its rest.
             return;
         }
-        for plane in [Plane::User, Plane::Collective, Plane::Hidden] {
+        for plane in Plane::ALL {
             self.engine.pml().forget(self.context.plane(plane));
         }
     }

@@ -229,11 +229,9 @@ impl Comm {
         if source != ANY_SOURCE && source as u32 >= self.peers().size() {
             return Err(self.no_rank(i64::from(source)));
         }
+        let (pml, key) = (self.engine().pml(), Key::new(source, tag));
         let matching = self.plane(plane);
-        Ok(self
-            .engine()
-            .pml()
-            .irecv(matching, self.rank() as i32, Key::new(source, tag), buf))
+        Ok(pml.irecv(matching, self.rank() as i32, key, buf))
     }
 
     #[cold]
@@ -250,7 +248,10 @@ impl Comm {
     }
 
     fn plane(&self, plane: Plane) -> &std::rc::Rc<crate::pml::ob1::Matching> {
-        &self.0.planes[plane as usize]
+        self.0
+            .planes
+            .get(plane as usize)
+            .unwrap_or_else(|| self.rare_plane(plane))
     }
 }
 

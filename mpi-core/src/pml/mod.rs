@@ -7,6 +7,7 @@ pub mod buffered;
 pub mod ob1;
 
 use crate::btl::ProcId;
+use crate::request::PartitionError;
 use std::fmt;
 
 /// What a message is addressed with: the communicator's context, both ranks in it, and the tag.
@@ -37,10 +38,23 @@ pub enum Plane {
     Collective = 1,
     /// What components say to their peers: selection, plugins, set-up.
     Hidden = 2,
+    /// What the sender of a partitioned message says of itself, and its partitions.
+    Announce = 3,
+    Partition = 4,
 }
 
-const PLANE_BITS: u32 = 2;
-const SERIAL_BITS: u32 = 30;
+impl Plane {
+    pub const ALL: [Plane; 5] = [
+        Plane::User,
+        Plane::Collective,
+        Plane::Hidden,
+        Plane::Announce,
+        Plane::Partition,
+    ];
+}
+
+const PLANE_BITS: u32 = 3;
+const SERIAL_BITS: u32 = 29;
 
 impl Context {
     pub fn new(chooser: ProcId, serial: u32) -> Context {
@@ -85,6 +99,8 @@ pub enum PmlError {
     },
     /// No BTL reaches the peer; one reason from each.
     Unreachable { peer: ProcId, reasons: String },
+    /// A partitioned message was used wrongly.
+    Partition(PartitionError),
     /// The peer ended while the operation needed it.
     PeerGone { peer: ProcId, tag: i32, bytes: u64 },
 }
@@ -102,6 +118,7 @@ impl fmt::Display for PmlError {
                 f,
                 "on rank {receiver}: the message from {source}, tag {tag}, has {bytes} bytes, the buffer holds {capacity}"
             ),
+            PmlError::Partition(e) => e.fmt(f),
             PmlError::Unreachable { peer, reasons } => {
                 write!(f, "no transport reaches job rank {peer}: {reasons}")
             }

@@ -8,8 +8,10 @@
 //! whoever waits takes the [`Outcome`] and gives the cell back with [`Table::finish`].
 //! Handing a cell back advances its generation.
 
+mod partitioned;
 mod persistent;
 
+pub use partitioned::{PartitionError, Partitioned, PartitionedRecv, PartitionedSend};
 pub use persistent::{Operation, Persistent};
 
 use crate::Error;

@@ -1,8 +1,8 @@
-//! Persistent operations (MPI 5.0, sections 3.9 and 6.13): arguments kept, started many times.
+//! Persistent operations (MPI 5.0, sections 3.9, 4.2 and 6.13): arguments kept, started many times.
 //!
 //! A collective is made anew from its [`Call`] at each start, so it has no second implementation.
 
-use super::{Outcome, Req, Status};
+use super::{Outcome, Partitioned, Req, Status};
 use crate::Error;
 use crate::coll::Call;
 use crate::comm::Comm;
@@ -37,12 +37,15 @@ pub enum Operation {
         tag: i32,
     },
     Collective(Call),
+    Partitioned(Partitioned),
 }
 
 enum Active {
     /// The start completed it.
     Done,
     Pending(Req),
+    /// The operation itself knows.
+    Partitioned,
 }
 
 impl Persistent {
@@ -65,7 +68,7 @@ impl Persistent {
     /// `MPI_Start`; the caller has made sure that it is not active.
     pub fn start(&mut self) -> Result<(), Error> {
         let comm = &self.comm;
-        self.active = Some(match &self.operation {
+        self.active = Some(match &mut self.operation {
             Operation::Send {
                 buf,
                 dest,
@@ -83,6 +86,10 @@ impl Persistent {
                 Active::Pending(comm.irecv(buf.clone(), *source, *tag)?)
             }
             Operation::Collective(call) => Active::Pending(comm.icollective(call.clone())?),
+            Operation::Partitioned(partitioned) => {
+                partitioned.start();
+                Active::Partitioned
+            }
         });
         Ok(())
     }
@@ -91,7 +98,16 @@ impl Persistent {
     pub fn is_complete(&self) -> bool {
         match &self.active {
             Some(Active::Pending(req)) => req.is_complete(),
+            Some(Active::Partitioned) => self.partitioned().is_none_or(Partitioned::is_complete),
             Some(Active::Done) | None => true,
+        }
+    }
+
+    /// The operation as a partitioned one, if it is one.
+    pub fn partitioned(&self) -> Option<&Partitioned> {
+        match &self.operation {
+            Operation::Partitioned(partitioned) => Some(partitioned),
+            _ => None,
         }
     }
 
@@ -107,6 +123,9 @@ impl Persistent {
     pub fn peek(&self) -> Outcome {
         match &self.active {
             Some(Active::Pending(req)) => req.peek(),
+            Some(Active::Partitioned) => self
+                .partitioned()
+                .map_or(Ok(Status::EMPTY), Partitioned::peek),
             Some(Active::Done) | None => Ok(Status::EMPTY),
         }
     }
@@ -115,6 +134,10 @@ impl Persistent {
     pub fn finish(&mut self) -> Outcome {
         match self.active.take() {
             Some(Active::Pending(req)) => self.comm.engine().pml().requests().finish(&req),
+            Some(Active::Partitioned) => match &mut self.operation {
+                Operation::Partitioned(partitioned) => partitioned.finish(),
+                _ => Ok(Status::EMPTY),
+            },
             Some(Active::Done) | None => Ok(Status::EMPTY),
         }
     }

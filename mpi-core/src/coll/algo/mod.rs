@@ -63,7 +63,7 @@ fn combine(op: &Op, left: &SendBuf, right: &RecvBuf) -> Result<(), Error> {
 }
 
 /// Temporary memory for packed data.
-pub(super) fn bytes(len: i64) -> Result<Scratch, Error> {
+pub(crate) fn bytes(len: i64) -> Result<Scratch, Error> {
     Ok(Scratch::bytes(len).map_err(CollError::NoMemory)?)
 }
 

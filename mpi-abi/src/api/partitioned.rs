@@ -1,0 +1,144 @@
+//! Partitioned communication (chapter 4).
+//!
+//! These are the functions that several threads call at once to hand over their parts; each call is short.
+
+use super::args::{length, out, recv_buf, send_buf, slice};
+use super::p2p::check_tag;
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::info;
+use crate::object::request::{persistent, with_partitioned};
+use crate::state;
+use mpi_core::request::{Operation, Partitioned, PartitionedRecv, PartitionedSend};
+use std::ffi::{c_int, c_void};
+
+/// The partitions of a message: how many, how many elements in each, and how many in all.
+fn shape(partitions: c_int, count: MPI_Count) -> Result<(u32, i64, i64), Failure> {
+    let number = u32::try_from(partitions).ok().filter(|n| *n > 0);
+    let number = number.ok_or_else(|| {
+        let sentence = format!("partitions is {partitions}, but there must be one at least");
+        Failure::new(MPI_ERR_ARG, sentence)
+    })?;
+    let all = count.checked_mul(i64::from(number)).ok_or_else(|| {
+        let sentence = format!("{partitions} partitions of {count} elements are too many");
+        Failure::new(MPI_ERR_COUNT, sentence)
+    })?;
+    Ok((number, count, all))
+}
+
+pub unsafe fn MPI_Psend_init(
+    buf: *const c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    info: MPI_Info,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    check_tag(tag)?;
+    info::hints(info)?;
+    let (partitions, each, all) = shape(partitions, count)?;
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let buf = send_buf(buf, all, datatype)?;
+        let send = PartitionedSend::new(&object.comm, buf, (partitions, each), dest, tag)?;
+        let operation = Operation::Partitioned(Partitioned::Send(send));
+        out(request, persistent(&object, operation)?, "request")
+    }
+}
+
+pub unsafe fn MPI_Precv_init(
+    buf: *mut c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    info: MPI_Info,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    // Wildcards do not exist here (section 4.2.2).
+    check_tag(tag)?;
+    if source == MPI_ANY_SOURCE {
+        return Err(Failure::new(
+            MPI_ERR_RANK,
+            "source is MPI_ANY_SOURCE, which partitioned receives do not have",
+        ));
+    }
+    info::hints(info)?;
+    let (partitions, each, all) = shape(partitions, count)?;
+    // SAFETY: a buffer and an output argument of the caller.
+    unsafe {
+        let buf = recv_buf(buf, all, datatype)?;
+        let recv = PartitionedRecv::new(&object.comm, buf, (partitions, each), source, tag)?;
+        let operation = Operation::Partitioned(Partitioned::Recv(recv, None));
+        out(request, persistent(&object, operation)?, "request")
+    }
+}
+
+/// Marks partitions of a send as ready.
+fn ready(partitions: impl Iterator<Item = c_int>, request: MPI_Request) -> Outcome {
+    with_partitioned(request, |partitioned| match partitioned {
+        Partitioned::Send(send) => {
+            for partition in partitions {
+                send.ready(partition.into())?;
+            }
+            Ok(())
+        }
+        Partitioned::Recv(..) => Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "the request is a partitioned receive, and only what is sent can be marked as ready",
+        )),
+    })
+}
+
+pub unsafe fn MPI_Pready(partition: c_int, request: MPI_Request) -> Outcome {
+    ready(std::iter::once(partition), request)
+}
+
+pub unsafe fn MPI_Pready_range(
+    partition_low: c_int,
+    partition_high: c_int,
+    request: MPI_Request,
+) -> Outcome {
+    ready(partition_low..=partition_high, request)
+}
+
+pub unsafe fn MPI_Pready_list(
+    len: c_int,
+    array_of_partitions: *const c_int,
+    request: MPI_Request,
+) -> Outcome {
+    // SAFETY: an array of the caller.
+    let list = unsafe {
+        slice(
+            array_of_partitions,
+            length(len, "length")?,
+            "array_of_partitions",
+        )?
+    };
+    ready(list.iter().copied(), request)
+}
+
+pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Outcome {
+    let arrived = || {
+        with_partitioned(request, |partitioned| match partitioned {
+            Partitioned::Recv(recv, _) => Ok(recv.arrived(partition.into())?),
+            Partitioned::Send(_) => Err(Failure::new(
+                MPI_ERR_REQUEST,
+                "the request is a partitioned send, and only what is received can arrive",
+            )),
+        })
+    };
+    let here = arrived()? || {
+        state::engine()?.look();
+        arrived()?
+    };
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, here.into(), "flag") }
+}
