@@ -11,6 +11,7 @@ pub mod cpu;
 #[cfg(not(loom))]
 pub mod fdpass;
 pub mod fence;
+pub mod hardware;
 pub mod inbox;
 #[cfg(not(loom))]
 pub mod mem;

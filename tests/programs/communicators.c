@@ -102,6 +102,55 @@ static void attributes(void)
     CHECK(key == MPI_KEYVAL_INVALID, "key %d", key);
 }
 
+/* Parts of the machine: by name, and by the next level. */
+static void hardware(void)
+{
+    MPI_Info here, wanted;
+    MPI_Comm part;
+    char value[16];
+    int flag, len = sizeof value, n;
+    OK(MPI_Get_hw_resource_info(&here));
+    OK(MPI_Info_get_string(here, "hwloc://Machine", &len, value, &flag));
+    CHECK(flag && !strcmp(value, "true"), "confined to this machine: %s", value);
+    OK(MPI_Info_create(&wanted));
+    OK(MPI_Info_set(wanted, "mpi_hw_resource_type", "hwloc://Machine"));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, wanted, &part));
+    OK(MPI_Comm_size(part, &n));
+    CHECK(n == size, "%d of %d on this machine", n, size);
+    works(part);
+    OK(MPI_Comm_free(&part));
+
+    len = sizeof value;
+    OK(MPI_Info_get_string(here, "hwloc://PU", &len, value, &flag));
+    OK(MPI_Info_set(wanted, "mpi_hw_resource_type", "hwloc://PU"));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, wanted, &part));
+    CHECK(flag && (part != MPI_COMM_NULL) == !strcmp(value, "true"), "confined to a processor: %s", value);
+    if (part != MPI_COMM_NULL)
+        OK(MPI_Comm_free(&part));
+    OK(MPI_Info_set(wanted, "mpi_hw_resource_type", "hwloc://Toaster"));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, wanted, &part));
+    CHECK(part == MPI_COMM_NULL, "there are %d toasters", 1);
+    OK(MPI_Info_free(&wanted));
+
+    OK(MPI_Info_create(&wanted));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, wanted, &part));
+    if (part != MPI_COMM_NULL) {
+        OK(MPI_Comm_size(part, &n));
+        CHECK(n < size, "the next level has all %d", n);
+        len = 0;
+        OK(MPI_Info_get_string(wanted, "mpi_hw_resource_type", &len, NULL, &flag));
+        CHECK(flag, "the level of %d processes has no name", n);
+        OK(MPI_Comm_free(&part));
+    }
+    OK(MPI_Info_set(wanted, "mpi_pset_name", "mpi://SELF"));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, wanted, &part));
+    OK(MPI_Comm_size(part, &n));
+    CHECK(n == 1, "%d in the set of one", n);
+    OK(MPI_Comm_free(&part));
+    OK(MPI_Info_free(&wanted));
+    OK(MPI_Info_free(&here));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -178,5 +227,6 @@ int main(int argc, char **argv)
     }
     groups();
     attributes();
+    hardware();
     return finish("communicators");
 }

@@ -40,7 +40,7 @@ fn every_communicator_but_the_world_is_left_to_the_next_component() {
         let world = world(engine);
         assert_eq!(verdict(&world), Ok(()));
         let half = SplitKey {
-            color: Some(world.rank() % 2),
+            color: Some(u64::from(world.rank() % 2)),
             key: 0,
         };
         let half = engine

@@ -10,6 +10,7 @@ use crate::object::comm::{CommObject, register, register_with, remove};
 use crate::object::request::running;
 use crate::object::session::SessionObject;
 use crate::state;
+use mpi_base::hardware::Kind;
 use mpi_core::comm::{Comm, SplitKey};
 use std::ffi::{c_char, c_int};
 use std::rc::Rc;
@@ -171,7 +172,7 @@ pub unsafe fn MPI_Comm_split(
     let parent = state::comm(comm)?;
     let color = match color {
         MPI_UNDEFINED => None,
-        color => Some(u32::try_from(color).map_err(|_| {
+        color => Some(u64::try_from(color).map_err(|_| {
             Failure::new(
                 MPI_ERR_ARG,
                 format!("color is {color}, which is negative and not MPI_UNDEFINED"),
@@ -191,28 +192,45 @@ pub unsafe fn MPI_Comm_split_type(
     newcomm: *mut MPI_Comm,
 ) -> Outcome {
     let parent = state::comm(comm)?;
-    let resource = info::hints(info)?
-        .get("mpi_hw_resource_type")
-        .map(str::to_string);
-    let engine = state::engine()?;
-    let shared = match split_type {
-        MPI_COMM_TYPE_SHARED => true,
+    let (engine, comm) = (state::engine()?, &parent.comm);
+    let nobody = SplitKey { color: None, key };
+    let new = match split_type {
+        MPI_COMM_TYPE_SHARED => engine.block_on(comm.split_shared(key))?,
         MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-            resource.as_deref() == Some("mpi_shared_memory")
+            let hints = info::hints(info)?;
+            let wanted = hints.get("mpi_hw_resource_type");
+            let set = hints.get("mpi_pset_name").filter(|_| wanted.is_none());
+            let kind = Kind::ALL.into_iter().find(|k| wanted == Some(k.uri()));
+            match (kind, wanted, set) {
+                (Some(kind), ..) => engine.block_on(comm.split_hardware(kind, key))?,
+                (_, Some("mpi_shared_memory"), _) => engine.block_on(comm.split_shared(key))?,
+                (.., Some(name)) if split_type == MPI_COMM_TYPE_RESOURCE_GUIDED => {
+                    let members = super::session::process_set(name)?;
+                    let inside = members.rank_of(engine.me()).map(|_| match members.size() {
+                        1 => u64::from(engine.me()) + 1,
+                        _ => 0,
+                    });
+                    engine.block_on(comm.split(SplitKey { color: inside, key }))?
+                }
+                // A resource that we do not know is nobody's.
+                _ => engine.block_on(comm.split(nobody))?,
+            }
         }
-        // No level below the node is known, so unguided splitting ends here (section 7.4.2).
-        MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => false,
+        MPI_COMM_TYPE_HW_UNGUIDED => {
+            let found = engine.block_on(comm.split_next_level(key))?;
+            if let (Some((_, kind)), true) = (&found, info != MPI_INFO_NULL) {
+                let key = "mpi_hw_resource_type".to_string();
+                info::change(info, |hints| hints.set(key, kind.uri().into()))?;
+            }
+            found.map(|(new, _)| new)
+        }
+        MPI_UNDEFINED => engine.block_on(comm.split(nobody))?,
         other => {
             return Err(Failure::new(
                 MPI_ERR_ARG,
                 format!("split_type is {other}, which is no MPI_COMM_TYPE_ constant"),
             ));
         }
-    };
-    let new = if shared {
-        engine.block_on(parent.comm.split_shared(key))?
-    } else {
-        engine.block_on(parent.comm.split(SplitKey { color: None, key }))?
     };
     // SAFETY: an output argument of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }

@@ -3,6 +3,8 @@
 use super::args::{out, write_string};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
+use crate::info::{self, Hints};
+use mpi_base::hardware::{Confinement, Kind};
 use std::ffi::{c_char, c_int, c_void};
 
 pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> Outcome {
@@ -35,6 +37,17 @@ pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -
     let host = crate::state::host_name();
     // SAFETY: the caller promises room for MPI_MAX_PROCESSOR_NAME characters.
     unsafe { write_string(name, resultlen, &host, MPI_MAX_PROCESSOR_NAME, "name") }
+}
+
+pub unsafe fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> Outcome {
+    let here = Confinement::of_this_process();
+    let mut hints = Hints::new();
+    for kind in Kind::ALL {
+        let confined = here.instance(kind).is_some();
+        hints.set(kind.uri().into(), confined.to_string());
+    }
+    // SAFETY: an output argument of the caller.
+    unsafe { out(hw_info, info::create(hints)?, "hw_info") }
 }
 
 /// A clock of this machine in nanoseconds.

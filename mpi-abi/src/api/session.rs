@@ -15,7 +15,7 @@ use std::ffi::{c_char, c_int};
 const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 /// The members of a process set.
-fn process_set(name: &str) -> Result<Group, Failure> {
+pub(super) fn process_set(name: &str) -> Result<Group, Failure> {
     let engine = state::engine()?;
     // Names are URIs, whose scheme and, for those of the standard, the rest as well ignore case.
     match PROCESS_SETS

@@ -11,8 +11,8 @@ use crate::pml::Plane;
 /// What a member says in `MPI_Comm_split`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitKey {
-    /// Members of one colour come together; `None` is `MPI_UNDEFINED`.
-    pub color: Option<u32>,
+    /// Members of one colour, below the highest number there is, come together; `None` is `MPI_UNDEFINED`.
+    pub color: Option<u64>,
     /// Orders the members of a colour; ties keep the order of the parent.
     pub key: i32,
 }
@@ -76,7 +76,7 @@ impl Comm {
         }
         const NO_COLOR: u64 = u64::MAX;
         let serial = self.engine().next_serial()?;
-        let color = mine.color.map_or(NO_COLOR, u64::from);
+        let color = mine.color.unwrap_or(NO_COLOR);
         const EACH: usize = 3;
         let words = self
             .tell_all(&[color, i64::from(mine.key) as u64, u64::from(serial)])
@@ -105,12 +105,6 @@ impl Comm {
             said(leader, 2) as u32,
         );
         self.finish(context, group, rank).await.map(Some)
-    }
-
-    /// `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED`: members that share this process's memory.
-    pub async fn split_shared(&self, key: i32) -> Result<Option<Comm>, Error> {
-        let color = Some(self.engine().node_id());
-        self.split(SplitKey { color, key }).await
     }
 
     /// Every member's words, equally many of each, in the order of ranks.

@@ -194,7 +194,7 @@ impl Comm {
         const EACH: usize = 3;
         let local = self.local("MPI_Comm_split")?;
         let hidden = self.hidden();
-        let color = mine.color.map_or(NO_COLOR, u64::from);
+        let color = mine.color.unwrap_or(NO_COLOR);
         let me = u64::from(self.engine().me());
         let said = local
             .share(&[color, i64::from(mine.key) as u64, me])

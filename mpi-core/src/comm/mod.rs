@@ -10,6 +10,7 @@ mod create;
 mod from_group;
 mod inter;
 mod p2p;
+mod split_type;
 #[cfg(test)]
 mod tests;
 mod words;

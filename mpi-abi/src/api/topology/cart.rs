@@ -181,7 +181,7 @@ pub unsafe fn MPI_Cart_sub(
             .collect();
         let (which, inside, sub) = cart.sub(object.comm.rank(), &keep)?;
         let mine = SplitKey {
-            color: Some(which),
+            color: Some(which.into()),
             key: inside as i32,
         };
         out(

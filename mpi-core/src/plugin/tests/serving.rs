@@ -86,7 +86,7 @@ fn a_plugin_follows_communicators_as_they_come_and_go() {
         let world = world(engine);
         for round in 0..5 {
             let key = SplitKey {
-                color: Some((world.rank() + round) % 2),
+                color: Some(((world.rank() + round) % 2).into()),
                 key: 0,
             };
             let half = engine.block_on(world.split(key)).expect("a split");

@@ -1,0 +1,153 @@
+//! Which parts of the machine this process is confined to, by its affinity mask and what the kernel says of each processor.
+//!
+//! Kinds are named as hwloc names them (its documentation, "Terms and Definitions"), from the largest to the smallest.
+//! Source: `/sys/devices/system/cpu/cpuN`, see the kernel's `Documentation/ABI/stable/sysfs-devices-system-cpu`.
+
+use std::fs;
+use std::path::Path;
+
+/// A kind of hardware resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Machine,
+    Package,
+    NumaNode,
+    Core,
+    ProcessingUnit,
+}
+
+impl Kind {
+    /// From the largest to the smallest.
+    pub const ALL: [Kind; 5] = [
+        Kind::Machine,
+        Kind::Package,
+        Kind::NumaNode,
+        Kind::Core,
+        Kind::ProcessingUnit,
+    ];
+
+    /// The name as MPI programs write it (MPI 5.0, section 9.1.2).
+    pub fn uri(self) -> &'static str {
+        match self {
+            Kind::Machine => "hwloc://Machine",
+            Kind::Package => "hwloc://Package",
+            Kind::NumaNode => "hwloc://NUMANode",
+            Kind::Core => "hwloc://Core",
+            Kind::ProcessingUnit => "hwloc://PU",
+        }
+    }
+}
+
+/// Where a process may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// By [`Kind`]: the one instance that all allowed processors belong to, as a number that is its own on this machine.
+    instances: [Option<u32>; Kind::ALL.len()],
+}
+
+impl Confinement {
+    /// Of the calling thread, now.
+    pub fn of_this_process() -> Confinement {
+        let mask = rustix::thread::sched_getaffinity(None);
+        let allowed = mask.map_or_else(
+            |_| Vec::new(),
+            |mask| {
+                let all = 0..rustix::thread::CpuSet::MAX_CPU;
+                all.filter(|cpu| mask.is_set(*cpu)).collect()
+            },
+        );
+        Confinement::of(&allowed, Path::new("/sys/devices/system/cpu"))
+    }
+
+    /// Of these processors; what the kernel does not tell confines nobody.
+    fn of(processors: &[usize], sys: &Path) -> Confinement {
+        let each: Vec<_> = processors
+            .iter()
+            .map(|cpu| Kind::ALL.map(|kind| instance(*cpu, kind, sys)))
+            .collect();
+        let only = |kind: usize| {
+            let first = each.first()?[kind]?;
+            each.iter().all(|p| p[kind] == Some(first)).then_some(first)
+        };
+        Confinement {
+            instances: std::array::from_fn(only),
+        }
+    }
+
+    /// The one instance of a kind that the process cannot leave; the number is unique on this machine among its kind.
+    pub fn instance(&self, kind: Kind) -> Option<u32> {
+        self.instances[kind as usize]
+    }
+}
+
+/// The instance of a kind that a processor belongs to.
+fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
+    let of_cpu = sys.join(format!("cpu{cpu}"));
+    let number = |file: &str| -> Option<u32> {
+        let text = fs::read_to_string(of_cpu.join("topology").join(file)).ok()?;
+        text.trim().parse().ok()
+    };
+    match kind {
+        Kind::Machine => Some(0),
+        Kind::Package => number("physical_package_id"),
+        Kind::NumaNode => fs::read_dir(&of_cpu).ok()?.find_map(|entry| {
+            let name = entry.ok()?.file_name();
+            name.to_str()?.strip_prefix("node")?.parse().ok()
+        }),
+        // Cores are numbered within their package.
+        Kind::Core => Some(number("physical_package_id")? << 16 | number("core_id")?),
+        Kind::ProcessingUnit => u32::try_from(cpu).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// Two packages of two cores of two threads, a memory node for each package.
+    fn machine(name: &str) -> PathBuf {
+        let sys = std::env::temp_dir().join(format!("hardware-{name}-{}", std::process::id()));
+        for cpu in 0..8 {
+            let of_cpu = sys.join(format!("cpu{cpu}"));
+            fs::create_dir_all(of_cpu.join("topology")).unwrap();
+            fs::create_dir_all(of_cpu.join(format!("node{}", cpu / 4))).unwrap();
+            fs::write(
+                of_cpu.join("topology/physical_package_id"),
+                format!("{}\n", cpu / 4),
+            )
+            .unwrap();
+            fs::write(
+                of_cpu.join("topology/core_id"),
+                format!("{}\n", cpu / 2 % 2),
+            )
+            .unwrap();
+        }
+        sys
+    }
+
+    #[test]
+    fn a_mask_confines_to_what_holds_all_of_it() {
+        let sys = machine("mask");
+        let of = |processors: &[usize]| {
+            let found = Confinement::of(processors, &sys);
+            Kind::ALL.map(|kind| found.instance(kind))
+        };
+        assert_eq!(of(&[0, 1, 4]), [Some(0), None, None, None, None]);
+        assert_eq!(of(&[4, 6]), [Some(0), Some(1), Some(1), None, None]);
+        assert_eq!(
+            of(&[6, 7]),
+            [Some(0), Some(1), Some(1), Some(1 << 16 | 1), None]
+        );
+        assert_eq!(of(&[1]), [Some(0), Some(0), Some(0), Some(0), Some(1)]);
+        fs::remove_dir_all(sys).unwrap();
+    }
+
+    #[test]
+    fn a_machine_that_tells_nothing_confines_to_itself_and_to_a_processor() {
+        let found = Confinement::of(&[3], Path::new("/nowhere"));
+        assert_eq!(found.instance(Kind::Machine), Some(0));
+        assert_eq!(found.instance(Kind::Package), None);
+        assert_eq!(found.instance(Kind::ProcessingUnit), Some(3));
+    }
+}
