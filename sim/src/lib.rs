@@ -13,8 +13,8 @@
 //! TTL_VAPERS did the same for Purdue's parallel-port barrier
 //! (<http://aggregate.org/EXHIBITS/sc95c.html>).
 //!
-//! `unsafe` has two addresses here: the module `live::shared`, which turns the caller's memory into atomics,
-//! and `emulate::trap`, whose signal handlers execute port instructions.
+//! `unsafe` has three addresses here: the module `live::shared`, which turns the caller's memory into atomics,
+//! `emulate::trap`, whose signal handlers execute port instructions, and one line of `emulate::gpio::machine`.
 
 #![deny(unsafe_code)]
 

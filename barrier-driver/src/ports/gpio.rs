@@ -31,8 +31,8 @@ mod lines {
     use super::super::spec::Spec;
     use super::super::{BoxedIn, BoxedOut, BoxedWires, PortError, WireError};
     use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
-    use gpiocdev::Request;
     use gpiocdev::line::{Offset, Value};
+    use gpiocdev::{Chip, Request};
     use std::io::ErrorKind;
 
     /// The name by which gpioinfo shows who uses a line.
@@ -50,7 +50,7 @@ mod lines {
                 .with_consumer(CONSUMER)
                 .with_line(offset)
                 .request()
-                .map_err(|e| refusal(name(chip, offset), step, &e))
+                .map_err(|e| refusal(chip, offset, step, &e))
         };
         let input = Wire {
             name: name(chip, input),
@@ -101,7 +101,21 @@ mod lines {
         }
     }
 
-    fn refusal(port: String, step: &'static str, error: &gpiocdev::Error) -> PortError {
+    /// Why a line is not ours; the library hides the kernel's EBUSY, and the chip tells whether somebody has the line.
+    fn refusal(
+        chip: &str,
+        offset: Offset,
+        step: &'static str,
+        error: &gpiocdev::Error,
+    ) -> PortError {
+        let port = name(chip, offset);
+        let info = Chip::from_path(chip).and_then(|chip| chip.line_info(offset));
+        if info.is_ok_and(|info| info.used) {
+            return PortError::Busy {
+                port,
+                holder: "another process or driver; gpioinfo shows which",
+            };
+        }
         let cause = error.to_string();
         PortError::Refused { port, step, cause }
     }

@@ -1,8 +1,9 @@
 //! A Raspberry Pi's header pins by its GPIO registers, which crate `rppal` maps: no system call for an access.
 //!
 //! Pins are numbered as the processor numbers them (BCM), not as they stand on the header.
-//! The output keeps its level while it becomes an output and when it is given back,
-//! so that the wire is at rest until the next job and does not float.
+//! A pin that is an output already keeps its level, and any other becomes an output at the barrier's level, which is read first:
+//! a wire must not move before [`ToggleBarrier::open`](crate::ToggleBarrier::open) moves it.
+//! The output keeps its level when it is given back, so that the wire is at rest until the next job and does not float.
 //!
 //! The registers are device memory and rppal's accesses are only volatile, so a fence keeps the program's memory accesses
 //! on their side of the barrier.
@@ -34,7 +35,7 @@ mod pins {
     use super::super::{BoxedIn, BoxedOut, BoxedWires, PortError, WireError};
     use core::sync::atomic::{Ordering, fence};
     use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
-    use rppal::gpio::{Error, Gpio, Level, Pin};
+    use rppal::gpio::{Error, Gpio, Level, Mode, Pin};
 
     pub(super) fn open(spec: &Spec<'_>) -> Result<BoxedWires, PortError> {
         spec.no_place()?;
@@ -46,16 +47,21 @@ mod pins {
         let take = |pin: u8| -> Result<Pin, PortError> {
             gpio.get(pin).map_err(|e| refusal(name(pin), &e))
         };
-        let mut driven = take(out)?.into_output();
+        let wire_in = In {
+            pin: take(input)?.into_input(),
+            inverted: in_inverted,
+        };
+        let pin = take(out)?;
+        let mut driven = if pin.mode() == Mode::Output {
+            pin.into_output()
+        } else if wire_in.get() != out_inverted {
+            pin.into_output_high()
+        } else {
+            pin.into_output_low()
+        };
         driven.set_reset_on_drop(false);
         Ok(BoxedWires {
-            input: BoxedIn::new(
-                name(input),
-                In {
-                    pin: take(input)?.into_input(),
-                    inverted: in_inverted,
-                },
-            ),
+            input: BoxedIn::new(name(input), wire_in),
             out: BoxedOut::new(
                 name(out),
                 Out {

@@ -2,13 +2,17 @@
 //!
 //! * [`parallel`]: the registers of one parallel port, with a node's wires at its connector.
 //! * [`cable`]: what a cable does to a wire, among it everything that goes wrong with cables.
-//! * [`trap`]: answers the port instructions and `ioperm` of this process (x86-64 Linux).
+//! * [`gpio`]: a GPIO chip, its registers, its character device, and the machine that has them.
+//! * [`trap`]: answers the port instructions and `ioperm` of this process, its accesses to `/dev/gpiomem`, and the ioctls of
+//!   `/dev/gpiochip0` (x86-64 Linux).
 //! * [`ppdev`]: answers the ioctls of `/dev/parportN` for any process, from a file system in user space.
 //!
 //! Nothing of the driver is replaced: its instructions are executed and trap, its system calls are made and are answered.
 //! Precedents for the trapped instructions are Wine, dosemu2 and Xen's emulation of privileged operations.
 
 pub mod cable;
+#[cfg(target_os = "linux")]
+pub mod gpio;
 pub mod parallel;
 #[cfg(target_os = "linux")]
 pub mod ppdev;

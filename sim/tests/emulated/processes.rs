@@ -5,9 +5,11 @@
 use crate::rigs::{board_in, line, mounted, usual};
 use barrier_driver::ports::{self, parallel};
 use barrier_driver::{SelfTest, ToggleBarrier, self_test};
+use sim::emulate::gpio::GpioChip;
 use sim::emulate::parallel::ParallelPort;
-use sim::emulate::trap::{self, Plugged, Rights};
+use sim::emulate::trap::{self, Rights};
 use sim::live::{Board, Memory, Wires};
+use std::any::Any;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -20,6 +22,10 @@ const BARRIERS: u64 = 100;
 const TESTED: u64 = 4;
 /// Far longer than a barrier may take on the busiest machine.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// The lines of a node with a GPIO chip.
+const OUT: u32 = 17;
+const IN: u32 = 27;
 
 /// What a node is told.
 const NODE: &str = "EMULATED_NODE";
@@ -36,7 +42,7 @@ fn node_program() {
     };
     let node = node.parse().expect("a number");
     let mut parent = UnixStream::connect(socket).expect("the parent listens");
-    // A node that reaches the board by port instructions plugs its wires in itself: they trap in its own process.
+    // A node whose accesses trap in its own process plugs its wires in itself.
     let memory = told(BOARD).map(|fd| {
         let file = std::fs::File::options()
             .read(true)
@@ -69,19 +75,22 @@ fn node_program() {
     barrier.close().expect("the wire is still");
 }
 
-fn plug(memory: &'static Memory, node: usize, text: &str) -> Plugged {
+/// Plugs this node's wires in; the answer has to stay for as long as they shall.
+fn plug(memory: &'static Memory, node: usize, text: &str) -> Box<dyn Any> {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
     let board = memory.attach().expect("the parent has made it");
     let Wires { out, input, .. } = board.wires(node, |_| ()).expect("nobody else is this node");
-    let base = text
-        .trim_start_matches("parport:0x")
-        .split(',')
-        .next()
-        .and_then(|digits| u16::from_str_radix(digits, 16).ok());
-    trap::plug(
-        base.expect("an address"),
+    let Some(place) = text.strip_prefix("parport:0x") else {
+        assert!(crate::pi::on_a_pi(), "the parent could");
+        let chip = GpioChip::default().plug(OUT, IN, (out, input));
+        return Box::new(trap::plug_chip(chip));
+    };
+    let digits = place.split(',').next().unwrap_or(place);
+    let base = u16::from_str_radix(digits, 16).expect("an address");
+    Box::new(trap::plug(
+        base,
         ParallelPort::new(usual(), 0, (out, input)),
-    )
+    ))
 }
 
 /// The nodes of a test, killed if it fails.
@@ -145,6 +154,30 @@ fn sixty_processes_with_port_instructions_pass_exactly_the_barriers_they_make() 
         let text = format!("parport:{:#x},out=D0,in=nACK", bases[node]);
         command.env(PORT, text).env(BOARD, &fd);
     });
+}
+
+/// Sixty Raspberry Pis, each with a chip, a `/dev` and a processor of its own.
+fn sixty_pis(port: &str) {
+    if !crate::pi::on_a_pi() {
+        return;
+    }
+    let memory = Memory::create(Board::layout_size(NODES, 0)).expect("memory");
+    let board = board_in(&memory, NODES);
+    let fd = memory.as_fd().as_raw_fd().to_string();
+    run(&board, |_, command| {
+        let text = format!("{port}out={OUT},in={IN}");
+        command.env(PORT, text).env(BOARD, &fd);
+    });
+}
+
+#[test]
+fn sixty_processes_with_rppal_pass_exactly_the_barriers_they_make() {
+    sixty_pis("rppal:");
+}
+
+#[test]
+fn sixty_processes_with_the_gpio_character_device_pass_exactly_the_barriers_they_make() {
+    sixty_pis("gpio:/dev/gpiochip0,");
 }
 
 #[test]

@@ -1,0 +1,274 @@
+//! The ioctls of `/dev/gpiochipN`, version 2: Documentation/userspace-api/gpio of the kernel, structures of `<linux/gpio.h>`.
+//!
+//! # What is answered as `drivers/gpio/gpiolib-cdev.c` does
+//!
+//! * `GPIO_GET_CHIPINFO_IOCTL` and `GPIO_V2_GET_LINEINFO_IOCTL` tell name, number of lines, and who uses a line.
+//! * `GPIO_V2_GET_LINE_IOCTL` gives lines to one user, as inputs or as outputs with a level, and makes a file for them.
+//!   It fails with EBUSY where another file has one of the lines, and with EINVAL for a line that the chip lacks.
+//! * `GPIO_V2_LINE_GET_VALUES_IOCTL` and `GPIO_V2_LINE_SET_VALUES_IOCTL` on that file read and write; EPERM to write an input.
+//! * Closing the file gives the lines back; function and level stay, as `persist_gpio_outputs` of pinctrl-bcm2835 keeps them.
+//!
+//! Edges, debouncing, bias and the line's inversion by the kernel are not answered (EINVAL): the driver uses none.
+//!
+//! # The file of a request
+//!
+//! It is one end of a socket pair. Ours sees a hang-up when the user has closed the other, in whatever way.
+
+use super::{Function, GpioChip, LINES};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
+
+/// The type of all these ioctls.
+pub const TYPE: u8 = 0xb4;
+
+pub const GET_CHIPINFO: u32 = 0x8044_b401;
+pub const GET_LINEINFO: u32 = 0xc100_b405;
+pub const GET_LINE: u32 = 0xc250_b407;
+pub const GET_VALUES: u32 = 0xc010_b40e;
+pub const SET_VALUES: u32 = 0xc010_b40f;
+
+const FLAG_USED: u64 = 1 << 0;
+const FLAG_INPUT: u64 = 1 << 2;
+const FLAG_OUTPUT: u64 = 1 << 3;
+/// The identity of the attribute with the levels of outputs.
+const ATTRIBUTE_VALUES: u32 = 2;
+
+/// `struct gpiochip_info`.
+#[repr(C)]
+pub struct ChipInfo {
+    name: [u8; 32],
+    label: [u8; 32],
+    lines: u32,
+}
+
+/// `struct gpio_v2_line_attribute`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Attribute {
+    id: u32,
+    padding: u32,
+    value: u64,
+}
+
+/// `struct gpio_v2_line_info`.
+#[repr(C)]
+pub struct LineInfo {
+    name: [u8; 32],
+    consumer: [u8; 32],
+    offset: u32,
+    attributes: u32,
+    flags: u64,
+    attribute: [Attribute; 10],
+    padding: [u32; 4],
+}
+
+/// `struct gpio_v2_line_config_attribute`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct ConfigAttribute {
+    attribute: Attribute,
+    mask: u64,
+}
+
+/// `struct gpio_v2_line_request`, with its `struct gpio_v2_line_config` in the middle.
+#[repr(C)]
+pub struct LineRequest {
+    offsets: [u32; 64],
+    consumer: [u8; 32],
+    flags: u64,
+    attributes: u32,
+    config_padding: [u32; 5],
+    attribute: [ConfigAttribute; 10],
+    lines: u32,
+    event_buffer_size: u32,
+    padding: [u32; 5],
+    fd: i32,
+}
+
+/// `struct gpio_v2_line_values`.
+#[repr(C)]
+pub struct LineValues {
+    bits: u64,
+    mask: u64,
+}
+
+/// Each code carries the size of its structure.
+const _: () = assert!(
+    size_of::<ChipInfo>() == size_in(GET_CHIPINFO)
+        && size_of::<LineInfo>() == size_in(GET_LINEINFO)
+        && size_of::<LineRequest>() == size_in(GET_LINE)
+        && size_of::<LineValues>() == size_in(GET_VALUES)
+        && size_of::<LineValues>() == size_in(SET_VALUES)
+);
+
+const fn size_in(code: u32) -> usize {
+    (code >> 16 & 0x3fff) as usize
+}
+
+/// Lines that somebody has, until the other end of `ours` is closed.
+struct Held {
+    ours: OwnedFd,
+    theirs: RawFd,
+    consumer: [u8; 32],
+    lines: Vec<u32>,
+    are_outputs: bool,
+}
+
+impl Held {
+    fn is_closed(&self) -> bool {
+        let mut wanted = [PollFd::new(&self.ours, PollFlags::empty())];
+        let polled = poll(&mut wanted, Some(&Timespec::default()));
+        polled.is_ok() && wanted[0].revents().contains(PollFlags::HUP)
+    }
+}
+
+/// Who has which lines.
+#[derive(Default)]
+pub struct Requests(Vec<Held>);
+
+impl Requests {
+    /// `GPIO_GET_CHIPINFO_IOCTL`; the label is by which rppal knows the chip.
+    pub fn chip_info(&self) -> ChipInfo {
+        ChipInfo {
+            name: text(b"gpiochip0"),
+            label: text(b"pinctrl-bcm2711"),
+            lines: LINES,
+        }
+    }
+
+    /// `GPIO_V2_GET_LINEINFO_IOCTL`.
+    pub fn line_info(&mut self, chip: &GpioChip, info: &mut LineInfo) -> Result<(), Errno> {
+        if info.offset >= LINES {
+            return Err(Errno::INVAL);
+        }
+        let holder = self.holder(info.offset);
+        info.consumer = holder.map_or([0; 32], |held| held.consumer);
+        let direction = match chip.function(info.offset) {
+            Function::Output => FLAG_OUTPUT,
+            Function::Input | Function::Other(_) => FLAG_INPUT,
+        };
+        info.flags = direction | if holder.is_some() { FLAG_USED } else { 0 };
+        (info.name, info.attributes) = ([0; 32], 0);
+        Ok(())
+    }
+
+    /// `GPIO_V2_GET_LINE_IOCTL`.
+    pub fn request(&mut self, chip: &mut GpioChip, request: &mut LineRequest) -> Result<(), Errno> {
+        let asked = request.offsets.get(..request.lines as usize);
+        let lines = asked
+            .filter(|lines| !lines.is_empty())
+            .ok_or(Errno::INVAL)?;
+        let are_outputs = match request.flags {
+            FLAG_INPUT => false,
+            FLAG_OUTPUT => true,
+            _ => return Err(Errno::INVAL),
+        };
+        let attributes = request.attribute.get(..request.attributes as usize);
+        let attributes = attributes.ok_or(Errno::INVAL)?;
+        if lines.iter().any(|&line| line >= LINES)
+            || attributes
+                .iter()
+                .any(|a| a.attribute.id != ATTRIBUTE_VALUES)
+        {
+            return Err(Errno::INVAL);
+        }
+        if lines.iter().any(|&line| self.holder(line).is_some()) {
+            return Err(Errno::BUSY);
+        }
+        let (ours, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        for (index, &line) in lines.iter().enumerate() {
+            if are_outputs {
+                let levels = attributes.iter().find(|a| a.mask >> index & 1 == 1);
+                let high = levels.is_some_and(|a| a.attribute.value >> index & 1 == 1);
+                // The level comes first, so that the wire never has another one.
+                chip.set(line, high);
+                chip.set_function(line, Function::Output);
+            } else {
+                chip.set_function(line, Function::Input);
+            }
+        }
+        request.fd = theirs.into_raw_fd();
+        self.0.push(Held {
+            ours,
+            theirs: request.fd,
+            consumer: request.consumer,
+            lines: lines.to_vec(),
+            are_outputs,
+        });
+        Ok(())
+    }
+
+    /// `GPIO_V2_LINE_GET_VALUES_IOCTL` on the file of a request.
+    pub fn get(
+        &mut self,
+        chip: &mut GpioChip,
+        file: RawFd,
+        values: &mut LineValues,
+    ) -> Result<(), Errno> {
+        let held = self.of(file)?;
+        values.bits = held
+            .masked(values.mask)?
+            .filter(|&(_, line)| chip.level(line))
+            .fold(0, |bits, (index, _)| bits | 1 << index);
+        Ok(())
+    }
+
+    /// `GPIO_V2_LINE_SET_VALUES_IOCTL` on the file of a request.
+    pub fn set(
+        &mut self,
+        chip: &mut GpioChip,
+        file: RawFd,
+        values: &LineValues,
+    ) -> Result<(), Errno> {
+        let held = self.of(file)?;
+        if !held.are_outputs {
+            return Err(Errno::PERM);
+        }
+        for (index, line) in held.masked(values.mask)? {
+            chip.set(line, values.bits >> index & 1 == 1);
+        }
+        Ok(())
+    }
+
+    fn of(&mut self, file: RawFd) -> Result<&Held, Errno> {
+        self.forget_closed();
+        let held = self.0.iter().find(|held| held.theirs == file);
+        held.ok_or(Errno::NOTTY)
+    }
+
+    fn holder(&mut self, line: u32) -> Option<&Held> {
+        self.forget_closed();
+        self.0.iter().find(|held| held.lines.contains(&line))
+    }
+
+    /// A number of a closed file may be another file's by now, so these go first.
+    fn forget_closed(&mut self) {
+        self.0.retain(|held| !held.is_closed());
+    }
+}
+
+impl Held {
+    /// The lines that a mask over the request's lines names, with their places in it.
+    fn masked(&self, mask: u64) -> Result<impl Iterator<Item = (usize, u32)>, Errno> {
+        if mask == 0 {
+            return Err(Errno::INVAL);
+        }
+        let all = self.lines.iter().copied().enumerate();
+        Ok(all.filter(move |(index, _)| mask >> index & 1 == 1))
+    }
+}
+
+fn text(text: &[u8]) -> [u8; 32] {
+    let mut field = [0; 32];
+    for (to, from) in field.iter_mut().zip(text) {
+        *to = *from;
+    }
+    field
+}

@@ -1,0 +1,52 @@
+//! What makes a program believe that it runs on a Raspberry Pi 4: two files in `/dev` and one line of `/proc/cpuinfo`.
+//!
+//! [`enter`] gives the calling thread a mount namespace of its own, which its threads and processes inherit.
+//! There `/dev` is a small file system in memory with the devices that programs expect, and with two empty files:
+//!
+//! * `gpiomem`, whose mapping has no page behind it, so that every access to a register is a SIGBUS;
+//! * `gpiochip0`, whose ioctls never reach the kernel, because [`trap`](crate::emulate::trap) has them raise SIGSYS.
+//!
+//! Nobody else sees any of it, and it is gone with the last process in the namespace.
+#![allow(unsafe_code)]
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_move,
+};
+use rustix::thread::UnshareFlags;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// What programs, and this project's tests among them, use of `/dev`.
+const KEPT: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "fuse"];
+
+/// The revision code of a Raspberry Pi 4 B; rppal looks for it.
+const CPUINFO: &str =
+    "Hardware\t: BCM2711\nRevision\t: c03111\nModel\t\t: Raspberry Pi 4 Model B Rev 1.1\n";
+
+/// Puts this thread, and the threads and processes that it makes from now on, on a Raspberry Pi.
+///
+/// It needs the right to mount: root, or root of one's own user and mount namespace.
+/// `folder` is an empty folder that nobody else uses.
+pub fn enter(folder: &Path) -> io::Result<()> {
+    // SAFETY: a new mount namespace does not touch memory or files that are open; it holds for this thread alone.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private)?;
+    mount("tmpfs", folder, "tmpfs", MountFlags::empty(), None)?;
+    for name in KEPT {
+        let (old, new) = (Path::new("/dev").join(name), folder.join(name));
+        if old.exists() {
+            File::create(&new)?;
+            mount_bind(&old, &new)?;
+        }
+    }
+    for name in ["gpiomem", "gpiochip0"] {
+        File::create(folder.join(name))?;
+    }
+    let cpuinfo = folder.join("cpuinfo");
+    fs::write(&cpuinfo, CPUINFO)?;
+    mount_bind(&cpuinfo, "/proc/cpuinfo")?;
+    mount_move(folder, "/dev")?;
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Answers the accesses of this process to hardware, as a machine with parallel ports and GPIO lines would.
+//!
+//! # The protocol
+//!
+//! 1. [`install`] puts a seccomp filter on the calling thread, inherited by the threads and processes it makes,
+//!    so that `ioperm` and the ioctls of GPIO chips raise SIGSYS instead of entering the kernel.
+//!    No thread ever gets the processor's permission.
+//! 2. The SIGSYS handler answers `ioperm` from [`Rights`] and notes, for the thread, which ports it may use;
+//!    it answers the ioctls from the chip that is [plugged in](plug_chip).
+//! 3. `in` and `out` without the processor's permission raise a general protection fault, which Linux delivers as SIGSEGV
+//!    with `si_code` SI_KERNEL and trap number 13.
+//!    If the thread's note permits the port, the handler reads or writes the register of the
+//!    [`ParallelPort`](super::parallel::ParallelPort) that was [`plug`]ged in there and steps over the instruction;
+//!    an address without a port reads as 0xff, as on the ISA bus.
+//! 4. An access to the mapping of a file `gpiomem`, which has no pages, raises SIGBUS.
+//!    If it is one of the instructions that `decode` knows, the handler reads or writes the chip's register and steps over the instruction.
+//! 5. Any other SIGSEGV or SIGBUS, also that of a thread which has not asked for the right, goes to the handler that was there before.
+//!
+//! So the driver's mistakes remain mistakes: an access without the right still kills the process.
+//! The note is not inherited by new threads, which is stricter than the kernel.
+//!
+//! # Why the handlers may lock and call
+//!
+//! All three signals are raised by an instruction of the thread itself, an access or a system call of the driver,
+//! at which point the thread holds no lock of this module and is in no allocator. To the handler it is a function call.
+#![allow(unsafe_code)]
+
+mod decode;
+mod filter;
+mod gpio;
+mod ports;
+
+pub use gpio::{PluggedChip, plug_chip, with_chip};
+pub use ports::{Plugged, plug};
+
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use decode::Access;
+use rustix::io::Errno;
+use std::sync::{Once, OnceLock};
+
+/// What `ioperm` answers on a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// Success.
+    Granted,
+    /// This error, as a kernel without support or a process without the right gets it.
+    Refused(Errno),
+}
+
+/// What handled SIGSEGV and SIGBUS before.
+static BEFORE: [OnceLock<libc::sigaction>; 2] = [const { OnceLock::new() }; 2];
+
+/// Has the accesses of this thread, and of threads and processes that it makes from now on, answered here.
+///
+/// The kernel cannot take the filter away again, and `rights` may be changed by another call.
+pub fn install(rights: Rights) -> Result<(), std::io::Error> {
+    static HANDLERS: Once = Once::new();
+    thread_local! {
+        static FILTERED: Cell<bool> = const { Cell::new(false) };
+    }
+    ports::answer(rights);
+    HANDLERS.call_once(|| {
+        for (signal, handler) in [(libc::SIGSEGV, on_port as Handler), (libc::SIGBUS, on_page)] {
+            let _ = before(signal).set(handle(signal, handler));
+        }
+        handle(libc::SIGSYS, on_call);
+    });
+    if !FILTERED.get() {
+        filter::install()?;
+        FILTERED.set(true);
+    }
+    Ok(())
+}
+
+fn before(signal: c_int) -> &'static OnceLock<libc::sigaction> {
+    &BEFORE[usize::from(signal == libc::SIGBUS)]
+}
+
+type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// Installs a handler and returns what was there before.
+fn handle(signal: c_int, handler: Handler) -> libc::sigaction {
+    // SAFETY: all-zero is a valid `sigaction`; both pointers are to locals. The handler has the signature that SA_SIGINFO
+    // asks for, and the alternate stack, where a thread has one, leaves Rust's own stack overflow detection working.
+    unsafe {
+        let mut before: libc::sigaction = core::mem::zeroed();
+        let mut new: libc::sigaction = core::mem::zeroed();
+        new.sa_sigaction = handler as *const () as usize;
+        new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        libc::sigaction(signal, &new, &mut before);
+        before
+    }
+}
+
+/// The registers of the interrupted thread, which are the handler's to change until it returns.
+type Registers = [i64; 23];
+
+const EFLAGS: usize = libc::REG_EFL as usize;
+const RIP: usize = libc::REG_RIP as usize;
+const RAX: usize = libc::REG_RAX as usize;
+const RDX: usize = libc::REG_RDX as usize;
+const RSI: usize = libc::REG_RSI as usize;
+const RDI: usize = libc::REG_RDI as usize;
+
+/// The general registers in the order in which instructions number them.
+const GENERAL: [c_int; 16] = [
+    libc::REG_RAX,
+    libc::REG_RCX,
+    libc::REG_RDX,
+    libc::REG_RBX,
+    libc::REG_RSP,
+    libc::REG_RBP,
+    libc::REG_RSI,
+    libc::REG_RDI,
+    libc::REG_R8,
+    libc::REG_R9,
+    libc::REG_R10,
+    libc::REG_R11,
+    libc::REG_R12,
+    libc::REG_R13,
+    libc::REG_R14,
+    libc::REG_R15,
+];
+
+/// # Safety
+///
+/// `context` is what the kernel has given to a handler that has not returned.
+unsafe fn registers<'a>(context: *mut c_void) -> &'a mut Registers {
+    // SAFETY: the caller's promise: with SA_SIGINFO it is a context.
+    unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs }
+}
+
+/// Answers a trapped system call: `ioperm(from, count, on)` or `ioctl(file, code, argument)`.
+unsafe extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: this is the handler, and the context is its own.
+    let registers = unsafe { registers(context) };
+    let [first, second, third] = [RDI, RSI, RDX].map(|name| registers[name]);
+    // The kernel has put the call's number back before it raised the signal.
+    let answer = if registers[RAX] == libc::SYS_ioperm {
+        ports::ioperm(first, second, third)
+    } else {
+        // SAFETY: it is the program's own system call, and it made the kernel the same promise.
+        unsafe { gpio::ioctl(first as c_int, second as u32, third) }
+    };
+    registers[RAX] = -i64::from(answer);
+}
+
+/// Executes a trapped port instruction.
+unsafe extern "C" fn on_port(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    const SI_KERNEL: c_int = 128;
+    const GENERAL_PROTECTION: i64 = 13;
+    // SAFETY: this is the handler, and both structures are its own.
+    let (code, registers) = unsafe { ((*info).si_code, registers(context)) };
+    if code == SI_KERNEL && registers[libc::REG_TRAPNO as usize] == GENERAL_PROTECTION {
+        // SAFETY: a general protection fault is raised by an instruction that was fetched, so its first byte can be read.
+        let opcode = unsafe { *(registers[RIP] as *const u8) };
+        if let Some(rax) = ports::execute(opcode, registers[RDX] as u16, registers[RAX]) {
+            registers[RAX] = rax;
+            registers[RIP] += 1;
+            return;
+        }
+    }
+    give_up(signal);
+}
+
+/// Executes a trapped access to a register of the GPIO chip.
+unsafe extern "C" fn on_page(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    /// There is no page behind the address.
+    const BUS_ADRERR: c_int = 2;
+    // SAFETY: this is the handler, and both structures are its own; a SIGBUS of this code comes with an address.
+    let (code, address, registers) =
+        unsafe { ((*info).si_code, (*info).si_addr(), registers(context)) };
+    if code == BUS_ADRERR
+        && let Some(offset) = gpio::register_at(address as usize)
+    {
+        // SAFETY: the instruction was fetched. The longest of the forms that `decode` knows has 12 bytes,
+        // and code of a program does not end with the last byte of its last page.
+        let instruction =
+            unsafe { core::slice::from_raw_parts(registers[RIP] as *const u8, decode::LONGEST) };
+        if let Some((access, length)) = decode::decode(instruction) {
+            let general = |number: u8| GENERAL[usize::from(number)] as usize;
+            match access {
+                // A load of 32 bits clears the upper half.
+                Access::Load(to) => registers[general(to)] = i64::from(gpio::read(offset)),
+                Access::Store(from) => gpio::write(offset, registers[general(from)] as u32),
+                Access::StoreNumber(number) => gpio::write(offset, number),
+                Access::Combine(operation, with, keeps_result) => {
+                    let (register, read) = (general(with), gpio::read(offset));
+                    let (result, flags) =
+                        operation.of(registers[register] as u32, read, registers[EFLAGS]);
+                    registers[EFLAGS] = flags;
+                    if keeps_result {
+                        registers[register] = i64::from(result);
+                    }
+                }
+            }
+            registers[RIP] += length as i64;
+            return;
+        }
+    }
+    give_up(signal);
+}
+
+/// Leaves the fault to whoever handled it before: the instruction is executed again and faults again.
+fn give_up(signal: c_int) {
+    if let Some(before) = before(signal).get() {
+        // SAFETY: `before` is what sigaction has filled.
+        unsafe { libc::sigaction(signal, before, core::ptr::null_mut()) };
+    }
+}
