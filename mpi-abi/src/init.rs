@@ -22,12 +22,12 @@ use mpi_core::Engine;
 use mpi_core::btl::{self, Btl, Surroundings};
 use mpi_core::engine::Parts;
 use mpi_core::pml::ob1::Config;
-use mpi_core::rte::{self, Env, Rte};
+use mpi_core::rte::{self, Board, Env, Rte};
 use std::ffi::c_int;
 use std::fmt::Display;
 use std::rc::Rc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -230,10 +230,16 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         .map_err(at("the memory of this node cannot be used"))?;
     let around = Surroundings {
         me: identity.rank,
+        size: identity.size,
         node: Some((node.clone(), membership.local_ranks.clone())),
         params: &params,
+        board: Some(Arc::new(Board(&**rte))),
     };
     let transports = btl::open_all(&around).map_err(at("the transports cannot be opened"))?;
+    if transports.fence {
+        rte.fence()
+            .map_err(at("the processes of the job cannot find each other"))?;
+    }
     let shared = |btl| -> Rc<dyn Btl> { Rc::from(btl as Box<dyn Btl>) };
     let plugins = components::catalogue(&params);
     let wanted = params

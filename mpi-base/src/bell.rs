@@ -15,15 +15,17 @@
 //!
 //! SYNC POINT `bell.sleep`: of the two fences one comes first; either the sleeper's recheck sees the news or the sender sees the sleeper.
 //! The futex is a shared one, since the word lies in memory of several processes.
+//! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] beside `SLEEPING`, and is woken through a socket ([`crate::ear`]).
+//! SYNC POINT `bell.ear`: the owner stores where it listens before it sets `POLLING` (Release); who clears that (Acquire) sees where.
 //! A sleep ends after [`NAP`] at the latest; nothing relies on that but services that have no bell.
 
 use std::time::Duration;
 
-use crate::atomic::{AtomicU32, Ordering, fence};
+use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The owner sleeps, or is about to and will look once more.
 pub const SLEEPING: u32 = 1;
-/// The owner sleeps in `epoll_wait`; reserved for transports that wait on file descriptors.
+/// Beside [`SLEEPING`]: the owner sleeps in `poll`, because it waits for descriptors too.
 pub const POLLING: u32 = 2;
 /// The owner wants senders to mark its bitmap of news too (see [`crate::inbox`]).
 pub const MARK: u32 = 4;
@@ -41,13 +43,15 @@ pub const FENCE: u32 = 16;
 pub const NAP: Duration = Duration::from_millis(10);
 
 /// One process's doorbell.
-#[repr(transparent)]
+#[repr(C)]
 #[derive(Debug)]
 pub struct Bell {
     word: AtomicU32,
+    /// Where the owner listens while it is [`POLLING`]; written by the owner.
+    ear: AtomicU64,
 }
 
-// SAFETY: transparent over an atomic.
+// SAFETY: atomics only.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Bell {}
 
@@ -55,6 +59,7 @@ impl Bell {
     pub fn new() -> Bell {
         Bell {
             word: AtomicU32::new(0),
+            ear: AtomicU64::new(0),
         }
     }
 
@@ -98,8 +103,13 @@ impl Bell {
     /// Wakes the owner if it sleeps; the caller has published its news and executed its fence.
     #[cold]
     pub fn wake(&self) {
-        let before = self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
-        if before & SLEEPING != 0 {
+        // SYNC POINT bell.ear
+        let before = self
+            .word
+            .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
+        if before & POLLING != 0 {
+            socket::ring(&self.ear);
+        } else if before & SLEEPING != 0 {
             futex::wake(&self.word);
         }
     }
@@ -125,6 +135,32 @@ impl Bell {
             futex::wait(&self.word, word, limit.min(NAP));
         }
         self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
+    }
+
+    /// As [`Bell::sleep`], but in `poll`, which must return when the socket at `ear` is rung or after the time it is given (owner only).
+    pub fn sleep_polling(
+        &self,
+        ear: u64,
+        limit: Duration,
+        news: impl FnOnce() -> bool,
+        poll: impl FnOnce(Duration),
+    ) {
+        self.ear.store(ear, Ordering::Relaxed);
+        // SYNC POINT bell.ear
+        let word = self.word.fetch_or(SLEEPING | POLLING, Ordering::Release);
+        // SYNC POINT bell.sleep
+        self.order(word);
+        if !news() {
+            poll(limit.min(NAP));
+        }
+        self.word
+            .fetch_and(!(SLEEPING | POLLING), Ordering::Relaxed);
+    }
+
+    /// Whether the socket was rung since this was last asked: what `poll` would look at.
+    #[cfg(loom)]
+    pub fn take_rung(&self, ear: u64) -> bool {
+        self.ear.swap(ear, Ordering::Acquire) == ear + socket::RUNG
     }
 }
 
@@ -170,6 +206,27 @@ mod futex {
     }
 
     pub fn wake(_word: &AtomicU32) {}
+}
+
+#[cfg(not(loom))]
+mod socket {
+    use crate::atomic::{AtomicU64, Ordering};
+
+    pub fn ring(ear: &AtomicU64) {
+        crate::ear::ring(ear.load(Ordering::Relaxed));
+    }
+}
+
+/// Under loom the ring stays in the number itself, as a datagram stays in its socket.
+#[cfg(loom)]
+mod socket {
+    use crate::atomic::{AtomicU64, Ordering};
+
+    pub const RUNG: u64 = 1 << 32;
+
+    pub fn ring(ear: &AtomicU64) {
+        ear.fetch_add(RUNG, Ordering::Release);
+    }
 }
 
 #[cfg(all(test, not(loom)))]

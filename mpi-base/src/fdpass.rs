@@ -71,6 +71,16 @@ impl Key {
         Ok(Key(bytes))
     }
 
+    /// A key that came as bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Key {
+        Key(bytes)
+    }
+
+    /// The secret itself, for whoever computes with it.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// As text for a launcher's key-value space.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|b| format!("{b:02x}")).collect()

@@ -9,6 +9,8 @@ pub mod cma;
 #[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]
+pub mod ear;
+#[cfg(not(loom))]
 pub mod fdpass;
 pub mod fence;
 pub mod hardware;

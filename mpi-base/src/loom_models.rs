@@ -108,6 +108,32 @@ fn no_wake_up_is_lost() {
     });
 }
 
+/// SYNC POINT bell.sleep and bell.ear: a sleep in `poll` ends by a ring that goes to where the owner said.
+#[test]
+fn no_wake_up_of_a_poller_is_lost() {
+    check(|| {
+        let shared = Arc::new((Bell::new(), AtomicU64::new(0)));
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (bell, news) = &*shared;
+                news.store(1, Ordering::Release);
+                bell.ring();
+            })
+        };
+        let (bell, news) = &*shared;
+        while news.load(Ordering::Acquire) == 0 {
+            let some = || news.load(Ordering::Acquire) != 0;
+            bell.sleep_polling(7, NAP, some, |_| {
+                while !bell.take_rung(7) {
+                    thread::yield_now();
+                }
+            });
+        }
+        sender.join().unwrap();
+    });
+}
+
 /// SYNC POINT bell.sleep with a ring as the news, as the sm transport uses it.
 #[test]
 fn a_sleeper_wakes_for_a_message() {

@@ -110,14 +110,20 @@ impl Waiter {
     /// Waits one step; `news` must look at every source that rings `bell`, and is asked right before a sleep.
     #[inline]
     pub fn pause(&mut self, bell: &Bell, news: impl FnOnce() -> bool) {
+        self.pause_or(|nap| bell.sleep(nap, news));
+    }
+
+    /// Waits one step; `sleep` is called, with the longest time it may take, when the time for polling is over.
+    #[inline]
+    pub fn pause_or(&mut self, sleep: impl FnOnce(Duration)) {
         match &mut self.stage {
             Stage::Spin { left } if *left > 0 => *left -= 1,
-            _ => self.rest(bell, news),
+            _ => self.rest(sleep),
         }
     }
 
     #[cold]
-    fn rest(&mut self, bell: &Bell, news: impl FnOnce() -> bool) {
+    fn rest(&mut self, sleep: impl FnOnce(Duration)) {
         match &mut self.stage {
             Stage::Spin { .. } => {
                 self.stage = if self.policy.pauses.is_zero() {
@@ -150,7 +156,7 @@ impl Waiter {
                 *left -= 1;
                 std::thread::yield_now();
             }
-            Stage::Sleep => bell.sleep(self.policy.nap, news),
+            Stage::Sleep => sleep(self.policy.nap),
         }
     }
 }

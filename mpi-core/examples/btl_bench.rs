@@ -167,6 +167,8 @@ fn run(me: u32, fd: &std::os::fd::OwnedFd, lines: &[Line; 2], rounds: usize) -> 
     let params = Params::default();
     let around = Surroundings {
         me,
+        size: 2,
+        board: None,
         node: Some((Node::attach(fd, me).expect("our rank"), vec![0, 1])),
         params: &params,
     };

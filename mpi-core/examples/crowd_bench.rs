@@ -40,6 +40,8 @@ impl Rank {
         let params = Params::default();
         let btl = open_all(&Surroundings {
             me,
+            size: ranks,
+            board: None,
             node: Some((node.clone(), (0..ranks).collect())),
             params: &params,
         })

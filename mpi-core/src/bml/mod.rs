@@ -5,6 +5,7 @@
 
 use crate::btl::{Btl, Endpoint, ProcId, Reach, Sink};
 use std::cell::Cell;
+use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
 /// The transports of one process.
@@ -24,8 +25,9 @@ pub enum Route {
 }
 
 impl Bml {
-    /// Transports in the order in which they are polled.
-    pub fn new(btls: Vec<Rc<dyn Btl>>) -> Bml {
+    /// The transports of the highest exclusivity are asked, and polled, first.
+    pub fn new(mut btls: Vec<Rc<dyn Btl>>) -> Bml {
+        btls.sort_by_key(|btl| std::cmp::Reverse(btl.exclusivity()));
         let polled = btls.iter().map(|btl| Cell::new(btl.listens())).collect();
         Bml { btls, polled }
     }
@@ -34,32 +36,20 @@ impl Bml {
         &self.btls
     }
 
-    /// The best transport to a peer.
+    /// The best transport to a peer; a lesser one is not even asked, since its answer may take a trip to the launcher.
     pub fn route(&self, peer: ProcId) -> Route {
-        let mut best: Option<(u32, &Rc<dyn Btl>, Endpoint)> = None;
         let mut reasons = Vec::new();
-        for btl in &self.btls {
+        for (btl, polled) in self.btls.iter().zip(&self.polled) {
             match btl.reach(peer) {
                 Reach::Yes(endpoint) => {
-                    if best.as_ref().is_none_or(|(e, ..)| btl.exclusivity() > *e) {
-                        best = Some((btl.exclusivity(), btl, endpoint));
-                    }
+                    polled.set(true);
+                    return Route::Via(btl.clone(), endpoint);
                 }
                 Reach::No(reason) => reasons.push(format!("{}: {reason}", btl.name())),
             }
         }
-        match best {
-            Some((_, btl, endpoint)) => {
-                for (other, polled) in self.btls.iter().zip(&self.polled) {
-                    if Rc::ptr_eq(other, btl) {
-                        polled.set(true);
-                    }
-                }
-                Route::Via(btl.clone(), endpoint)
-            }
-            None => Route::None {
-                reasons: reasons.join("; "),
-            },
+        Route::None {
+            reasons: reasons.join("; "),
         }
     }
 
@@ -73,6 +63,11 @@ impl Bml {
             }
         }
         delivered
+    }
+
+    /// What becomes readable when a transport that does not ring the bell has something.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.btls.iter().filter_map(|btl| btl.descriptor())
     }
 
     /// Whether any transport holds a message to deliver.

@@ -8,15 +8,20 @@
 //! * messages between one ordered pair of processes are delivered once each, in the order of `send`;
 //! * `send` either takes the whole message or answers [`SendError::WouldBlock`] and has taken nothing;
 //! * when `send` returns `Ok`, the payload has been copied and the caller may reuse the memory;
-//! * `progress` never calls the sink re-entrantly, and the slices it delivers live until `deliver` returns.
+//! * `progress` never calls the sink re-entrantly, and the slices it delivers live until `deliver` returns;
+//! * a peer that cannot be reached any more is told of once ([`Sink::lost`]), after everything that came from it has been delivered.
 
 mod self_;
 mod sm;
 #[cfg(test)]
 #[macro_use]
 mod suite;
+mod tcp;
 
 use std::fmt;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use mpi_base::node::Node;
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
@@ -109,6 +114,28 @@ pub struct Limits {
 pub trait Sink {
     /// One active message from `from`; both slices end with the call.
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
+
+    /// Offers the place where bytes `range` of a payload are to end, so that a transport that copies anyway copies only once.
+    ///
+    /// Either `fill` is called once with a slice of that length, and the answer is true; or the answer is false.
+    /// A transport whose first offer is declined delivers the message as ever.
+    /// One whose later offer is declined drops the rest, since whoever wanted the message has given it up.
+    fn land(
+        &self,
+        _from: ProcId,
+        _am: Am,
+        _header: Header,
+        _range: Range<usize>,
+        _fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        false
+    }
+
+    /// All `len` bytes of a payload are where [`Sink::land`] wanted them; stands in for `deliver`.
+    fn landed(&self, _from: ProcId, _am: Am, _header: Header, _len: usize) {}
+
+    /// A peer that this process had to do with cannot be reached any more; `why` is a sentence that names both.
+    fn lost(&self, _peer: ProcId, _why: &str) {}
 }
 
 /// Reading a peer's memory in one copy, without its help.
@@ -177,6 +204,19 @@ pub trait Btl {
     /// Called right before the process goes to sleep: the transport also sees to it that either of the two will ring the process's bell.
     fn pending(&self) -> bool;
 
+    /// What becomes readable when a message has come or a send that would have blocked might be taken;
+    /// a transport whose peers ring the process's bell has none.
+    ///
+    /// It stays the same as long as the transport lives.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// How fast a peer is reached, in megabit/s as networks are sold; only the ratio between transports matters.
+    fn bandwidth(&self, _to: Endpoint) -> u32 {
+        1000
+    }
+
     /// Single copy from peers, where the BTL has it.
     fn single_copy(&self) -> Option<&dyn SingleCopy> {
         None
@@ -187,9 +227,32 @@ pub trait Btl {
 pub struct Surroundings<'a> {
     /// This process.
     pub me: ProcId,
+    /// How many processes the job has.
+    pub size: u32,
     /// The memory shared with the other processes of this node, and who they are, by local rank.
     pub node: Option<(Node, Vec<ProcId>)>,
     pub params: &'a Params,
+    /// Where processes read each other's addresses, if there is such a place.
+    pub board: Option<Arc<dyn Noticeboard>>,
+}
+
+impl Surroundings<'_> {
+    /// Whether every process of the job shares memory with this one.
+    fn is_one_node(&self) -> bool {
+        self.node
+            .as_ref()
+            .is_some_and(|(_, procs)| procs.len() >= self.size as usize)
+    }
+}
+
+/// Where each process of a job says how it can be reached.
+///
+/// What was put before the fence that follows [`open_all`] (see [`Opened::fence`]) can be read by everybody after it.
+pub trait Noticeboard: Send + Sync {
+    fn put(&self, key: &str, value: &[u8]) -> Result<(), String>;
+
+    /// What `of` has put under `key`; may take a round trip to the launcher.
+    fn get(&self, of: ProcId, key: &str) -> Result<Vec<u8>, String>;
 }
 
 /// A component of this framework.
@@ -197,12 +260,22 @@ pub struct Component {
     pub name: &'static str,
     /// Everything `mpi-info` lists for it.
     pub params: &'static [&'static About],
-    /// Makes the transport of this process, or says why it cannot serve.
-    pub open: fn(&Surroundings<'_>) -> Result<Box<dyn Btl + Send>, OpenError>,
+    /// Makes the transports of this process, one for each of several links, or says why it cannot serve.
+    pub open: fn(&Surroundings<'_>) -> Result<Vec<Transport>, OpenError>,
+    /// Whether it puts something on the noticeboard; the same at all processes of a job.
+    pub posts: fn(&Surroundings<'_>) -> bool,
+}
+
+/// An opened transport.
+pub type Transport = Box<dyn Btl + Send>;
+
+/// For components that need no noticeboard.
+fn never(_: &Surroundings<'_>) -> bool {
+    false
 }
 
 /// The components that are part of the library; a new one is a folder and a line here.
-pub static BUILT_IN: &[Component] = &[self_::COMPONENT, sm::COMPONENT];
+pub static BUILT_IN: &[Component] = &[self_::COMPONENT, sm::COMPONENT, tcp::COMPONENT];
 
 /// Which components may be used, `--mca btl self,sm`.
 pub static SELECTION: Param<Selection> =
@@ -219,6 +292,21 @@ pub enum OpenError {
     NotHere {
         me: ProcId,
     },
+    /// Every process of the job shares memory with this one, and `sm` may be used.
+    NotNeeded,
+    /// There is no way to make addresses known, or the launcher refused.
+    NoBoard {
+        reason: String,
+    },
+    /// The system refused an operation.
+    System {
+        doing: &'static str,
+        reason: String,
+    },
+    /// No address of this machine is left after the parameters have been heard.
+    NoAddress {
+        parameters: String,
+    },
     Param(ParamError),
     Node(mpi_base::node::NodeError),
 }
@@ -231,6 +319,16 @@ impl fmt::Display for OpenError {
             OpenError::NotHere { me } => {
                 write!(f, "rank {me} is not among the ranks of its own node")
             }
+            OpenError::NotNeeded => {
+                write!(f, "every process of the job shares memory with this one")
+            }
+            OpenError::NoBoard { reason } => {
+                write!(f, "this process cannot make its addresses known: {reason}")
+            }
+            OpenError::System { doing, reason } => write!(f, "{doing} failed: {reason}"),
+            OpenError::NoAddress { parameters } => {
+                write!(f, "this machine has no address that {parameters} allow")
+            }
             OpenError::Param(error) => error.fmt(f),
             OpenError::Node(error) => error.fmt(f),
         }
@@ -241,7 +339,9 @@ impl std::error::Error for OpenError {}
 
 /// The transports of one process, and why the others are not among them.
 pub struct Opened {
-    pub btls: Vec<Box<dyn Btl + Send>>,
+    pub btls: Vec<Transport>,
+    /// Whether all processes of the job must pass a fence before the first message, because something was put on the noticeboard.
+    pub fence: bool,
     pub refused: Vec<(&'static str, OpenError)>,
 }
 
@@ -256,16 +356,19 @@ pub fn open_all(around: &Surroundings<'_>) -> Result<Opened, SelectError> {
         .map_err(SelectError::Selection)?;
     let mut opened = Opened {
         btls: Vec::new(),
+        fence: false,
         refused: Vec::new(),
     };
     for component in BUILT_IN {
         let result = if selection.allows(component.name) {
+            // All processes come to the same answer here, whether or not their own transport can be opened.
+            opened.fence |= (component.posts)(around);
             (component.open)(around)
         } else {
             Err(OpenError::Deselected)
         };
         match result {
-            Ok(btl) => opened.btls.push(btl),
+            Ok(btls) => opened.btls.extend(btls),
             Err(error) => opened.refused.push((component.name, error)),
         }
     }

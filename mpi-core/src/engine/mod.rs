@@ -23,12 +23,13 @@ use crate::pml::buffered::Buffer;
 use crate::pml::ob1::{Config, Ob1};
 use crate::request::Req;
 use mpi_base::cpu::Cores;
+use mpi_base::ear::Ear;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, NodeError};
 use mpi_base::param::Params;
 use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 /// A counted reference to an engine.
@@ -57,6 +58,8 @@ struct Inner {
     pml: Ob1,
     coll: Vec<Box<dyn Component>>,
     policy: WaitPolicy,
+    /// Where the bell is heard while transports wait for descriptors; made by the first such sleep.
+    ear: OnceCell<Option<Ear>>,
     /// What this process tells about itself; written here, read by `mpirun`.
     state: Held<StatePage>,
     /// What `MPI_Buffer_attach` attached to the process.
@@ -115,6 +118,7 @@ impl Engine {
             pml: Ob1::new(Bml::new(btls), size, pml),
             coll,
             policy,
+            ear: OnceCell::new(),
             state,
             buffer: Buffer::default(),
             running: RefCell::default(),

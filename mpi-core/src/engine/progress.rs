@@ -6,10 +6,15 @@
 use super::Engine;
 use crate::coll::Running;
 use crate::request::{Body, Outcome, Req, Status};
+use mpi_base::ear::Ear;
 use mpi_base::wait::Waiter;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// How long a process sleeps that cannot be woken by a descriptor.
+const SHORT_NAP: Duration = Duration::from_micros(100);
 
 impl Engine {
     /// Looks once at everything that may have happened; returns whether something had.
@@ -152,7 +157,7 @@ impl Engine {
             if waiter.is_tired() {
                 self.tired();
             }
-            waiter.pause(self.0.node.my_inbox().bell(), || done() || self.pending());
+            waiter.pause_or(|nap| self.sleep(nap, || done() || self.pending()));
         }
         if let Some(relax) = self.0.relax.get() {
             relax();
@@ -166,6 +171,20 @@ impl Engine {
         self.0.state.waits_since(now_ns());
         if let Some(watch) = self.0.watch.get() {
             watch();
+        }
+    }
+
+    /// Sleeps on the bell; with transports that wait for descriptors, on both.
+    fn sleep(&self, nap: Duration, news: impl FnOnce() -> bool) {
+        let bell = self.0.node.my_inbox().bell();
+        let descriptors: Vec<_> = self.0.pml.bml().descriptors().collect();
+        if descriptors.is_empty() {
+            return bell.sleep(nap, news);
+        }
+        match self.0.ear.get_or_init(|| Ear::new().ok()) {
+            Some(ear) => ear.sleep(bell, nap, &descriptors, news),
+            // Where the system has no such sockets, descriptors are looked at between short sleeps.
+            None => bell.sleep(nap.min(SHORT_NAP), news),
         }
     }
 

@@ -92,8 +92,10 @@ impl Job {
         let neighbours: Vec<_> = (0..self.ranks).collect();
         let around = Surroundings {
             me,
+            size: self.ranks,
             node: Some((node.clone(), neighbours.clone())),
             params: &params,
+            board: None,
         };
         let opened = crate::btl::open_all(&around).expect("transports");
         let btls = opened

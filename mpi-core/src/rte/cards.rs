@@ -10,6 +10,7 @@
 use super::{NodeMembership, Rte, RteError};
 use mpi_base::fdpass::{self, Giver, Key};
 use mpi_base::node::Node;
+use sha2::{Digest, Sha256};
 use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -47,6 +48,19 @@ impl Place {
             uid: rustix::process::geteuid().as_raw(),
         })
     }
+}
+
+/// A number that processes share which reach each other by the loopback address, and by chance nobody else.
+pub(crate) fn machine() -> u64 {
+    let seed = match Place::here() {
+        Ok(place) => format!("{} {}", place.boot_id, place.network),
+        // A process that cannot tell is alone on its machine.
+        Err(_) => return u64::from(std::process::id()),
+    };
+    let digest = Sha256::digest(seed);
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    u64::from_le_bytes(first)
 }
 
 impl Card {

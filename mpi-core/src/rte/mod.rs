@@ -13,6 +13,7 @@
 //!
 //! Nothing is read from the process but through an [`Env`], so that tests can play every launcher.
 
+mod board;
 mod cards;
 mod pmi1;
 mod singleton;
@@ -28,6 +29,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use wire::WireError;
+
+pub use board::Board;
+pub(crate) use cards::machine;
 
 /// Which components may serve.
 pub static SELECT: Param<Selection> = Param::selection(

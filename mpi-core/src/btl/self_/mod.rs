@@ -11,7 +11,7 @@ use mpi_base::param::{Level, Param};
 
 use super::{
     Am, Btl, Component, Endpoint, GetError, Header, Limits, OpenError, Payload, ProcId, Reach,
-    SendError, SingleCopy, Sink, Surroundings,
+    SendError, SingleCopy, Sink, Surroundings, Transport,
 };
 
 static EAGER_LIMIT: Param<usize> = Param::new(
@@ -36,16 +36,17 @@ pub(super) const COMPONENT: Component = Component {
     name: "self",
     params: &[EAGER_LIMIT.about(), MAX_SEND_SIZE.about()],
     open,
+    posts: super::never,
 };
 
-fn open(around: &Surroundings<'_>) -> Result<Box<dyn Btl + Send>, OpenError> {
+fn open(around: &Surroundings<'_>) -> Result<Vec<Transport>, OpenError> {
     let get = |param| around.params.get(param).map_err(OpenError::Param);
     let max_send = get(&MAX_SEND_SIZE)?;
     let limits = Limits {
         eager: get(&EAGER_LIMIT)?.min(max_send),
         max_send,
     };
-    Ok(Box::new(Loop::new(around.me, limits)))
+    Ok(vec![Box::new(Loop::new(around.me, limits))])
 }
 
 /// Messages that wait at most; a sender that never progresses is told to.

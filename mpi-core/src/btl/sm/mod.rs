@@ -21,7 +21,7 @@ use mpi_base::param::{Level, Param};
 
 use super::{
     Am, Btl, Component, Endpoint, GetError, Header, Limits, OpenError, Payload, ProcId, Reach,
-    SendError, SingleCopy, Sink, Surroundings,
+    SendError, SingleCopy, Sink, Surroundings, Transport,
 };
 use incoming::Incoming;
 use outgoing::{Outgoing, Refused};
@@ -64,9 +64,10 @@ pub(super) const COMPONENT: Component = Component {
         SINGLE_COPY.about(),
     ],
     open,
+    posts: super::never,
 };
 
-fn open(around: &Surroundings<'_>) -> Result<Box<dyn Btl + Send>, OpenError> {
+fn open(around: &Surroundings<'_>) -> Result<Vec<Transport>, OpenError> {
     let Some((node, procs)) = &around.node else {
         return Err(OpenError::Alone);
     };
@@ -86,13 +87,8 @@ fn open(around: &Surroundings<'_>) -> Result<Box<dyn Btl + Send>, OpenError> {
         eager: eager.min(max_send),
         max_send,
     };
-    Ok(Box::new(Sm::new(
-        node.clone(),
-        procs.clone(),
-        frags,
-        limits,
-        single_copy,
-    )?))
+    let sm = Sm::new(node.clone(), procs.clone(), frags, limits, single_copy)?;
+    Ok(vec![Box::new(sm)])
 }
 
 struct Sm {

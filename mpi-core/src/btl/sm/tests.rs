@@ -23,10 +23,12 @@ fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
             let node = Node::attach(&fd, rank).unwrap();
             let around = Surroundings {
                 me: procs[rank as usize],
+                size: 10 + nlocal,
+                board: None,
                 node: Some((node, procs.clone())),
                 params,
             };
-            super::open(&around).unwrap()
+            super::open(&around).unwrap().remove(0)
         })
         .collect();
     Net {
@@ -134,10 +136,13 @@ fn net_and_nodes(nlocal: u32, sizes: Sizes) -> (Net, Vec<Node>) {
         .map(|(node, &me)| {
             super::open(&Surroundings {
                 me,
+                size: procs.len() as u32,
                 node: Some((node.clone(), procs.clone())),
                 params: &params,
+                board: None,
             })
             .unwrap()
+            .remove(0)
         })
         .collect();
     let net = Net {
@@ -228,31 +233,41 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
     let mut params = Params::default();
     let (open, refused) = names(&Surroundings {
         me: 0,
+        size: 1,
         node: None,
         params: &params,
+        board: None,
     });
     assert_eq!(open, ["self"]);
-    assert_eq!(refused, [("sm", OpenError::Alone)]);
+    assert_eq!(
+        refused,
+        [("sm", OpenError::Alone), ("tcp", OpenError::NotNeeded)]
+    );
     params.set("btl", "sm", Source::Environment);
     let fd = Node::create(1).unwrap();
     let around = Surroundings {
         me: 0,
+        size: 1,
         node: Some((Node::attach(&fd, 0).unwrap(), vec![0])),
         params: &params,
+        board: None,
     };
     let (open, refused) = names(&around);
     assert_eq!(open, ["sm"]);
-    assert_eq!(refused, [("self", OpenError::Deselected)]);
+    let deselected = OpenError::Deselected;
+    assert_eq!(refused, [("self", deselected.clone()), ("tcp", deselected)]);
     params.set("btl", "sm,smoke", Source::Environment);
     let error = open_all(&Surroundings {
         me: 0,
+        size: 1,
         node: None,
         params: &params,
+        board: None,
     })
     .err()
     .unwrap();
     assert!(error.to_string().contains("smoke"));
-    assert_eq!(BUILT_IN.len(), 2);
+    assert_eq!(BUILT_IN.len(), 3);
 }
 
 const CHILD: &str = "PORTCULLIS_TEST_SM_CHILD";
@@ -290,10 +305,13 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     let params = Params::default();
     let btl = super::open(&Surroundings {
         me,
+        size: 2,
         node: Some((node.clone(), vec![0, 1])),
         params: &params,
+        board: None,
     })
-    .unwrap();
+    .unwrap()
+    .remove(0);
     let peer = endpoint(&*btl, 1 - me);
     let mut waiter = Waiter::new(WaitPolicy::new(2, 2));
     let mut wait = |sink: &dyn Sink, done: &dyn Fn() -> bool| {

@@ -1,0 +1,162 @@
+//! What travels on an established connection: frames, a fixed header and a payload each.
+//!
+//! ```text
+//! 0       4    5     6      8         16        24
+//! | len   | am | kind| zero | header0 | header1 | payload ...
+//! ```
+//!
+//! Numbers are little-endian.
+//! A [`Kind::Message`] carries an active message.
+//! A [`Kind::Goodbye`] is the last frame of a process that leaves in order, so that the end of a stream without one means a death.
+//!
+//! Promise: [`Frame::decode`] is total; what no process of ours writes is an error that names what was wrong.
+
+use super::super::{Am, Header};
+use std::fmt;
+
+/// The bytes of a frame before its payload.
+pub const HEADER: usize = 24;
+
+/// A header that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub kind: Kind,
+    pub am: Am,
+    pub header: Header,
+    /// The length of the payload.
+    pub len: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Message = 1,
+    Goodbye = 2,
+}
+
+/// Why bytes are not a frame of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameError {
+    Kind(u8),
+    /// Bytes that are zero in every frame.
+    Reserved(u16),
+    TooLong {
+        len: usize,
+        max: usize,
+    },
+    /// A goodbye with something to carry.
+    LongGoodbye {
+        len: usize,
+    },
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FrameError::Kind(kind) => write!(f, "a frame of the unknown kind {kind} came"),
+            FrameError::Reserved(bits) => {
+                write!(f, "a frame with the unknown flags {bits:#06x} came")
+            }
+            FrameError::TooLong { len, max } => write!(
+                f,
+                "a frame of {len} bytes came, but the longest one has {max}"
+            ),
+            FrameError::LongGoodbye { len } => write!(f, "a goodbye of {len} bytes came"),
+        }
+    }
+}
+
+impl Frame {
+    #[inline]
+    pub fn encode(self) -> [u8; HEADER] {
+        let mut out = [0; HEADER];
+        let first = self.len as u64 & 0xffff_ffff
+            | u64::from(self.am) << 32
+            | u64::from(self.kind as u8) << 40;
+        out[..8].copy_from_slice(&first.to_le_bytes());
+        out[8..16].copy_from_slice(&self.header[0].to_le_bytes());
+        out[16..].copy_from_slice(&self.header[1].to_le_bytes());
+        out
+    }
+
+    /// Reads a header; a payload longer than `max` is refused before anybody makes room for it.
+    #[inline]
+    pub fn decode(bytes: &[u8; HEADER], max: usize) -> Result<Frame, FrameError> {
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        let first = word(0);
+        let len = first as u32 as usize;
+        let kind = match (first >> 40) as u8 {
+            1 => Kind::Message,
+            2 => Kind::Goodbye,
+            kind => return Err(FrameError::Kind(kind)),
+        };
+        if first >> 48 != 0 {
+            return Err(FrameError::Reserved((first >> 48) as u16));
+        }
+        if len > max {
+            return Err(FrameError::TooLong { len, max });
+        }
+        if kind == Kind::Goodbye && len > 0 {
+            return Err(FrameError::LongGoodbye { len });
+        }
+        Ok(Frame {
+            kind,
+            am: (first >> 32) as u8,
+            header: [word(8), word(16)],
+            len,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MAX: usize = 1 << 20;
+
+    proptest! {
+        #[test]
+        fn a_frame_survives_the_wire(am: u8, header: [u64; 2], len in 0..=MAX) {
+            let frame = Frame { kind: Kind::Message, am, header, len };
+            prop_assert_eq!(Frame::decode(&frame.encode(), MAX), Ok(frame));
+        }
+
+        /// What is accepted is exactly what we would have written.
+        #[test]
+        fn any_bytes_are_a_frame_or_an_error(bytes: [u8; HEADER]) {
+            if let Ok(frame) = Frame::decode(&bytes, MAX) {
+                prop_assert_eq!(frame.encode(), bytes);
+            }
+        }
+
+        /// Random bytes hardly ever get past the first check; bytes near the truth do.
+        #[test]
+        fn a_damaged_frame_is_a_frame_or_an_error(len in 0..=2 * MAX, at in 0..HEADER, bit in 0u32..8) {
+            let mut bytes = Frame { kind: Kind::Message, am: 1, header: [2, 3], len }.encode();
+            bytes[at] ^= 1u8 << bit;
+            match Frame::decode(&bytes, MAX) {
+                Ok(frame) => prop_assert_eq!(frame.encode(), bytes),
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_goodbye_carries_nothing() {
+        let goodbye = Frame {
+            kind: Kind::Goodbye,
+            am: 0,
+            header: [0; 2],
+            len: 0,
+        };
+        assert_eq!(Frame::decode(&goodbye.encode(), 0), Ok(goodbye));
+        let long = Frame { len: 1, ..goodbye };
+        let error = Frame::decode(&long.encode(), MAX);
+        assert_eq!(error, Err(FrameError::LongGoodbye { len: 1 }));
+    }
+}

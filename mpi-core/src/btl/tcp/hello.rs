@@ -1,0 +1,221 @@
+//! The handshake: both ends prove that they know the key which the listening process made known through the launcher.
+//!
+//! ```text
+//! connector                                              listener
+//!   HELLO     from, to, link, nonce, MAC("hello")    ->
+//!                                                    <-  CHALLENGE nonce, MAC("challenge")
+//!   PROOF     MAC("proof")                           ->
+//!                                                    <-  WELCOME   MAC("welcome")
+//! ```
+//!
+//! Each MAC is HMAC-SHA-256 (RFC 2104, FIPS 180-4) under the listener's random 256-bit key, over a label, the hello's fields and,
+//! from the challenge on, the listener's nonce.
+//! The labels keep a message of one kind from passing for another; the listener's nonce is fresh, so a recorded handshake proves nothing later;
+//! the connector's nonce is fresh too, so a recorded listener proves nothing either.
+//! A stranger without the key is recognised by its first message and told nothing.
+//!
+//! All messages have fixed lengths, and every reader here is total.
+
+use super::super::ProcId;
+use hmac::{Hmac, KeyInit, Mac};
+use mpi_base::fdpass::Key;
+use sha2::Sha256;
+
+/// Names the protocol and its version; a program of another version is a stranger.
+const MAGIC: [u8; 8] = *b"PORTCLS1";
+
+const MAC: usize = 32;
+const NONCE: usize = 16;
+/// A hello without its MAC.
+const FIELDS: usize = MAGIC.len() + 3 * 4 + NONCE;
+
+pub const HELLO: usize = FIELDS + MAC;
+pub const CHALLENGE: usize = NONCE + MAC;
+pub const PROOF: usize = MAC;
+pub const WELCOME: usize = MAC;
+
+/// A number that is used once.
+pub type Nonce = [u8; NONCE];
+
+/// Who wants to speak to whom, over which of several links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    pub from: ProcId,
+    pub to: ProcId,
+    pub link: u32,
+    pub nonce: Nonce,
+}
+
+impl Hello {
+    fn fields(&self) -> [u8; FIELDS] {
+        let mut out = [0; FIELDS];
+        out[..8].copy_from_slice(&MAGIC);
+        out[8..12].copy_from_slice(&self.from.to_le_bytes());
+        out[12..16].copy_from_slice(&self.to.to_le_bytes());
+        out[16..20].copy_from_slice(&self.link.to_le_bytes());
+        out[20..].copy_from_slice(&self.nonce);
+        out
+    }
+
+    pub fn encode(&self, key: &Key) -> [u8; HELLO] {
+        let mut out = [0; HELLO];
+        out[..FIELDS].copy_from_slice(&self.fields());
+        out[FIELDS..].copy_from_slice(&self.mac(key, Label::Hello, &[]));
+        out
+    }
+
+    /// Reads a hello; `None` if it is not one or comes from somebody who does not know the key.
+    pub fn decode(bytes: &[u8], key: &Key) -> Option<Hello> {
+        let bytes: &[u8; HELLO] = bytes.try_into().ok()?;
+        let word = |at: usize| {
+            let mut word = [0; 4];
+            word.copy_from_slice(&bytes[at..at + 4]);
+            u32::from_le_bytes(word)
+        };
+        let mut nonce = [0; NONCE];
+        nonce.copy_from_slice(&bytes[20..FIELDS]);
+        let hello = Hello {
+            from: word(8),
+            to: word(12),
+            link: word(16),
+            nonce,
+        };
+        let known = bytes[..8] == MAGIC;
+        (known && hello.verify(key, Label::Hello, &[], &bytes[FIELDS..])).then_some(hello)
+    }
+
+    /// The listener's answer.
+    pub fn challenge(&self, key: &Key, nonce: &Nonce) -> [u8; CHALLENGE] {
+        let mut out = [0; CHALLENGE];
+        out[..NONCE].copy_from_slice(nonce);
+        out[NONCE..].copy_from_slice(&self.mac(key, Label::Challenge, nonce));
+        out
+    }
+
+    /// The listener's nonce, if the challenge answers this hello.
+    pub fn read_challenge(&self, key: &Key, bytes: &[u8]) -> Option<Nonce> {
+        let (nonce, mac) = bytes.split_at_checked(NONCE)?;
+        let nonce: Nonce = nonce.try_into().ok()?;
+        self.verify(key, Label::Challenge, &nonce, mac)
+            .then_some(nonce)
+    }
+
+    pub fn proof(&self, key: &Key, nonce: &Nonce) -> [u8; PROOF] {
+        self.mac(key, Label::Proof, nonce)
+    }
+
+    pub fn is_proof(&self, key: &Key, nonce: &Nonce, bytes: &[u8]) -> bool {
+        self.verify(key, Label::Proof, nonce, bytes)
+    }
+
+    pub fn welcome(&self, key: &Key, nonce: &Nonce) -> [u8; WELCOME] {
+        self.mac(key, Label::Welcome, nonce)
+    }
+
+    pub fn is_welcome(&self, key: &Key, nonce: &Nonce, bytes: &[u8]) -> bool {
+        self.verify(key, Label::Welcome, nonce, bytes)
+    }
+
+    fn state(&self, key: &Key, label: Label, nonce: &[u8]) -> Hmac<Sha256> {
+        // HMAC fills a short key up with zeros to the hash's block (RFC 2104, section 2).
+        let mut block = [0; 64];
+        block[..key.bytes().len()].copy_from_slice(key.bytes());
+        let mut mac = Hmac::<Sha256>::new(&block.into());
+        mac.update(&[label as u8]);
+        mac.update(&self.fields());
+        mac.update(nonce);
+        mac
+    }
+
+    fn mac(&self, key: &Key, label: Label, nonce: &[u8]) -> [u8; MAC] {
+        self.state(key, label, nonce).finalize().into_bytes().into()
+    }
+
+    /// In a time that does not depend on how much of the MAC is right.
+    fn verify(&self, key: &Key, label: Label, nonce: &[u8], mac: &[u8]) -> bool {
+        self.state(key, label, nonce).verify_slice(mac).is_ok()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Label {
+    Hello = 1,
+    Challenge,
+    Proof,
+    Welcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hello() -> Hello {
+        Hello {
+            from: 3,
+            to: 7,
+            link: 1,
+            nonce: [9; NONCE],
+        }
+    }
+
+    fn key(byte: u8) -> Key {
+        Key::from_hex(&format!("{byte:02x}").repeat(32)).unwrap()
+    }
+
+    #[test]
+    fn both_ends_that_know_the_key_believe_each_other() {
+        let (hello, key, nonce) = (hello(), key(1), [5; NONCE]);
+        assert_eq!(Hello::decode(&hello.encode(&key), &key), Some(hello));
+        let challenge = hello.challenge(&key, &nonce);
+        assert_eq!(hello.read_challenge(&key, &challenge), Some(nonce));
+        assert!(hello.is_proof(&key, &nonce, &hello.proof(&key, &nonce)));
+        assert!(hello.is_welcome(&key, &nonce, &hello.welcome(&key, &nonce)));
+    }
+
+    #[test]
+    fn another_key_is_recognised_at_every_step() {
+        let (hello, ours, theirs, nonce) = (hello(), key(1), key(2), [5; NONCE]);
+        assert_eq!(Hello::decode(&hello.encode(&theirs), &ours), None);
+        assert_eq!(
+            hello.read_challenge(&ours, &hello.challenge(&theirs, &nonce)),
+            None
+        );
+        assert!(!hello.is_proof(&ours, &nonce, &hello.proof(&theirs, &nonce)));
+        assert!(!hello.is_welcome(&ours, &nonce, &hello.welcome(&theirs, &nonce)));
+    }
+
+    #[test]
+    fn a_recorded_proof_is_worth_nothing_against_another_nonce() {
+        let (hello, key) = (hello(), key(1));
+        let recorded = hello.proof(&key, &[5; NONCE]);
+        assert!(!hello.is_proof(&key, &[6; NONCE], &recorded));
+    }
+
+    #[test]
+    fn a_message_of_one_kind_does_not_pass_for_another() {
+        let (hello, key, nonce) = (hello(), key(1), [5; NONCE]);
+        let proof = hello.proof(&key, &nonce);
+        assert!(!hello.is_welcome(&key, &nonce, &proof));
+        assert!(!hello.is_proof(&key, &nonce, &hello.welcome(&key, &nonce)));
+        let challenge = hello.challenge(&key, &nonce);
+        assert!(!hello.is_proof(&key, &nonce, &challenge[NONCE..]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..=2 * HELLO)) {
+            prop_assert_eq!(Hello::decode(&bytes, &key(1)), None);
+            prop_assert_eq!(hello().read_challenge(&key(1), &bytes), None);
+            prop_assert!(!hello().is_proof(&key(1), &[0; NONCE], &bytes));
+            prop_assert!(!hello().is_welcome(&key(1), &[0; NONCE], &bytes));
+        }
+
+        #[test]
+        fn a_damaged_hello_is_refused(at in 0..HELLO, bit in 0u32..8) {
+            let mut bytes = hello().encode(&key(1));
+            bytes[at] ^= 1u8 << bit;
+            prop_assert_eq!(Hello::decode(&bytes, &key(1)), None);
+        }
+    }
+}

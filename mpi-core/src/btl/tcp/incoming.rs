@@ -1,0 +1,223 @@
+//! What is read from one peer.
+//!
+//! Reading goes into a buffer that takes many short frames at once.
+//! A long frame's payload is read straight to where the sink wants it ([`Sink::land`]), else into a buffer of its own,
+//! and each such read takes the next frame's header along, so that a stream of long frames costs one call for each arrival.
+//!
+//! Nothing that arrives is believed before [`Frame::decode`] has looked at it, and no room is made for more than the longest frame.
+
+use super::super::{ProcId, Sink};
+use super::frame::{Frame, FrameError, HEADER, Kind};
+use rustix::io::{Errno, readv};
+use rustix::net::{RecvFlags, recv};
+use std::io::IoSliceMut;
+use std::os::fd::BorrowedFd;
+
+/// The buffer for short frames.
+const BUFFER: usize = 64 << 10;
+/// A longer payload is not collected in the buffer.
+const LONG: usize = 16 << 10;
+/// How much of what follows a long payload is read with it: the next header, and a short message.
+const AHEAD: usize = 512;
+/// Reads of one turn, so that a fast peer does not keep others waiting.
+const READS: usize = 16;
+
+pub struct Incoming {
+    buffer: Box<[u8]>,
+    /// What has been read and not been looked at.
+    start: usize,
+    end: usize,
+    /// A long frame under way.
+    body: Option<Body>,
+    /// Holds a long payload that has no better place; grows to the longest that came.
+    spare: Vec<u8>,
+    /// The longest payload the peer may send.
+    max: usize,
+}
+
+struct Body {
+    frame: Frame,
+    done: usize,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Where the sink says.
+    Landing,
+    Spare,
+    /// Nobody wants it any more.
+    Nowhere,
+}
+
+/// Why nothing more will come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The peer left in order.
+    Goodbye,
+    /// The stream ended without a goodbye.
+    Closed,
+    Garbled(FrameError),
+    System(Errno),
+}
+
+/// What one look brought.
+#[derive(Debug, Default)]
+pub struct Turn {
+    pub delivered: usize,
+    pub end: Option<End>,
+}
+
+impl Incoming {
+    pub fn new(max: usize) -> Incoming {
+        Incoming {
+            buffer: vec![0; BUFFER].into(),
+            start: 0,
+            end: 0,
+            body: None,
+            spare: Vec::new(),
+            max,
+        }
+    }
+
+    /// Reads what has come and delivers the frames that are complete.
+    #[inline]
+    pub fn progress(&mut self, socket: BorrowedFd<'_>, from: ProcId, sink: &dyn Sink) -> Turn {
+        let mut turn = Turn::default();
+        for _ in 0..READS {
+            let (room, read) = match &mut self.body {
+                None => self.read(socket),
+                Some(_) => self.read_body(socket, from, sink),
+            };
+            let read = match read {
+                Ok(0) => {
+                    turn.end = Some(End::Closed);
+                    break;
+                }
+                Ok(read) => read,
+                Err(Errno::AGAIN | Errno::INTR) => break,
+                Err(error) => {
+                    turn.end = Some(End::System(error));
+                    break;
+                }
+            };
+            if let Err(end) = self.parse(from, sink, &mut turn.delivered) {
+                turn.end = Some(end);
+                break;
+            }
+            // A short read has emptied the socket; asking again would only cost a call.
+            if read < room {
+                break;
+            }
+        }
+        turn
+    }
+
+    /// Reads into the buffer; how much there was room for, and how much came.
+    #[inline]
+    fn read(&mut self, socket: BorrowedFd<'_>) -> (usize, Result<usize, Errno>) {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        let room = &mut self.buffer[self.end..];
+        let len = room.len();
+        let read = recv(socket, room, RecvFlags::DONTWAIT).map(|(_, read)| read);
+        self.end += *read.as_ref().unwrap_or(&0);
+        (len, read)
+    }
+
+    /// Reads more of a long payload and a little of what follows it.
+    fn read_body(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        from: ProcId,
+        sink: &dyn Sink,
+    ) -> (usize, Result<usize, Errno>) {
+        let Some(body) = &mut self.body else {
+            return (0, Err(Errno::AGAIN));
+        };
+        let Frame {
+            am, header, len, ..
+        } = body.frame;
+        let ahead = &mut self.buffer[..AHEAD];
+        let missing = len - body.done;
+        let mut read = Err(Errno::AGAIN);
+        let mut fill = |place: &mut [u8]| {
+            read = readv(
+                socket,
+                &mut [IoSliceMut::new(place), IoSliceMut::new(&mut *ahead)],
+            );
+        };
+        if body.place == Place::Landing && !sink.land(from, am, header, body.done..len, &mut fill) {
+            body.place = Place::Nowhere;
+        }
+        if body.place != Place::Landing {
+            if self.spare.len() < len {
+                self.spare.resize(len, 0);
+            }
+            fill(&mut self.spare[body.done..len]);
+        }
+        let came = *read.as_ref().unwrap_or(&0);
+        body.done += came.min(missing);
+        (self.start, self.end) = (0, came.saturating_sub(missing));
+        (missing + AHEAD, read)
+    }
+
+    /// Delivers the frames that are complete, and begins long ones that are not.
+    #[inline]
+    fn parse(&mut self, from: ProcId, sink: &dyn Sink, delivered: &mut usize) -> Result<(), End> {
+        if let Some(body) = &self.body {
+            if body.done < body.frame.len {
+                return Ok(());
+            }
+            let Frame {
+                am, header, len, ..
+            } = body.frame;
+            match body.place {
+                Place::Landing => sink.landed(from, am, header, len),
+                Place::Spare => sink.deliver(from, am, header, &self.spare[..len]),
+                Place::Nowhere => {}
+            }
+            self.body = None;
+            *delivered += 1;
+        }
+        loop {
+            let ready = &self.buffer[self.start..self.end];
+            let Some((header, rest)) = ready.split_first_chunk::<HEADER>() else {
+                return Ok(());
+            };
+            let frame = Frame::decode(header, self.max).map_err(End::Garbled)?;
+            if frame.kind == Kind::Goodbye {
+                return Err(End::Goodbye);
+            }
+            let Frame {
+                am, header, len, ..
+            } = frame;
+            if let Some(payload) = rest.get(..len) {
+                self.start += HEADER + len;
+                sink.deliver(from, am, header, payload);
+                *delivered += 1;
+                continue;
+            }
+            if len <= LONG {
+                return Ok(());
+            }
+            let done = rest.len();
+            let mut fill = |place: &mut [u8]| place.copy_from_slice(rest);
+            let place = if sink.land(from, am, header, 0..done, &mut fill) {
+                Place::Landing
+            } else {
+                if self.spare.len() < len {
+                    self.spare.resize(len, 0);
+                }
+                self.spare[..done].copy_from_slice(rest);
+                Place::Spare
+            };
+            (self.start, self.end) = (0, 0);
+            self.body = Some(Body { frame, done, place });
+            return Ok(());
+        }
+    }
+}

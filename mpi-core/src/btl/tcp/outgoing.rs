@@ -1,0 +1,141 @@
+//! What waits to be written to one peer.
+//!
+//! A frame goes to the socket at once, header and payload in one call, if nothing waits before it.
+//! What the socket does not take is copied to a queue, so that the caller may reuse its memory; the queue is bounded and is written before anything else.
+//! After the socket has said "full" once it is not asked again until the poller says that it is writable, which Linux does when a third of its buffer is free;
+//! so a stream of long frames copies few of them.
+
+use super::super::Payload;
+use super::frame::HEADER;
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
+
+/// A frame is refused while so many bytes wait.
+pub const ENOUGH: usize = 256 << 10;
+
+#[derive(Default)]
+pub struct Outgoing {
+    queue: Vec<u8>,
+    /// How much of the queue has been written.
+    written: usize,
+    /// The socket had no room when it was last asked.
+    stuck: bool,
+}
+
+/// Why a frame was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    Full,
+    System(Errno),
+}
+
+impl Outgoing {
+    pub fn is_empty(&self) -> bool {
+        self.written == self.queue.len()
+    }
+
+    /// Whether a frame would be taken.
+    pub fn has_room(&self) -> bool {
+        self.queue.len() - self.written < ENOUGH
+    }
+
+    /// Whether the owner has to be told when the socket is writable.
+    pub fn is_stuck(&self) -> bool {
+        self.stuck
+    }
+
+    /// Takes a frame; without a socket, because there is no connection yet, it waits.
+    #[inline]
+    pub fn send(
+        &mut self,
+        socket: Option<BorrowedFd<'_>>,
+        header: &[u8; HEADER],
+        payload: Payload<'_>,
+    ) -> Result<(), Refused> {
+        match (payload, socket) {
+            (Payload::Bytes(bytes), Some(socket)) if self.is_empty() => {
+                let sent = write(socket, &[IoSlice::new(header), IoSlice::new(bytes)])?;
+                if sent < HEADER + bytes.len() {
+                    self.keep(header, bytes, sent);
+                }
+                Ok(())
+            }
+            (payload, socket) => self.send_later(socket, header, payload),
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, header: &[u8], bytes: &[u8], sent: usize) {
+        self.stuck = true;
+        self.queue
+            .extend_from_slice(header.get(sent..).unwrap_or(&[]));
+        self.queue
+            .extend_from_slice(&bytes[sent.saturating_sub(HEADER)..]);
+    }
+
+    fn send_later(
+        &mut self,
+        socket: Option<BorrowedFd<'_>>,
+        header: &[u8],
+        payload: Payload<'_>,
+    ) -> Result<(), Refused> {
+        if !self.has_room() {
+            return Err(Refused::Full);
+        }
+        self.queue.extend_from_slice(header);
+        match payload {
+            Payload::Bytes(bytes) => self.queue.extend_from_slice(bytes),
+            Payload::Fill { len, fill } => {
+                let at = self.queue.len();
+                self.queue.resize(at + len, 0);
+                fill(&mut self.queue[at..]);
+            }
+        }
+        match socket {
+            Some(socket) if !self.stuck => self.flush(socket).map_err(Refused::System),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes what waits, as far as the socket takes it.
+    pub fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.stuck = false;
+        while !self.is_empty() {
+            match write(socket, &[IoSlice::new(&self.queue[self.written..])]) {
+                Ok(0) => {
+                    self.stuck = true;
+                    break;
+                }
+                Ok(sent) => self.written += sent,
+                Err(Refused::System(error)) => return Err(error),
+                Err(Refused::Full) => {}
+            }
+        }
+        // Moving the rest to the front costs less than it saves once half of the queue is history.
+        if self.is_empty() {
+            self.queue.clear();
+            self.written = 0;
+        } else if self.written >= self.queue.len() / 2 {
+            self.queue.drain(..self.written);
+            self.written = 0;
+        }
+        Ok(())
+    }
+}
+
+/// Writes as much as there is room for; a full socket takes nothing.
+#[inline]
+fn write(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> Result<usize, Refused> {
+    // No signal if the peer has gone: a program that calls us need not know of it.
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    loop {
+        match sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), flags) {
+            Ok(sent) => return Ok(sent),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(0),
+            Err(error) => return Err(Refused::System(error)),
+        }
+    }
+}

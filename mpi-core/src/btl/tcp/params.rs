@@ -1,0 +1,230 @@
+//! What users may set.
+
+use super::address::Filter;
+use super::lobby::Buffers;
+use crate::btl::Limits;
+use mpi_base::param::{About, Level, Param, ParamError, Params};
+use rustix::io::Errno;
+use rustix::net::sockopt;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+static EAGER_LIMIT: Param<usize> = Param::new(
+    "btl",
+    "tcp",
+    "eager_limit",
+    "64k",
+    Level::TUNER,
+    "Bytes up to which a message to another machine is sent at once",
+);
+
+static MAX_SEND_SIZE: Param<usize> = Param::new(
+    "btl",
+    "tcp",
+    "max_send_size",
+    "128k",
+    Level::TUNER,
+    "The longest piece of a message that is sent at once",
+);
+
+static LINKS: Param<u32> = Param::new(
+    "btl",
+    "tcp",
+    "links",
+    "1",
+    Level::TUNER,
+    "Connections between two processes; they begin with different networks, share large messages, and stand in for each other",
+);
+
+static IF_INCLUDE: Param<String> = Param::new(
+    "btl",
+    "tcp",
+    "if_include",
+    "",
+    Level::USER,
+    "The only interfaces or networks to use, with commas: eth0,10.1.0.0/16",
+);
+
+static IF_EXCLUDE: Param<String> = Param::new(
+    "btl",
+    "tcp",
+    "if_exclude",
+    "",
+    Level::USER,
+    "Interfaces or networks to leave out, with commas: docker0,192.168.0.0/16",
+);
+
+static PORT: Param<u32> = Param::new(
+    "btl",
+    "tcp",
+    "port",
+    "0",
+    Level::USER,
+    "The port to listen on, for one process on each machine behind a firewall; further links take the following ones; 0 lets the system choose",
+);
+
+static SNDBUF: Param<usize> = Param::new(
+    "btl",
+    "tcp",
+    "sndbuf",
+    "0",
+    Level::TUNER,
+    "The size of a socket's send buffer; 0 lets the system adapt it",
+);
+
+static RCVBUF: Param<usize> = Param::new(
+    "btl",
+    "tcp",
+    "rcvbuf",
+    "0",
+    Level::TUNER,
+    "The size of a socket's receive buffer; 0 lets the system adapt it",
+);
+
+static DEAD_AFTER: Param<Duration> = Param::new(
+    "btl",
+    "tcp",
+    "dead_after",
+    "60s",
+    Level::TUNER,
+    "How long a peer's machine may keep silent on an open connection before the connection counts as lost; 0 waits for ever",
+);
+
+static BANDWIDTH: Param<u32> = Param::new(
+    "btl",
+    "tcp",
+    "bandwidth",
+    "0",
+    Level::TUNER,
+    "Megabit/s of a link, for sharing messages between links; 0 asks the interface",
+);
+
+pub(super) static PARAMS: &[&About] = &[
+    EAGER_LIMIT.about(),
+    MAX_SEND_SIZE.about(),
+    LINKS.about(),
+    IF_INCLUDE.about(),
+    IF_EXCLUDE.about(),
+    PORT.about(),
+    SNDBUF.about(),
+    RCVBUF.about(),
+    DEAD_AFTER.about(),
+    BANDWIDTH.about(),
+];
+
+/// The parameters that can leave no address.
+pub(super) const FILTERS: &str = "btl_tcp_if_include and btl_tcp_if_exclude";
+
+/// More would only be slower; it also keeps the number in a card's byte.
+const MOST_LINKS: u32 = 16;
+
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub limits: Limits,
+    pub links: u32,
+    pub filter: Filter,
+    port: u32,
+    pub buffers: Buffers,
+    dead_after: Duration,
+    pub megabits: u32,
+}
+
+impl Settings {
+    pub fn read(params: &Params) -> Result<Settings, ParamError> {
+        // A frame's length has 32 bits, and a receiver makes room for a whole frame.
+        let max_send = params.get(&MAX_SEND_SIZE)?.clamp(1 << 10, 1 << 30);
+        Ok(Settings {
+            limits: Limits {
+                eager: params.get(&EAGER_LIMIT)?.min(max_send),
+                max_send,
+            },
+            links: params.get(&LINKS)?.clamp(1, MOST_LINKS),
+            filter: Filter::new(&params.get(&IF_INCLUDE)?, &params.get(&IF_EXCLUDE)?),
+            port: params.get(&PORT)?,
+            buffers: Buffers {
+                send: params.get(&SNDBUF)?,
+                receive: params.get(&RCVBUF)?,
+            },
+            dead_after: params.get(&DEAD_AFTER)?,
+            megabits: params.get(&BANDWIDTH)?,
+        })
+    }
+
+    /// The port of a link, or zero.
+    pub fn port(&self, link: u32) -> u16 {
+        match self.port {
+            0 => 0,
+            first => u16::try_from(first.saturating_add(link)).unwrap_or(0),
+        }
+    }
+
+    /// Sets what every connection has.
+    pub fn prepare(&self, socket: &OwnedFd) -> Result<(), Errno> {
+        // A message is whole when it is sent; waiting for more to send with it only delays it (RFC 896).
+        sockopt::set_tcp_nodelay(socket, true)?;
+        if self.dead_after.is_zero() {
+            return Ok(());
+        }
+        // Asked while idle, so that a machine that has gone is noticed by whoever only receives (RFC 9293, 3.8.4; RFC 5482).
+        let probe = (self.dead_after / 4).max(Duration::from_secs(1));
+        sockopt::set_socket_keepalive(socket, true)?;
+        sockopt::set_tcp_keepidle(socket, probe)?;
+        sockopt::set_tcp_keepintvl(socket, probe)?;
+        sockopt::set_tcp_keepcnt(socket, 3)?;
+        let millis = u32::try_from(self.dead_after.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(socket, millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpi_base::param::Source;
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        let mut params = Params::default();
+        for (name, value) in pairs {
+            params.set(name, value, Source::CommandLine);
+        }
+        Settings::read(&params).unwrap()
+    }
+
+    #[test]
+    fn every_parameter_is_heard() {
+        let s = settings(&[
+            ("btl_tcp_eager_limit", "4k"),
+            ("btl_tcp_max_send_size", "1M"),
+            ("btl_tcp_links", "3"),
+            ("btl_tcp_if_include", "no-such-interface"),
+            ("btl_tcp_port", "5000"),
+            ("btl_tcp_sndbuf", "64k"),
+            ("btl_tcp_rcvbuf", "128k"),
+            ("btl_tcp_dead_after", "5s"),
+            ("btl_tcp_bandwidth", "40000"),
+        ]);
+        assert_eq!((s.limits.eager, s.limits.max_send), (4 << 10, 1 << 20));
+        assert_eq!((s.links, s.port(0), s.port(2)), (3, 5000, 5002));
+        assert_eq!((s.buffers.send, s.buffers.receive), (64 << 10, 128 << 10));
+        assert_eq!((s.dead_after, s.megabits), (Duration::from_secs(5), 40_000));
+        assert_eq!(
+            super::super::address::of_this_machine(&s.filter).unwrap(),
+            []
+        );
+        let s = settings(&[("btl_tcp_if_exclude", "0.0.0.0/0,::/0")]);
+        assert_eq!(
+            super::super::address::of_this_machine(&s.filter).unwrap(),
+            []
+        );
+    }
+
+    #[test]
+    fn a_piece_fits_a_frame_and_an_eager_message_a_piece() {
+        let s = settings(&[("btl_tcp_max_send_size", "64G"), ("btl_tcp_links", "1000")]);
+        assert_eq!((s.limits.max_send, s.links), (1 << 30, MOST_LINKS));
+        let s = settings(&[
+            ("btl_tcp_max_send_size", "1"),
+            ("btl_tcp_eager_limit", "1M"),
+        ]);
+        assert_eq!((s.limits.eager, s.limits.max_send), (1 << 10, 1 << 10));
+    }
+}
