@@ -3,6 +3,7 @@
 use mpi_base::param::Value;
 use mpi_core::plugin::abi::Param;
 use mpi_core::plugin::guest::{Comm, param};
+use sim::served::{Address, SCHEME};
 use std::ffi::CStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +16,7 @@ const SIM_REPORT: &CStr = c"sim_report";
 const SIM_RECORD: &CStr = c"sim_record";
 
 pub static PARAMS: [Param; 6] = [
-    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number"),
+    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number"),
     param(
         TIMEOUT,
         c"60",
@@ -38,6 +39,8 @@ pub struct Settings {
 /// The port that the user has chosen.
 pub enum Choice {
     Sim(SimFiles),
+    /// The simulator's board of another process, maybe on another host.
+    Served(Address),
     /// A port of this machine, by its text.
     Wired(String),
     #[cfg(test)]
@@ -75,6 +78,10 @@ impl Choice {
         match text.as_str() {
             "" | "none" => Err("no port is configured (coll_hwbarr_port is none)".into()),
             "sim" => Ok(Choice::Sim(SimFiles::read(comm)?)),
+            _ if text.starts_with(SCHEME) => match text.parse() {
+                Ok(server) => Ok(Choice::Served(server)),
+                Err(refused) => Err(format!("coll_hwbarr_port: {refused}")),
+            },
             _ => Ok(Choice::Wired(text)),
         }
     }

@@ -1,6 +1,7 @@
 //! The barrier simulator: the cycle-accurate model behind wires, shared by real processes.
 //!
 //! * [`live`]: processes share a board in shared memory, and the board's clock follows the machine's clock.
+//! * [`served`]: the same board over TCP, for nodes on several hosts.
 //! * [`virtual_time`]: a deterministic run of nodes, ports, cables and the machine, by discrete events.
 //! * [`software`]: software barriers under LogP and LogGP; [`study`]: both on the same arrivals, and sweeps.
 //! * [`faults`]: campaigns of every fault at every place and moment against the real driver.
@@ -26,6 +27,7 @@ pub mod faults;
 pub mod gtkw;
 pub mod live;
 pub mod report;
+pub mod served;
 pub mod software;
 pub mod study;
 pub mod vcd;

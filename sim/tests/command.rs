@@ -24,6 +24,7 @@ fn the_help_reads_well() {
     insta::assert_snapshot!("help_report", hwbarr(&["report", "--help"]));
     insta::assert_snapshot!("help_wave", hwbarr(&["wave", "--help"]));
     insta::assert_snapshot!("help_live", hwbarr(&["live", "--help"]));
+    insta::assert_snapshot!("help_serve", hwbarr(&["serve", "--help"]));
 }
 
 #[test]

@@ -73,6 +73,8 @@ impl Node {
             "node",
             "--fd",
             &fd,
+            "--nodes",
+            "2",
             "--node",
             &node.to_string(),
             "--barriers",

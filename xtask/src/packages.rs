@@ -36,6 +36,16 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "fpga-icestorm-chipdb",
         "what icetime knows of the iCE40",
     ),
+    (
+        Sign::Program("ip"),
+        "iproute2",
+        "cables between several hosts made of network namespaces",
+    ),
+    (
+        Sign::Program("nsenter"),
+        "util-linux",
+        "programs on such hosts",
+    ),
     (Sign::Program("python3"), "python3", "mpi4py and the peers"),
     (
         Sign::Python("import venv, ensurepip"),

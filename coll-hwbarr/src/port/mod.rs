@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 pub mod broken;
+pub mod served;
 pub mod sim;
 pub mod wired;
 
@@ -119,6 +120,8 @@ pub enum Mark {
 pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
     match choice {
         Choice::Sim(_) => sim::suits(comm),
+        // Whether this rank reaches the server is known when it connects.
+        Choice::Served(_) => Ok(()),
         Choice::Wired(text) => wired::suits(text, comm),
         #[cfg(test)]
         Choice::Broken(..) => sim::suits(comm),
@@ -129,6 +132,7 @@ pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
 pub fn attach(choice: &Choice, comm: &Comm) -> Result<Box<dyn Port>, String> {
     match choice {
         Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files)?)),
+        Choice::Served(server) => Ok(Box::new(served::attach(comm, server)?)),
         Choice::Wired(text) => Ok(Box::new(wired::Wired::attach(text, comm)?)),
         #[cfg(test)]
         Choice::Broken(defect, node) => Ok(Box::new(broken::Broken::attach(comm, *defect, *node)?)),

@@ -2,6 +2,7 @@
 
 mod falling_back;
 mod refusing;
+mod served;
 mod serving;
 mod wired;
 

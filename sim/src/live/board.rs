@@ -21,7 +21,7 @@ pub struct Board<'m> {
 }
 
 /// A consistent view of the board at one instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Nanoseconds since the board was made.
     pub at_ns: u64,

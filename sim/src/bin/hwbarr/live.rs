@@ -5,6 +5,7 @@ use crate::node::{ELAPSED, FENCE};
 use crate::wave::write_wave;
 use clap::Args;
 use sim::live::{Board, Memory};
+use sim::served::{Address, ConnectError, Onlooker};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
@@ -20,8 +21,11 @@ pub struct Live {
     /// How many barriers they pass.
     #[arg(short = 'k', long, default_value_t = 200)]
     barriers: u64,
+    /// Use the board that `hwbarr serve` serves here, instead of one in shared memory; it must have as many nodes.
+    #[arg(long, value_name = "sim:tcp://HOST:PORT")]
+    board: Option<Address>,
     /// Record the wires and write the waveform here; the save file is beside it and ends in .gtkw.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "board")]
     output: Option<PathBuf>,
     /// How many events the record has room for.
     #[arg(long, value_name = "EVENTS", default_value_t = 1_000_000)]
@@ -48,6 +52,13 @@ impl Drop for Process {
 
 impl Live {
     pub fn execute(self) -> Result<(), Failure> {
+        match &self.board {
+            Some(server) => self.on_served(server),
+            None => self.in_memory(),
+        }
+    }
+
+    fn in_memory(&self) -> Result<(), Failure> {
         let record = if self.output.is_some() {
             self.record
         } else {
@@ -55,8 +66,35 @@ impl Live {
         };
         let memory = Memory::create(Board::layout_size(self.nodes, record))?;
         let board = memory.init(self.nodes, record)?;
+        let fd = memory.as_fd().as_raw_fd().to_string();
+        let slowest = self.pass(["--fd", &fd])?;
+        self.report(slowest, board.releases());
+        match &self.output {
+            Some(output) => write_wave(output, &board.record()),
+            None => Ok(()),
+        }
+    }
+
+    fn on_served(&self, server: &Address) -> Result<(), Failure> {
+        let mut onlooker = Onlooker::connect(server)?;
+        if onlooker.nodes() != self.nodes {
+            return Err(ConnectError::NodeCount {
+                server: server.clone(),
+                theirs: onlooker.nodes(),
+                ours: self.nodes,
+            }
+            .into());
+        }
+        let before = onlooker.look()?.board.releases;
+        let slowest = self.pass(["--board", &server.to_string()])?;
+        self.report(slowest, onlooker.look()?.board.releases - before);
+        Ok(())
+    }
+
+    /// Runs all processes on the board that these arguments name; the time of the slowest.
+    fn pass(&self, board: [&str; 2]) -> Result<Duration, Failure> {
         let mut processes = (0..self.nodes)
-            .map(|node| self.spawn(&memory, node))
+            .map(|node| self.spawn(board, node))
             .collect::<Result<Vec<_>, _>>()?;
         let slowest = serve_fences(&mut processes)?;
         for (node, process) in processes.iter_mut().enumerate() {
@@ -65,27 +103,24 @@ impl Live {
                 return Err(format!("node {node} failed: {status}").into());
             }
         }
+        Ok(slowest)
+    }
+
+    fn report(&self, slowest: Duration, releases: u64) {
         let tests = if self.self_test { 4 } else { 0 };
         println!(
             "{} processes passed {} barriers in {slowest:.1?}",
             self.nodes, self.barriers
         );
-        println!(
-            "{} releases counted by the machine, {tests} of them in the self-test",
-            board.releases()
-        );
+        println!("{releases} releases counted by the machine, {tests} of them in the self-test");
         let rate = self.barriers as f64 / slowest.as_secs_f64();
         println!("{rate:.0} barriers/s, {:.1} us each", 1e6 / rate);
-        match self.output {
-            Some(output) => write_wave(&output, &board.record()),
-            None => Ok(()),
-        }
     }
 
-    fn spawn(&self, memory: &Memory, node: usize) -> Result<Process, Failure> {
+    fn spawn(&self, board: [&str; 2], node: usize) -> Result<Process, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("node");
-        command.args(["--fd", &memory.as_fd().as_raw_fd().to_string()]);
+        command.arg("node").args(board);
+        command.args(["--nodes", &self.nodes.to_string()]);
         command.args([
             "--node",
             &node.to_string(),

@@ -7,6 +7,7 @@ mod options;
 mod port;
 mod report;
 mod run;
+mod serve;
 mod tables;
 mod wave;
 
@@ -46,6 +47,8 @@ commands! {
     wave::Wave,
     /// Run real processes on a live board and print how fast they pass barriers.
     live::Live,
+    /// Serve a board over TCP, for ranks on several hosts.
+    serve::Serve,
     /// Bring a real port up: find it, read and write it, test it with a plug, measure it, let two nodes meet.
     port::Port,
     /// One process of `live`.

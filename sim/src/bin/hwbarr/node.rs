@@ -2,11 +2,14 @@
 //!
 //! Towards its parent it writes [`FENCE`] and reads one byte back for each software fence,
 //! and at the end [`ELAPSED`] with nanoseconds as eight bytes.
+//! Its board is in memory that it inherits, or served by another process, maybe on another host.
 
 use crate::Failure;
 use barrier_driver::{SelfTest, ToggleBarrier, self_test};
 use clap::Args;
-use sim::live::{Memory, Wires};
+use embedded_hal::digital::{InputPin, OutputPin};
+use sim::live::{self, Marks, Memory};
+use sim::served::{self, Address};
 use std::io::{Read, Write, stdin, stdout};
 use std::time::{Duration, Instant};
 
@@ -22,8 +25,14 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[derive(Args)]
 pub struct Node {
     /// The inherited descriptor of the board's memory.
+    #[arg(long, required_unless_present = "board")]
+    fd: Option<i32>,
+    /// The served board.
+    #[arg(long, conflicts_with = "fd")]
+    board: Option<Address>,
+    /// How many nodes the board has.
     #[arg(long)]
-    fd: i32,
+    nodes: usize,
     /// Which node this is.
     #[arg(long)]
     node: usize,
@@ -35,21 +44,49 @@ pub struct Node {
     self_test: bool,
 }
 
+/// Tells the record that the program calls the barrier (true) or comes back.
+type Mark<'a> = &'a mut dyn FnMut(bool);
+
 impl Node {
     pub fn execute(self) -> Result<(), Failure> {
-        // Opening through /proc needs no `unsafe` promise that the number is a descriptor of ours.
-        let file = std::fs::File::options()
-            .read(true)
-            .write(true)
-            .open(format!("/proc/self/fd/{}", self.fd))?;
-        let memory = Memory::map(file.into())?;
-        let board = memory.attach()?;
         // Nobody sleeps here: a node yields between polls, so there is nobody to ring.
-        let Wires {
-            out,
-            input,
-            mut marks,
-        } = board.wires(self.node, |_| ())?;
+        match (&self.board, self.fd) {
+            (Some(server), _) => {
+                let wires = served::Wires::connect(server, self.node, self.nodes, || ())?;
+                self.live(wires.out, wires.input, &mut |_| ())
+            }
+            (None, Some(fd)) => {
+                // Opening through /proc needs no `unsafe` promise that the number is a descriptor of ours.
+                let file = std::fs::File::options()
+                    .read(true)
+                    .write(true)
+                    .open(format!("/proc/self/fd/{fd}"))?;
+                let memory = Memory::map(file.into())?;
+                let wires = memory.attach()?.wires(self.node, |_| ())?;
+                let live::Wires {
+                    out,
+                    input,
+                    mut marks,
+                } = wires;
+                self.live(out, input, &mut |inside| match inside {
+                    true => Marks::enter(&mut marks),
+                    false => Marks::leave(&mut marks),
+                })
+            }
+            (None, None) => Err("a node needs a board".into()),
+        }
+    }
+
+    /// Opens the wires, passes the barriers, puts the wires back.
+    fn live<O: OutputPin, I: InputPin<Error = O::Error>>(
+        &self,
+        out: O,
+        input: I,
+        mark: Mark,
+    ) -> Result<(), Failure>
+    where
+        O::Error: 'static,
+    {
         let mut barrier = ToggleBarrier::open(out, input, fence)?;
         if self.self_test {
             let test = SelfTest {
@@ -57,16 +94,16 @@ impl Node {
                 hold: Duration::from_micros(50),
                 limit: LIMIT,
             };
-            let late = [0, board.nodes() - 1];
+            let late = [0, self.nodes - 1];
             self_test(&mut barrier, test, late, fence, std::thread::yield_now)?;
         }
         fence()?;
         let start = Instant::now();
         for _ in 0..self.barriers {
-            marks.enter();
+            mark(true);
             barrier.enter()?;
             barrier.wait(std::thread::yield_now, LIMIT)?;
-            marks.leave();
+            mark(false);
         }
         let ns = start.elapsed().as_nanos() as u64;
         let mut out = stdout().lock();

@@ -1,0 +1,76 @@
+//! The simulator's board over TCP, as a port: rank n is node n, wherever it runs (crate `sim`, module `served`).
+//!
+//! A rank that hears of a release wakes those of its host that sleep: the server has told them too, but who sleeps does not listen.
+//! The connection is this rank's alone, so nothing here is shared with another process.
+
+use super::{Fence, Port, Wire};
+use barrier_driver::ToggleBarrier;
+use mpi_core::plugin::guest::Comm;
+use sim::served::{Address, InWire, Lookout, OutWire, Wires};
+use std::cell::Cell;
+
+struct Served<R> {
+    rank: u32,
+    server: Address,
+    /// This rank's wires, until the driver takes them.
+    wires: Option<(OutWire<R>, InWire<R>)>,
+    /// Gone when this node has put its wire back for good.
+    lookout: Option<Lookout>,
+    warned: Cell<bool>,
+}
+
+/// Connects this rank to its node; a board for another number of ranks is refused.
+pub fn attach(comm: &Comm, server: &Address) -> Result<impl Port + use<>, String> {
+    let rank = comm.rank();
+    let (bells, neighbours) = (comm.clone(), comm.node_ranks());
+    let ring = move || {
+        neighbours
+            .iter()
+            .filter(|neighbour| **neighbour != rank)
+            .for_each(|neighbour| bells.ring(*neighbour));
+    };
+    let Wires {
+        out,
+        input,
+        lookout,
+    } = Wires::connect(server, rank as usize, comm.size() as usize, ring)
+        .map_err(|e| e.to_string())?;
+    Ok(Served {
+        rank,
+        server: server.clone(),
+        wires: Some((out, input)),
+        lookout: Some(lookout),
+        warned: Cell::new(false),
+    })
+}
+
+impl<R: Fn() + 'static> Port for Served<R> {
+    fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
+        let (out, input) = self
+            .wires
+            .take()
+            .ok_or_else(|| format!("node {} at {} is open already", self.rank, self.server))?;
+        Ok(Box::new(
+            ToggleBarrier::open(out, input, fence).map_err(|e| e.to_string())?,
+        ))
+    }
+
+    fn arrived(&self) -> Option<u64> {
+        let view = self.lookout.as_ref()?.look().ok()?;
+        Some(view.board.arrived())
+    }
+
+    /// Of the nodes that wait the first one warns; the board tells everyone which that is.
+    fn may_warn(&self) -> bool {
+        let first = self
+            .arrived()
+            .is_none_or(|arrived| arrived == 0 || arrived.trailing_zeros() == self.rank);
+        first && !self.warned.replace(true)
+    }
+
+    fn close(&mut self, _barriers: u64) -> Result<(), String> {
+        // The pins have been dropped, so this is the last handle: the node is free when it returns.
+        self.lookout = None;
+        Ok(())
+    }
+}

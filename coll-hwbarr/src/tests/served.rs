@@ -1,0 +1,140 @@
+//! Barriers over a board that a server on the loopback address serves.
+
+use super::*;
+use sim::served::{Address, Onlooker, Server, View};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Runs `body` with the text of a port at which a board of so many nodes is served.
+fn served<T>(nodes: usize, body: impl FnOnce(&str) -> T) -> T {
+    let mut server = Server::bind(nodes, "127.0.0.1:0").expect("a port on the loopback address");
+    let text = Address::from(server.address()).to_string();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                server.turn().expect("the system waits for sockets");
+            }
+        });
+        /// Stops the server also when a claim fails.
+        struct Over<'a>(&'a AtomicBool);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let _over = Over(&over);
+        body(&text)
+    })
+}
+
+fn view(text: &str) -> View {
+    let mut onlooker = Onlooker::connect(&text.parse().expect("an address")).expect("served");
+    onlooker.look().expect("served")
+}
+
+#[test]
+fn nobody_leaves_before_all_have_entered() {
+    for ranks in [1, 2, 7] {
+        for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
+            served(ranks as usize, |text| {
+                let job = job(ranks, &[("port", text)]);
+                barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, 20);
+            });
+        }
+    }
+}
+
+#[test]
+fn sixty_ranks_share_a_served_board_and_leave_it_free() {
+    const BARRIERS: u64 = 10;
+    served(60, |text| {
+        run(60, &[("port", text)], |engine| {
+            let world = world(engine);
+            assert_eq!(verdict(&world), Ok(()));
+            (0..BARRIERS).for_each(|_| blocking(&world));
+        });
+        let View { board, connected } = view(text);
+        // Two releases are of the self-test, one is the barrier with which every job ends.
+        assert_eq!(board.releases, BARRIERS + 3);
+        assert_eq!((connected, board.arrived()), (0, 0));
+    });
+}
+
+#[test]
+fn a_second_job_finds_the_board_as_it_needs_it() {
+    served(3, |text| {
+        for _ in 0..3 {
+            run(3, &[("port", text)], |engine| {
+                let world = world(engine);
+                assert_eq!(verdict(&world), Ok(()));
+                blocking(&world);
+            });
+        }
+    });
+}
+
+/// What every rank hears about the world with this port.
+fn refusals(ranks: u32, text: &str) -> Vec<String> {
+    run(ranks, &[("port", text)], |engine| {
+        let world = world(engine);
+        let said = verdict(&world).expect_err("it should have refused");
+        // The next component serves.
+        blocking(&world);
+        said
+    })
+}
+
+#[test]
+fn a_board_for_another_number_of_ranks_is_refused() {
+    served(4, |text| {
+        for said in refusals(3, text) {
+            assert!(
+                said.contains(&format!(
+                    "the board at {text} has 4 nodes, and 3 are needed"
+                )),
+                "{said}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let gone = served(1, str::to_owned);
+    for said in refusals(2, &gone) {
+        assert!(
+            said.contains(&format!("no board can be reached at {gone}: ")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_text_that_is_no_address_is_refused() {
+    for said in refusals(2, "sim:tcp://localhost") {
+        assert!(
+            said.contains("\"sim:tcp://localhost\" is no address of a served board"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_rank_that_is_too_late_still_holds_everyone() {
+    for late in [0, 2] {
+        served(3, |text| {
+            let come = AtomicBool::new(false);
+            run(3, &[("port", text), ("timeout", "50ms")], |engine| {
+                let world = world(engine);
+                assert_eq!(verdict(&world), Ok(()));
+                if world.rank() == late {
+                    std::thread::sleep(std::time::Duration::from_millis(400));
+                    come.store(true, Ordering::SeqCst);
+                }
+                blocking(&world);
+                assert!(come.load(Ordering::SeqCst), "rank {late} had not come");
+                (0..3).for_each(|_| blocking(&world));
+            });
+        });
+    }
+}

@@ -1,0 +1,57 @@
+//! `hwbarr serve`: a board over TCP, with a log of who comes and goes.
+
+use crate::{Failure, say};
+use clap::Args;
+use sim::served::{Address, Notice, Server};
+use std::net::SocketAddr;
+
+/// Serve a board over TCP, for ranks on several hosts; ends by a signal, as Ctrl-C.
+#[derive(Args)]
+pub struct Serve {
+    /// How many nodes the board has, 1 to 64.
+    #[arg(short, long, default_value_t = 60)]
+    nodes: usize,
+    /// Where to listen; [::]:25175 is every address of this host, and port 0 any free one.
+    ///
+    /// Whoever reaches the port may take a node, so listen only where friends are.
+    #[arg(
+        short,
+        long,
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:25175"
+    )]
+    listen: String,
+    /// End when every node that has joined has gone, and every onlooker.
+    #[arg(long)]
+    once: bool,
+}
+
+impl Serve {
+    pub fn execute(self) -> Result<(), Failure> {
+        let mut server = Server::bind(self.nodes, &self.listen)?;
+        say(&format!(
+            "a board of {} nodes is served at {}\n",
+            self.nodes,
+            place(server.address())
+        ))?;
+        let mut joined = false;
+        loop {
+            for notice in server.turn()? {
+                joined |= matches!(notice, Notice::Joined { .. });
+                say(&format!("{notice}\n"))?;
+            }
+            if self.once && joined && !server.is_attended() {
+                let releases = server.releases();
+                return say(&format!("{releases} releases counted by the machine\n"));
+            }
+        }
+    }
+}
+
+/// What clients are told; an address that stands for all of this host's is none that they can use.
+fn place(at: SocketAddr) -> String {
+    match at.ip().is_unspecified() {
+        true => format!("port {} of every address of this host", at.port()),
+        false => Address::from(at).to_string(),
+    }
+}

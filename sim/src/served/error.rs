@@ -1,0 +1,182 @@
+//! One closed enum for each operation of a client; every message names the server and who asked.
+
+use super::address::Address;
+use super::frame::{Refusal, Role, VERSION};
+use std::fmt;
+use std::time::Duration;
+
+/// Why a client cannot connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The host's name is unknown, or none of its addresses accepts.
+    Unreachable {
+        /// Where.
+        server: Address,
+        /// What the system said.
+        cause: String,
+    },
+    /// The server does not answer.
+    TimedOut {
+        /// Where.
+        server: Address,
+        /// For so long.
+        limit: Duration,
+    },
+    /// Whoever listens there serves no board.
+    Foreign {
+        /// Where.
+        server: Address,
+    },
+    /// The server speaks another version.
+    Version {
+        /// Where.
+        server: Address,
+        /// Its version.
+        theirs: u8,
+    },
+    /// The board has another number of nodes.
+    NodeCount {
+        /// Where.
+        server: Address,
+        /// So many it has.
+        theirs: usize,
+        /// So many are needed.
+        ours: usize,
+    },
+    /// The server turns this client away.
+    Refused {
+        /// Where.
+        server: Address,
+        /// Who asked: a node, or an onlooker.
+        client: Role,
+        /// Its reason.
+        why: Refusal,
+    },
+    /// The connection ended before the server had answered.
+    Lost {
+        /// Where.
+        server: Address,
+        /// What the system said.
+        cause: String,
+    },
+}
+
+/// Why a connected client cannot reach its wires any more.
+///
+/// `Debug` is the sentence too, since the driver's errors know no more of a pin's error than that.
+#[derive(Clone, PartialEq, Eq)]
+pub enum LineError {
+    /// The connection has ended.
+    Lost {
+        /// The server.
+        server: Address,
+        /// Whose connection.
+        client: Role,
+        /// What the system said.
+        cause: String,
+    },
+    /// The server does not answer.
+    TimedOut {
+        /// The server.
+        server: Address,
+        /// Who asked.
+        client: Role,
+        /// For so long.
+        limit: Duration,
+    },
+    /// What the server sent is none of the protocol.
+    Malformed {
+        /// The server.
+        server: Address,
+        /// Whose connection.
+        client: Role,
+    },
+    /// The server turned the client away.
+    Refused {
+        /// The server.
+        server: Address,
+        /// Whose connection.
+        client: Role,
+        /// Its reason.
+        why: Refusal,
+    },
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable { server, cause } => {
+                write!(f, "no board can be reached at {server}: {cause}")
+            }
+            Self::TimedOut { server, limit } => write!(
+                f,
+                "whoever listens at {server} has said nothing for {limit:?}, which no server of a board does"
+            ),
+            Self::Foreign { server } => {
+                write!(f, "whoever listens at {server} serves no board")
+            }
+            Self::Version { server, theirs } => write!(
+                f,
+                "the server at {server} speaks version {theirs} and this program version {VERSION}"
+            ),
+            Self::NodeCount {
+                server,
+                theirs,
+                ours,
+            } => write!(
+                f,
+                "the board at {server} has {theirs} nodes, and {ours} are needed: hwbarr serve --nodes {ours}"
+            ),
+            Self::Refused {
+                server,
+                client,
+                why,
+            } => write!(f, "the board at {server} does not take {client}: {why}"),
+            Self::Lost { server, cause } => write!(
+                f,
+                "the connection to {server} ended before the board had answered: {cause}"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost {
+                server,
+                client,
+                cause,
+            } => write!(f, "{client} has lost its connection to {server}: {cause}"),
+            Self::TimedOut {
+                server,
+                client,
+                limit,
+            } => write!(f, "{client} has had no answer from {server} for {limit:?}"),
+            Self::Malformed { server, client } => write!(
+                f,
+                "{client} has been sent bytes by {server} that mean nothing in version {VERSION}"
+            ),
+            Self::Refused {
+                server,
+                client,
+                why,
+            } => write!(f, "{client} has been turned away by {server}: {why}"),
+        }
+    }
+}
+
+impl fmt::Debug for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for ConnectError {}
+impl std::error::Error for LineError {}
+
+impl embedded_hal::digital::Error for LineError {
+    fn kind(&self) -> embedded_hal::digital::ErrorKind {
+        embedded_hal::digital::ErrorKind::Other
+    }
+}

@@ -1,0 +1,399 @@
+//! Every byte of the protocol: three frames of fixed size, each written and read by one function.
+//!
+//! Reading is total: any bytes give a frame or [`Malformed`], and what is read is written back as the same bytes.
+//! Numbers are little-endian; bytes that a frame does not use are zero, so that a later version can use them.
+
+use crate::live::Snapshot;
+use fpga_model::MAX_NODES;
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// The version that this program speaks.
+pub const VERSION: u8 = 1;
+const MAGIC: [u8; 6] = *b"HWBARR";
+
+/// Bytes of a greeting, in every version.
+pub const GREETING: usize = 8;
+/// Bytes of a request.
+pub const REQUEST: usize = 16;
+/// Bytes of a reply.
+pub const REPLY: usize = 48;
+
+/// The bytes are not a frame of this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed;
+
+/// What either side sends first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Greeting {
+    /// The version that the sender speaks.
+    pub version: u8,
+    /// The server's number of nodes, or the client's [`Role`] as a byte.
+    pub word: u8,
+}
+
+/// What a client wants to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The driver of this node's wire.
+    Node(u8),
+    /// One that only looks.
+    Onlooker,
+}
+
+/// What a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// The board as it is.
+    Look,
+    /// This level on the node's wire.
+    Write { high: bool },
+    /// This level on the node's wire, unless there was a release after the `seen`-th.
+    Withdraw { high: bool, seen: u64 },
+    /// The node goes.
+    Goodbye,
+}
+
+/// What the server sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// To a hello.
+    Welcome(View),
+    /// To a request.
+    Answer(View),
+    /// Unasked: all nodes have entered.
+    Released(View),
+    /// To a goodbye.
+    Farewell,
+    /// To whatever cannot be served; nothing follows.
+    Refused(Refusal),
+}
+
+/// The board at one instant, and who is connected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct View {
+    /// The wires.
+    pub board: Snapshot,
+    /// The nodes that somebody drives, bit `n` for node `n`.
+    pub connected: u64,
+}
+
+/// Why the server turns a client away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The board has no such node.
+    NoSuchNode {
+        /// How many it has.
+        nodes: u8,
+    },
+    /// The node is connected already.
+    NodeTaken {
+        /// From here.
+        by: SocketAddr,
+    },
+    /// There are as many onlookers as the server allows.
+    Crowded {
+        /// So many.
+        onlookers: u8,
+    },
+    /// An onlooker wanted to write.
+    OnlyLooks,
+    /// The request is none of this version.
+    Malformed,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchNode { nodes } => {
+                write!(
+                    f,
+                    "its {nodes} nodes count from 0, and this is none of them"
+                )
+            }
+            Self::NodeTaken { by } => write!(f, "that node is connected from {by}"),
+            Self::Crowded { onlookers } => {
+                write!(f, "{onlookers} onlookers are connected, which is its limit")
+            }
+            Self::OnlyLooks => f.write_str("an onlooker has no wire to write"),
+            Self::Malformed => f.write_str("the request means nothing in its version"),
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(node) => write!(f, "node {node}"),
+            Self::Onlooker => f.write_str("an onlooker"),
+        }
+    }
+}
+
+/// The byte of an onlooker's role.
+const ONLOOKER: u8 = u8::MAX;
+
+impl Role {
+    pub fn to_word(self) -> u8 {
+        match self {
+            Self::Node(node) => node,
+            Self::Onlooker => ONLOOKER,
+        }
+    }
+
+    /// Any number is a role; whether the board has the node is the server's to say.
+    pub fn from_word(word: u8) -> Self {
+        match word {
+            ONLOOKER => Self::Onlooker,
+            node => Self::Node(node),
+        }
+    }
+}
+
+impl Greeting {
+    pub fn encode(self) -> [u8; GREETING] {
+        let [a, b, c, d, e, f] = MAGIC;
+        [a, b, c, d, e, f, self.version, self.word]
+    }
+
+    pub fn decode(bytes: &[u8; GREETING]) -> Result<Self, Malformed> {
+        let [magic @ .., version, word] = *bytes;
+        match magic == MAGIC {
+            true => Ok(Self { version, word }),
+            false => Err(Malformed),
+        }
+    }
+}
+
+impl Request {
+    pub fn encode(self) -> [u8; REQUEST] {
+        let (kind, high, seen) = match self {
+            Self::Look => (1, false, 0),
+            Self::Write { high } => (2, high, 0),
+            Self::Withdraw { high, seen } => (3, high, seen),
+            Self::Goodbye => (4, false, 0),
+        };
+        let mut bytes = [0; REQUEST];
+        bytes[0] = kind;
+        bytes[1] = high.into();
+        bytes[8..].copy_from_slice(&seen.to_le_bytes());
+        bytes
+    }
+
+    pub fn decode(bytes: &[u8; REQUEST]) -> Result<Self, Malformed> {
+        let [kind, high, ..] = *bytes;
+        let high = high != 0;
+        let request = match kind {
+            1 => Self::Look,
+            2 => Self::Write { high },
+            3 => Self::Withdraw {
+                high,
+                seen: number(bytes, 1),
+            },
+            4 => Self::Goodbye,
+            _ => return Err(Malformed),
+        };
+        // Whatever a frame does not use is zero, and a level is 0 or 1.
+        (request.encode() == *bytes)
+            .then_some(request)
+            .ok_or(Malformed)
+    }
+}
+
+impl Reply {
+    pub fn encode(self) -> [u8; REPLY] {
+        let mut bytes = [0; REPLY];
+        let (kind, detail) = match self {
+            Self::Welcome(_) => (1, [0; 2]),
+            Self::Answer(_) => (2, [0; 2]),
+            Self::Released(_) => (3, [0; 2]),
+            Self::Farewell => (4, [0; 2]),
+            Self::Refused(refusal) => (5, refusal.code()),
+        };
+        bytes[0] = kind;
+        bytes[1..3].copy_from_slice(&detail);
+        let words = match self {
+            Self::Welcome(view) | Self::Answer(view) | Self::Released(view) => view.to_words(),
+            Self::Refused(Refusal::NodeTaken { by }) => address_to_words(by),
+            Self::Farewell | Self::Refused(_) => [0; 5],
+        };
+        for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub fn decode(bytes: &[u8; REPLY]) -> Result<Self, Malformed> {
+        let [kind, code, count, ..] = *bytes;
+        let words: [u64; 5] = std::array::from_fn(|word| number(bytes, word + 1));
+        let view = View::from_words(words);
+        let reply = match (kind, code) {
+            (1, 0) => Self::Welcome(view),
+            (2, 0) => Self::Answer(view),
+            (3, 0) => Self::Released(view),
+            (4, 0) => Self::Farewell,
+            (5, 1) => Self::Refused(Refusal::NoSuchNode { nodes: count }),
+            (5, 2) => Self::Refused(Refusal::NodeTaken {
+                by: address_from_words(words),
+            }),
+            (5, 3) => Self::Refused(Refusal::Crowded { onlookers: count }),
+            (5, 4) => Self::Refused(Refusal::OnlyLooks),
+            (5, 5) => Self::Refused(Refusal::Malformed),
+            _ => return Err(Malformed),
+        };
+        (reply.encode() == *bytes).then_some(reply).ok_or(Malformed)
+    }
+}
+
+impl Refusal {
+    /// Its number, and the number that belongs to it.
+    fn code(self) -> [u8; 2] {
+        match self {
+            Self::NoSuchNode { nodes } => [1, nodes],
+            Self::NodeTaken { .. } => [2, 0],
+            Self::Crowded { onlookers } => [3, onlookers],
+            Self::OnlyLooks => [4, 0],
+            Self::Malformed => [5, 0],
+        }
+    }
+}
+
+impl View {
+    fn to_words(self) -> [u64; 5] {
+        let Snapshot {
+            at_ns,
+            inputs,
+            outputs,
+            releases,
+        } = self.board;
+        [at_ns, inputs, outputs, releases, self.connected]
+    }
+
+    fn from_words([at_ns, inputs, outputs, releases, connected]: [u64; 5]) -> Self {
+        let board = Snapshot {
+            at_ns,
+            inputs,
+            outputs,
+            releases,
+        };
+        Self { board, connected }
+    }
+
+    /// The level of this node's own wire.
+    pub(super) fn wire(&self, node: u8) -> bool {
+        // A node has a number below 64; any other has no wire.
+        usize::from(node) < MAX_NODES && self.board.inputs >> node & 1 == 1
+    }
+
+    /// The level of the barrier's wires.
+    pub(super) fn output(&self) -> bool {
+        self.board.outputs != 0
+    }
+}
+
+/// An address as IPv6, in which IPv4 has a place, and its port.
+fn address_to_words(address: SocketAddr) -> [u64; 5] {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    let ip = u128::from(ip);
+    [(ip >> 64) as u64, ip as u64, address.port().into(), 0, 0]
+}
+
+fn address_from_words([high, low, port, ..]: [u64; 5]) -> SocketAddr {
+    let ip = Ipv6Addr::from(u128::from(high) << 64 | u128::from(low));
+    // A port that does not fit is cut, and the frame is then found not to be what it would be written as.
+    SocketAddr::new(IpAddr::V6(ip).to_canonical(), port as u16)
+}
+
+/// The `word`-th number of eight bytes.
+fn number(bytes: &[u8], word: usize) -> u64 {
+    let mut number = [0; 8];
+    for (to, from) in number.iter_mut().zip(bytes.iter().skip(word * 8)) {
+        *to = *from;
+    }
+    u64::from_le_bytes(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn view() -> impl Strategy<Value = View> {
+        any::<[u64; 5]>().prop_map(View::from_words)
+    }
+
+    fn reply() -> impl Strategy<Value = Reply> {
+        let by = (any::<u128>(), any::<u32>(), any::<bool>(), any::<u16>());
+        let by = by.prop_map(|(six, four, is_six, port)| {
+            let ip = match is_six {
+                true => IpAddr::V6(six.into()),
+                false => IpAddr::V4(four.into()),
+            };
+            SocketAddr::new(ip.to_canonical(), port)
+        });
+        prop_oneof![
+            view().prop_map(Reply::Welcome),
+            view().prop_map(Reply::Answer),
+            view().prop_map(Reply::Released),
+            Just(Reply::Farewell),
+            any::<u8>().prop_map(|nodes| Reply::Refused(Refusal::NoSuchNode { nodes })),
+            by.prop_map(|by| Reply::Refused(Refusal::NodeTaken { by })),
+            any::<u8>().prop_map(|onlookers| Reply::Refused(Refusal::Crowded { onlookers })),
+            Just(Reply::Refused(Refusal::OnlyLooks)),
+            Just(Reply::Refused(Refusal::Malformed)),
+        ]
+    }
+
+    fn request() -> impl Strategy<Value = Request> {
+        prop_oneof![
+            Just(Request::Look),
+            any::<bool>().prop_map(|high| Request::Write { high }),
+            (any::<bool>(), any::<u64>()).prop_map(|(high, seen)| Request::Withdraw { high, seen }),
+            Just(Request::Goodbye),
+        ]
+    }
+
+    /// Bytes near to a frame: most of them zero, the first ones small.
+    fn nearly<const N: usize>() -> impl Strategy<Value = [u8; N]> {
+        (
+            0..8u8,
+            0..8u8,
+            proptest::collection::vec((0..N, any::<u8>()), 0..4),
+        )
+            .prop_map(|(first, second, others)| {
+                let mut bytes = [0; N];
+                (bytes[0], bytes[1]) = (first, second);
+                for (place, byte) in others {
+                    bytes[place] = byte;
+                }
+                bytes
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn every_frame_survives_its_bytes(request in request(), reply in reply(), version: u8, word: u8) {
+            prop_assert_eq!(Request::decode(&request.encode()), Ok(request));
+            prop_assert_eq!(Reply::decode(&reply.encode()), Ok(reply));
+            let greeting = Greeting { version, word };
+            prop_assert_eq!(Greeting::decode(&greeting.encode()), Ok(greeting));
+            prop_assert_eq!(Role::from_word(word).to_word(), word);
+        }
+
+        #[test]
+        fn any_bytes_are_a_frame_or_malformed(near in nearly::<REQUEST>(), far in nearly::<REPLY>(), any: [u8; GREETING]) {
+            if let Ok(request) = Request::decode(&near) {
+                prop_assert_eq!(request.encode(), near);
+            }
+            if let Ok(reply) = Reply::decode(&far) {
+                prop_assert_eq!(reply.encode(), far);
+            }
+            if let Ok(greeting) = Greeting::decode(&any) {
+                prop_assert_eq!(greeting.encode(), any);
+            }
+        }
+    }
+}

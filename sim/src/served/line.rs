@@ -1,0 +1,387 @@
+//! A client's connection: one request at a time, answered within [`LIMIT`], and news in between.
+
+use super::address::Address;
+use super::error::{ConnectError, LineError};
+use super::frame::{GREETING, Greeting, REPLY, Refusal, Reply, Request, Role, VERSION, View};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+use rustix::process::getpid;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// How long a connection or an answer may take; far more than a crowded machine needs.
+const LIMIT: Duration = Duration::from_secs(10);
+/// A connection without traffic is tried after so many seconds.
+const IDLE: Duration = Duration::from_secs(5);
+/// And then so often, a second apart, before its other end counts as dead.
+const TRIES: u32 = 5;
+
+/// A connection to a server.
+#[derive(Debug)]
+pub(super) struct Line {
+    stream: TcpStream,
+    server: Address,
+    role: Role,
+    nodes: usize,
+    limit: Duration,
+    /// The board as the server last sent it.
+    view: View,
+    /// Whether this node has written its wire: before, its level is a leftover that another may still withdraw.
+    wrote: bool,
+    /// The beginning of a reply, of which the rest has not come.
+    heard: Vec<u8>,
+    /// Why there is no connection any more.
+    broken: Option<LineError>,
+    /// The process that connected: a child of fork must not say goodbye for it.
+    owner: rustix::process::Pid,
+}
+
+/// How a receive ended without a frame.
+enum Silence {
+    Nothing,
+    Ended(String),
+}
+
+impl Line {
+    /// Connects as `role` to a board that has `nodes` nodes, or any number.
+    pub fn connect(
+        server: &Address,
+        role: Role,
+        nodes: Option<usize>,
+    ) -> Result<Self, ConnectError> {
+        Self::connect_within(server, role, nodes, LIMIT)
+    }
+
+    /// [`connect`](Self::connect) with another limit for each answer.
+    pub fn connect_within(
+        server: &Address,
+        role: Role,
+        nodes: Option<usize>,
+        limit: Duration,
+    ) -> Result<Self, ConnectError> {
+        let server = server.clone();
+        let stream = reach(&server, limit)?;
+        let lost = |cause: String| ConnectError::Lost {
+            server: server.clone(),
+            cause,
+        };
+        prepare(&stream).map_err(|e| lost(e.to_string()))?;
+        let silent = || ConnectError::TimedOut {
+            server: server.clone(),
+            limit,
+        };
+        let missing = |silence| match silence {
+            Silence::Nothing => silent(),
+            Silence::Ended(cause) => lost(cause),
+        };
+        let until = Instant::now() + limit;
+        let mut heard = Vec::new();
+        let greeting = frame::<GREETING>(&stream, &mut heard, Some(until)).map_err(missing)?;
+        let Greeting { version, word } =
+            Greeting::decode(&greeting).map_err(|_| ConnectError::Foreign {
+                server: server.clone(),
+            })?;
+        if version != VERSION {
+            return Err(ConnectError::Version {
+                server,
+                theirs: version,
+            });
+        }
+        let theirs = usize::from(word);
+        if let Some(ours) = nodes.filter(|ours| *ours != theirs) {
+            return Err(ConnectError::NodeCount {
+                server,
+                theirs,
+                ours,
+            });
+        }
+        let refused = |why| ConnectError::Refused {
+            server: server.clone(),
+            client: role,
+            why,
+        };
+        if matches!(role, Role::Node(node) if usize::from(node) >= theirs) {
+            return Err(refused(Refusal::NoSuchNode { nodes: word }));
+        }
+        let hello = Greeting {
+            version: VERSION,
+            word: role.to_word(),
+        };
+        transmit(&stream, &hello.encode(), until).map_err(|e| lost(e.to_string()))?;
+        let reply = frame::<REPLY>(&stream, &mut heard, Some(until)).map_err(missing)?;
+        let view = match Reply::decode(&reply) {
+            Ok(Reply::Welcome(view)) => view,
+            Ok(Reply::Refused(why)) => return Err(refused(why)),
+            _ => return Err(ConnectError::Foreign { server }),
+        };
+        Ok(Self {
+            stream,
+            role,
+            nodes: theirs,
+            limit,
+            view,
+            wrote: false,
+            heard,
+            broken: None,
+            owner: getpid(),
+            server,
+        })
+    }
+
+    /// How many nodes the board has.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The board as it was last heard of.
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    /// The board as it is: asks the server.
+    pub fn look(&mut self) -> Result<View, LineError> {
+        self.ask(Request::Look)
+    }
+
+    /// The level of the barrier's wires: from memory while this node waits in a barrier, else from the server.
+    pub fn level(&mut self) -> Result<bool, LineError> {
+        match self.waits() {
+            true => self.listen()?,
+            false => drop(self.look()?),
+        }
+        Ok(self.view.output())
+    }
+
+    /// Sets this node's wire.
+    pub fn write(&mut self, high: bool) -> Result<(), LineError> {
+        let request = match self.waits() {
+            // The arrival may have been used meanwhile; then the wire is idle as it is, and the level would be the next arrival.
+            true => Request::Withdraw {
+                high,
+                seen: self.view.board.releases,
+            },
+            false => Request::Write { high },
+        };
+        self.ask(request)?;
+        self.wrote = true;
+        Ok(())
+    }
+
+    /// Whether this node is in a barrier, so that the next release is the next thing that can happen to it.
+    fn waits(&self) -> bool {
+        let Role::Node(node) = self.role else {
+            return false;
+        };
+        self.wrote && self.view.wire(node) != self.view.output()
+    }
+
+    /// Asks and waits for the answer.
+    fn ask(&mut self, request: Request) -> Result<View, LineError> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        let until = Instant::now() + self.limit;
+        transmit(&self.stream, &request.encode(), until).map_err(|e| self.lost(e.to_string()))?;
+        loop {
+            match self.receive(Some(until))? {
+                Some(Reply::Answer(view)) => {
+                    self.view = view;
+                    return Ok(view);
+                }
+                Some(Reply::Released(view)) => self.view = view,
+                Some(reply) => return Err(self.unexpected(reply)),
+                None => {
+                    return Err(self.breaks(LineError::TimedOut {
+                        server: self.server.clone(),
+                        client: self.role,
+                        limit: self.limit,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Takes what the server has sent by itself, without waiting.
+    fn listen(&mut self) -> Result<(), LineError> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        while let Some(reply) = self.receive(None)? {
+            match reply {
+                Reply::Released(view) => self.view = view,
+                reply => return Err(self.unexpected(reply)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next reply; `None` if there is none, now or until then.
+    fn receive(&mut self, until: Option<Instant>) -> Result<Option<Reply>, LineError> {
+        match frame::<REPLY>(&self.stream, &mut self.heard, until) {
+            Ok(bytes) => match Reply::decode(&bytes) {
+                Ok(reply) => Ok(Some(reply)),
+                Err(_) => Err(self.malformed()),
+            },
+            Err(Silence::Nothing) => Ok(None),
+            Err(Silence::Ended(cause)) => Err(self.lost(cause)),
+        }
+    }
+
+    fn unexpected(&mut self, reply: Reply) -> LineError {
+        match reply {
+            Reply::Refused(why) => self.breaks(LineError::Refused {
+                server: self.server.clone(),
+                client: self.role,
+                why,
+            }),
+            _ => self.malformed(),
+        }
+    }
+
+    fn malformed(&mut self) -> LineError {
+        self.breaks(LineError::Malformed {
+            server: self.server.clone(),
+            client: self.role,
+        })
+    }
+
+    fn lost(&mut self, cause: String) -> LineError {
+        self.breaks(LineError::Lost {
+            server: self.server.clone(),
+            client: self.role,
+            cause,
+        })
+    }
+
+    /// Remembers that there is no connection any more.
+    fn breaks(&mut self, error: LineError) -> LineError {
+        self.broken = Some(error.clone());
+        error
+    }
+
+    /// Frees the node; returns when it is free.
+    fn goodbye(&mut self) -> Result<(), LineError> {
+        let until = Instant::now() + self.limit;
+        let bytes = Request::Goodbye.encode();
+        transmit(&self.stream, &bytes, until).map_err(|e| self.lost(e.to_string()))?;
+        // A release may be under way to us; whatever else comes ends the connection just as well.
+        while let Some(Reply::Released(_)) = self.receive(Some(until))? {}
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.broken.is_none() && self.owner == getpid() {
+            // Without an answer the closed connection says it too, only later.
+            let _ = self.goodbye();
+        }
+    }
+}
+
+/// A connection that only looks.
+#[derive(Debug)]
+pub struct Onlooker(Line);
+
+impl Onlooker {
+    /// Connects to a board.
+    pub fn connect(server: &Address) -> Result<Self, ConnectError> {
+        Line::connect(server, Role::Onlooker, None).map(Self)
+    }
+
+    /// How many nodes the board has.
+    pub fn nodes(&self) -> usize {
+        self.0.nodes()
+    }
+
+    /// The board as it is.
+    pub fn look(&mut self) -> Result<View, LineError> {
+        self.0.look()
+    }
+}
+
+/// Connects to the first of the host's addresses that accepts.
+fn reach(server: &Address, limit: Duration) -> Result<TcpStream, ConnectError> {
+    let unreachable = |cause: String| ConnectError::Unreachable {
+        server: server.clone(),
+        cause,
+    };
+    let mut cause = "its name has no address".to_owned();
+    for at in server
+        .parts()
+        .to_socket_addrs()
+        .map_err(|e| unreachable(e.to_string()))?
+    {
+        match TcpStream::connect_timeout(&at, limit) {
+            Ok(stream) => return Ok(stream),
+            Err(e) => cause = e.to_string(),
+        }
+    }
+    Err(unreachable(cause))
+}
+
+/// Sends at once, and notices that the other host is dead.
+pub(super) fn prepare(stream: &TcpStream) -> Result<(), Errno> {
+    sockopt::set_tcp_nodelay(stream, true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, IDLE)?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(1))?;
+    sockopt::set_tcp_keepcnt(stream, TRIES)?;
+    sockopt::set_tcp_user_timeout(stream, LIMIT.as_millis() as u32)
+}
+
+/// The next `N` bytes, after those in `heard`; waits for them until then, or not at all.
+fn frame<const N: usize>(
+    stream: &TcpStream,
+    heard: &mut Vec<u8>,
+    until: Option<Instant>,
+) -> Result<[u8; N], Silence> {
+    loop {
+        if let Ok(bytes) = <[u8; N]>::try_from(heard.as_slice()) {
+            heard.clear();
+            return Ok(bytes);
+        }
+        let mut buffer = [0; N];
+        let room = N.saturating_sub(heard.len());
+        match recv(stream, &mut buffer[..room], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Err(Silence::Ended("the server has closed it".into())),
+            Ok((count, _)) => heard.extend_from_slice(&buffer[..count.min(room)]),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => wait(stream, PollFlags::IN, until)?,
+            Err(e) => return Err(Silence::Ended(e.to_string())),
+        }
+    }
+}
+
+/// Sends all bytes, which are few: the kernel takes them at once unless the other side reads nothing.
+fn transmit(stream: &TcpStream, mut bytes: &[u8], until: Instant) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(count) => bytes = &bytes[count.min(bytes.len())..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                wait(stream, PollFlags::OUT, Some(until)).map_err(|_| Errno::TIMEDOUT)?;
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the connection is ready, or until then.
+fn wait(stream: &TcpStream, what: PollFlags, until: Option<Instant>) -> Result<(), Silence> {
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let Some(left) = left.filter(|left| !left.is_zero()) else {
+        return Err(Silence::Nothing);
+    };
+    let timeout = Timespec {
+        tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: left.subsec_nanos().into(),
+    };
+    match poll(&mut [PollFd::new(stream, what)], Some(&timeout)) {
+        // The caller looks again, and at the clock.
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(e) => Err(Silence::Ended(e.to_string())),
+    }
+}

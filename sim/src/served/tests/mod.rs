@@ -1,0 +1,80 @@
+//! The served board: the hub without sockets, the sockets on the loopback address, and the port suite over both.
+
+mod hub;
+mod peers;
+mod pins;
+
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// A server on a thread of its own, stopped when it is dropped.
+struct Served {
+    address: Address,
+    stop: Arc<AtomicBool>,
+    notices: Arc<Mutex<Vec<Notice>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    fn new(nodes: usize) -> Self {
+        let mut server =
+            Server::bind(nodes, "127.0.0.1:0").expect("a port on the loopback address");
+        let address = server.address().into();
+        let stop = Arc::new(AtomicBool::new(false));
+        let notices = Arc::new(Mutex::new(Vec::new()));
+        let (stopped, noted) = (stop.clone(), notices.clone());
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                let news = server.turn().expect("the system waits for sockets");
+                noted
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(news);
+            }
+        });
+        Self {
+            address,
+            stop,
+            notices,
+            thread: Some(thread),
+        }
+    }
+
+    fn view(&self) -> View {
+        let mut onlooker = Onlooker::connect(&self.address).expect("the server serves");
+        onlooker.look().expect("the server answers")
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let notices = self.notices.lock();
+        notices.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until the server has noted this; a broken server fails the test after a while.
+    fn noted(&self, what: impl Fn(&Notice) -> bool) -> Notice {
+        for _ in 0..3000 {
+            if let Some(notice) = self.notices().into_iter().find(&what) {
+                return notice;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("not among {:?}", self.notices());
+    }
+
+    /// Stops serving: every connection ends.
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A server that has failed has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

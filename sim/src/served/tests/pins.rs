@@ -1,0 +1,133 @@
+//! A node's wires: the port suite, sixty nodes, and what a giving-up node may not do.
+
+use super::*;
+use barrier_driver::ToggleBarrier;
+use embedded_hal::digital::{InputPin, OutputPin};
+use std::convert::Infallible;
+use std::time::Duration;
+
+fn silent() {}
+type Silent = fn();
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A board and its number of nodes, which every client has to name.
+struct Rig(Served, usize);
+
+impl Rig {
+    fn connect(&self, node: usize) -> Wires<Silent> {
+        Wires::connect(&self.0.address, node, self.1, silent as Silent).expect("the node is free")
+    }
+}
+
+impl barrier_driver::suite::Rig for Rig {
+    type Error = LineError;
+    type Out = OutWire<Silent>;
+    type In = InWire<Silent>;
+
+    fn build(nodes: usize) -> Self {
+        Self(Served::new(nodes), nodes)
+    }
+
+    fn wires(&self, node: usize) -> (Self::Out, Self::In) {
+        let Wires { out, input, .. } = self.connect(node);
+        (out, input)
+    }
+
+    fn releases(&self) -> u64 {
+        self.0.view().board.releases
+    }
+}
+
+barrier_driver::port_suite!(Rig);
+
+#[test]
+fn sixty_nodes_share_one_server() {
+    let rig = <Rig as barrier_driver::suite::Rig>::build(60);
+    let nodes: Vec<_> = (0..60)
+        .map(|node| {
+            let Wires { out, input, .. } = rig.connect(node);
+            ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("idle wires")
+        })
+        .collect();
+    assert_eq!(rig.0.view().connected, u64::MAX >> 4);
+    std::thread::scope(|scope| {
+        for mut node in nodes {
+            scope.spawn(move || {
+                for _ in 0..30 {
+                    node.enter().expect("out of the barrier");
+                    let nap = || std::thread::sleep(Duration::from_micros(200));
+                    node.wait(nap, LIMIT).expect("all nodes enter");
+                }
+                node.close().expect("the wire is still");
+            });
+        }
+    });
+    let View { board, connected } = rig.0.view();
+    assert_eq!((board.releases, connected), (30, 0));
+    assert_eq!(board.inputs, board.outputs);
+}
+
+#[test]
+fn giving_up_after_the_release_is_no_arrival_at_the_next_barrier() {
+    let rig = <Rig as barrier_driver::suite::Rig>::build(2);
+    let [mut first, mut second] = [0, 1].map(|node| rig.connect(node));
+    first.out.set_high().expect("connected");
+    assert_eq!(first.input.is_high(), Ok(false));
+    second.out.set_high().expect("connected");
+    // The first node has not heard of the release when it withdraws.
+    first.out.set_low().expect("connected");
+    assert_eq!(first.input.is_high(), Ok(true));
+    assert_eq!(rig.0.view().board.inputs, 0b11, "the wire is idle as it is");
+    // The same write by a node that knows is an arrival.
+    first.out.set_low().expect("connected");
+    assert_eq!(rig.0.view().board.inputs, 0b10);
+}
+
+#[test]
+fn whoever_hears_of_a_release_rings() {
+    let rig = <Rig as barrier_driver::suite::Rig>::build(2);
+    let rung = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let bell = rung.clone();
+    let ring = move || {
+        bell.fetch_add(1, Ordering::Relaxed);
+    };
+    let mut first = rig.connect(0);
+    let mut second = Wires::connect(&rig.0.address, 1, 2, ring).expect("free");
+    first.out.set_high().expect("connected");
+    assert_eq!(second.input.is_high(), Ok(false));
+    assert_eq!(rung.load(Ordering::Relaxed), 0);
+    second.out.set_high().expect("connected");
+    assert_eq!(second.input.is_high(), Ok(true));
+    assert_eq!(rung.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_node_is_free_when_its_last_handle_has_been_dropped() {
+    let rig = <Rig as barrier_driver::suite::Rig>::build(1);
+    for _ in 0..50 {
+        let Wires {
+            out,
+            input,
+            lookout,
+        } = rig.connect(0);
+        drop((out, input));
+        assert_eq!(lookout.look().expect("connected").connected, 1);
+    }
+}
+
+#[test]
+fn a_node_whose_server_goes_says_so_at_every_access() {
+    let mut rig = <Rig as barrier_driver::suite::Rig>::build(2);
+    let mut wires = rig.connect(1);
+    let address = rig.0.address.to_string();
+    wires.out.set_high().expect("connected");
+    rig.0.end();
+    for _ in 0..2 {
+        for refused in [wires.input.is_high().map(drop), wires.out.set_low()] {
+            let refused = refused.expect_err("nobody serves").to_string();
+            let expected = format!("node 1 has lost its connection to {address}: ");
+            assert!(refused.starts_with(&expected), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A node's wires on a served board, as embedded-hal pins.
+//!
+//! All handles of a node share its connection, and dropping the last one frees the node: it returns when the server has said so.
+//! As at a real port, dropping the pins leaves the level on the wire: to put it back is the driver's duty.
+
+use super::address::Address;
+use super::error::{ConnectError, LineError};
+use super::frame::{Role, View};
+use super::line::Line;
+use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a node gets: handles that may go to different threads.
+#[derive(Debug)]
+pub struct Wires<R> {
+    /// The wire to the barrier.
+    pub out: OutWire<R>,
+    /// The wire from the barrier.
+    pub input: InWire<R>,
+    /// The whole board.
+    pub lookout: Lookout,
+}
+
+/// The wire from a node to the barrier.
+#[derive(Debug)]
+pub struct OutWire<R>(Hand, R);
+
+/// The wire from the barrier to a node.
+#[derive(Debug)]
+pub struct InWire<R>(Hand, R);
+
+/// A look at the whole board by a node's connection.
+#[derive(Debug)]
+pub struct Lookout(Hand);
+
+#[derive(Debug, Clone)]
+struct Hand(Arc<Mutex<Line>>);
+
+impl<R: Fn() + Clone> Wires<R> {
+    /// Takes the wires of `node` on a board of `nodes` nodes.
+    ///
+    /// `ring` is called whenever a handle hears of a release, and should wake those nodes of this host that sleep:
+    /// the server has told them too, but who sleeps does not listen.
+    pub fn connect(
+        server: &Address,
+        node: usize,
+        nodes: usize,
+        ring: R,
+    ) -> Result<Self, ConnectError> {
+        // A number that no board has stays one.
+        let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
+        let line = Line::connect(server, role, Some(nodes))?;
+        let hand = Hand(Arc::new(Mutex::new(line)));
+        Ok(Self {
+            out: OutWire(hand.clone(), ring.clone()),
+            input: InWire(hand.clone(), ring),
+            lookout: Lookout(hand),
+        })
+    }
+}
+
+impl Hand {
+    fn line(&self) -> MutexGuard<'_, Line> {
+        // A panic in the middle of a request leaves a connection that breaks at the next one, with a sentence.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the connection, and rings if that has brought a release.
+    fn hearing<T>(&self, ring: impl Fn(), act: impl FnOnce(&mut Line) -> T) -> T {
+        let mut line = self.line();
+        let before = line.view().board.releases;
+        let done = act(&mut line);
+        let released = line.view().board.releases != before;
+        drop(line);
+        if released {
+            ring();
+        }
+        done
+    }
+}
+
+impl Lookout {
+    /// The board as it is.
+    pub fn look(&self) -> Result<View, LineError> {
+        self.0.line().look()
+    }
+}
+
+impl<R> ErrorType for OutWire<R> {
+    type Error = LineError;
+}
+
+impl<R> ErrorType for InWire<R> {
+    type Error = LineError;
+}
+
+impl<R: Fn()> OutputPin for OutWire<R> {
+    fn set_low(&mut self) -> Result<(), LineError> {
+        self.0.hearing(&self.1, |line| line.write(false))
+    }
+
+    fn set_high(&mut self) -> Result<(), LineError> {
+        self.0.hearing(&self.1, |line| line.write(true))
+    }
+}
+
+impl<R: Fn()> InputPin for InWire<R> {
+    fn is_high(&mut self) -> Result<bool, LineError> {
+        self.0.hearing(&self.1, Line::level)
+    }
+
+    fn is_low(&mut self) -> Result<bool, LineError> {
+        self.is_high().map(|high| !high)
+    }
+}
