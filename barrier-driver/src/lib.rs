@@ -42,6 +42,7 @@
 //!                 read, write it back, read again
 //! ```
 //!
+//! A process that ends in the middle puts its wire back too, as far as it can: [`last_resort`].
 //! Levels left over from power-on or an aborted job count as arrivals: `open` overwrites them.
 //! A floating or inverted input looks like a release: [`same_level`] and [`self_test`] find it.
 //! A node that reboots can release the others early: [`ReturningBarrier`] goes there and back, so that it cannot.
@@ -55,7 +56,7 @@
 //! A port is a pair of pins, nothing else; [`ports`] opens the real ones by a line of text.
 //! Every port joins the same claims by one line, see the module `suite` (feature `suite`).
 //!
-//! `unsafe` has two addresses: `ports::x86` for port instructions and `ports::ppdev` for ioctls.
+//! `unsafe` has three addresses: `ports::x86` for port instructions, `ports::ppdev` for ioctls, `last_resort` for signals.
 
 #![deny(unsafe_code)]
 
@@ -63,6 +64,8 @@ mod agree;
 pub mod bring_up;
 pub mod channels;
 mod error;
+#[cfg(target_os = "linux")]
+pub mod last_resort;
 pub mod ports;
 mod returning;
 mod self_test;

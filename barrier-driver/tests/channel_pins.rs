@@ -3,7 +3,7 @@
 mod channel_board;
 
 use barrier_driver::channels::{
-    ChannelBarrier, ChannelOpenError, Identity, ProgramError, Programmer, Seat, Status,
+    ChannelBarrier, ChannelOpenError, Identity, ProgramError, Programmer, ReleaseLine, Seat, Status,
 };
 use barrier_driver::suite::Rig;
 use channel_board::rtl::{self, Rtl};
@@ -20,7 +20,7 @@ struct Channel<M, const C: usize>(Board<M>);
 impl<M: Machine, const C: usize> Rig for Channel<M, C> {
     type Error = Infallible;
     type Out = Wire<M>;
-    type In = channel_board::Status<M>;
+    type In = ReleaseLine<Wire<M>>;
 
     fn build(nodes: usize) -> Self {
         let board = Board::<M>::power_on();
@@ -104,7 +104,7 @@ fn met() -> Result<(), Infallible> {
 }
 
 type Leader<M> = Programmer<Wire<M>, Wire<M>, Clock<M>>;
-type Member<M> = ChannelBarrier<Wire<M>, channel_board::Status<M>>;
+type Member<M> = ChannelBarrier<Wire<M>, ReleaseLine<Wire<M>>>;
 
 /// Opens all members of a seat from one thread, which is a fence by itself; the lowest takes the channel.
 fn open_all<M: Machine>(board: &Board<M>, seat: Seat, leader: &mut Leader<M>) -> Vec<Member<M>> {

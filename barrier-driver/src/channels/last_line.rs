@@ -43,3 +43,29 @@ impl<I: InputPin> InputPin for LastLine<I> {
         self.hold().is_low()
     }
 }
+
+/// The release of a channel: a line of its own, or the one that is shared with the replies.
+#[derive(Debug)]
+pub enum ReleaseLine<I> {
+    /// Only this channel's.
+    Own(I),
+    /// The last channel's.
+    Shared(LastLine<I>),
+}
+
+impl<I: ErrorType> ErrorType for ReleaseLine<I> {
+    type Error = I::Error;
+}
+
+impl<I: InputPin> InputPin for ReleaseLine<I> {
+    fn is_high(&mut self) -> Result<bool, I::Error> {
+        match self {
+            Self::Own(line) => line.is_high(),
+            Self::Shared(line) => line.is_high(),
+        }
+    }
+
+    fn is_low(&mut self) -> Result<bool, I::Error> {
+        self.is_high().map(|high| !high)
+    }
+}

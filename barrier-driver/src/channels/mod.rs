@@ -38,5 +38,5 @@ mod programmer;
 pub use barrier::{ChannelBarrier, Seat};
 pub use error::{ChannelCloseError, ChannelOpenError, ProgramError};
 pub use fpga_model::channels::frame::{Identity, Operation, Status};
-pub use last_line::LastLine;
+pub use last_line::{LastLine, ReleaseLine};
 pub use programmer::{Programmer, SerialPins};

@@ -1,10 +1,15 @@
 //! The pins of whatever port was chosen at run time, behind one type.
-//!
-//! embedded-hal implements its traits for references and not for boxes, hence the two wrappers.
 
-use super::WireError;
+use super::claimed::Claimed;
+use super::{Resting, WireError};
+use crate::channels::{LastLine, Programmer, ReleaseLine};
 use core::fmt;
+use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
+use fpga_model::channels::MAX_CHANNELS;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A claimed port: the two wires of this node.
 #[derive(Debug)]
@@ -13,45 +18,74 @@ pub struct BoxedWires {
     pub out: BoxedOut,
     /// The wire from the barrier.
     pub input: BoxedIn,
+    /// What puts the wire back when there is no time for anything else.
+    pub resting: Resting,
+}
+
+/// A claimed port with the lines of version 2: five channels, and the serial lines over which they are programmed.
+#[derive(Debug)]
+pub struct BoxedChannels {
+    /// The wire pair of each channel.
+    pub channels: [BoxedChannel; MAX_CHANNELS],
+    /// Speaks to the hardware for this node.
+    pub programmer: Programmer<BoxedOut, BoxedIn, Pause>,
+    /// What puts the wires back when there is no time for anything else.
+    pub resting: Resting,
+}
+
+/// One channel's wires at a port chosen at run time.
+#[derive(Debug)]
+pub struct BoxedChannel {
+    /// The arrival wire.
+    pub out: BoxedOut,
+    /// The release wire; the last channel's is also the serial reply.
+    pub input: ReleaseLine<BoxedIn>,
 }
 
 /// The wire to the barrier at a port chosen at run time; its `Debug` is the wire's name.
 pub struct BoxedOut {
-    name: String,
-    pin: Box<dyn OutputPin<Error = WireError> + Send>,
+    pub(super) port: Arc<dyn Claimed>,
+    pub(super) line: usize,
 }
 
 /// The wire from the barrier at a port chosen at run time; its `Debug` is the wire's name.
 pub struct BoxedIn {
-    name: String,
-    pin: Box<dyn InputPin<Error = WireError> + Send>,
+    pub(super) port: Arc<dyn Claimed>,
+    pub(super) line: usize,
 }
 
 impl BoxedOut {
-    /// Boxes a pin that people know as `name`.
-    pub fn new(name: String, pin: impl OutputPin<Error = WireError> + Send + 'static) -> Self {
-        let pin = Box::new(pin);
-        Self { name, pin }
+    fn set(&self, high: bool) -> Result<(), WireError> {
+        self.port.set(self.line, high).map_err(|failure| WireError {
+            wire: self.port.out_name(self.line),
+            cause: failure.to_string(),
+        })
     }
 }
 
 impl BoxedIn {
-    /// Boxes a pin that people know as `name`.
-    pub fn new(name: String, pin: impl InputPin<Error = WireError> + Send + 'static) -> Self {
-        let pin = Box::new(pin);
-        Self { name, pin }
+    fn get(&self) -> Result<bool, WireError> {
+        self.port.get(self.line).map_err(|failure| WireError {
+            wire: self.port.in_name(self.line),
+            cause: failure.to_string(),
+        })
+    }
+
+    /// The pin of a line that channels and replies share.
+    pub(super) fn shared(self) -> LastLine<Self> {
+        LastLine::new(self)
     }
 }
 
 impl fmt::Debug for BoxedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
+        f.write_str(&self.port.out_name(self.line))
     }
 }
 
 impl fmt::Debug for BoxedIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
+        f.write_str(&self.port.in_name(self.line))
     }
 }
 
@@ -65,20 +99,38 @@ impl ErrorType for BoxedIn {
 
 impl OutputPin for BoxedOut {
     fn set_low(&mut self) -> Result<(), WireError> {
-        self.pin.set_low()
+        self.set(false)
     }
 
     fn set_high(&mut self) -> Result<(), WireError> {
-        self.pin.set_high()
+        self.set(true)
     }
 }
 
 impl InputPin for BoxedIn {
     fn is_high(&mut self) -> Result<bool, WireError> {
-        self.pin.is_high()
+        self.get()
     }
 
     fn is_low(&mut self) -> Result<bool, WireError> {
-        self.pin.is_low()
+        self.get().map(|high| !high)
+    }
+}
+
+/// The machine's clock as embedded-hal's delay: short delays spin, because a sleep takes far longer than a serial bit.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pause;
+
+impl DelayNs for Pause {
+    fn delay_ns(&mut self, ns: u32) {
+        const SHORT: Duration = Duration::from_micros(100);
+        let delay = Duration::from_nanos(ns.into());
+        if delay > SHORT {
+            return thread::sleep(delay);
+        }
+        let start = Instant::now();
+        while start.elapsed() < delay {
+            core::hint::spin_loop();
+        }
     }
 }

@@ -2,6 +2,35 @@
 
 use super::PORTS;
 use core::{error::Error, fmt};
+use rustix::io::Errno;
+
+/// What a port's access fails with; made without memory, for it may be made in a signal handler.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Kernel(Errno),
+    #[cfg(all(target_os = "linux", feature = "gpio"))]
+    Gpio(gpiocdev::Error),
+    /// At the end of the process, another access was in progress.
+    #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
+    InUse,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel(errno) => errno.fmt(f),
+            #[cfg(all(target_os = "linux", feature = "gpio"))]
+            Self::Gpio(error) => error.fmt(f),
+            Self::InUse => f.write_str("another thread is using the wire"),
+        }
+    }
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Self {
+        Self::Kernel(errno)
+    }
+}
 
 /// Why [`open`](super::open) refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]

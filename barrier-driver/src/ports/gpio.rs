@@ -1,7 +1,7 @@
 //! Any GPIO line that Linux knows, by its character device: no root, and a line has one user at a time.
 //!
 //! Documentation/userspace-api/gpio/chardev.rst of the kernel; crate `gpiocdev` speaks it.
-//! An output line has to be requested with a level, so the input is read first and the wire starts at the barrier's level,
+//! An output line has to be requested with a level, so the inputs are read first and each wire starts at its barrier's level,
 //! which is the level that [`ToggleBarrier::open`](crate::ToggleBarrier::open) would write anyway.
 //! What happens to the level when the line is given back is the chip's driver's choice; most keep it.
 
@@ -10,13 +10,18 @@ use super::PortKind;
 pub(super) const KIND: PortKind = PortKind {
     name: "gpio",
     syntax: "gpio:/dev/gpiochip0,out=17,in=27",
+    channels_syntax: "gpio:/dev/gpiochip0,out=2+3+4+5+6+7+8+9,in=10+11+12+13+14",
     help: "two lines of a GPIO chip by the kernel's character device; needs the group of /dev/gpiochip0, usually gpio; \
            the lines are the chip's offsets as gpioinfo lists them, and ! inverts",
-    open,
+    usual: None,
+    claim: open,
 };
 
 #[cfg(not(all(target_os = "linux", feature = "gpio")))]
-fn open(_: &super::spec::Spec<'_>) -> Result<super::BoxedWires, super::PortError> {
+fn open(
+    _: &super::spec::Spec<'_>,
+    _: &super::claimed::Wanted<'_>,
+) -> Result<std::sync::Arc<dyn super::claimed::Claimed>, super::PortError> {
     Err(super::PortError::NotBuilt {
         name: KIND.name,
         needs: "Linux and the cargo feature gpio of crate barrier-driver",
@@ -28,52 +33,86 @@ use lines::open;
 
 #[cfg(all(target_os = "linux", feature = "gpio"))]
 mod lines {
+    use super::super::PortError;
+    use super::super::claimed::{Claimed, Wanted};
+    use super::super::error::Failure;
     use super::super::spec::Spec;
-    use super::super::{BoxedIn, BoxedOut, BoxedWires, PortError, WireError};
-    use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
     use gpiocdev::line::{Offset, Value};
     use gpiocdev::{Chip, Request};
     use std::io::ErrorKind;
+    use std::sync::Arc;
 
     /// The name by which gpioinfo shows who uses a line.
     const CONSUMER: &str = "portcullis";
 
-    pub(super) fn open(spec: &Spec<'_>) -> Result<BoxedWires, PortError> {
+    /// The lines of one chip, each requested by itself: an access moves one line and no other.
+    struct Lines {
+        chip: String,
+        outs: Vec<Line>,
+        ins: Vec<Line>,
+    }
+
+    struct Line {
+        request: Request,
+        offset: Offset,
+        inverted: bool,
+    }
+
+    pub(super) fn open(
+        spec: &Spec<'_>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Arc<dyn Claimed>, PortError> {
         let chip = spec.place("the chip's device file")?;
-        spec.finish(&["out", "in"])?;
-        let (out, out_inverted) = spec.numbered("out")?;
-        let (input, in_inverted) = spec.numbered("in")?;
+        let outs: Vec<_> = numbers(spec, "out", &wanted.outs)?;
+        let ins: Vec<_> = numbers(spec, "in", &wanted.ins)?;
         check(chip)?;
-        let request = |builder: &mut gpiocdev::request::Builder, offset, step| {
-            builder
-                .on_chip(chip)
-                .with_consumer(CONSUMER)
-                .with_line(offset)
-                .request()
-                .map_err(|e| refusal(chip, offset, step, &e))
+        let request = |offset, step, direct: &dyn Fn(&mut gpiocdev::request::Builder)| {
+            let mut builder = Request::builder();
+            direct(builder.on_chip(chip).with_consumer(CONSUMER));
+            let request = builder.with_line(offset).request();
+            request.map_err(|e| refusal(chip, offset, step, &e))
         };
-        let input = Wire {
-            name: name(chip, input),
-            request: request(Request::builder().as_input(), input, "become an input")?,
-            offset: input,
-            inverted: in_inverted,
+        let input = |(offset, inverted)| {
+            let request = request(offset, "become an input", &|b| {
+                b.as_input();
+            })?;
+            Ok(Line {
+                request,
+                offset,
+                inverted,
+            })
         };
-        let level = input.get().map_err(|e| PortError::Refused {
-            port: e.wire,
-            step: "be read",
-            cause: e.cause,
-        })?;
-        let value = Value::from(level != out_inverted);
-        let out = Wire {
-            name: name(chip, out),
-            request: request(Request::builder().as_output(value), out, "become an output")?,
-            offset: out,
-            inverted: out_inverted,
+        let ins: Vec<Line> = ins.into_iter().map(input).collect::<Result<_, _>>()?;
+        let output = |(out, (offset, inverted)): (usize, (Offset, bool))| {
+            let level = match wanted.rests_at(out) {
+                None => false,
+                Some(input) => ins[input].get().map_err(|e| PortError::Refused {
+                    port: name(chip, ins[input].offset),
+                    step: "be read",
+                    cause: e.to_string(),
+                })?,
+            };
+            let request = request(offset, "become an output", &|b| {
+                b.as_output(Value::from(level != inverted));
+            })?;
+            Ok(Line {
+                request,
+                offset,
+                inverted,
+            })
         };
-        Ok(BoxedWires {
-            out: BoxedOut::new(out.name.clone(), out),
-            input: BoxedIn::new(input.name.clone(), input),
-        })
+        let outs = outs.into_iter().enumerate().map(output);
+        let outs = outs.collect::<Result<_, _>>()?;
+        let chip = chip.to_owned();
+        Ok(Arc::new(Lines { chip, outs, ins }))
+    }
+
+    fn numbers(
+        spec: &Spec<'_>,
+        key: &str,
+        lines: &[super::super::spec::LineName<'_>],
+    ) -> Result<Vec<(Offset, bool)>, PortError> {
+        lines.iter().map(|&line| spec.number(key, line)).collect()
     }
 
     fn name(chip: &str, offset: Offset) -> String {
@@ -120,57 +159,32 @@ mod lines {
         PortError::Refused { port, step, cause }
     }
 
-    struct Wire {
-        name: String,
-        request: Request,
-        offset: Offset,
-        inverted: bool,
+    impl Line {
+        fn get(&self) -> Result<bool, Failure> {
+            let value = self.request.value(self.offset).map_err(Failure::Gpio)?;
+            Ok((value == Value::Active) != self.inverted)
+        }
     }
 
-    impl Wire {
-        fn failed(&self, error: &gpiocdev::Error) -> WireError {
-            WireError {
-                wire: self.name.clone(),
-                cause: error.to_string(),
-            }
-        }
-
-        fn get(&self) -> Result<bool, WireError> {
-            match self.request.value(self.offset) {
-                Ok(value) => Ok((value == Value::Active) != self.inverted),
-                Err(e) => Err(self.failed(&e)),
-            }
-        }
-
-        fn set(&self, high: bool) -> Result<(), WireError> {
-            self.request
-                .set_value(self.offset, Value::from(high != self.inverted))
+    impl Claimed for Lines {
+        fn set(&self, out: usize, high: bool) -> Result<(), Failure> {
+            let line = &self.outs[out];
+            line.request
+                .set_value(line.offset, Value::from(high != line.inverted))
                 .map(drop)
-                .map_err(|e| self.failed(&e))
-        }
-    }
-
-    impl ErrorType for Wire {
-        type Error = WireError;
-    }
-
-    impl OutputPin for Wire {
-        fn set_low(&mut self) -> Result<(), WireError> {
-            self.set(false)
+                .map_err(Failure::Gpio)
         }
 
-        fn set_high(&mut self) -> Result<(), WireError> {
-            self.set(true)
-        }
-    }
-
-    impl InputPin for Wire {
-        fn is_high(&mut self) -> Result<bool, WireError> {
-            self.get()
+        fn get(&self, input: usize) -> Result<bool, Failure> {
+            self.ins[input].get()
         }
 
-        fn is_low(&mut self) -> Result<bool, WireError> {
-            self.get().map(|high| !high)
+        fn out_name(&self, out: usize) -> String {
+            name(&self.chip, self.outs[out].offset)
+        }
+
+        fn in_name(&self, input: usize) -> String {
+            name(&self.chip, self.ins[input].offset)
         }
     }
 }

@@ -6,7 +6,8 @@
 //! the level that a dead job has left is [`ToggleBarrier::open`](crate::ToggleBarrier::open)'s to overwrite,
 //! because only after reading the barrier's wire is it known which level is idle.
 //! What cannot be claimed is refused with a sentence that says which right or which part of the kernel is missing.
-//! Both pins may go to any thread, and dropping them gives the port back.
+//! The pins may go to any thread, and dropping all of them gives the port back.
+//! [`BoxedWires::resting`] puts the wire back where a process ends without time to close, see [`last_resort`](crate::last_resort).
 //!
 //! # The text
 //!
@@ -14,6 +15,7 @@
 //! name[:place][,key=value]...
 //! ```
 //!
+//! For the lines of version 2, `out=` and `in=` name several, as in `out=2+3+4+5+6+7+8+9`: see [`open_channels`].
 //! A `!` before a line inverts it, for wiring with an inverting buffer.
 //! What a port does to its lines by itself is undone by its driver, so that high always means high at the connector.
 //!
@@ -23,6 +25,7 @@
 //! A port that this build lacks keeps its row and says which cargo feature it needs.
 
 mod boxed;
+mod claimed;
 mod error;
 mod gpio;
 pub mod parallel;
@@ -31,10 +34,15 @@ mod rpi;
 mod spec;
 mod x86;
 
-pub use boxed::{BoxedIn, BoxedOut, BoxedWires};
+pub use boxed::{BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, BoxedWires, Pause};
+pub use claimed::Resting;
 pub use error::{PortError, WireError};
 
+use crate::channels::{Programmer, ReleaseLine, SerialPins};
+use claimed::{Claimed, Wanted};
+use fpga_model::channels::MAX_CHANNELS;
 use spec::Spec;
+use std::sync::Arc;
 
 /// A row of the registry.
 #[derive(Debug, Clone, Copy)]
@@ -43,22 +51,84 @@ pub struct PortKind {
     pub name: &'static str,
     /// How the text goes on.
     pub syntax: &'static str,
+    /// How it goes on for [`open_channels`].
+    pub channels_syntax: &'static str,
     /// What the port is and what it needs.
     pub help: &'static str,
-    open: fn(&Spec<'_>) -> Result<BoxedWires, PortError>,
+    /// The lines of version 2 that a text need not name: those to the board, and those from it.
+    usual: Option<(&'static [&'static str], &'static [&'static str])>,
+    claim: Claim,
 }
+
+/// Claims the wanted lines and moves none of them.
+type Claim = fn(&Spec<'_>, &Wanted<'_>) -> Result<Arc<dyn Claimed>, PortError>;
 
 /// Every port, in the order in which help lists them.
 pub const PORTS: &[PortKind] = &[x86::KIND, ppdev::KIND, gpio::KIND, rpi::KIND];
 
+/// Serial clock, data and select follow the arrival lines of all channels.
+const SERIAL: usize = 3;
+
 /// Opens the port that `text` names and claims it for this process until both pins are dropped.
 pub fn open(text: &str) -> Result<BoxedWires, PortError> {
+    let kind = kind_of(text)?;
+    let spec = Spec::parse(text, kind.syntax)?;
+    spec.finish(&["out", "in"])?;
+    let wanted = Wanted::pair(&spec)?;
+    let port = (kind.claim)(&spec, &wanted)?;
+    Ok(BoxedWires {
+        out: claimed::out(&port, 0),
+        input: claimed::input(&port, 0),
+        resting: Resting::new(&port, &wanted),
+    })
+}
+
+/// Opens the port that `text` names with the lines of version 2, and claims it until all pins are dropped.
+///
+/// `out=` names the arrival lines of the five channels, then serial clock, data and select;
+/// `in=` names the releases of the five channels, of which the last is also the reply.
+/// A parallel port has the usual ones without being told: D0 to D7, and nERROR, SELECT, PE, nACK, BUSY.
+///
+/// The arrival lines stay where they are. A session that a dead job has left open is ended.
+pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
+    let kind = kind_of(text)?;
+    let spec = Spec::parse(text, kind.channels_syntax)?;
+    spec.finish(&["out", "in"])?;
+    let count = (MAX_CHANNELS + SERIAL, MAX_CHANNELS);
+    let wanted = Wanted::many(&spec, count, kind.usual)?;
+    let port = (kind.claim)(&spec, &wanted)?;
+    let reply = claimed::input(&port, MAX_CHANNELS - 1).shared();
+    let [clock, data, select] = [0, 1, 2].map(|serial| claimed::out(&port, MAX_CHANNELS + serial));
+    let pins = SerialPins {
+        clock,
+        data,
+        select,
+    };
+    let programmer =
+        Programmer::new(pins, reply.clone(), Pause).map_err(|e| PortError::Refused {
+            port: text.into(),
+            step: "end a serial session",
+            cause: e.to_string(),
+        })?;
+    let channels = core::array::from_fn(|channel| BoxedChannel {
+        out: claimed::out(&port, channel),
+        input: if channel + 1 == MAX_CHANNELS {
+            ReleaseLine::Shared(reply.clone())
+        } else {
+            ReleaseLine::Own(claimed::input(&port, channel))
+        },
+    });
+    Ok(BoxedChannels {
+        channels,
+        programmer,
+        resting: Resting::new(&port, &wanted),
+    })
+}
+
+fn kind_of(text: &str) -> Result<&'static PortKind, PortError> {
     let name = text.split([':', ',']).next().unwrap_or(text).trim();
-    let kind = PORTS
-        .iter()
-        .find(|kind| kind.name == name)
-        .ok_or_else(|| PortError::Unknown { name: name.into() })?;
-    (kind.open)(&Spec::parse(text, kind.syntax)?)
+    let known = PORTS.iter().find(|kind| kind.name == name);
+    known.ok_or_else(|| PortError::Unknown { name: name.into() })
 }
 
 #[cfg(test)]

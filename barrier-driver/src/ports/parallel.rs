@@ -17,12 +17,14 @@
 //! The data register has eight lines and belongs to all of them: whoever changes a bit holds the lock over the remembered
 //! register, so that lines of several barriers on one port do not undo each other's changes.
 //! The status register is only read.
+//! Where the process ends, the lock is not waited for and the register itself is read instead.
 
-use super::spec::Spec;
-use super::{BoxedIn, BoxedOut, BoxedWires, PortError, WireError};
-use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
+use super::PortError;
+use super::claimed::{Claimed, Wanted};
+use super::error::Failure;
+use super::spec::{LineName, Spec};
 use rustix::io::Errno;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// One line of the connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,11 +87,17 @@ pub(super) trait Registers: Send + Sync + 'static {
     fn status(&self) -> Result<u8, Errno>;
 }
 
-/// The two lines that a text asks for.
-#[derive(Debug, Clone, Copy)]
+/// The lines of version 2 where a text names none: the arrivals and the serial lines, the releases.
+pub(super) const USUAL: (&[&str], &[&str]) = (
+    &["D0", "D1", "D2", "D3", "D4", "D5", "D6", "D7"],
+    &["nERROR", "SELECT", "PE", "nACK", "BUSY"],
+);
+
+/// The lines that a text asks for.
+#[derive(Debug)]
 pub(super) struct Lines {
-    out: Chosen,
-    input: Chosen,
+    outs: Vec<Chosen>,
+    ins: Vec<Chosen>,
 }
 
 /// A line, and what is between it and a high wire.
@@ -101,19 +109,33 @@ struct Chosen {
 }
 
 impl Lines {
-    /// Reads `out=` and `in=`.
-    pub fn of(spec: &Spec<'_>) -> Result<Self, PortError> {
-        spec.finish(&["out", "in"])?;
+    /// Finds the lines that are wanted.
+    pub fn of(spec: &Spec<'_>, wanted: &Wanted<'_>) -> Result<Self, PortError> {
+        let find = |names: &[LineName<'_>], key, lines| -> Result<Vec<_>, PortError> {
+            let mut found = Vec::new();
+            for &name in names {
+                let line = Chosen::find(spec, key, name, lines)?;
+                if found.iter().any(|other: &Chosen| other.line == line.line) {
+                    return Err(spec.wrong(format!("{key}= names {} twice", line.line.name)));
+                }
+                found.push(line);
+            }
+            Ok(found)
+        };
         Ok(Self {
-            out: Chosen::find(spec, "out", &OUTPUTS)?,
-            input: Chosen::find(spec, "in", &INPUTS)?,
+            outs: find(&wanted.outs, "out", &OUTPUTS)?,
+            ins: find(&wanted.ins, "in", &INPUTS)?,
         })
     }
 }
 
 impl Chosen {
-    fn find(spec: &Spec<'_>, key: &str, lines: &[Line]) -> Result<Self, PortError> {
-        let wanted = spec.line(key)?;
+    fn find(
+        spec: &Spec<'_>,
+        key: &str,
+        wanted: LineName<'_>,
+        lines: &[Line],
+    ) -> Result<Self, PortError> {
         let line = lines
             .iter()
             .find(|line| line.name.eq_ignore_ascii_case(wanted.name))
@@ -140,118 +162,74 @@ impl Chosen {
 struct Port<R> {
     registers: R,
     name: String,
+    lines: Lines,
     /// The data register as it was written last.
     data: Mutex<u8>,
 }
 
-struct OutPin<R> {
-    port: Arc<Port<R>>,
-    chosen: Chosen,
-}
-
-struct InPin<R> {
-    port: Arc<Port<R>>,
-    chosen: Chosen,
-}
-
-/// Pins over the registers of the port that people know as `name`; moves no wire.
-pub(super) fn wires<R: Registers>(
+/// The port that people know as `name`, over its registers; moves no wire.
+pub(super) fn claimed<R: Registers>(
     registers: R,
     name: String,
     lines: Lines,
-) -> Result<BoxedWires, PortError> {
+) -> Result<Arc<dyn Claimed>, PortError> {
     let data = registers.data().map_err(|errno| PortError::Refused {
         port: name.clone(),
         step: "read the data register",
         cause: errno.to_string(),
     })?;
-    let port = Arc::new(Port {
+    Ok(Arc::new(Port {
         registers,
         name,
+        lines,
         data: Mutex::new(data),
-    });
-    let (out, input) = (lines.out, lines.input);
-    Ok(BoxedWires {
-        out: BoxedOut::new(
-            out.name(&port.name),
-            OutPin {
-                port: port.clone(),
-                chosen: out,
-            },
-        ),
-        input: BoxedIn::new(
-            input.name(&port.name),
-            InPin {
-                port,
-                chosen: input,
-            },
-        ),
-    })
+    }))
 }
 
-impl<R> Port<R> {
-    fn failed(&self, chosen: Chosen, errno: Errno) -> WireError {
-        WireError {
-            wire: chosen.name(&self.name),
-            cause: errno.to_string(),
-        }
-    }
-}
-
-impl<R: Registers> OutPin<R> {
-    fn set(&self, high: bool) -> Result<(), WireError> {
-        let Port {
-            registers, data, ..
-        } = &*self.port;
-        // A byte is whole whoever panicked while holding it.
-        let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
-        let mask = self.chosen.line.mask();
-        *data = if high != self.chosen.inverted {
+impl<R: Registers> Port<R> {
+    fn write(&self, data: &mut u8, out: usize, high: bool) -> Result<(), Failure> {
+        let chosen = self.lines.outs[out];
+        let mask = chosen.line.mask();
+        *data = if high != chosen.inverted {
             *data | mask
         } else {
             *data & !mask
         };
-        registers
-            .set_data(*data)
-            .map_err(|errno| self.port.failed(self.chosen, errno))
+        Ok(self.registers.set_data(*data)?)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, u8> {
+        // A byte is whole whoever panicked while holding it.
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<R: Registers> InPin<R> {
-    fn get(&self) -> Result<bool, WireError> {
-        let status = self
-            .port
-            .registers
-            .status()
-            .map_err(|errno| self.port.failed(self.chosen, errno))?;
-        Ok((status & self.chosen.line.mask() != 0) != self.chosen.inverted)
-    }
-}
-
-impl<R> ErrorType for OutPin<R> {
-    type Error = WireError;
-}
-
-impl<R> ErrorType for InPin<R> {
-    type Error = WireError;
-}
-
-impl<R: Registers> OutputPin for OutPin<R> {
-    fn set_low(&mut self) -> Result<(), WireError> {
-        self.set(false)
+impl<R: Registers> Claimed for Port<R> {
+    fn set(&self, out: usize, high: bool) -> Result<(), Failure> {
+        self.write(&mut self.lock(), out, high)
     }
 
-    fn set_high(&mut self) -> Result<(), WireError> {
-        self.set(true)
-    }
-}
-
-impl<R: Registers> InputPin for InPin<R> {
-    fn is_high(&mut self) -> Result<bool, WireError> {
-        self.get()
+    fn get(&self, input: usize) -> Result<bool, Failure> {
+        let chosen = self.lines.ins[input];
+        let status = self.registers.status()?;
+        Ok((status & chosen.line.mask() != 0) != chosen.inverted)
     }
 
-    fn is_low(&mut self) -> Result<bool, WireError> {
-        self.get().map(|high| !high)
+    fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
+        match self.data.try_lock() {
+            Ok(mut data) => self.write(&mut data, out, high),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                self.write(&mut poisoned.into_inner(), out, high)
+            }
+            Err(TryLockError::WouldBlock) => self.write(&mut self.registers.data()?, out, high),
+        }
+    }
+
+    fn out_name(&self, out: usize) -> String {
+        self.lines.outs[out].name(&self.name)
+    }
+
+    fn in_name(&self, input: usize) -> String {
+        self.lines.ins[input].name(&self.name)
     }
 }

@@ -17,13 +17,18 @@ use super::PortKind;
 pub(super) const KIND: PortKind = PortKind {
     name: "ppdev",
     syntax: "ppdev:/dev/parport0,out=D0,in=nACK",
+    channels_syntax: "ppdev:/dev/parport0",
     help: "a parallel port by the kernel's driver; needs the group of /dev/parport0, usually lp; \
            out is D0 to D7, in is nACK, SELECT, PE, nERROR or BUSY, and ! inverts",
-    open,
+    usual: Some(super::parallel::USUAL),
+    claim: open,
 };
 
 #[cfg(not(target_os = "linux"))]
-fn open(_: &super::spec::Spec<'_>) -> Result<super::BoxedWires, super::PortError> {
+fn open(
+    _: &super::spec::Spec<'_>,
+    _: &super::claimed::Wanted<'_>,
+) -> Result<std::sync::Arc<dyn super::claimed::Claimed>, super::PortError> {
     Err(super::PortError::NotBuilt {
         name: KIND.name,
         needs: "Linux",
@@ -35,13 +40,15 @@ use device::open;
 
 #[cfg(target_os = "linux")]
 mod device {
+    use super::super::PortError;
+    use super::super::claimed::{Claimed, Wanted};
     use super::super::parallel::{self, Lines, Registers};
     use super::super::spec::Spec;
-    use super::super::{BoxedWires, PortError};
     use core::ffi::c_int;
     use rustix::io::Errno;
     use rustix::ioctl::{Getter, NoArg, Opcode, Setter, ioctl, opcode};
     use std::fs::File;
+    use std::sync::Arc;
 
     const GROUP: u8 = b'p';
     const PPCLAIM: Opcode = opcode::none(GROUP, 0x8b);
@@ -52,9 +59,12 @@ mod device {
     const PPWDATA: Opcode = opcode::write::<u8>(GROUP, 0x86);
     const PPDATADIR: Opcode = opcode::write::<c_int>(GROUP, 0x90);
 
-    pub(super) fn open(spec: &Spec<'_>) -> Result<BoxedWires, PortError> {
+    pub(super) fn open(
+        spec: &Spec<'_>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Arc<dyn Claimed>, PortError> {
         let path = spec.place("the device file")?;
-        let lines = Lines::of(spec)?;
+        let lines = Lines::of(spec, wanted)?;
         let name = format!("the parallel port {path}");
         let device = File::options()
             .read(true)
@@ -78,7 +88,7 @@ mod device {
         device
             .drive_data_lines()
             .map_err(refused("drive its data lines"))?;
-        parallel::wires(device, name, lines)
+        parallel::claimed(device, name, lines)
     }
 
     fn unopened(name: &str, errno: Errno) -> PortError {

@@ -13,13 +13,18 @@ use super::PortKind;
 pub(super) const KIND: PortKind = PortKind {
     name: "rppal",
     syntax: "rppal:out=17,in=27",
+    channels_syntax: "rppal:out=2+3+4+5+6+7+8+9,in=10+11+12+13+14",
     help: "two header pins of a Raspberry Pi by its registers; needs /dev/gpiomem, usually by the group gpio; \
            pins have their BCM numbers, and ! inverts",
-    open,
+    usual: None,
+    claim: open,
 };
 
 #[cfg(not(all(target_os = "linux", feature = "rppal")))]
-fn open(_: &super::spec::Spec<'_>) -> Result<super::BoxedWires, super::PortError> {
+fn open(
+    _: &super::spec::Spec<'_>,
+    _: &super::claimed::Wanted<'_>,
+) -> Result<std::sync::Arc<dyn super::claimed::Claimed>, super::PortError> {
     Err(super::PortError::NotBuilt {
         name: KIND.name,
         needs: "Linux and the cargo feature rppal of crate barrier-driver",
@@ -31,45 +36,71 @@ use pins::open;
 
 #[cfg(all(target_os = "linux", feature = "rppal"))]
 mod pins {
+    use super::super::PortError;
+    use super::super::claimed::{Claimed, Wanted};
+    use super::super::error::Failure;
     use super::super::spec::Spec;
-    use super::super::{BoxedIn, BoxedOut, BoxedWires, PortError, WireError};
     use core::sync::atomic::{Ordering, fence};
-    use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
     use rppal::gpio::{Error, Gpio, Level, Mode, Pin};
+    use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
-    pub(super) fn open(spec: &Spec<'_>) -> Result<BoxedWires, PortError> {
+    struct Pins {
+        outs: Vec<Out>,
+        ins: Vec<In>,
+    }
+
+    /// rppal's pin wants to be alone with whoever writes it; nobody else ever does, until the process ends.
+    struct Out {
+        pin: Mutex<rppal::gpio::OutputPin>,
+        number: u8,
+        inverted: bool,
+    }
+
+    struct In {
+        pin: rppal::gpio::InputPin,
+        inverted: bool,
+    }
+
+    pub(super) fn open(
+        spec: &Spec<'_>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Arc<dyn Claimed>, PortError> {
         spec.no_place()?;
-        spec.finish(&["out", "in"])?;
-        let (out, out_inverted) = spec.numbered("out")?;
-        let (input, in_inverted) = spec.numbered("in")?;
+        let numbers = |key, lines: &[_]| {
+            let all = lines.iter().map(|&line| spec.number::<u8>(key, line));
+            all.collect::<Result<Vec<_>, _>>()
+        };
+        let (outs, ins) = (numbers("out", &wanted.outs)?, numbers("in", &wanted.ins)?);
         let gpio =
             Gpio::new().map_err(|e| refusal("the Raspberry Pi's GPIO registers".into(), &e))?;
         let take = |pin: u8| -> Result<Pin, PortError> {
             gpio.get(pin).map_err(|e| refusal(name(pin), &e))
         };
-        let wire_in = In {
-            pin: take(input)?.into_input(),
-            inverted: in_inverted,
+        let input = |(number, inverted)| {
+            let pin = take(number)?.into_input();
+            Ok(In { pin, inverted })
         };
-        let pin = take(out)?;
-        let mut driven = if pin.mode() == Mode::Output {
-            pin.into_output()
-        } else if wire_in.get() != out_inverted {
-            pin.into_output_high()
-        } else {
-            pin.into_output_low()
+        let ins: Vec<In> = ins.into_iter().map(input).collect::<Result<_, _>>()?;
+        let output = |(out, (number, inverted)): (usize, (u8, bool))| {
+            let level = wanted.rests_at(out).is_some_and(|input| ins[input].get());
+            let pin = take(number)?;
+            let mut pin = if pin.mode() == Mode::Output {
+                pin.into_output()
+            } else if level != inverted {
+                pin.into_output_high()
+            } else {
+                pin.into_output_low()
+            };
+            pin.set_reset_on_drop(false);
+            Ok(Out {
+                pin: Mutex::new(pin),
+                number,
+                inverted,
+            })
         };
-        driven.set_reset_on_drop(false);
-        Ok(BoxedWires {
-            input: BoxedIn::new(name(input), wire_in),
-            out: BoxedOut::new(
-                name(out),
-                Out {
-                    pin: driven,
-                    inverted: out_inverted,
-                },
-            ),
-        })
+        let outs = outs.into_iter().enumerate().map(output);
+        let outs = outs.collect::<Result<_, _>>()?;
+        Ok(Arc::new(Pins { outs, ins }))
     }
 
     fn name(pin: u8) -> String {
@@ -98,21 +129,11 @@ mod pins {
         }
     }
 
-    struct Out {
-        pin: rppal::gpio::OutputPin,
-        inverted: bool,
-    }
-
-    struct In {
-        pin: rppal::gpio::InputPin,
-        inverted: bool,
-    }
-
     impl Out {
-        fn set(&mut self, high: bool) {
+        fn write(&self, pin: &mut rppal::gpio::OutputPin, high: bool) {
             // What the program wrote before it entered comes before the wire moves.
             fence(Ordering::SeqCst);
-            self.pin.write(Level::from(high != self.inverted));
+            pin.write(Level::from(high != self.inverted));
         }
     }
 
@@ -125,33 +146,39 @@ mod pins {
         }
     }
 
-    impl ErrorType for Out {
-        type Error = WireError;
-    }
-
-    impl ErrorType for In {
-        type Error = WireError;
-    }
-
-    impl OutputPin for Out {
-        fn set_low(&mut self) -> Result<(), WireError> {
-            self.set(false);
+    impl Claimed for Pins {
+        fn set(&self, out: usize, high: bool) -> Result<(), Failure> {
+            let out = &self.outs[out];
+            out.write(
+                &mut out.pin.lock().unwrap_or_else(PoisonError::into_inner),
+                high,
+            );
             Ok(())
         }
 
-        fn set_high(&mut self) -> Result<(), WireError> {
-            self.set(true);
+        fn get(&self, input: usize) -> Result<bool, Failure> {
+            Ok(self.ins[input].get())
+        }
+
+        fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
+            let out = &self.outs[out];
+            match out.pin.try_lock() {
+                Ok(mut pin) => out.write(&mut pin, high),
+                Err(TryLockError::Poisoned(poisoned)) => {
+                    out.write(&mut poisoned.into_inner(), high);
+                }
+                // The interrupted thread is between two instructions of a write.
+                Err(TryLockError::WouldBlock) => return Err(Failure::InUse),
+            }
             Ok(())
         }
-    }
 
-    impl InputPin for In {
-        fn is_high(&mut self) -> Result<bool, WireError> {
-            Ok(self.get())
+        fn out_name(&self, out: usize) -> String {
+            name(self.outs[out].number)
         }
 
-        fn is_low(&mut self) -> Result<bool, WireError> {
-            Ok(!self.get())
+        fn in_name(&self, input: usize) -> String {
+            name(self.ins[input].pin.pin())
         }
     }
 }

@@ -19,6 +19,16 @@ pub(super) struct LineName<'a> {
     pub inverted: bool,
 }
 
+impl<'a> LineName<'a> {
+    fn of(text: &'a str) -> Self {
+        let plain = text.strip_prefix('!');
+        Self {
+            name: plain.unwrap_or(text).trim(),
+            inverted: plain.is_some(),
+        }
+    }
+}
+
 impl<'a> Spec<'a> {
     pub fn parse(text: &'a str, syntax: &'static str) -> Result<Self, PortError> {
         let mut spec = Self {
@@ -66,26 +76,46 @@ impl<'a> Spec<'a> {
         })
     }
 
+    /// The one line of a key.
     pub fn line(&self, key: &str) -> Result<LineName<'a>, PortError> {
         let value = self
             .option(key)
             .ok_or_else(|| self.wrong(format!("{key}= is missing")))?;
-        Ok(match value.strip_prefix('!') {
-            Some(name) => LineName {
-                name: name.trim(),
-                inverted: true,
-            },
-            None => LineName {
-                name: value,
-                inverted: false,
-            },
-        })
+        Ok(LineName::of(value))
+    }
+
+    /// So many lines of a key, separated by `+`, or the usual ones where the key is missing.
+    pub fn lines(
+        &self,
+        key: &str,
+        count: usize,
+        usual: Option<&[&'static str]>,
+    ) -> Result<Vec<LineName<'a>>, PortError> {
+        let lines: Vec<_> = match (self.option(key), usual) {
+            (Some(value), _) => value
+                .split('+')
+                .map(|name| LineName::of(name.trim()))
+                .collect(),
+            (None, Some(usual)) => usual.iter().map(|name| LineName::of(name)).collect(),
+            (None, None) => return Err(self.wrong(format!("{key}= is missing"))),
+        };
+        if lines.len() != count {
+            let named = lines.len();
+            return Err(self.wrong(format!(
+                "{key}= names {named} lines, and {count} are wanted"
+            )));
+        }
+        Ok(lines)
     }
 
     /// A line that is known by its number.
     #[cfg_attr(not(any(feature = "gpio", feature = "rppal")), allow(dead_code))]
-    pub fn numbered<N: core::str::FromStr>(&self, key: &str) -> Result<(N, bool), PortError> {
-        let LineName { name, inverted } = self.line(key)?;
+    pub fn number<N: core::str::FromStr>(
+        &self,
+        key: &str,
+        line: LineName<'_>,
+    ) -> Result<(N, bool), PortError> {
+        let LineName { name, inverted } = line;
         let number = name
             .parse()
             .map_err(|_| self.wrong(format!("{key}={name} is not the number of a line")))?;

@@ -1,6 +1,6 @@
 //! The text and the refusals that need no hardware; the open ports are tested beside their emulations in crate `sim`.
 
-use super::parallel::{INPUTS, Lines, OUTPUTS, Registers, wires};
+use super::parallel::{INPUTS, Lines, OUTPUTS, Registers, claimed as port};
 use super::*;
 use embedded_hal::digital::{InputPin, OutputPin};
 use rustix::io::Errno;
@@ -26,7 +26,12 @@ fn an_unknown_port_is_answered_with_those_there_are() {
 #[test]
 fn a_text_that_is_wrong_is_refused_with_the_reason_and_the_syntax() {
     for (text, reason) in [
-        ("parport", "it does not give the I/O address"),
+        ("parport", "out= is missing"),
+        ("parport:out=D0,in=PE", "it does not give the I/O address"),
+        (
+            "parport:0x378,out=D0+D1,in=PE",
+            "out=D0+D1 is none of D0, D1",
+        ),
         ("parport:0x378", "out= is missing"),
         ("parport:0x378,out=D0", "in= is missing"),
         ("parport:0x378,out=D8,in=nACK", "out=D8 is none of D0, D1"),
@@ -125,8 +130,14 @@ impl Registers for Latches {
 
 fn over(latches: &Latches, text: &str) -> BoxedWires {
     let spec = Spec::parse(text, "").expect("a text");
-    let lines = Lines::of(&spec).expect("two lines");
-    wires(latches.clone(), "a test".into(), lines).expect("latches never refuse")
+    let wanted = Wanted::pair(&spec).expect("two lines");
+    let lines = Lines::of(&spec, &wanted).expect("two lines");
+    let port = port(latches.clone(), "a test".into(), lines).expect("latches never refuse");
+    BoxedWires {
+        out: claimed::out(&port, 0),
+        input: claimed::input(&port, 0),
+        resting: Resting::new(&port, &wanted),
+    }
 }
 
 #[test]

@@ -28,13 +28,18 @@ use super::PortKind;
 pub(super) const KIND: PortKind = PortKind {
     name: "parport",
     syntax: "parport:0x378,out=D0,in=nACK",
+    channels_syntax: "parport:0x378",
     help: "a PC's parallel port at this I/O address, by port instructions; needs CAP_SYS_RAWIO; \
            out is D0 to D7, in is nACK, SELECT, PE, nERROR or BUSY, and ! inverts",
-    open,
+    usual: Some(super::parallel::USUAL),
+    claim: open,
 };
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64"))))]
-fn open(_: &super::spec::Spec<'_>) -> Result<super::BoxedWires, super::PortError> {
+fn open(
+    _: &super::spec::Spec<'_>,
+    _: &super::claimed::Wanted<'_>,
+) -> Result<std::sync::Arc<dyn super::claimed::Claimed>, super::PortError> {
     Err(super::PortError::NotBuilt {
         name: KIND.name,
         needs: "the port instructions of an x86 processor under Linux",
@@ -46,14 +51,16 @@ use instructions::open;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")))]
 mod instructions {
+    use super::super::PortError;
+    use super::super::claimed::{Claimed, Wanted};
     use super::super::parallel::{self, Lines, Registers};
     use super::super::spec::Spec;
-    use super::super::{BoxedWires, PortError};
     use core::arch::asm;
     use core::cell::Cell;
     use rustix::io::Errno;
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};
+    use std::sync::Arc;
 
     const DATA: u16 = 0;
     const STATUS: u16 = 1;
@@ -77,14 +84,17 @@ mod instructions {
         _claim: UnixListener,
     }
 
-    pub(super) fn open(spec: &Spec<'_>) -> Result<BoxedWires, PortError> {
+    pub(super) fn open(
+        spec: &Spec<'_>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Arc<dyn Claimed>, PortError> {
         let place = spec.place("the I/O address")?;
         let base = address(place).ok_or_else(|| {
             spec.wrong(format!(
                 "\"{place}\" is not an I/O address from 0x1 to 0xfffd"
             ))
         })?;
-        let lines = Lines::of(spec)?;
+        let lines = Lines::of(spec, wanted)?;
         let name = format!(
             "the parallel port at I/O addresses {base:#x} to {:#x}",
             base + COUNT - 1
@@ -100,7 +110,7 @@ mod instructions {
                 let port = name.clone();
                 Err(PortError::Absent { port, sign })
             })?;
-        parallel::wires(ports, name, lines)
+        parallel::claimed(ports, name, lines)
     }
 
     fn address(text: &str) -> Option<u16> {

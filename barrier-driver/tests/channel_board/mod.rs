@@ -4,7 +4,7 @@
 
 pub mod rtl;
 
-use barrier_driver::channels::{LastLine, Programmer, SerialPins};
+use barrier_driver::channels::{LastLine, Programmer, ReleaseLine, SerialPins};
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
 use fpga_model::CLOCK_HZ;
@@ -154,10 +154,10 @@ impl<M: Machine> Node<M> {
         Programmer::new(pins, self.last.clone(), Clock(self.board.clone())).expect("infallible")
     }
 
-    pub fn channel(&self, channel: usize) -> (Wire<M>, Status<M>) {
+    pub fn channel(&self, channel: usize) -> (Wire<M>, ReleaseLine<Wire<M>>) {
         let status = match channel + 1 == MAX_CHANNELS {
-            true => Status::Last(self.last.clone()),
-            false => Status::Own(self.board.wire(self.node, Line::Status(channel))),
+            true => ReleaseLine::Shared(self.last.clone()),
+            false => ReleaseLine::Own(self.board.wire(self.node, Line::Status(channel))),
         };
         (self.board.wire(self.node, Line::Arrive(channel)), status)
     }
@@ -230,29 +230,6 @@ impl<M: Machine> InputPin for Wire<M> {
 
     fn is_low(&mut self) -> Result<bool, Infallible> {
         Ok(!self.get())
-    }
-}
-
-/// The release of a channel: a line of its own, or the one that is shared with the replies.
-pub enum Status<M: Machine> {
-    Own(Wire<M>),
-    Last(LastLine<Wire<M>>),
-}
-
-impl<M: Machine> ErrorType for Status<M> {
-    type Error = Infallible;
-}
-
-impl<M: Machine> InputPin for Status<M> {
-    fn is_high(&mut self) -> Result<bool, Infallible> {
-        match self {
-            Self::Own(wire) => wire.is_high(),
-            Self::Last(line) => line.is_high(),
-        }
-    }
-
-    fn is_low(&mut self) -> Result<bool, Infallible> {
-        self.is_high().map(|high| !high)
     }
 }
 

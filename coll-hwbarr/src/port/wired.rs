@@ -5,6 +5,7 @@
 
 use super::{Fence, Port, Wire};
 use barrier_driver::ToggleBarrier;
+use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedWires, PORTS};
 use mpi_core::plugin::guest::Comm;
 
@@ -15,6 +16,8 @@ pub struct Wired {
     /// Claimed until the driver takes them.
     wires: Option<BoxedWires>,
     place: String,
+    /// The wire goes back to idle also if the process ends without us.
+    _watch: Option<Watch>,
 }
 
 /// Whether the text can be meant for this communicator. Local.
@@ -46,16 +49,22 @@ impl Wired {
         Ok(Wired {
             wires: Some(wires),
             place,
+            _watch: None,
         })
     }
 }
 
 impl Port for Wired {
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
-        let BoxedWires { out, input } = self
+        let BoxedWires {
+            out,
+            input,
+            resting,
+        } = self
             .wires
             .take()
             .ok_or_else(|| format!("{} has been opened already", self.place))?;
+        self._watch = last_resort::watch(resting);
         let barrier =
             ToggleBarrier::open(out, input, fence).map_err(|e| format!("{}: {e}", self.place))?;
         Ok(Box::new(barrier))

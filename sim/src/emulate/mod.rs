@@ -2,6 +2,7 @@
 //!
 //! * [`parallel`]: the registers of one parallel port, with a node's wires at its connector.
 //! * [`cable`]: what a cable does to a wire, among it everything that goes wrong with cables.
+//! * [`channels`]: a version 2 board at the connectors of parallel ports.
 //! * [`gpio`]: a GPIO chip, its registers, its character device, and the machine that has them.
 //! * [`trap`]: answers the port instructions and `ioperm` of this process, its accesses to `/dev/gpiomem`, and the ioctls of
 //!   `/dev/gpiochip0` (x86-64 Linux).
@@ -11,6 +12,7 @@
 //! Precedents for the trapped instructions are Wine, dosemu2 and Xen's emulation of privileged operations.
 
 pub mod cable;
+pub mod channels;
 #[cfg(target_os = "linux")]
 pub mod gpio;
 pub mod parallel;

@@ -1,4 +1,4 @@
-//! The registers of a parallel port whose connector carries a node's wires.
+//! The registers of a parallel port whose [`Connector`] carries a node's wires.
 //!
 //! Base+0 is the data register, which keeps what was written and drives D0 to D7.
 //! Base+1 is the status register, which reads five lines, of them BUSY inverted, and three bits that are always 1.
@@ -58,23 +58,51 @@ impl Plug {
     }
 }
 
+/// What is plugged into a port.
+pub trait Connector: Send {
+    /// The levels of D0 to D7, the lowest bit first.
+    fn drive(&mut self, levels: u8);
+
+    /// The level at this line from the connector; where nothing is plugged in it floats high.
+    fn level(&mut self, line: Line) -> bool;
+}
+
+/// A wire pair, and the board's ends of it.
+struct Pair<F> {
+    plug: Plug,
+    far: F,
+}
+
+impl<F: Far> Connector for Pair<F> {
+    fn drive(&mut self, levels: u8) {
+        let level = levels & self.plug.out.mask() != 0;
+        self.far.drive(self.plug.out_cable.carry(level));
+    }
+
+    fn level(&mut self, line: Line) -> bool {
+        line.name != self.plug.input.name || self.plug.in_cable.carry(self.far.level())
+    }
+}
+
 /// A parallel port with something plugged in.
 pub struct ParallelPort {
     data: u8,
     control: u8,
-    plug: Plug,
-    far: Box<dyn Far>,
+    connector: Box<dyn Connector>,
 }
 
 impl ParallelPort {
     /// A port as after power-on with `data` in its latch, which is whatever firmware and earlier drivers have left.
     pub fn new(plug: Plug, data: u8, far: impl Far + 'static) -> Self {
-        let far = Box::new(far);
+        Self::with(data, Pair { plug, far })
+    }
+
+    /// The same with anything at its connector.
+    pub fn with(data: u8, connector: impl Connector + 'static) -> Self {
         let mut port = Self {
             data,
             control: CONTROL_AT_POWER_ON,
-            plug,
-            far,
+            connector: Box::new(connector),
         };
         port.drive();
         port
@@ -101,18 +129,14 @@ impl ParallelPort {
 
     fn drive(&mut self) {
         let floating = self.control & DATA_ARE_INPUTS != 0;
-        let level = floating || self.data & self.plug.out.mask() != 0;
-        self.far.drive(self.plug.out_cable.carry(level));
+        self.connector
+            .drive(if floating { 0xff } else { self.data });
     }
 
     fn status(&mut self) -> u8 {
-        let Plug {
-            input, in_cable, ..
-        } = self.plug;
-        let wire = in_cable.carry(self.far.level());
-        INPUTS.iter().fold(NO_LINES, |register, line| {
-            let high = line.name != input.name || wire;
-            if high != line.inverted {
+        let connector = &mut self.connector;
+        INPUTS.iter().fold(NO_LINES, |register, &line| {
+            if connector.level(line) != line.inverted {
                 register | line.mask()
             } else {
                 register

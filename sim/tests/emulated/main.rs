@@ -1,12 +1,14 @@
 //! The real drivers of ports, without the hardware: their instructions and system calls are answered by `sim::emulate`.
 //!
 //! * `rigs`: the emulated ports as rigs of the driver's suite.
+//! * `channels`: version 2, programmed and used through parallel ports.
 //! * `pi`: the same on an emulated Raspberry Pi, by its registers and by its character device.
 //! * `processes`: sixty processes, each a node with a port of its own.
 //! * `refusals`: what `ports::open` says where it may not, cannot, or finds somebody there.
 //! * `hazards`: what goes wrong with wires and nodes at start, at the end and in the middle.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
+mod channels;
 mod hazards;
 mod pi;
 mod processes;

@@ -1,6 +1,6 @@
 //! A Raspberry Pi whose header pins are wires of a board in this process: the real rppal and the real gpiocdev in front of it.
 
-use crate::rigs::{board, claims_where};
+use crate::rigs::board;
 use barrier_driver::ports::{self, BoxedIn, BoxedOut, WireError};
 use barrier_driver::suite::Rig;
 use embedded_hal::digital::{InputPin, OutputPin};
@@ -87,13 +87,11 @@ impl<W: Way> Rig for Header<W> {
 }
 
 mod by_registers {
-    use super::claims_where;
-    claims_where!(super::on_a_pi => super::Header<super::ByRegisters>);
+    crate::rigs::claims_where!(super::on_a_pi => super::Header<super::ByRegisters>);
 }
 
 mod by_character_device {
-    use super::claims_where;
-    claims_where!(super::on_a_pi => super::Header<super::ByCharacterDevice>);
+    crate::rigs::claims_where!(super::on_a_pi => super::Header<super::ByCharacterDevice>);
 }
 
 /// What `open` says to a text that it refuses.

@@ -53,7 +53,7 @@ pub fn free_base() -> u16 {
 /// The driver's suite for a rig, where this machine lets it be built; whoever refuses says why.
 macro_rules! claims_where {
     ($can:path => $rig:ty) => {
-        claims_where!(@ $can, $rig:
+        crate::rigs::claims_where!(@ $can, $rig:
             nobody_leaves_before_all_have_entered,
             every_barrier_is_one_release,
             a_late_node_holds_everyone,
@@ -178,5 +178,5 @@ impl Rig for Ioctls {
 }
 
 mod by_ioctls {
-    claims_where!(super::can_mount => super::Ioctls);
+    crate::rigs::claims_where!(super::can_mount => super::Ioctls);
 }

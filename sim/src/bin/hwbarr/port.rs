@@ -99,7 +99,9 @@ impl Port {
                 period,
             } => toggle(&port, times, Duration::from_millis(period)),
             Step::Loopback { port, toggles } => {
-                let BoxedWires { mut out, mut input } = ports::open(&port)?;
+                let BoxedWires {
+                    mut out, mut input, ..
+                } = ports::open(&port)?;
                 let took = bring_up::loop_back(&mut out, &mut input, toggles, LIMIT)
                     .map_err(|e| format!("{port}: {e}"))?;
                 say(&format!(
@@ -109,7 +111,9 @@ impl Port {
                 ))
             }
             Step::Measure { port, samples } => {
-                let BoxedWires { mut out, mut input } = ports::open(&port)?;
+                let BoxedWires {
+                    mut out, mut input, ..
+                } = ports::open(&port)?;
                 let cost = bring_up::cost(&mut out, &mut input, samples)?;
                 say(&format!(
                     "{port}, {samples} accesses of each kind\n{}{}",

@@ -1,0 +1,124 @@
+//! What a kind of port has to bring: lines that it has claimed, read and written by number.
+
+use super::error::Failure;
+use super::spec::{LineName, Spec};
+use super::{BoxedIn, BoxedOut, PortError};
+use std::fmt;
+use std::sync::Arc;
+
+/// The lines that a text asks for, in the order in which pins are made of them.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    pub outs: Vec<LineName<'a>>,
+    pub ins: Vec<LineName<'a>>,
+}
+
+impl<'a> Wanted<'a> {
+    /// One line each way.
+    pub fn pair(spec: &Spec<'a>) -> Result<Self, PortError> {
+        Ok(Self {
+            outs: vec![spec.line("out")?],
+            ins: vec![spec.line("in")?],
+        })
+    }
+
+    /// So many lines each way, separated by `+`; without the keys those of `usual`, for ports that have such.
+    pub fn many(
+        spec: &Spec<'a>,
+        (outs, ins): (usize, usize),
+        usual: Option<(&[&'static str], &[&'static str])>,
+    ) -> Result<Self, PortError> {
+        Ok(Self {
+            outs: spec.lines("out", outs, usual.map(|(outs, _)| outs))?,
+            ins: spec.lines("in", ins, usual.map(|(_, ins)| ins))?,
+        })
+    }
+
+    /// The inward line at whose level an outward line rests; the others, which carry serial bits, rest low.
+    pub fn rests_at(&self, out: usize) -> Option<usize> {
+        (out < self.ins.len()).then_some(out)
+    }
+}
+
+/// A claimed port, given back by its `Drop`.
+///
+/// Lines are numbered as they were wanted, and high is a high wire, whatever the port inverts.
+pub(super) trait Claimed: Send + Sync + 'static {
+    fn set(&self, out: usize, high: bool) -> Result<(), Failure>;
+
+    fn get(&self, input: usize) -> Result<bool, Failure>;
+
+    /// As [`set`](Self::set) where the process ends: it waits for no lock, because who holds it may never go on.
+    fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
+        self.set(out, high)
+    }
+
+    fn out_name(&self, out: usize) -> String;
+
+    fn in_name(&self, input: usize) -> String;
+}
+
+/// Puts a node's wires back to idle without a lock, without memory, and without knowing of the barrier's state:
+/// it may be called by a signal handler, and by a process that has no time left.
+///
+/// Clones are the same wires; they keep the port claimed.
+#[derive(Clone)]
+pub struct Resting {
+    port: Arc<dyn Claimed>,
+    /// For each outward line, the inward line whose level is idle.
+    outs: Vec<Option<usize>>,
+}
+
+/// As for [`ToggleBarrier::close`](crate::ToggleBarrier::close): the barrier may complete between read and write, once.
+const TRIES: u32 = 3;
+
+impl Resting {
+    pub(super) fn new(port: &Arc<dyn Claimed>, wanted: &Wanted<'_>) -> Self {
+        let outs = 0..wanted.outs.len();
+        Self {
+            port: port.clone(),
+            outs: outs.map(|out| wanted.rests_at(out)).collect(),
+        }
+    }
+
+    /// Withdraws every arrival; whether all wires are idle now.
+    pub fn rest(&self) -> bool {
+        // A serial session ends first, so that the last status line carries a release again.
+        let all = self.outs.iter().enumerate().rev();
+        all.fold(true, |good, (out, &input)| {
+            self.rest_line(out, input) & good
+        })
+    }
+
+    fn rest_line(&self, out: usize, input: Option<usize>) -> bool {
+        let Some(input) = input else {
+            return self.port.set_at_the_end(out, false).is_ok();
+        };
+        (0..TRIES).any(|_| {
+            let Ok(idle) = self.port.get(input) else {
+                return false;
+            };
+            self.port.set_at_the_end(out, idle).is_ok()
+                && self.port.get(input).is_ok_and(|level| level == idle)
+        })
+    }
+}
+
+impl fmt::Debug for Resting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = (0..self.outs.len()).map(|out| self.port.out_name(out));
+        f.debug_set().entries(names).finish()
+    }
+}
+
+/// The pin of one outward line.
+pub(super) fn out(port: &Arc<dyn Claimed>, line: usize) -> BoxedOut {
+    let port = port.clone();
+    BoxedOut { port, line }
+}
+
+/// The pin of one inward line.
+pub(super) fn input(port: &Arc<dyn Claimed>, line: usize) -> BoxedIn {
+    let port = port.clone();
+    BoxedIn { port, line }
+}

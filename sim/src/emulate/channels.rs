@@ -1,0 +1,91 @@
+//! A version 2 board, five channels and their programming, at the connectors of parallel ports.
+//!
+//! The machine is `fpga_model`'s, and its clock follows the machine's: whoever touches a wire steps it up to now.
+//! The lines are those of `hdl/CHANNELS.md`: D0 to D4 are arrivals, D5 to D7 clock, data and select,
+//! and the five status lines, in the order of [`INPUTS`], are the releases, of which the last is also the reply.
+
+use super::parallel::{Connector, ParallelPort};
+use barrier_driver::ports::parallel::{INPUTS, Line};
+use fpga_model::CLOCK_HZ;
+use fpga_model::channels::{BadSize, ChannelMachine, MAX_CHANNELS, Pins};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A board in this process; clones are the same board.
+#[derive(Clone)]
+pub struct ChannelBoard(Arc<Mutex<State>>);
+
+struct State {
+    machine: ChannelMachine,
+    pins: Pins,
+    power_on: Instant,
+    /// Edges since then.
+    edges: u64,
+}
+
+impl State {
+    fn catch_up(&mut self) {
+        let ns = self.power_on.elapsed().as_nanos();
+        let due = u64::try_from(ns * u128::from(CLOCK_HZ) / 1_000_000_000).unwrap_or(u64::MAX);
+        self.machine
+            .fast_forward(&self.pins, due.saturating_sub(self.edges));
+        self.edges = self.edges.max(due);
+    }
+}
+
+impl ChannelBoard {
+    /// A board of so many nodes with five channels, as after power-on.
+    pub fn power_on(nodes: usize) -> Result<Self, BadSize> {
+        Ok(Self(Arc::new(Mutex::new(State {
+            machine: ChannelMachine::new(nodes, MAX_CHANNELS)?,
+            pins: Pins::default(),
+            power_on: Instant::now(),
+            edges: 0,
+        }))))
+    }
+
+    /// The port of a node, with `data` in its latch.
+    pub fn port(&self, node: usize, data: u8) -> ParallelPort {
+        let board = self.clone();
+        ParallelPort::with(data, Node { board, node })
+    }
+
+    /// The machine as it is now.
+    pub fn machine(&self) -> ChannelMachine {
+        self.now().machine
+    }
+
+    fn now(&self) -> MutexGuard<'_, State> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.catch_up();
+        state
+    }
+}
+
+/// All lines of one node.
+struct Node {
+    board: ChannelBoard,
+    node: usize,
+}
+
+impl Connector for Node {
+    fn drive(&mut self, levels: u8) {
+        let mut state = self.board.now();
+        let Pins {
+            arrive,
+            clock,
+            data,
+            select,
+        } = &mut state.pins;
+        let lines = arrive.iter_mut().chain([clock, data, select]);
+        for (line, wires) in lines.enumerate() {
+            *wires = *wires & !(1 << self.node) | u64::from(levels >> line & 1) << self.node;
+        }
+    }
+
+    fn level(&mut self, line: Line) -> bool {
+        let channel = INPUTS.iter().position(|input| input.name == line.name);
+        let state = self.board.now();
+        channel.is_none_or(|channel| state.machine.reads(self.node, channel))
+    }
+}
