@@ -5,7 +5,9 @@ use super::completion::set_status;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
-use crate::object::request::{DONE, RequestObject, c_status, persistent, register, running};
+use crate::object::request::{
+    DONE, RequestObject, c_status, persistent, register, running, running_for,
+};
 use crate::state;
 use mpi_core::datatype::{RecvBuf, Scratch, SendBuf};
 use mpi_core::pml::Mode;
@@ -419,11 +421,18 @@ pub unsafe fn MPI_Irecv_c(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
+    let object = state::comm(comm)?;
+    check_recv_tag(tag)?;
     // SAFETY: a buffer and an output argument of the caller.
     unsafe {
-        let (comm, buf) = incoming(buf, count, datatype, tag, comm)?;
-        let req = comm.comm.irecv(buf, source, tag)?;
-        out(request, running(req, &comm)?, "request")
+        let req = match plain_room(buf, count, datatype) {
+            Some(room) => object.comm.irecv(room, source, tag)?,
+            None => {
+                let buf = recv_buf(buf, count, datatype)?;
+                object.comm.irecv(buf, source, tag)?
+            }
+        };
+        out(request, running_for(req, Some(object))?, "request")
     }
 }
 

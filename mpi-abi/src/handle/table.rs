@@ -28,26 +28,36 @@ impl<T> Table<T> {
     }
 
     /// Gives an object a handle; none when two to the power of 20 objects of the kind live.
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<usize> {
-        if let Some(index) = self.free.pop() {
-            let slot = self.slots.get_mut(index as usize)?;
-            let generation = (slot.handle >> GENERATION_SHIFT).wrapping_add(1) & GENERATION_MASK;
-            slot.handle = (self.kind as usize) << KIND_SHIFT
-                | generation << GENERATION_SHIFT
-                | index as usize;
-            slot.value = Some(value);
-            return Some(slot.handle);
-        }
+        let slot = match self.free.pop() {
+            Some(index) => {
+                let slot = self.slots.get_mut(index as usize)?;
+                let generation =
+                    (slot.handle >> GENERATION_SHIFT).wrapping_add(1) & GENERATION_MASK;
+                slot.handle = (self.kind as usize) << KIND_SHIFT
+                    | generation << GENERATION_SHIFT
+                    | index as usize;
+                slot
+            }
+            None => self.grow()?,
+        };
+        slot.value = Some(value);
+        Some(slot.handle)
+    }
+
+    /// An empty slot that has never been given out.
+    #[cold]
+    fn grow(&mut self) -> Option<&mut Slot<T>> {
         let index = self.slots.len();
         if index > INDEX_MASK {
             return None;
         }
-        let handle = (self.kind as usize) << KIND_SHIFT | index;
         self.slots.push(Slot {
-            handle,
-            value: Some(value),
+            handle: (self.kind as usize) << KIND_SHIFT | index,
+            value: None,
         });
-        Some(handle)
+        self.slots.last_mut()
     }
 
     #[inline]

@@ -75,6 +75,7 @@ pub const EMPTY: MPI_Status = MPI_Status {
 };
 
 /// The engine's status as C sees it.
+#[inline]
 pub fn c_status(status: Status) -> MPI_Status {
     let mut c = MPI_Status {
         MPI_SOURCE: status.source,
@@ -87,6 +88,7 @@ pub fn c_status(status: Status) -> MPI_Status {
 }
 
 /// Gives an operation a handle.
+#[inline(always)]
 pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
     let handle = state().requests.borrow_mut().insert(object);
     handle
@@ -101,6 +103,7 @@ pub fn running(req: Req, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> 
 }
 
 /// The same, perhaps without a communicator.
+#[inline(always)]
 pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request, Failure> {
     register(RequestObject::Running {
         req,
@@ -245,6 +248,29 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
         failure: failure.or(freed),
         gone,
     })
+}
+
+/// Takes the outcome of an operation of the commonest kinds that is complete and went well; anything else is for [`finish`].
+#[inline]
+pub fn finish_simple(handle: MPI_Request) -> Option<Status> {
+    if handle == DONE {
+        return Some(Status::EMPTY);
+    }
+    let mut requests = state().requests.borrow_mut();
+    let RequestObject::Running {
+        req,
+        also: None,
+        comm: Some(comm),
+    } = requests.get(handle.0)?
+    else {
+        return None;
+    };
+    let status = comm.comm.engine().pml().requests().finish_well(req)?;
+    let object = requests.remove(handle.0);
+    drop(requests);
+    // It may be the last to hold a communicator.
+    drop(object);
+    Some(status)
 }
 
 /// Looks at the outcome of a complete operation and leaves it there (`MPI_Request_get_status`).

@@ -3,7 +3,7 @@
 use super::Comm;
 use crate::Error;
 use crate::btl::ProcId;
-use crate::datatype::{RecvBuf, RecvBytes, SendBuf};
+use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
 use crate::pml::ob1::matching::Key;
 use crate::pml::ob1::{Message, Sent};
 use crate::pml::{Envelope, Mode, Plane};
@@ -69,8 +69,8 @@ impl Comm {
     }
 
     /// `MPI_Irecv`.
-    #[inline]
-    pub fn irecv(&self, buf: RecvBuf, source: i32, tag: i32) -> Result<Req, Error> {
+    #[inline(always)]
+    pub fn irecv(&self, buf: impl Into<Room>, source: i32, tag: i32) -> Result<Req, Error> {
         if source == PROC_NULL {
             return Ok(self.completed(Status::PROC_NULL));
         }
@@ -88,7 +88,7 @@ impl Comm {
 
     /// `MPI_Recv`.
     #[inline]
-    pub fn recv(&self, buf: RecvBuf, source: i32, tag: i32) -> Outcome {
+    pub fn recv(&self, buf: impl Into<Room>, source: i32, tag: i32) -> Outcome {
         let req = self.irecv(buf, source, tag)?;
         self.engine().wait(&req)
     }
@@ -116,7 +116,7 @@ impl Comm {
             self.engine().wait_here();
             return pml.end_here();
         }
-        self.recv(buf.into(), source, tag)
+        self.recv(buf, source, tag)
     }
 
     /// `MPI_Iprobe`.
@@ -218,11 +218,11 @@ impl Comm {
         self.engine().pml().isend(envelope, buf, mode)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn irecv_on(
         &self,
         plane: Plane,
-        buf: RecvBuf,
+        buf: impl Into<Room>,
         source: i32,
         tag: i32,
     ) -> Result<Req, Error> {

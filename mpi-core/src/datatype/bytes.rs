@@ -1,4 +1,4 @@
-//! One run of bytes to be written: the buffer of most receives, small enough for registers.
+//! One run of bytes to be written: the buffer of most receives, small enough for registers; and a receive's buffer of either kind.
 #![allow(unsafe_code)]
 
 use super::{Named, RecvBuf};
@@ -57,5 +57,76 @@ impl From<RecvBytes> for RecvBuf {
     fn from(bytes: RecvBytes) -> RecvBuf {
         // SAFETY: the same bytes, vouched for by whoever made `bytes`.
         unsafe { RecvBuf::new(bytes.ptr, bytes.len as i64, Named::BYTE.into()) }
+    }
+}
+
+/// The buffer of a receive.
+pub enum Room {
+    Bytes(RecvBytes),
+    Typed(RecvBuf),
+}
+
+impl From<RecvBytes> for Room {
+    #[inline]
+    fn from(bytes: RecvBytes) -> Room {
+        Room::Bytes(bytes)
+    }
+}
+
+impl From<RecvBuf> for Room {
+    #[inline]
+    fn from(buf: RecvBuf) -> Room {
+        Room::Typed(buf)
+    }
+}
+
+impl Room {
+    /// How many packed bytes it holds.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Room::Bytes(bytes) => bytes.len() as u64,
+            Room::Typed(buf) => buf.bytes() as u64,
+        }
+    }
+
+    /// Takes a whole message, as much of it as fits.
+    #[inline]
+    pub fn fill(&mut self, data: &[u8]) {
+        match self {
+            Room::Bytes(bytes) => bytes.fill(data),
+            Room::Typed(buf) => {
+                buf.unpack_at(0, data);
+            }
+        }
+    }
+
+    /// Takes packed bytes that belong at `at`, as many as fit.
+    pub fn unpack_at(&mut self, at: i64, data: &[u8]) {
+        match self {
+            Room::Bytes(bytes) => {
+                let at = (at.max(0) as usize).min(bytes.len);
+                let rest = RecvBytes {
+                    ptr: bytes.ptr.wrapping_add(at),
+                    len: bytes.len - at,
+                };
+                rest.fill(data);
+            }
+            Room::Typed(buf) => {
+                buf.unpack_at(at, data);
+            }
+        }
+    }
+
+    /// The whole of it as one slice, if its memory is one run.
+    pub fn contiguous(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Room::Bytes(RecvBytes { len: 0, .. }) => Some(&mut []),
+            Room::Bytes(bytes) => {
+                // SAFETY: whoever made this vouched for its bytes until the operation is complete, and the operation is ours.
+                Some(unsafe { std::slice::from_raw_parts_mut(bytes.ptr, bytes.len) })
+            }
+            Room::Typed(buf) => buf.contiguous(),
+        }
     }
 }

@@ -46,7 +46,7 @@ use std::rc::Rc;
 
 pub use arrays::{Distribution, Order};
 pub use buf::{NoMemory, Packer, RecvBuf, Scratch, SendBuf, Unpacker, copy};
-pub use bytes::RecvBytes;
+pub use bytes::{RecvBytes, Room};
 use construct::Derived;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use error::TypeError;

@@ -136,15 +136,24 @@ pub struct Table {
 
 impl Table {
     /// Takes a request from the pool and gives it a body.
-    #[inline]
+    ///
+    /// Always inlined, so that a body is built where it stays: reading back in one piece what was just written in several stalls the processor.
+    #[inline(always)]
     pub fn begin(&self, body: Body) -> Req {
+        let req = self.take();
+        *req.body.borrow_mut() = body;
+        req
+    }
+
+    /// A request from the pool, which may still hold the body of its last use.
+    #[inline]
+    fn take(&self) -> Req {
         let req = match self.free.borrow_mut().pop() {
             Some(index) => self.all.borrow()[index as usize].clone(),
             None => self.grow(),
         };
         req.complete.set(false);
         req.status.set(Status::EMPTY);
-        *req.body.borrow_mut() = body;
         req
     }
 
@@ -195,11 +204,35 @@ impl Table {
         outcome
     }
 
+    /// Takes the status of a request that went well and hands it back; one with an error is left to [`Table::finish`].
+    #[inline]
+    pub fn finish_well(&self, req: &Req) -> Option<Status> {
+        if req.error.borrow().is_some() {
+            return None;
+        }
+        let status = req.status.get();
+        self.release(req);
+        Some(status)
+    }
+
     /// Hands a request back to the pool without looking at it.
+    #[inline]
     pub fn release(&self, req: &Req) {
         req.generation
             .set(req.generation.get().wrapping_add(1).max(1));
-        req.error.borrow_mut().take();
+        if req.error.borrow().is_some() {
+            req.error.borrow_mut().take();
+        }
+        let light = match &*req.body.borrow() {
+            Body::Idle => true,
+            Body::Recv(recv) => recv.is_light(),
+            _ => false,
+        };
+        if light {
+            // Nothing that needs to go before the request is used again.
+            self.free.borrow_mut().push(req.index);
+            return;
+        }
         // The body may own the last reference to a communicator whose drop looks at this table again.
         let body = req.body.take();
         self.free.borrow_mut().push(req.index);

@@ -42,7 +42,7 @@ impl Ob1 {
             matching,
             ..
         } = message;
-        let body = recv::RecvBody::matched(buf, key, receiver, matching);
+        let body = recv::RecvBody::matched(buf.into(), key, receiver, matching);
         let req = self.requests.begin(Body::Recv(body));
         self.meet_message(&req, key, arrived);
         req

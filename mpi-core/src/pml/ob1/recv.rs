@@ -4,20 +4,20 @@ use super::matching::Key;
 use super::wire::{self, Rendezvous};
 use super::{Arrived, Content, Matching, Ob1, PmlError};
 use crate::btl::{GetError, Header, ProcId};
-use crate::datatype::RecvBuf;
+use crate::datatype::Room;
 use crate::pml::Context;
 use crate::request::{Body, Req, ReqId, Status};
 use std::rc::Rc;
 
 /// A receive under way.
 pub struct RecvBody {
-    buf: RecvBuf,
+    buf: Room,
     key: Key,
     /// The receiver's rank in the communicator, for error texts.
     receiver: i32,
     matching: Rc<Matching>,
-    /// Set once a message was matched whose data come in fragments.
-    incoming: Option<Incoming>,
+    /// Set once a message was matched whose data come in fragments; apart, because most receives never have it.
+    incoming: Option<Box<Incoming>>,
 }
 
 struct Incoming {
@@ -35,17 +35,19 @@ impl RecvBody {
             self.matching.context(),
             self.key.source(),
             self.key.tag(),
-            self.buf.bytes() as u64,
+            self.buf.bytes(),
         )
     }
 
+    /// Whether it holds no memory beyond its own.
+    #[inline]
+    pub(crate) fn is_light(&self) -> bool {
+        matches!(self.buf, Room::Bytes(_)) && self.incoming.is_none()
+    }
+
     /// A receive whose message is known already.
-    pub(super) fn matched(
-        buf: RecvBuf,
-        key: Key,
-        receiver: i32,
-        matching: Rc<Matching>,
-    ) -> RecvBody {
+    #[inline(always)]
+    pub(super) fn matched(buf: Room, key: Key, receiver: i32, matching: Rc<Matching>) -> RecvBody {
         RecvBody {
             buf,
             key,
@@ -58,11 +60,22 @@ impl RecvBody {
 
 impl Ob1 {
     /// Starts a receive of a message that `key` accepts.
-    #[inline]
-    pub fn irecv(&self, matching: &Rc<Matching>, receiver: i32, key: Key, buf: RecvBuf) -> Req {
-        let arrived = matching.unexpected.borrow_mut().take(key);
+    #[inline(always)]
+    pub fn irecv(
+        &self,
+        matching: &Rc<Matching>,
+        receiver: i32,
+        key: Key,
+        buf: impl Into<Room>,
+    ) -> Req {
+        let mut unexpected = matching.unexpected.borrow_mut();
+        let arrived = match unexpected.is_empty() {
+            true => None,
+            false => unexpected.take(key),
+        };
+        drop(unexpected);
         let req = self.requests.begin(Body::Recv(RecvBody::matched(
-            buf,
+            buf.into(),
             key,
             receiver,
             matching.clone(),
@@ -112,8 +125,8 @@ impl Ob1 {
             let Body::Recv(recv) = &mut *body else {
                 return self.garble();
             };
-            recv.buf.unpack_at(0, data);
-            (recv.receiver, recv.buf.bytes() as u64)
+            recv.buf.fill(data);
+            (recv.receiver, recv.buf.bytes())
         };
         let bytes = data.len() as u64;
         req.set_status(status(key, bytes.min(capacity)));
@@ -160,7 +173,7 @@ impl Ob1 {
             let Body::Recv(recv) = &*body else {
                 return self.garble();
             };
-            let capacity = recv.buf.bytes() as u64;
+            let capacity = recv.buf.bytes();
             let too_long = (rendezvous.bytes > capacity)
                 .then(|| truncated(recv.receiver, key, rendezvous.bytes, capacity));
             (rendezvous.bytes.min(capacity), too_long)
@@ -173,12 +186,12 @@ impl Ob1 {
         {
             let mut body = req.body.borrow_mut();
             let Body::Recv(recv) = &mut *body else { return };
-            recv.incoming = Some(Incoming {
+            recv.incoming = Some(Box::new(Incoming {
                 from,
                 received: 0,
                 wanted,
                 truncated: too_long,
-            });
+            }));
         }
         self.control(
             &peer,

@@ -15,7 +15,7 @@ pub struct SendBody {
     buf: SendBuf,
     envelope: Envelope,
     mode: Mode,
-    stream: Option<Stream>,
+    stream: Option<Box<Stream>>,
 }
 
 /// A send whose receiver takes fragments.
@@ -146,11 +146,11 @@ impl Ob1 {
             {
                 return self.garble();
             }
-            send.stream = Some(Stream {
+            send.stream = Some(Box::new(Stream {
                 receiver: ReqId(header[1]),
                 sent: 0,
                 wanted,
-            });
+            }));
         }
         self.streams.borrow_mut().push_back(req);
     }

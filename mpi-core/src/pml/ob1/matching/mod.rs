@@ -7,7 +7,7 @@
 //! A message can only match four keys: (s, t), (s, any), (any, t), (any, any);
 //! the smallest posting number among the heads of those queues wins.
 //! Unexpected messages are indexed by (s, t); the three wildcard indexes are built when the first wildcard asks and dropped when they grow stale.
-//! When a single receive is posted, as in a ping-pong, no table is touched at all.
+//! When all posted receives have one key, as in a ping-pong or a stream, no table is touched at all.
 
 mod posted;
 #[cfg(test)]

@@ -1,20 +1,24 @@
 //! Receives that wait for a message.
 
 use super::{FORMS, Key, Queues};
+use std::collections::VecDeque;
 
 /// Posted receives of one context, `R` being what names a receive.
+///
+/// Programs mostly post receives of one key after another, so those of one key, the hot one, stand in a queue of their own that needs no table.
 pub struct Posted<R> {
-    /// The only posted receive, while there is only one.
-    single: Option<Entry<R>>,
+    hot_key: Key,
+    hot: VecDeque<Entry<R>>,
+    /// The receives of all other keys.
     queues: Queues<Entry<R>>,
     /// How many entries of each form the queues hold, so that a form nobody uses is never looked up.
     forms: [usize; FORMS],
     next_order: u64,
-    len: usize,
+    /// How many entries the queues hold.
+    queued: usize,
 }
 
 struct Entry<R> {
-    key: Key,
     order: u64,
     receive: R,
 }
@@ -22,86 +26,91 @@ struct Entry<R> {
 impl<R> Default for Posted<R> {
     fn default() -> Self {
         Posted {
-            single: None,
+            hot_key: Key::new(0, 0),
+            hot: VecDeque::new(),
             queues: Queues::default(),
             forms: [0; FORMS],
             next_order: 0,
-            len: 0,
+            queued: 0,
         }
     }
 }
 
 impl<R: PartialEq> Posted<R> {
+    #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.hot.len() + self.queued
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Posts a receive behind all others.
     #[inline]
     pub fn post(&mut self, key: Key, receive: R) {
-        let entry = Entry {
-            key,
-            order: self.next_order,
-            receive,
-        };
+        let order = self.next_order;
         self.next_order += 1;
-        self.len += 1;
-        if self.len == 1 {
-            self.single = Some(entry);
+        let entry = Entry { order, receive };
+        if self.hot.is_empty() && self.queued == 0 {
+            // Any key may become the hot one while nothing waits, for then nothing of that key waits elsewhere.
+            self.hot_key = key;
+        }
+        if key == self.hot_key {
+            self.hot.push_back(entry);
         } else {
-            if let Some(first) = self.single.take() {
-                self.queue(first);
-            }
-            self.queue(entry);
+            self.queue(key, entry);
         }
     }
 
-    fn queue(&mut self, entry: Entry<R>) {
-        self.forms[entry.key.form()] += 1;
-        self.queues.push(entry.key, entry);
+    fn queue(&mut self, key: Key, entry: Entry<R>) {
+        self.forms[key.form()] += 1;
+        self.queued += 1;
+        self.queues.push(key, entry);
     }
 
     /// Takes the earliest receive that accepts a message.
     #[inline]
     pub fn take(&mut self, message: Key) -> Option<R> {
-        if let Some(entry) = self.single.take() {
-            if entry.key.accepts(message) {
-                self.len = 0;
-                return Some(entry.receive);
-            }
-            self.single = Some(entry);
-            return None;
+        let hot = match self.hot.front() {
+            Some(first) if self.hot_key.accepts(message) => first.order,
+            _ => u64::MAX,
+        };
+        if self.queued > 0
+            && let Some((order, form)) = self.earliest_queued(message)
+            && order < hot
+        {
+            let entry = self.queues.pop(message.widened(form))?;
+            self.forms[form] -= 1;
+            self.queued -= 1;
+            return Some(entry.receive);
         }
-        if self.len == 0 {
-            return None;
+        match hot {
+            u64::MAX => None,
+            _ => self.hot.pop_front().map(|entry| entry.receive),
         }
-        let form = (0..FORMS)
+    }
+
+    /// The posting number and the form of the earliest receive outside the hot queue that accepts a message.
+    fn earliest_queued(&self, message: Key) -> Option<(u64, usize)> {
+        (0..FORMS)
             .filter(|form| self.forms[*form] > 0)
             .filter_map(|form| Some((self.queues.front(message.widened(form))?.order, form)))
-            .min()?
-            .1;
-        let entry = self.queues.pop(message.widened(form))?;
-        self.forms[form] -= 1;
-        self.len -= 1;
-        Some(entry.receive)
+            .min()
     }
 
     /// Removes a receive that is being cancelled; false when a message has taken it already.
     pub fn remove(&mut self, key: Key, receive: &R) -> bool {
-        let removed = if self.single.as_ref().is_some_and(|e| e.receive == *receive) {
-            self.single = None;
-            true
-        } else if self.queues.remove(key, |e| e.receive == *receive).is_some() {
+        if key == self.hot_key {
+            let at = self.hot.iter().position(|e| e.receive == *receive);
+            return at.and_then(|at| self.hot.remove(at)).is_some();
+        }
+        let removed = self.queues.remove(key, |e| e.receive == *receive).is_some();
+        if removed {
             self.forms[key.form()] -= 1;
-            true
-        } else {
-            false
-        };
-        self.len -= usize::from(removed);
+            self.queued -= 1;
+        }
         removed
     }
 }
