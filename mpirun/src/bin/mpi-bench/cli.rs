@@ -69,7 +69,7 @@ pub struct Options {
 
 /// What can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Benchmark {
     /// Half a round trip between two ranks
     Latency,
@@ -77,17 +77,73 @@ pub enum Benchmark {
     Bw,
     /// Bandwidth in both directions at once
     Bibw,
+    /// Message rate of many pairs: rank r to rank r + n/2, 64 messages in flight each
+    Rate,
+    /// Half a round trip of many pairs at once
+    Multilat,
+    /// Message rate of two ranks with several threads each; the sizes are threads
+    Threads,
+    /// Latency with receives posted that do not match; the sizes are how many
+    Posted,
+    /// Latency with messages waiting that nobody has asked for; the sizes are how many
+    Unexpected,
+    /// Latency of a matrix column
+    Column,
+    /// Latency of the face of a cube
+    Face,
+    /// Latency of doubles at places that follow no rule
+    Indexed,
+    /// Latency of the same range of four arrays
+    Arrays,
     /// MPI_Barrier on all ranks
     Barrier,
-    /// MPI_Allreduce, sum of MPI_FLOAT
-    Allreduce,
     /// MPI_Bcast from rank 0
     Bcast,
+    /// MPI_Reduce to rank 0, sum of MPI_FLOAT
+    Reduce,
+    /// MPI_Allreduce, sum of MPI_FLOAT
+    Allreduce,
+    /// MPI_Reduce_scatter_block, sum of MPI_FLOAT; the sizes are a rank's block
+    ReduceScatter,
+    /// MPI_Scan, sum of MPI_FLOAT
+    Scan,
+    /// MPI_Exscan, sum of MPI_FLOAT
+    Exscan,
+    /// MPI_Gather to rank 0; the sizes are a rank's block
+    Gather,
+    /// MPI_Scatter from rank 0; the sizes are a rank's block
+    Scatter,
+    /// MPI_Allgather; the sizes are a rank's block
+    Allgather,
+    /// MPI_Alltoall; the sizes are a block from one rank to another
+    Alltoall,
+    /// How much of MPI_Iallreduce hides behind computing, in percent
+    Overlap,
     /// MPI_Init; with --vs also the whole command from start to end
     Init,
 }
 
 impl Benchmark {
+    /// Whether it is defined for two ranks only.
+    pub fn is_pairwise(self) -> bool {
+        use Benchmark::*;
+        matches!(
+            self,
+            Latency | Bw | Bibw | Threads | Posted | Unexpected | Column | Face | Indexed | Arrays
+        )
+    }
+
+    /// Whether it is defined for an even number of ranks.
+    pub fn is_in_pairs(self) -> bool {
+        matches!(self, Benchmark::Rate | Benchmark::Multilat)
+    }
+
+    /// Whether one iteration is a window of messages.
+    pub fn is_windowed(self) -> bool {
+        use Benchmark::*;
+        matches!(self, Bw | Bibw | Rate | Threads)
+    }
+
     /// The name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value()

@@ -57,7 +57,8 @@ enum Failure {
 fn measure_here(options: &Options) -> Result<(), Failure> {
     let path = find::library(options.lib.as_deref()).map_err(sentence)?;
     let library = mpi::Library::load(&path).map_err(sentence)?;
-    let (world, took) = library.init().map_err(sentence)?;
+    let threads = options.benchmark == cli::Benchmark::Threads;
+    let (world, took) = library.init(threads).map_err(sentence)?;
     let first = world.rank() == 0;
     let measured = measure::run(options, &world, took)
         .map(|rows| table::Report::new(options.benchmark, &world, rows));

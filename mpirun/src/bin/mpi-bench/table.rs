@@ -42,9 +42,29 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
         unit: "MB/s",
         larger_is_better: true,
     };
+    let messages = Meaning {
+        size: "Size",
+        figure: "Rate",
+        unit: "k/s",
+        larger_is_better: true,
+    };
     match benchmark {
-        Benchmark::Latency | Benchmark::Allreduce | Benchmark::Bcast => time,
         Benchmark::Bw | Benchmark::Bibw => rate,
+        Benchmark::Rate => messages,
+        Benchmark::Threads => Meaning {
+            size: "Threads",
+            ..messages
+        },
+        Benchmark::Posted | Benchmark::Unexpected => Meaning {
+            size: "Depth",
+            ..time
+        },
+        Benchmark::Overlap => Meaning {
+            figure: "Overlap",
+            unit: "%",
+            larger_is_better: true,
+            ..time
+        },
         Benchmark::Barrier => Meaning {
             size: "Ranks",
             ..time
@@ -55,6 +75,7 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
             unit: "ms",
             ..time
         },
+        _ => time,
     }
 }
 

@@ -1,4 +1,4 @@
-//! All ranks together: `osu_barrier`, `osu_allreduce`, `osu_bcast` and `osu_init`.
+//! All ranks together: `osu_barrier`, `osu_allreduce`, `osu_bcast`, the other collectives, and `osu_init`.
 //!
 //! As in the OSU loops each call is timed by itself and a barrier follows that is not timed, so that one operation's stragglers are not charged to the next.
 //! A rank's figure is its average over the iterations; the table shows average, smallest and largest over the ranks.
@@ -21,19 +21,68 @@ pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiEr
     spread(world, ranks, iterations, begin.elapsed())
 }
 
-/// Sum of floats, as many as fit into `size` bytes.
-pub fn allreduce(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
-    let sent = Buffer::new(size, 0);
-    let mut received = Buffer::new(size, 0);
-    separated(world, size, pace, || {
-        world.allreduce_floats(sent.bytes(), received.bytes_mut())
-    })
-}
-
 /// From rank 0.
 pub fn bcast(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let mut data = Buffer::new(size, b'a');
     separated(world, size, pace, || world.bcast(data.bytes_mut(), 0))
+}
+
+/// An operation on a block of `size` bytes from each rank and room for a block from each.
+type Blocks<'w> = fn(&World<'w>, &[u8], &mut [u8]) -> Result<(), MpiError>;
+
+/// How many blocks a buffer of an operation has.
+#[derive(Clone, Copy)]
+pub enum Room {
+    One,
+    OneForEachRank,
+}
+
+impl Room {
+    fn bytes(self, world: &World<'_>, size: usize) -> usize {
+        match self {
+            Room::One => size,
+            Room::OneForEachRank => size * usize::try_from(world.size()).unwrap_or(1),
+        }
+    }
+}
+
+/// Any operation that reads one buffer and writes another.
+pub fn blocks<'w>(
+    world: &World<'w>,
+    operation: Blocks<'w>,
+    (sent, received): (Room, Room),
+    size: usize,
+    pace: Pace,
+) -> Result<Row, MpiError> {
+    let sent = Buffer::new(sent.bytes(world, size), 0);
+    let mut received = Buffer::new(received.bytes(world, size), 0);
+    separated(world, size, pace, || {
+        operation(world, sent.bytes(), received.bytes_mut())
+    })
+}
+
+/// How much of a nonblocking sum hides behind computing that takes as long as the sum alone, in percent, as in `osu_iallreduce`.
+pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
+    let sent = Buffer::new(size, 0);
+    let mut received = Buffer::new(size, 0);
+    let mut sum = |compute: Duration| {
+        separated(world, size, pace, || {
+            let begin = Instant::now();
+            world.allreduce_while(sent.bytes(), received.bytes_mut(), || {
+                begin.elapsed() >= compute
+            })
+        })
+    };
+    let alone = sum(Duration::ZERO)?;
+    let compute = Duration::from_secs_f64(alone.avg / 1e6);
+    let both = sum(compute)?;
+    let hidden = 100.0 * (1.0 - (both.avg - alone.avg) / alone.avg);
+    Ok(Row {
+        avg: hidden.clamp(0.0, 100.0),
+        min: None,
+        max: None,
+        ..both
+    })
 }
 
 /// What `MPI_Init` took, in milliseconds.

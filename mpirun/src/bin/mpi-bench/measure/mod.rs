@@ -1,7 +1,10 @@
 //! The measurements: which loop a benchmark runs, over which sizes, how often.
 
 mod collective;
+mod pairs;
 mod point_to_point;
+mod queues;
+mod typed;
 
 use std::fmt;
 use std::time::Duration;
@@ -16,11 +19,11 @@ use crate::pace::Pace;
 const LARGE: usize = 8192;
 
 /// One line of the table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Bytes, or ranks for `barrier` and `init`.
+    /// Bytes; ranks for `barrier` and `init`, the queue's depth for `posted` and `unexpected`, threads for `threads`.
     pub size: usize,
-    /// Microseconds, MB/s for the bandwidths, milliseconds for `init`.
+    /// In the unit that [`crate::table::meaning`] says.
     pub avg: f64,
     /// Fastest and slowest rank, where ranks can differ.
     pub min: Option<f64>,
@@ -37,6 +40,10 @@ pub enum MeasureError {
         needed: i32,
         given: i32,
     },
+    /// The loop is defined for pairs.
+    Odd { benchmark: Benchmark, given: i32 },
+    /// The library does not let several threads call at once.
+    Threads,
     /// The library refused.
     Mpi(MpiError),
 }
@@ -53,6 +60,12 @@ impl fmt::Display for MeasureError {
                 "{} measures between exactly {needed} ranks, this job has {given}",
                 benchmark.name()
             ),
+            Self::Odd { benchmark, given } => write!(
+                f,
+                "{} measures between pairs of ranks, this job has {given}",
+                benchmark.name()
+            ),
+            Self::Threads => f.write_str("the library does not grant MPI_THREAD_MULTIPLE"),
             Self::Mpi(error) => error.fmt(f),
         }
     }
@@ -69,16 +82,21 @@ impl From<MpiError> for MeasureError {
 /// Runs the benchmark; every rank gets the same rows. `init` is what `MPI_Init` took on this rank.
 pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<Row>, MeasureError> {
     let benchmark = options.benchmark;
-    let pairwise = matches!(
-        benchmark,
-        Benchmark::Latency | Benchmark::Bw | Benchmark::Bibw
-    );
-    if pairwise && world.size() != 2 {
+    if benchmark.is_pairwise() && world.size() != 2 {
         return Err(MeasureError::Ranks {
             benchmark,
             needed: 2,
             given: world.size(),
         });
+    }
+    if benchmark.is_in_pairs() && world.size() % 2 != 0 {
+        return Err(MeasureError::Odd {
+            benchmark,
+            given: world.size(),
+        });
+    }
+    if benchmark == Benchmark::Threads && !world.has_threads() {
+        return Err(MeasureError::Threads);
     }
     let sizes = match benchmark {
         Benchmark::Barrier | Benchmark::Init => {
@@ -94,36 +112,76 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
         .into_iter()
         .map(|size| {
             let pace = pace(options, size);
-            match benchmark {
-                Benchmark::Latency => point_to_point::latency(world, size, pace),
-                Benchmark::Bw => point_to_point::bandwidth(world, size, pace),
-                Benchmark::Bibw => point_to_point::bidirectional(world, size, pace),
-                Benchmark::Barrier => collective::barrier(world, size, pace),
-                Benchmark::Allreduce => collective::allreduce(world, size, pace),
-                Benchmark::Bcast => collective::bcast(world, size, pace),
-                Benchmark::Init => collective::start(world, size, init),
-            }
-            .map_err(MeasureError::from)
+            measure(benchmark, world, size, pace, init).map_err(MeasureError::from)
         })
         .collect()
 }
 
-fn default_sizes(benchmark: Benchmark) -> Sizes {
+fn measure(
+    benchmark: Benchmark,
+    world: &World<'_>,
+    size: usize,
+    pace: Pace,
+    init: Duration,
+) -> Result<Row, MpiError> {
+    use Benchmark as B;
+    use collective::Room::{One, OneForEachRank as Each};
     match benchmark {
-        Benchmark::Allreduce => powers_of_two(4, 1 << 20),
-        Benchmark::Bcast => powers_of_two(1, 1 << 20),
-        _ => powers_of_two(1, 4 << 20),
+        B::Latency => point_to_point::latency(world, size, pace),
+        B::Bw => point_to_point::bandwidth(world, size, pace),
+        B::Bibw => point_to_point::bidirectional(world, size, pace),
+        B::Rate => pairs::rate(world, size, pace),
+        B::Multilat => pairs::latency(world, size, pace),
+        B::Threads => pairs::threads(world, size, pace),
+        B::Posted => queues::posted(world, size, pace),
+        B::Unexpected => queues::unexpected(world, size, pace),
+        B::Column => typed::latency(world, World::column, size, pace),
+        B::Face => typed::latency(world, World::face, size, pace),
+        B::Indexed => typed::latency(world, World::indexed, size, pace),
+        B::Arrays => typed::latency(world, World::arrays, size, pace),
+        B::Barrier => collective::barrier(world, size, pace),
+        B::Bcast => collective::bcast(world, size, pace),
+        B::Allreduce => collective::blocks(world, World::allreduce_floats, (One, One), size, pace),
+        B::Reduce => collective::blocks(world, World::reduce_floats, (One, One), size, pace),
+        B::Scan => collective::blocks(world, World::scan_floats, (One, One), size, pace),
+        B::Exscan => collective::blocks(world, World::exscan_floats, (One, One), size, pace),
+        B::ReduceScatter => {
+            collective::blocks(world, World::reduce_scatter_floats, (Each, One), size, pace)
+        }
+        B::Gather => collective::blocks(world, World::gather, (One, Each), size, pace),
+        B::Scatter => collective::blocks(world, World::scatter, (Each, One), size, pace),
+        B::Allgather => collective::blocks(world, World::allgather, (One, Each), size, pace),
+        B::Alltoall => collective::blocks(world, World::alltoall, (Each, Each), size, pace),
+        B::Overlap => collective::overlap(world, size, pace),
+        B::Init => collective::start(world, size, init),
+    }
+}
+
+fn default_sizes(benchmark: Benchmark) -> Sizes {
+    use Benchmark as B;
+    match benchmark {
+        B::Latency | B::Bw | B::Bibw => powers_of_two(1, 4 << 20),
+        B::Rate | B::Multilat => powers_of_two(8, 8),
+        B::Threads => powers_of_two(1, 8),
+        B::Posted | B::Unexpected => Sizes(vec![1, 10, 100, 1_000, 10_000]),
+        B::Column | B::Face | B::Indexed | B::Arrays => powers_of_two(64, 256 << 10),
+        B::Bcast => powers_of_two(1, 1 << 20),
+        _ => powers_of_two(4, 1 << 20),
     }
 }
 
 /// The OSU defaults: (warm-up, iterations) for small and for large messages.
 fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
     let (small, large) = match benchmark {
-        Benchmark::Latency => ((100, 10_000), (10, 1_000)),
-        Benchmark::Bw | Benchmark::Bibw => ((10, 100), (2, 20)),
+        b if b.is_windowed() => ((10, 100), (2, 20)),
+        b if b.is_pairwise() || b == Benchmark::Multilat => ((100, 10_000), (10, 1_000)),
         _ => ((100, 1_000), (10, 100)),
     };
-    let sized = !matches!(benchmark, Benchmark::Barrier | Benchmark::Init);
+    use Benchmark as B;
+    let sized = !matches!(
+        benchmark,
+        B::Barrier | B::Init | B::Posted | B::Unexpected | B::Threads
+    );
     if sized && size > LARGE { large } else { small }
 }
 

@@ -13,7 +13,7 @@ const DATA: i32 = 1;
 const BACK: i32 = 10;
 const ACK: i32 = 101;
 
-/// Half of an average round trip, in microseconds.
+/// A ping-pong.
 pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let sent = Buffer::new(size, b'a');
     let mut received = Buffer::new(size, b'b');
@@ -30,14 +30,18 @@ pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
         Ok(())
     };
     let (iterations, took) = timed(world, pace, &mut ping_pong)?;
-    let micros = took.as_secs_f64() * 1e6 / (2.0 * iterations as f64);
-    Ok(Row {
+    Ok(one_way(size, iterations, took))
+}
+
+/// Half of an average round trip, in microseconds.
+pub fn one_way(size: usize, iterations: u64, took: Duration) -> Row {
+    Row {
         size,
-        avg: micros,
+        avg: took.as_secs_f64() * 1e6 / (2.0 * iterations as f64),
         min: None,
         max: None,
         iterations,
-    })
+    }
 }
 
 /// Windows of messages from rank 0 to rank 1, each window acknowledged, in MB/s.
@@ -94,7 +98,7 @@ pub fn bidirectional(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, 
 }
 
 /// Warms up, then measures on rank 0; both ranks get rank 0's figures.
-fn timed(
+pub fn timed(
     world: &World<'_>,
     pace: Pace,
     body: &mut impl FnMut(u64) -> Result<(), MpiError>,

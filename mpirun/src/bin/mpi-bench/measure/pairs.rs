@@ -1,0 +1,122 @@
+//! Many pairs at once: `osu_mbw_mr` and `osu_multi_lat`; and many threads, `osu_mt_bw` in the form of a rate.
+//!
+//! Rank r of the first half talks to rank r of the second half.
+
+use std::time::Instant;
+
+use crate::buffer::Buffer;
+use crate::measure::Row;
+use crate::mpi::{Combine, Flights, MpiError, World};
+use crate::pace::Pace;
+
+const WINDOW: usize = 64;
+const DATA: i32 = 1;
+const ACK: i32 = 101;
+
+/// This rank's peer, and whether this one begins.
+fn partner(world: &World<'_>) -> (i32, bool) {
+    let half = world.size() / 2;
+    match world.rank() < half {
+        true => (world.rank() + half, true),
+        false => (world.rank() - half, false),
+    }
+}
+
+/// Thousands of messages in a second, of all pairs together.
+pub fn rate(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
+    let (peer, first) = partner(world);
+    let mut data = Buffer::new(size, b'a');
+    let mut flights = Flights::new(WINDOW);
+    let mut windows = |n: u64| {
+        for _ in 0..n {
+            window(world, data.bytes_mut(), (peer, first, 0), &mut flights)?;
+        }
+        Ok(())
+    };
+    let iterations = pace.settle(world, &mut windows)?;
+    world.barrier()?;
+    let begin = Instant::now();
+    windows(iterations)?;
+    let slowest = world.combine(begin.elapsed().as_secs_f64(), Combine::Max)?;
+    let messages = iterations as f64 * WINDOW as f64 * f64::from(world.size() / 2);
+    Ok(thousands(size, messages, slowest, iterations))
+}
+
+/// One window of messages with the tags of thread `thread`, and its acknowledgement.
+fn window(
+    world: &World<'_>,
+    data: &mut [u8],
+    (peer, first, thread): (i32, bool, i32),
+    flights: &mut Flights,
+) -> Result<(), MpiError> {
+    let (tag, ack) = (DATA + 200 * thread, ACK + 200 * thread);
+    let mut answer = [0; 4];
+    if first {
+        world.send_many(data, peer, tag, flights)?;
+        world.recv(&mut answer, peer, ack)
+    } else {
+        world.recv_many(data, peer, tag, flights)?;
+        world.send(&answer, peer, ack)
+    }
+}
+
+/// Half a round trip of the average pair, in microseconds.
+pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
+    let (peer, first) = partner(world);
+    let sent = Buffer::new(size, b'a');
+    let mut received = Buffer::new(size, b'b');
+    let mut ping_pong = |n: u64| {
+        for _ in 0..n {
+            if first {
+                world.send(sent.bytes(), peer, DATA)?;
+                world.recv(received.bytes_mut(), peer, DATA)?;
+            } else {
+                world.recv(received.bytes_mut(), peer, DATA)?;
+                world.send(sent.bytes(), peer, DATA)?;
+            }
+        }
+        Ok(())
+    };
+    let iterations = pace.settle(world, &mut ping_pong)?;
+    world.barrier()?;
+    let begin = Instant::now();
+    ping_pong(iterations)?;
+    let micros = begin.elapsed().as_secs_f64() * 1e6 / (2.0 * iterations as f64);
+    Ok(Row {
+        size,
+        avg: world.combine(micros, Combine::Sum)? / f64::from(world.size()),
+        min: None,
+        max: None,
+        iterations,
+    })
+}
+
+/// Thousands of 8-byte messages in a second between two ranks of `threads` threads each; the row's size is the threads.
+pub fn threads(world: &World<'_>, threads: usize, pace: Pace) -> Result<Row, MpiError> {
+    let (peer, first) = partner(world);
+    let windows = |n: u64| {
+        world.in_threads(threads, |world, thread| {
+            let mut data = Buffer::new(8, b'a');
+            let mut flights = Flights::new(WINDOW);
+            let place = (peer, first, i32::try_from(thread).unwrap_or(0));
+            (0..n).try_for_each(|_| window(world, data.bytes_mut(), place, &mut flights))
+        })
+    };
+    let iterations = pace.settle(world, windows)?;
+    world.barrier()?;
+    let begin = Instant::now();
+    windows(iterations)?;
+    let slowest = world.combine(begin.elapsed().as_secs_f64(), Combine::Max)?;
+    let messages = iterations as f64 * WINDOW as f64 * threads as f64;
+    Ok(thousands(threads, messages, slowest, iterations))
+}
+
+fn thousands(size: usize, messages: f64, seconds: f64, iterations: u64) -> Row {
+    Row {
+        size,
+        avg: messages / 1e3 / seconds,
+        min: None,
+        max: None,
+        iterations,
+    }
+}

@@ -1,0 +1,60 @@
+//! What matching costs when much waits: a ping-pong behind receives that are posted, or messages that nobody has asked for.
+//!
+//! The row's size is the depth of the queue; the figure is half a round trip of 8 bytes, as in `latency`.
+
+use crate::buffer::Buffer;
+use crate::measure::Row;
+use crate::measure::point_to_point::{one_way, timed};
+use crate::mpi::{MpiError, World};
+use crate::pace::Pace;
+
+const MESSAGE: usize = 8;
+const DATA: i32 = 1;
+/// The tags that wait begin here.
+const WAITING: i32 = 1000;
+
+/// Both ranks have `depth` receives posted, each with a tag of its own, none of which the ping-pong meets.
+pub fn posted(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
+    let peer = 1 - world.rank();
+    let mut row = None;
+    world.behind_posted(depth, peer, WAITING, || {
+        row = Some(ping_pong(world, depth, pace)?);
+        world.barrier()
+    })?;
+    Ok(row.unwrap_or_default())
+}
+
+/// Both ranks have `depth` messages waiting that were sent and not received, each with a tag of its own.
+pub fn unexpected(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
+    let peer = 1 - world.rank();
+    let tags = WAITING..WAITING + i32::try_from(depth).unwrap_or(i32::MAX - WAITING);
+    for tag in tags.clone() {
+        world.send(&[0; MESSAGE], peer, tag)?;
+    }
+    let row = ping_pong(world, depth, pace)?;
+    let mut byte = [0; MESSAGE];
+    // The last first: that is the worst order for a list.
+    for tag in tags.rev() {
+        world.recv(&mut byte, peer, tag)?;
+    }
+    Ok(row)
+}
+
+fn ping_pong(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
+    let sent = Buffer::new(MESSAGE, b'a');
+    let mut received = Buffer::new(MESSAGE, b'b');
+    let mut round_trips = |n: u64| {
+        for _ in 0..n {
+            if world.rank() == 0 {
+                world.send(sent.bytes(), 1, DATA)?;
+                world.recv(received.bytes_mut(), 1, DATA)?;
+            } else {
+                world.recv(received.bytes_mut(), 0, DATA)?;
+                world.send(sent.bytes(), 0, DATA)?;
+            }
+        }
+        Ok(())
+    };
+    let (iterations, took) = timed(world, pace, &mut round_trips)?;
+    Ok(one_way(depth, iterations, took))
+}

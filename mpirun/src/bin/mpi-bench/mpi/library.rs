@@ -1,0 +1,302 @@
+//! A loaded MPI library: its functions and the values of its handles.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use super::{Handle, MpiError, World, check};
+
+/// Why a library cannot be measured.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The dynamic linker refused.
+    Open {
+        path: PathBuf,
+        reason: libloading::Error,
+    },
+    /// A function or object is not there.
+    Symbol { path: PathBuf, name: &'static str },
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open { path, reason } => {
+                write!(f, "cannot load {}: {}", path.display(), Cause(reason))
+            }
+            Self::Symbol { path, name } => write!(
+                f,
+                "{} has no {name}: it is neither a standard ABI library nor Open MPI's",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// The text of an error together with what caused it, which is where libloading keeps the linker's words.
+struct Cause<'a>(&'a dyn std::error::Error);
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut next = self.0.source();
+        while let Some(cause) = next {
+            write!(f, ": {cause}")?;
+            next = cause.source();
+        }
+        Ok(())
+    }
+}
+
+macro_rules! functions {
+    ($($field:ident = $name:literal($($argument:ty),*);)*) => {
+        /// Function pointers with the standard's prototypes.
+        pub(super) struct Functions {
+            $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> c_int,)*
+        }
+
+        impl Functions {
+            fn bind(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
+                Ok(Self {
+                    $($field: {
+                        // SAFETY: the symbol is an MPI function, and the type is its prototype in the MPI standard.
+                        let symbol = unsafe {
+                            library.get::<unsafe extern "C" fn($($argument),*) -> c_int>($name)
+                        };
+                        *symbol.map_err(|_| LoadError::Symbol { path: path.to_owned(), name: $name })?
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    init = "MPI_Init_thread"(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
+    finalize = "MPI_Finalize"();
+    library_version = "MPI_Get_library_version"(*mut c_char, *mut c_int);
+    comm_rank = "MPI_Comm_rank"(Handle, *mut c_int);
+    comm_size = "MPI_Comm_size"(Handle, *mut c_int);
+    send = "MPI_Send"(*const c_void, c_int, Handle, c_int, c_int, Handle);
+    recv = "MPI_Recv"(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
+    isend = "MPI_Isend"(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    irecv = "MPI_Irecv"(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    waitall = "MPI_Waitall"(c_int, *mut Handle, *mut c_void);
+    barrier = "MPI_Barrier"(Handle);
+    bcast = "MPI_Bcast"(*mut c_void, c_int, Handle, c_int, Handle);
+    allreduce = "MPI_Allreduce"(*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    reduce = "MPI_Reduce"(*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle);
+    scan = "MPI_Scan"(*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    exscan = "MPI_Exscan"(*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    reduce_scatter_block = "MPI_Reduce_scatter_block"(*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    gather = "MPI_Gather"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+    scatter = "MPI_Scatter"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+    allgather = "MPI_Allgather"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    alltoall = "MPI_Alltoall"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    iallreduce = "MPI_Iallreduce"(*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
+    test = "MPI_Test"(*mut Handle, *mut c_int, *mut c_void);
+    type_vector = "MPI_Type_vector"(c_int, c_int, c_int, Handle, *mut Handle);
+    type_create_subarray = "MPI_Type_create_subarray"(c_int, *const c_int, *const c_int, *const c_int, c_int, Handle, *mut Handle);
+    type_create_indexed_block = "MPI_Type_create_indexed_block"(c_int, c_int, *const c_int, Handle, *mut Handle);
+    type_create_hindexed_block = "MPI_Type_create_hindexed_block"(c_int, c_int, *const isize, Handle, *mut Handle);
+    type_commit = "MPI_Type_commit"(*mut Handle);
+    type_free = "MPI_Type_free"(*mut Handle);
+}
+
+/// The predefined objects that the benchmarks use.
+pub(super) struct Handles {
+    pub(super) world: Handle,
+    pub(super) char_: Handle,
+    pub(super) float: Handle,
+    pub(super) double: Handle,
+    pub(super) sum: Handle,
+    pub(super) min: Handle,
+    pub(super) max: Handle,
+    /// `MPI_THREAD_SINGLE` and `MPI_THREAD_MULTIPLE`.
+    pub(super) single: c_int,
+    pub(super) multiple: c_int,
+    /// `MPI_ORDER_C`.
+    pub(super) order_c: c_int,
+}
+
+impl Handles {
+    /// The MPI 5.0 standard ABI's values.
+    fn standard() -> Self {
+        let constant = ptr::without_provenance;
+        Self {
+            world: constant(0x101),
+            char_: constant(0x243),
+            float: constant(0x210),
+            double: constant(0x214),
+            sum: constant(0x21),
+            min: constant(0x22),
+            max: constant(0x23),
+            single: 0,
+            multiple: 0x1000,
+            order_c: 12,
+        }
+    }
+
+    /// Open MPI's handles are the addresses of these objects.
+    fn open_mpi(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
+        let address = |name: &'static str| -> Result<Handle, LoadError> {
+            // SAFETY: a symbol read as a pointer is its own address, which is never dereferenced here.
+            let symbol = unsafe { library.get::<Handle>(name) };
+            symbol
+                .map(|address| *address)
+                .map_err(|_| LoadError::Symbol {
+                    path: path.to_owned(),
+                    name,
+                })
+        };
+        Ok(Self {
+            world: address("ompi_mpi_comm_world")?,
+            char_: address("ompi_mpi_char")?,
+            float: address("ompi_mpi_float")?,
+            double: address("ompi_mpi_double")?,
+            sum: address("ompi_mpi_op_sum")?,
+            min: address("ompi_mpi_op_min")?,
+            max: address("ompi_mpi_op_max")?,
+            single: 0,
+            multiple: 3,
+            order_c: 0,
+        })
+    }
+}
+
+/// A loaded library that is not initialised yet.
+pub struct Library {
+    pub(super) call: Functions,
+    pub(super) handles: Handles,
+}
+
+impl Library {
+    /// Loads the library and binds what is needed.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        // SAFETY: an MPI library's constructors have no preconditions; this is what linking to it would run.
+        let library = unsafe { libloading::Library::new(path) };
+        let library = library.map_err(|reason| LoadError::Open {
+            path: path.to_owned(),
+            reason,
+        })?;
+        let standard = path
+            .file_name()
+            .is_some_and(|f| f.to_string_lossy().starts_with("libmpi_abi"));
+        let handles = if standard {
+            Handles::standard()
+        } else {
+            Handles::open_mpi(&library, path)?
+        };
+        let call = Functions::bind(&library, path)?;
+        // Some libraries keep threads and exit handlers in their code, so it stays mapped until the process ends;
+        // the function pointers stay valid with it.
+        std::mem::forget(library);
+        Ok(Self { call, handles })
+    }
+
+    /// `MPI_Init_thread` for one thread or for several, and how long it took.
+    pub fn init(&self, threads: bool) -> Result<(World<'_>, Duration), MpiError> {
+        let level = if threads {
+            self.handles.multiple
+        } else {
+            self.handles.single
+        };
+        let mut provided = 0;
+        let begin = Instant::now();
+        // SAFETY: MPI 5.0 11.2.1 allows null for the first two arguments, the last is ours; init is called once, by main.
+        check("MPI_Init_thread", unsafe {
+            (self.call.init)(ptr::null_mut(), ptr::null_mut(), level, &raw mut provided)
+        })?;
+        let took = begin.elapsed();
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the library is initialised and the results are ours to write.
+        check("MPI_Comm_rank", unsafe {
+            (self.call.comm_rank)(self.handles.world, &raw mut rank)
+        })?;
+        // SAFETY: as above.
+        check("MPI_Comm_size", unsafe {
+            (self.call.comm_size)(self.handles.world, &raw mut size)
+        })?;
+        Ok((
+            World {
+                library: self,
+                rank,
+                size,
+                threads: provided == self.handles.multiple,
+            },
+            took,
+        ))
+    }
+
+    /// The library's own words about itself, first line.
+    pub fn version(&self) -> String {
+        // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in the standard ABI and 256 in Open MPI.
+        let mut text = vec![0_u8; 8193];
+        let mut len = 0;
+        // SAFETY: the buffer is as long as any library's maximum, and its last byte stays zero.
+        let code = unsafe { (self.call.library_version)(text.as_mut_ptr().cast(), &raw mut len) };
+        let text = CStr::from_bytes_until_nul(&text)
+            .map(CStr::to_string_lossy)
+            .unwrap_or_default();
+        if code == 0 {
+            first_line(&text)
+        } else {
+            "unknown library".into()
+        }
+    }
+}
+
+/// "MPICH Version:      5.0.2\nMPICH Release date: ..." becomes "MPICH Version: 5.0.2".
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let words: Vec<&str> = line
+        .split(',')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_library_is_refused_with_its_name() {
+        let file = tempfile::NamedTempFile::with_suffix(".so").unwrap();
+        let refusal = Library::load(file.path())
+            .err()
+            .map(|e| e.to_string())
+            .unwrap_or_default();
+        assert!(
+            refusal.contains(&file.path().display().to_string()),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn a_library_without_mpi_is_refused_with_the_missing_name() {
+        let refusal = Library::load(Path::new("libc.so.6"))
+            .err()
+            .map(|e| e.to_string())
+            .unwrap_or_default();
+        assert!(refusal.contains("ompi_mpi_comm_world"), "{refusal}");
+    }
+
+    #[test]
+    fn a_version_is_cut_to_its_first_clause() {
+        assert_eq!(
+            first_line("MPICH Version:      5.0.2\nMPICH Release date: x"),
+            "MPICH Version: 5.0.2"
+        );
+        assert_eq!(
+            first_line("Open MPI v5.0.11, package: Open MPI x"),
+            "Open MPI v5.0.11"
+        );
+    }
+}

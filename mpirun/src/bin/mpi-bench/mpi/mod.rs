@@ -1,0 +1,138 @@
+//! The few MPI functions that a benchmark calls, bound when the program runs.
+//!
+//! All `unsafe` of `mpi-bench` is here: calls through C function pointers whose prototypes are those of the MPI standard, identical in every library.
+//! What differs between libraries is the value of a handle, which is therefore data: constants in the standard ABI (MPI 5.0, chapter 20), addresses of exported objects in Open MPI.
+//!
+//! Every public function is safe because it completes what it begins: no request outlives the call or the closure that it was given to,
+//! so no buffer is in the library's hands afterwards.
+
+mod collectives;
+mod flights;
+mod layouts;
+mod library;
+mod threads;
+
+pub use collectives::Combine;
+pub use flights::Flights;
+pub use layouts::Layout;
+pub use library::Library;
+
+use library::{Functions, Handles};
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::ptr;
+
+/// An MPI handle; a pointer in the standard ABI as well as in Open MPI.
+type Handle = *const c_void;
+
+/// An MPI function returned something else than `MPI_SUCCESS`.
+#[derive(Debug, Clone, Copy)]
+pub struct MpiError {
+    function: &'static str,
+    code: c_int,
+}
+
+impl fmt::Display for MpiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} returned error code {}", self.function, self.code)
+    }
+}
+
+impl std::error::Error for MpiError {}
+
+/// `MPI_ERRORS_ARE_FATAL` normally ends the job before we see a code; this is for handlers that return.
+fn check(function: &'static str, code: c_int) -> Result<(), MpiError> {
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(MpiError { function, code })
+    }
+}
+
+/// `MPI_COMM_WORLD` between init and finalize.
+pub struct World<'a> {
+    library: &'a Library,
+    rank: c_int,
+    size: c_int,
+    /// Whether several threads may call at once.
+    threads: bool,
+}
+
+/// A C int from a length; sizes were limited when the command line was read.
+fn count(len: usize) -> c_int {
+    c_int::try_from(len).unwrap_or(c_int::MAX)
+}
+
+impl World<'_> {
+    pub fn rank(&self) -> i32 {
+        self.rank
+    }
+
+    pub fn size(&self) -> i32 {
+        self.size
+    }
+
+    pub fn version(&self) -> String {
+        self.library.version()
+    }
+
+    fn call(&self) -> &Functions {
+        &self.library.call
+    }
+
+    fn handles(&self) -> &Handles {
+        &self.library.handles
+    }
+
+    pub fn barrier(&self) -> Result<(), MpiError> {
+        // SAFETY: the library is initialised for as long as a `World` exists.
+        check("MPI_Barrier", unsafe {
+            (self.call().barrier)(self.handles().world)
+        })
+    }
+
+    pub fn send(&self, data: &[u8], to: i32, tag: i32) -> Result<(), MpiError> {
+        let h = self.handles();
+        // SAFETY: the buffer has the length that is given and is borrowed until the call returns.
+        let code = unsafe {
+            (self.call().send)(
+                data.as_ptr().cast(),
+                count(data.len()),
+                h.char_,
+                to,
+                tag,
+                h.world,
+            )
+        };
+        check("MPI_Send", code)
+    }
+
+    pub fn recv(&self, data: &mut [u8], from: i32, tag: i32) -> Result<(), MpiError> {
+        let (h, data_len) = (self.handles(), count(data.len()));
+        // SAFETY: the buffer has the length that is given and is ours alone; a null status is MPI_STATUS_IGNORE.
+        let code = unsafe {
+            (self.call().recv)(
+                data.as_mut_ptr().cast(),
+                data_len,
+                h.char_,
+                from,
+                tag,
+                h.world,
+                ptr::null_mut(),
+            )
+        };
+        check("MPI_Recv", code)
+    }
+
+    /// Rank 0's number on every rank.
+    pub fn bcast_number(&self, value: u64) -> Result<u64, MpiError> {
+        let mut bytes = value.to_ne_bytes();
+        self.bcast(&mut bytes, 0)?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
+    pub fn finalize(self) -> Result<(), MpiError> {
+        // SAFETY: every request was waited for; `self` is consumed, so nothing is called afterwards.
+        check("MPI_Finalize", unsafe { (self.call().finalize)() })
+    }
+}
