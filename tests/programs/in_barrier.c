@@ -1,0 +1,35 @@
+/*
+ * Ends while ranks are in a barrier that rank 0 never enters.
+ *
+ *     in_barrier abort|kill|wait
+ *
+ * "abort", "kill": rank 1 enters by MPI_Ibarrier and calls MPI_Abort or kills itself. "wait": everybody waits for a signal.
+ * "ready PID" is printed before.
+ */
+#include "check.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "wait";
+    MPI_Request entered;
+    begin(&argc, &argv);
+    for (int i = 0; i < 10; i++)
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    printf("ready %d\n", (int)getpid());
+    fflush(stdout);
+    if (rank == 1 && strcmp(way, "wait")) {
+        OK(MPI_Ibarrier(MPI_COMM_WORLD, &entered));
+        /* The others enter meanwhile. */
+        usleep(100000);
+        if (!strcmp(way, "kill"))
+            raise(SIGKILL);
+        MPI_Abort(MPI_COMM_WORLD, 42);
+    }
+    if (rank > 0)
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (;;)
+        pause();
+}
