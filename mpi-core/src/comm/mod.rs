@@ -87,7 +87,7 @@ impl Comm {
         (peers, local): (Group, Option<Comm>),
         name: String,
     ) -> Comm {
-        let plane = |p| engine.pml().matching(context.plane(p));
+        let plane = |p| engine.pml().matching_among(context.plane(p), &peers);
         Comm(Rc::new(Inner {
             planes: [
                 plane(Plane::User),
@@ -241,7 +241,10 @@ impl Comm {
     #[cold]
     fn rare_plane(&self, plane: Plane) -> &Rc<Matching> {
         let slot = &self.0.rare_planes[usize::from(plane == Plane::Partition)];
-        slot.get_or_init(|| self.engine().pml().matching(self.context().plane(plane)))
+        slot.get_or_init(|| {
+            let context = self.context().plane(plane);
+            self.engine().pml().matching_among(context, self.peers())
+        })
     }
 
     fn next_call(&self) -> i32 {

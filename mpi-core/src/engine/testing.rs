@@ -4,14 +4,15 @@ use super::{Engine, Parts};
 use crate::btl::{Btl, Surroundings};
 use crate::coll::{Call, Component};
 use crate::pml::ob1::Config;
+use crate::rte::SharedBoard;
 use mpi_base::node::Node;
-use mpi_base::param::Params;
+use mpi_base::param::{Params, Source};
 use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 thread_local! {
@@ -28,6 +29,12 @@ fn stop_if_a_peer_failed() {
 
 /// Makes one rank's collective components.
 pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
+
+/// Where the ranks of a job find each other.
+struct Meeting {
+    board: SharedBoard,
+    fence: Barrier,
+}
 
 /// What a job in a test may choose.
 pub struct Job {
@@ -48,20 +55,32 @@ impl Job {
         }
     }
 
+    /// The same job with a parameter set as a user would on the command line.
+    pub fn with(mut self, name: &str, value: &str) -> Job {
+        self.params.set(name, value, Source::CommandLine);
+        self
+    }
+
     /// Runs `rank` on every rank and returns what each returned, in the order of ranks.
     /// When one rank panics the others stop waiting for it and panic too, so a failed claim fails the test instead of hanging it.
     pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
         let node = Node::create(self.ranks).expect("a node segment");
         let failed = Arc::new(AtomicBool::new(false));
+        let meeting = Meeting {
+            board: SharedBoard::default(),
+            fence: Barrier::new(self.ranks as usize),
+        };
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..self.ranks)
                 .map(|me| {
                     let (node, rank, failed) = (&node, &rank, failed.clone());
+                    let meeting = &meeting;
                     scope.spawn(move || {
                         FAILED.set(Some(failed.clone()));
                         let result = catch_unwind(AssertUnwindSafe(|| {
                             let fd = node.as_fd();
-                            let engine = self.engine(me, Node::attach(fd, me).expect("attaching"));
+                            let node = Node::attach(fd, me).expect("attaching");
+                            let engine = self.engine(me, node, meeting);
                             engine.set_relax(Some(stop_if_a_peer_failed));
                             engine.start().expect("starting");
                             engine.join_world().expect("joining");
@@ -87,7 +106,7 @@ impl Job {
         })
     }
 
-    fn engine(&self, me: u32, node: Node) -> Engine {
+    fn engine(&self, me: u32, node: Node, meeting: &Meeting) -> Engine {
         let params = self.params.clone();
         let neighbours: Vec<_> = (0..self.ranks).collect();
         let around = Surroundings {
@@ -95,9 +114,12 @@ impl Job {
             size: self.ranks,
             node: Some((node.clone(), neighbours.clone())),
             params: &params,
-            board: None,
+            board: Some(meeting.board.of(me)),
         };
         let opened = crate::btl::open_all(&around).expect("transports");
+        if opened.fence {
+            meeting.fence.wait();
+        }
         let btls = opened
             .btls
             .into_iter()

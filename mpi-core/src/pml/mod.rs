@@ -9,6 +9,7 @@ pub mod ob1;
 use crate::btl::ProcId;
 use crate::request::PartitionError;
 use std::fmt;
+use std::sync::Arc;
 
 /// What a message is addressed with: the communicator's context, both ranks in it, and the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +103,13 @@ pub enum PmlError {
     /// A partitioned message was used wrongly.
     Partition(PartitionError),
     /// The peer ended while the operation needed it.
-    PeerGone { peer: ProcId, tag: i32, bytes: u64 },
+    PeerGone {
+        peer: ProcId,
+        tag: i32,
+        bytes: u64,
+        /// The transport's sentence, if it had one to say.
+        why: Option<Arc<str>>,
+    },
 }
 
 impl fmt::Display for PmlError {
@@ -122,12 +129,21 @@ impl fmt::Display for PmlError {
             PmlError::Unreachable { peer, reasons } => {
                 write!(f, "no transport reaches job rank {peer}: {reasons}")
             }
-            PmlError::PeerGone { peer, tag, bytes } => {
-                write!(
+            PmlError::PeerGone {
+                peer,
+                tag,
+                bytes,
+                why,
+            } => match why {
+                None => write!(
                     f,
                     "job rank {peer} has ended while {bytes} bytes with tag {tag} were on their way to or from it"
-                )
-            }
+                ),
+                Some(why) => write!(
+                    f,
+                    "{bytes} bytes with tag {tag} to or from job rank {peer} cannot arrive: {why}"
+                ),
+            },
         }
     }
 }

@@ -250,6 +250,13 @@ impl Table {
         self.completions.set(self.completions.get().wrapping_add(1));
     }
 
+    /// All requests that have not completed.
+    pub fn under_way(&self) -> Vec<Req> {
+        let free = self.free.borrow();
+        let waits = |req: &&Req| !req.is_complete() && !free.contains(&req.index);
+        self.all.borrow().iter().filter(waits).cloned().collect()
+    }
+
     /// How many requests are under way, for leak checks and the hang report.
     pub fn live(&self) -> usize {
         self.all.borrow().len() - self.free.borrow().len()

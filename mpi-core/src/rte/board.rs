@@ -2,6 +2,11 @@
 
 use super::Rte;
 use crate::btl::{Noticeboard, ProcId};
+#[cfg(any(test, feature = "testing"))]
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// A launcher that lives as long as the process.
 pub struct Board(pub &'static dyn Rte);
@@ -13,5 +18,48 @@ impl Noticeboard for Board {
 
     fn get(&self, of: ProcId, key: &str) -> Result<Vec<u8>, String> {
         self.0.get(of, key).map_err(|error| error.to_string())
+    }
+}
+
+/// A noticeboard for ranks that are threads of one process.
+#[cfg(any(test, feature = "testing"))]
+#[derive(Clone, Debug, Default)]
+pub struct SharedBoard(Arc<Mutex<Notices>>);
+
+/// What was put, by whom and under which key.
+#[cfg(any(test, feature = "testing"))]
+type Notices = HashMap<(ProcId, String), Vec<u8>>;
+
+#[cfg(any(test, feature = "testing"))]
+impl SharedBoard {
+    /// The noticeboard as one rank sees it.
+    pub fn of(&self, me: ProcId) -> Arc<dyn Noticeboard> {
+        Arc::new(Corner(self.clone(), me))
+    }
+
+    pub fn put(&self, of: ProcId, key: &str, value: &[u8]) {
+        let mut notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.insert((of, key.into()), value.to_vec());
+    }
+
+    pub fn get(&self, of: ProcId, key: &str) -> Option<Vec<u8>> {
+        let notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.get(&(of, key.into())).cloned()
+    }
+}
+
+#[cfg(any(test, feature = "testing"))]
+struct Corner(SharedBoard, ProcId);
+
+#[cfg(any(test, feature = "testing"))]
+impl Noticeboard for Corner {
+    fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
+        self.0.put(self.1, key, value);
+        Ok(())
+    }
+
+    fn get(&self, of: ProcId, key: &str) -> Result<Vec<u8>, String> {
+        let none = || format!("rank {of} has not made \"{key}\" known");
+        self.0.get(of, key).ok_or_else(none)
     }
 }

@@ -31,6 +31,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use wire::WireError;
 
 pub use board::Board;
+#[cfg(any(test, feature = "testing"))]
+pub use board::SharedBoard;
 pub(crate) use cards::machine;
 
 /// Which components may serve.

@@ -1,87 +1,379 @@
-//! Claims of tcp alone.
+//! Claims of tcp alone: who is let in, which address wins, how a peer is lost.
 
 use super::*;
-use crate::btl::suite::Net;
+use crate::btl::suite::{Expect, Keep, Net, Nothing, endpoint, mixed, send_numbered};
+use crate::rte::SharedBoard;
 use mpi_base::param::{Params, Source};
-use std::collections::HashMap;
-use std::sync::Mutex;
-
-/// A noticeboard in memory.
-#[derive(Default)]
-struct Board(Mutex<HashMap<(ProcId, String), Vec<u8>>>);
-
-struct Corner(Arc<Board>, ProcId);
-
-impl Noticeboard for Corner {
-    fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
-        let mut board = self.0.0.lock().unwrap();
-        board.insert((self.1, key.into()), value.to_vec());
-        Ok(())
-    }
-
-    fn get(&self, of: ProcId, key: &str) -> Result<Vec<u8>, String> {
-        let board = self.0.0.lock().unwrap();
-        board
-            .get(&(of, key.into()))
-            .cloned()
-            .ok_or("it has put nothing".into())
-    }
-}
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 
 fn params(pairs: &[(&str, &str)]) -> Params {
     let mut params = Params::default();
-    for (name, value) in pairs {
+    // Small sockets, so that they fill up.
+    let small = [
+        ("btl_tcp_sndbuf", "64k"),
+        ("btl_tcp_rcvbuf", "64k"),
+        ("btl_tcp_eager_limit", "4k"),
+    ];
+    for (name, value) in small.iter().chain(pairs) {
         params.set(name, value, Source::CommandLine);
     }
     params
 }
 
-fn job(size: u32, pairs: &[(&str, &str)]) -> (Arc<Board>, Vec<Tcp>) {
-    let board = Arc::new(Board::default());
+/// The transports of a job whose processes share no memory.
+fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
     let params = params(pairs);
-    let all = (0..size)
+    let settings = Settings::read(&params).unwrap();
+    (0..size)
         .map(|me| {
             let around = Surroundings {
                 me,
                 size,
                 node: None,
                 params: &params,
-                board: Some(Arc::new(Corner(board.clone(), me))),
+                board: Some(board.of(me)),
             };
-            let settings = Settings::read(&params).unwrap();
             Tcp::open(&around, &settings, 0).unwrap()
         })
-        .collect();
-    (board, all)
+        .collect()
 }
 
-fn net(pairs: &[(&str, &str)]) -> Net {
-    let mut small = vec![
-        ("btl_tcp_sndbuf", "64k"),
-        ("btl_tcp_rcvbuf", "64k"),
-        ("btl_tcp_eager_limit", "4k"),
-    ];
-    small.extend(pairs);
-    let (_, btls) = job(3, &small);
-    // The higher rank sends, so that the pair's order is not that of the ranks.
+/// The higher rank sends, so that the pair's order is not that of the ranks.
+fn net(size: u32, pairs: &[(&str, &str)]) -> Net {
+    let btls = job(&SharedBoard::default(), size, pairs);
     Net {
         btls: btls
             .into_iter()
             .rev()
             .map(|btl| Box::new(btl) as Transport)
             .collect(),
-        procs: vec![2, 1, 0],
+        procs: (0..size).rev().collect(),
         pair: (0, 1),
     }
 }
 
 mod over_loopback {
-    crate::btl_suite!(|| super::net(&[]));
+    crate::btl_suite!(|| super::net(3, &[]));
 }
 
 mod with_long_pieces {
-    crate::btl_suite!(|| super::net(&[
-        ("btl_tcp_max_send_size", "300k"),
-        ("btl_tcp_eager_limit", "1k")
-    ]));
+    crate::btl_suite!(|| super::net(
+        2,
+        &[
+            ("btl_tcp_max_send_size", "300k"),
+            ("btl_tcp_eager_limit", "1k")
+        ]
+    ));
+}
+
+/// Bounded, as every wait of a test.
+#[track_caller]
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < limit, "{what} has not happened");
+        std::thread::yield_now();
+    }
+}
+
+/// Sends one message each way between two transports that may have to connect first.
+fn talk(a: &Tcp, b: &Tcp) {
+    for (from, to) in [(a, b), (b, a)] {
+        let sink = Keep::default();
+        send_numbered(from, endpoint(from, to.me), 3, 100).unwrap();
+        until("a message", || {
+            from.progress(&Nothing);
+            to.progress(&sink);
+            sink.len() == 1
+        });
+    }
+}
+
+#[test]
+fn more_peers_than_are_read_directly_all_talk_at_once() {
+    let all = job(&SharedBoard::default(), 2 * DIRECT as u32, &[]);
+    std::thread::scope(|s| {
+        for btl in all {
+            s.spawn(move || {
+                let peers: Vec<_> = (0..2 * DIRECT as u32).filter(|p| *p != btl.me).collect();
+                let sinks: Vec<_> = (0..2 * DIRECT as u32)
+                    .map(|from| Expect {
+                        from,
+                        next: Cell::new(0),
+                        len: mixed(4000),
+                    })
+                    .collect();
+                struct Each<'a, S>(&'a [S]);
+                impl<S: Sink> Sink for Each<'_, S> {
+                    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+                        self.0[from as usize].deliver(from, am, header, payload);
+                    }
+                }
+                const COUNT: u64 = 200;
+                let mut sent = vec![0; peers.len()];
+                until("all messages", || {
+                    for (peer, n) in peers.iter().zip(&mut sent) {
+                        let to = endpoint(&btl, *peer);
+                        while *n < COUNT && send_numbered(&btl, to, *n, mixed(4000)(*n)).is_ok() {
+                            *n += 1;
+                        }
+                    }
+                    btl.progress(&Each(&sinks));
+                    let heard = |p: &u32| sinks[*p as usize].next.get() == COUNT;
+                    sent.iter().all(|n| *n == COUNT) && peers.iter().all(heard)
+                });
+            });
+        }
+    });
+}
+
+/// Reads until the other end hangs up; what it said.
+fn all_that_is_said(mut stream: TcpStream, listener: &Tcp) -> Vec<u8> {
+    stream.set_nonblocking(true).unwrap();
+    let mut said = Vec::new();
+    until("the end of a stranger", || {
+        listener.progress(&Nothing);
+        let mut bytes = [0; 64];
+        match stream.read(&mut bytes) {
+            Ok(0) => true,
+            Ok(read) => {
+                said.extend_from_slice(&bytes[..read]);
+                false
+            }
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        }
+    });
+    said
+}
+
+fn dial(btl: &Tcp) -> TcpStream {
+    TcpStream::connect(("127.0.0.1", btl.ours.port)).unwrap()
+}
+
+#[test]
+fn a_stranger_is_told_nothing() {
+    let all = job(&SharedBoard::default(), 2, &[]);
+    let hello = hello::Hello {
+        from: 0,
+        to: 1,
+        link: 0,
+        nonce: [7; 16],
+    };
+    let wrong_key = hello.encode(&Key::random().unwrap());
+    let key = all[1].ours.key;
+    let wrong = |change: fn(&mut hello::Hello)| {
+        let mut hello = hello;
+        change(&mut hello);
+        hello.encode(&key)
+    };
+    let speeches = [
+        b"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: a stranger with a lot to say\r\n\r\n"
+            .to_vec(),
+        vec![0xff; 1000],
+        wrong_key.to_vec(),
+        // Even with the key: another addressee, a rank that does not exist, another link, ourselves.
+        wrong(|h| h.to = 0).to_vec(),
+        wrong(|h| h.from = 2).to_vec(),
+        wrong(|h| h.link = 1).to_vec(),
+        wrong(|h| h.from = 1).to_vec(),
+    ];
+    for speech in speeches {
+        let mut stranger = dial(&all[1]);
+        stranger.write_all(&speech).unwrap();
+        assert_eq!(all_that_is_said(stranger, &all[1]), b"");
+    }
+    talk(&all[0], &all[1]);
+}
+
+#[test]
+fn a_recorded_handshake_gets_nowhere() {
+    let all = job(&SharedBoard::default(), 2, &[]);
+    let key = all[1].ours.key;
+    let hello = hello::Hello {
+        from: 0,
+        to: 1,
+        link: 0,
+        nonce: [7; 16],
+    };
+    let mut stranger = dial(&all[1]);
+    stranger.write_all(&hello.encode(&key)).unwrap();
+    stranger.write_all(&hello.proof(&key, &[9; 16])).unwrap();
+    let said = all_that_is_said(stranger, &all[1]);
+    assert_eq!(said.len(), hello::CHALLENGE);
+    talk(&all[0], &all[1]);
+}
+
+#[test]
+fn a_flood_of_silent_strangers_keeps_nobody_out() {
+    let all = job(&SharedBoard::default(), 2, &[]);
+    let mut strangers: Vec<_> = (0..300).map(|_| dial(&all[1])).collect();
+    // Some say half of a hello.
+    for stranger in strangers.iter_mut().step_by(3) {
+        stranger.write_all(b"PORTCLS1").unwrap();
+    }
+    talk(&all[0], &all[1]);
+    drop(strangers);
+    talk(&all[1], &all[0]);
+}
+
+#[test]
+fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
+    let board = SharedBoard::default();
+    let all = job(&board, 2, &[]);
+    let real = SocketAddr::from(([127, 0, 0, 1], all[1].ours.port));
+    // One accepts and keeps silent, one accepts and says the wrong thing, one refuses, one swallows (TEST-NET-1, RFC 5737).
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let loud = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let addresses = [
+        silent.local_addr().unwrap(),
+        "192.0.2.1:9".parse().unwrap(),
+        loud.local_addr().unwrap(),
+        closed,
+        real,
+    ];
+    let candidates = addresses.map(|to| Candidate { to, megabits: 1 }).to_vec();
+    let loud = std::thread::spawn(move || {
+        let (mut stream, _) = loud.accept().unwrap();
+        let _ = stream.write_all(&[1; hello::CHALLENGE]);
+    });
+    let caller = all[0].peer(1).unwrap();
+    let key = all[1].ours.key;
+    all[0].lobby.borrow_mut().call(1, key, candidates).unwrap();
+    caller.fate.set(Fate::Calling);
+    until("the right address", || {
+        all.iter().for_each(|btl| {
+            btl.progress(&Nothing);
+        });
+        caller.fate.get() == Fate::Up
+    });
+    assert_eq!(caller.socket.get().unwrap().remote, Some(real));
+    loud.join().unwrap();
+    talk(&all[0], &all[1]);
+}
+
+/// Keeps the sentences about lost peers.
+#[derive(Default)]
+struct Obituaries(RefCell<Vec<(ProcId, String)>>);
+
+impl Sink for Obituaries {
+    fn deliver(&self, _: ProcId, _: Am, _: Header, _: &[u8]) {}
+
+    fn lost(&self, peer: ProcId, why: &str) {
+        self.0.borrow_mut().push((peer, why.into()));
+    }
+}
+
+fn sentence(of: &Tcp) -> String {
+    let sink = Obituaries::default();
+    until("a loss", || {
+        of.progress(&sink);
+        !sink.0.borrow().is_empty()
+    });
+    of.progress(&sink);
+    let told = sink.0.into_inner();
+    assert_eq!(told.len(), 1, "a loss is told once: {told:?}");
+    told[0].1.clone()
+}
+
+#[test]
+fn a_peer_that_dies_is_named_with_both_ends() {
+    let all = job(&SharedBoard::default(), 2, &[]);
+    talk(&all[0], &all[1]);
+    // What the system does to a process's sockets when it is killed.
+    rustix::net::shutdown(all[0].peer(1).unwrap().socket().unwrap(), Shutdown::Both).unwrap();
+    let said = sentence(&all[1]);
+    let ends = &all[1].peer(0).unwrap().socket.get().unwrap().ends;
+    assert_eq!(
+        said,
+        format!(
+            "the connection between job ranks 1 and 0 ({ends}) was lost: the other end was closed without a goodbye, so its process has died"
+        )
+    );
+    assert!(ends.contains("127.0.0.1:"), "{ends}");
+    let again = send_numbered(&all[1], Endpoint(0), 0, 8);
+    assert_eq!(again, Err(SendError::PeerGone));
+}
+
+#[test]
+fn a_peer_that_says_what_nobody_of_ours_says_is_lost() {
+    let all = job(&SharedBoard::default(), 2, &[]);
+    talk(&all[0], &all[1]);
+    let socket = all[0].peer(1).unwrap().socket().unwrap();
+    rustix::io::write(socket, &[9; frame::HEADER]).unwrap();
+    let said = sentence(&all[1]);
+    assert!(
+        said.ends_with("was lost: a frame of the unknown kind 9 came"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_peer_that_never_listened_is_lost_with_what_each_address_said() {
+    let board = SharedBoard::default();
+    let mut all = job(&board, 2, &[("btl_tcp_if_include", "127.0.0.0/8")]);
+    let port = all[1].ours.port;
+    drop(all.pop());
+    send_numbered(&all[0], endpoint(&all[0], 1), 0, 8).unwrap();
+    let said = sentence(&all[0]);
+    assert_eq!(
+        said,
+        format!(
+            "the connection between job ranks 0 and 1 could not be made: 127.0.0.1:{port}: Connection refused (os error 111)"
+        )
+    );
+}
+
+#[test]
+fn a_peer_that_leaves_in_order_loses_nothing_and_is_not_lost() {
+    let mut all = job(&SharedBoard::default(), 2, &[]);
+    let sink = Expect {
+        from: 1,
+        next: Cell::new(0),
+        len: |_| 100_000,
+    };
+    let leaver = all.pop().unwrap();
+    let stayer = all.pop().unwrap();
+    std::thread::scope(|s| {
+        s.spawn(move || {
+            // More than the sockets hold, so that some of it is still queued at the end.
+            let to = endpoint(&leaver, 0);
+            let mut sent = 0;
+            until("room", || {
+                leaver.progress(&Nothing);
+                while sent < 10 && send_numbered(&leaver, to, sent, 100_000).is_ok() {
+                    sent += 1;
+                }
+                sent == 10
+            });
+        });
+        until("all messages", || {
+            stayer.progress(&sink);
+            sink.next.get() == 10
+        });
+    });
+    until("the goodbye", || {
+        stayer.progress(&sink);
+        stayer.peer(1).unwrap().fate.get() == Fate::Left
+    });
+}
+
+#[test]
+fn links_that_are_counted_differently_are_refused_with_both_numbers() {
+    let board = SharedBoard::default();
+    let all = job(&board, 2, &[]);
+    let mut card = all[1].ours.clone();
+    card.links = 3;
+    board.put(1, &board_key(0), &card.encode());
+    let Reach::No(why) = all[0].reach(1) else {
+        panic!("a peer with other links is reached");
+    };
+    assert_eq!(
+        why,
+        "it has 3 links and this process 1; btl_tcp_links must be the same everywhere"
+    );
 }

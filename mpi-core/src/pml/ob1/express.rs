@@ -21,35 +21,40 @@ use std::rc::Rc;
 
 /// The slot of the blocking receive.
 pub(super) struct Slot {
-    stage: Cell<Stage>,
+    pub(super) stage: Cell<Stage>,
+    /// The stage between two receives: `Free` until the first peer is lost, then `Closed`.
+    pub(super) resting: Cell<Stage>,
     /// Whether the stage is `Here`; the one byte that a waiting receive looks at.
     landed: Cell<bool>,
     /// The message that landed, and its length in bytes.
     message: Cell<(Key, u64)>,
     /// What the receive takes; meaningful while it waits.
-    context: Cell<Context>,
-    key: Cell<Key>,
+    pub(super) context: Cell<Context>,
+    pub(super) key: Cell<Key>,
     /// The receiver's rank in the communicator, for error texts.
     receiver: Cell<i32>,
-    buf: Cell<RecvBytes>,
+    pub(super) buf: Cell<RecvBytes>,
     /// The request that a message's rendezvous made of it.
     moved: RefCell<Option<Req>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     Free,
     Waiting,
     /// The message is in the buffer, as far as it fits.
     Here,
     /// The general path has it.
     Moved,
+    /// No receive is let in any more.
+    Closed,
 }
 
 impl Default for Slot {
     fn default() -> Slot {
         Slot {
             stage: Cell::new(Stage::Free),
+            resting: Cell::new(Stage::Free),
             landed: Cell::new(false),
             message: Cell::new((Key::new(0, 0), 0)),
             context: Cell::new(Context(0)),
@@ -136,7 +141,7 @@ impl Ob1 {
     pub fn end_here(&self) -> Outcome {
         let slot = &self.slot;
         slot.landed.set(false);
-        if slot.stage.replace(Stage::Free) != Stage::Here {
+        if slot.stage.replace(slot.resting.get()) != Stage::Here {
             return self.end_moved();
         }
         let (key, bytes) = slot.message.get();

@@ -12,6 +12,7 @@
 
 mod config;
 mod express;
+mod loss;
 pub mod matching;
 mod peer;
 mod probe;
@@ -30,16 +31,20 @@ pub use send::{SendBody, Sent};
 use super::{Context, PmlError};
 use crate::bml::{Bml, Route};
 use crate::btl::{Header, Limits, Payload, ProcId, SendError, Sink};
+use crate::group::Group;
 use crate::request::{Req, ReqId, Table};
 use matching::{Key, Posted, Unexpected, WordMap};
 use peer::{Peer, Queued};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// One context's receives and messages that have not met.
 pub struct Matching {
     context: Context,
+    /// Whom ranks name, once a communicator has said so.
+    peers: RefCell<Option<Group>>,
     posted: RefCell<Posted<ReqId>>,
     unexpected: RefCell<Unexpected<Arrived>>,
 }
@@ -68,6 +73,7 @@ impl Matching {
     fn new(context: Context) -> Matching {
         Matching {
             context,
+            peers: RefCell::default(),
             posted: RefCell::default(),
             unexpected: RefCell::default(),
         }
@@ -98,6 +104,8 @@ pub struct Ob1 {
     streams: RefCell<VecDeque<Req>>,
     /// Peers with something in their queue.
     congested: RefCell<Vec<Rc<Peer>>>,
+    /// Peers that cannot be reached any more.
+    losses: RefCell<HashMap<ProcId, loss::Reason>>,
     /// Messages that made no sense; counted, never obeyed.
     garbled: Cell<u64>,
 }
@@ -115,6 +123,7 @@ impl Ob1 {
             slot: express::Slot::default(),
             streams: RefCell::default(),
             congested: RefCell::default(),
+            losses: RefCell::default(),
             garbled: Cell::new(0),
         }
     }
@@ -179,9 +188,7 @@ impl Ob1 {
             });
         };
         match self.bml.route(proc) {
-            Route::Via(btl, endpoint) => {
-                Ok(cell.get_or_init(|| Rc::new(Peer::new(proc, btl, endpoint))))
-            }
+            Route::Via(btl, endpoint) => Ok(cell.get_or_init(|| Rc::new(Peer::new(btl, endpoint)))),
             Route::None { reasons } => Err(PmlError::Unreachable {
                 peer: proc,
                 reasons,
@@ -264,7 +271,7 @@ impl Ob1 {
                     Err(SendError::PeerGone | SendError::TooLong { .. }) => {
                         moved = true;
                         if let Queued::Send(req) = item {
-                            self.fail_send(&peer, &req);
+                            self.fail_send(&req);
                         }
                     }
                 }
@@ -290,9 +297,28 @@ impl Sink for Ob1 {
         match am {
             wire::RENDEZVOUS => self.on_rendezvous(from, header, payload),
             wire::CLEAR => self.on_clear(from, header, payload),
-            wire::FRAGMENT => self.on_fragment(header, payload),
+            wire::FRAGMENT => self.on_fragment(from, header, payload),
             wire::FINISHED => self.on_finished(header),
             _ => self.garble(),
         }
+    }
+
+    fn land(
+        &self,
+        from: ProcId,
+        am: crate::btl::Am,
+        header: Header,
+        range: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        am == wire::FRAGMENT && self.land_fragment(from, header, range, fill)
+    }
+
+    fn landed(&self, from: ProcId, _am: crate::btl::Am, header: Header, len: usize) {
+        self.on_landed_fragment(from, header, len);
+    }
+
+    fn lost(&self, peer: ProcId, why: &str) {
+        self.lose(peer, why);
     }
 }

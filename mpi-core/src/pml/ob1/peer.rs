@@ -1,6 +1,6 @@
 //! One peer as ob1 sees it: the transport that reaches it and what could not be handed to it yet.
 
-use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, ProcId, SendError};
+use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, SendError};
 use crate::request::Req;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -20,7 +20,6 @@ pub enum Queued {
 }
 
 pub struct Peer {
-    pub proc: ProcId,
     pub btl: Rc<dyn Btl>,
     pub endpoint: Endpoint,
     pub limits: Limits,
@@ -30,9 +29,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub fn new(proc: ProcId, btl: Rc<dyn Btl>, endpoint: Endpoint) -> Peer {
+    pub fn new(btl: Rc<dyn Btl>, endpoint: Endpoint) -> Peer {
         Peer {
-            proc,
             limits: btl.limits(),
             single_copy: Cell::new(btl.single_copy().is_some()),
             btl,

@@ -7,6 +7,7 @@ use crate::btl::{GetError, Header, ProcId};
 use crate::datatype::Room;
 use crate::pml::Context;
 use crate::request::{Body, Req, ReqId, Status};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A receive under way.
@@ -43,6 +44,12 @@ impl RecvBody {
     #[inline]
     pub(crate) fn is_light(&self) -> bool {
         matches!(self.buf, Room::Bytes(_)) && self.incoming.is_none()
+    }
+
+    /// What can complete it: a message of this context and key, or the process whose message it has met.
+    pub(super) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
+        let incoming = self.incoming.as_ref().map(|incoming| incoming.from);
+        (&self.matching, self.key, incoming)
     }
 
     /// A receive whose message is known already.
@@ -82,7 +89,10 @@ impl Ob1 {
         )));
         match arrived {
             Some((key, message)) => self.meet_message(&req, key, message),
-            None => matching.posted.borrow_mut().post(key, req.id()),
+            None => match self.in_vain(matching, key, &req) {
+                None => matching.posted.borrow_mut().post(key, req.id()),
+                Some(error) => self.requests.complete(&req, Err(error.into())),
+            },
         }
         req
     }
@@ -228,32 +238,81 @@ impl Ob1 {
         }
     }
 
-    pub(super) fn on_fragment(&self, header: Header, payload: &[u8]) {
-        let Some(req) = self.requests.get(ReqId(header[0])) else {
-            return self.garble();
-        };
-        let ended = {
-            let mut body = req.body.borrow_mut();
-            let Body::Recv(RecvBody {
-                buf,
+    /// The receive that `len` bytes of a fragment belong to, if it waits for them.
+    fn awaited(&self, from: ProcId, header: Header, len: usize) -> Option<Req> {
+        let req = self.requests.get(ReqId(header[0]))?;
+        let fits = match &*req.body.borrow() {
+            Body::Recv(RecvBody {
                 incoming: Some(incoming),
                 ..
-            }) = &mut *body
-            else {
-                return self.garble();
-            };
-            let fits = header[1]
-                .checked_add(payload.len() as u64)
-                .is_some_and(|end| end <= incoming.wanted);
-            if !fits {
-                return self.garble();
+            }) => {
+                let end = header[1].checked_add(len as u64);
+                incoming.from == from && end.is_some_and(|end| end <= incoming.wanted)
             }
-            buf.unpack_at(header[1] as i64, payload);
-            incoming.received += payload.len() as u64;
-            (incoming.received >= incoming.wanted).then(|| incoming.truncated.take())
+            _ => false,
+        };
+        (fits && !req.is_complete()).then_some(req)
+    }
+
+    pub(super) fn on_fragment(&self, from: ProcId, header: Header, payload: &[u8]) {
+        let Some(req) = self.awaited(from, header, payload.len()) else {
+            return self.garble();
+        };
+        if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
+            recv.buf.unpack_at(header[1] as i64, payload);
+        }
+        self.count_fragment(&req, payload.len());
+    }
+
+    /// Lets the transport put bytes `range` of a fragment where they belong, if the receive's memory is one run.
+    pub(super) fn land_fragment(
+        &self,
+        from: ProcId,
+        header: Header,
+        range: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        let Some(req) = self.awaited(from, header, range.end) else {
+            return false;
+        };
+        let mut body = req.body.borrow_mut();
+        let Body::Recv(recv) = &mut *body else {
+            return false;
+        };
+        let at = header[1] as usize;
+        let place = recv
+            .buf
+            .contiguous()
+            .and_then(|all| all.get_mut(at + range.start..at + range.end));
+        match place {
+            Some(place) => {
+                fill(place);
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn on_landed_fragment(&self, from: ProcId, header: Header, len: usize) {
+        match self.awaited(from, header, len) {
+            Some(req) => self.count_fragment(&req, len),
+            None => self.garble(),
+        }
+    }
+
+    fn count_fragment(&self, req: &Req, len: usize) {
+        let ended = match &mut *req.body.borrow_mut() {
+            Body::Recv(RecvBody {
+                incoming: Some(incoming),
+                ..
+            }) => {
+                incoming.received += len as u64;
+                (incoming.received >= incoming.wanted).then(|| incoming.truncated.take())
+            }
+            _ => None,
         };
         if let Some(too_long) = ended {
-            self.end(&req, too_long);
+            self.end(req, too_long);
         }
     }
 
@@ -266,11 +325,7 @@ impl Ob1 {
 
     /// Withdraws a receive that no message has met; false when one has.
     pub fn cancel_recv(&self, req: &Req) -> bool {
-        let (matching, key) = match &*req.body.borrow() {
-            Body::Recv(recv) => (recv.matching.clone(), recv.key),
-            _ => return false,
-        };
-        if req.is_complete() || !matching.posted.borrow_mut().remove(key, &req.id()) {
+        if req.is_complete() || !self.withdraw(req) {
             return false;
         }
         let status = Status {
@@ -279,6 +334,15 @@ impl Ob1 {
         };
         self.requests.complete(req, Ok(status));
         true
+    }
+
+    /// Takes a receive out of its queue; false when a message has met it.
+    pub(super) fn withdraw(&self, req: &Req) -> bool {
+        let (matching, key) = match &*req.body.borrow() {
+            Body::Recv(recv) => (recv.matching.clone(), recv.key),
+            _ => return false,
+        };
+        matching.posted.borrow_mut().remove(key, &req.id())
     }
 
     /// Gives a request up whoever waits for it; its buffer is not touched again.

@@ -1,8 +1,8 @@
 //! The sending side.
 
+use super::Ob1;
 use super::peer::{Peer, Queued};
 use super::wire::{self, Rendezvous};
-use super::{Ob1, PmlError};
 use crate::Error;
 use crate::btl::{Am, Header, Payload, ProcId, SendError};
 use crate::datatype::SendBuf;
@@ -26,6 +26,11 @@ struct Stream {
 }
 
 impl SendBody {
+    /// The receiver's rank in the job.
+    pub(super) fn proc(&self) -> ProcId {
+        self.envelope.proc
+    }
+
     /// Where to, with which tag, how many bytes: what the state page tells.
     pub(crate) fn about(&self) -> (Context, i32, i32, u64) {
         (
@@ -54,7 +59,7 @@ impl Ob1 {
             match self.send_eager(peer, &envelope, &buf) {
                 Ok(()) => return Ok(Sent::Done),
                 Err(SendError::WouldBlock) => {}
-                Err(_) => return Err(gone(&envelope, bytes).into()),
+                Err(_) => return Err(self.gone(envelope.proc, envelope.tag, bytes).into()),
             }
         }
         self.isend_slow(peer, envelope, buf, mode)
@@ -81,7 +86,7 @@ impl Ob1 {
                 Err(SendError::WouldBlock) => {}
                 Err(_) => {
                     self.requests.release(&req);
-                    return Err(gone(&envelope, bytes).into());
+                    return Err(self.gone(envelope.proc, envelope.tag, bytes).into());
                 }
             }
         }
@@ -166,7 +171,7 @@ impl Ob1 {
             match self.push(&req, &mut moved) {
                 Ok(true) => self.requests.complete_ok(&req),
                 Ok(false) | Err(SendError::WouldBlock) => self.streams.borrow_mut().push_back(req),
-                Err(_) => self.fail_stream(&req),
+                Err(_) => self.fail_send(&req),
             }
         }
         moved
@@ -209,32 +214,17 @@ impl Ob1 {
         }
     }
 
-    pub(super) fn fail_send(&self, peer: &Peer, req: &Req) {
+    /// Ends a send whose peer cannot be reached.
+    pub(super) fn fail_send(&self, req: &Req) {
         let error = match &*req.body.borrow() {
-            Body::Send(send) => gone(&send.envelope, send.buf.bytes() as u64),
-            _ => PmlError::PeerGone {
-                peer: peer.proc,
-                tag: 0,
-                bytes: 0,
-            },
-        };
-        self.requests.complete(req, Err(error.into()));
-    }
-
-    fn fail_stream(&self, req: &Req) {
-        let error = match &*req.body.borrow() {
-            Body::Send(send) => gone(&send.envelope, send.buf.bytes() as u64),
+            Body::Send(send) => {
+                let (_, _, tag, bytes) = send.about();
+                self.gone(send.proc(), tag, bytes)
+            }
+            // Cancelled or abandoned while it was queued.
             _ => return,
         };
         self.requests.complete(req, Err(error.into()));
-    }
-}
-
-fn gone(envelope: &Envelope, bytes: u64) -> PmlError {
-    PmlError::PeerGone {
-        peer: envelope.proc,
-        tag: envelope.tag,
-        bytes,
     }
 }
 

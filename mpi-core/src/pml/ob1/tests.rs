@@ -278,6 +278,35 @@ proptest! {
     }
 }
 
+/// Parameters that send every message another way.
+fn ways() -> impl Strategy<Value = &'static [(&'static str, &'static str)]> {
+    prop::sample::select(vec![
+        &[("btl", "self,tcp")][..],
+        &[("btl", "self,tcp"), ("btl_tcp_eager_limit", "16")],
+        &[
+            ("btl", "self,tcp"),
+            ("btl_tcp_max_send_size", "64k"),
+            ("btl_tcp_sndbuf", "8k"),
+        ],
+        &[("btl", "self,tcp"), ("btl_tcp_if_include", "::1/128")],
+        &[("btl_sm_eager_limit", "16"), ("btl_sm_single_copy", "no")],
+        &[("btl_sm_max_send_size", "1000")],
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_is_the_same_whichever_way_messages_take(
+        way in ways(),
+        phases in prop::collection::vec(phase(3), 1..3),
+    ) {
+        let job = way.iter().fold(Job::of(3), |job, (name, value)| job.with(name, value));
+        holds(&job, &phases);
+    }
+}
+
 #[test]
 fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
     Job::of(2).run(|engine| {
@@ -325,4 +354,42 @@ fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
             assert_eq!(room, content(3, 5)[..]);
         });
     }
+}
+
+#[test]
+fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
+    Job::of(3).with("btl", "self,tcp").run(|engine| {
+        let world = engine.world().expect("a world");
+        let word = scratch(8);
+        if engine.me() == 1 {
+            let sent = world.send(word.all().as_send(), 0, 7, Mode::Standard);
+            sent.expect("sent");
+        }
+        if engine.me() != 0 {
+            return;
+        }
+        let long = scratch(1 << 20);
+        let posted = world.irecv(word.all(), 2, 7).expect("posted");
+        let Ok(Sent::Pending(waiting)) = world.isend(long.all().as_send(), 2, 9, Mode::Synchronous)
+        else {
+            panic!("a synchronous send ended without a receive");
+        };
+        // As the transport would say; the peer itself is well and knows nothing.
+        engine.pml().lose(2, "the wire was cut");
+        let text = |outcome: Outcome| outcome.expect_err("a loss").to_string();
+        assert_eq!(
+            text(engine.wait(&posted)),
+            "8 bytes with tag 7 to or from job rank 2 cannot arrive: the wire was cut"
+        );
+        assert_eq!(
+            text(engine.wait(&waiting)),
+            "1048576 bytes with tag 9 to or from job rank 2 cannot arrive: the wire was cut"
+        );
+        assert_eq!(
+            text(recv_bytes(&world, &mut [0; 5], 2, 3)),
+            "5 bytes with tag 3 to or from job rank 2 cannot arrive: the wire was cut"
+        );
+        let status = world.recv(word.all(), ANY_SOURCE, 7).expect("a message");
+        assert_eq!(status.source, 1);
+    });
 }

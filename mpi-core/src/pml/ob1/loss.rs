@@ -1,0 +1,121 @@
+//! Peers that cannot be reached any more, and the operations that waited for them.
+//!
+//! A transport tells of a loss once ([`Sink::lost`](crate::btl::Sink::lost)).
+//! Then every operation that only this peer could complete ends with an error that quotes the transport's sentence:
+//! sends under way to it, receives whose data were coming from it, and receives that name it and have met no message.
+//! A receive from any source goes on waiting, since others may serve it.
+//! What is queued for the peer fails when it is offered to the transport next.
+//!
+//! After the first loss the express lane's slot stays closed, so that every receive takes the general path, which asks here.
+
+use super::express::Stage;
+use super::{Key, Matching, Ob1, PmlError};
+use crate::btl::ProcId;
+use crate::group::Group;
+use crate::pml::Context;
+use crate::request::{Body, Req};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What is kept of a lost peer: the transport's sentence.
+pub(super) type Reason = Arc<str>;
+
+impl Matching {
+    /// The process a key names, if it names one.
+    fn names(&self, key: Key) -> Option<ProcId> {
+        let source = u32::try_from(key.source()).ok()?;
+        self.peers.borrow().as_ref()?.proc(source)
+    }
+}
+
+impl Ob1 {
+    /// The matching state of a communicator's context; `peers` are those whom ranks in its messages name.
+    pub fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
+        let matching = self.matching(context);
+        *matching.peers.borrow_mut() = Some(peers.clone());
+        matching
+    }
+
+    /// Why an operation with a peer cannot be completed.
+    #[cold]
+    pub(super) fn gone(&self, peer: ProcId, tag: i32, bytes: u64) -> PmlError {
+        PmlError::PeerGone {
+            peer,
+            tag,
+            bytes,
+            why: self.losses.borrow().get(&peer).cloned(),
+        }
+    }
+
+    /// The error of a receive that nobody is left to serve, if that is so.
+    #[inline]
+    pub(super) fn in_vain(&self, matching: &Matching, key: Key, req: &Req) -> Option<PmlError> {
+        if self.losses.borrow().is_empty() {
+            return None;
+        }
+        let peer = matching.names(key)?;
+        let lost = self.losses.borrow().contains_key(&peer);
+        lost.then(|| self.needs(req, peer)).flatten()
+    }
+
+    #[cold]
+    pub(super) fn lose(&self, peer: ProcId, why: &str) {
+        self.losses.borrow_mut().insert(peer, why.into());
+        self.close_slot(peer);
+        for req in self.requests.under_way() {
+            if let Some(error) = self.needs(&req, peer) {
+                self.withdraw(&req);
+                self.requests.complete(&req, Err(error.into()));
+            }
+        }
+    }
+
+    /// The error of an operation that only `peer` could complete.
+    fn needs(&self, req: &Req, peer: ProcId) -> Option<PmlError> {
+        match &*req.body.borrow() {
+            Body::Send(send) if send.proc() == peer && !self.is_queued(req, peer) => {
+                let (_, _, tag, bytes) = send.about();
+                Some(self.gone(peer, tag, bytes))
+            }
+            Body::Recv(recv) => {
+                let (matching, key, incoming) = recv.from();
+                let from = incoming.or_else(|| matching.names(key));
+                let (_, _, tag, bytes) = recv.about();
+                (from == Some(peer)).then(|| self.gone(peer, tag, bytes))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a send will be offered to the transport again, which then says no.
+    fn is_queued(&self, req: &Req, peer: ProcId) -> bool {
+        let waits = |peer: &super::Peer| {
+            let queue = peer.queue.borrow();
+            queue
+                .iter()
+                .any(|item| matches!(item, super::Queued::Send(r) if Rc::ptr_eq(r, req)))
+        };
+        self.streams.borrow().iter().any(|r| Rc::ptr_eq(r, req))
+            || self.peer(peer).is_ok_and(|peer| waits(peer))
+    }
+
+    /// Makes a request of the receive that waits in the express lane's slot, and lets no other in.
+    fn close_slot(&self, peer: ProcId) {
+        let slot = &self.slot;
+        slot.resting.set(Stage::Closed);
+        match slot.stage.get() {
+            Stage::Free => slot.stage.set(Stage::Closed),
+            Stage::Waiting => {
+                let matching = self.matching(slot.context.get());
+                let key = slot.key.get();
+                let bytes = slot.buf.get().len() as u64;
+                if matching.names(key) == Some(peer) {
+                    let req = self.move_on(&matching);
+                    let error = self.gone(peer, key.tag(), bytes);
+                    self.requests.complete(&req, Err(error.into()));
+                }
+            }
+            Stage::Here | Stage::Moved | Stage::Closed => {}
+        }
+    }
+}
