@@ -53,7 +53,7 @@ use crate::datatype::{self, Datatype, RecvBuf, Scratch, SendBuf};
 use crate::op::Op;
 
 /// Copies within the process.
-fn copy(from: &SendBuf, to: &RecvBuf) {
+pub(super) fn copy(from: &SendBuf, to: &RecvBuf) {
     datatype::copy(from, &mut to.clone());
 }
 

@@ -1,6 +1,7 @@
 //! `shm`: collectives of ranks that share a node, by hand, in the node's memory.
 //!
-//! It serves `MPI_Barrier` and `MPI_Ibarrier` of communicators whose members all are on one node, by one of two gates:
+//! It serves communicators whose members all are on one node: short data through [`cells`], as [`small`] tells, and
+//! `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
 //! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
 //! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
 //!
@@ -11,10 +12,12 @@
 //! Barriers of one communicator pass the gate one after another, in the order in which they were called:
 //! an `MPI_Ibarrier` enters when the one before it has left.
 
+mod cells;
 mod counter;
 mod flags;
 mod gate;
 mod retired;
+mod small;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -24,10 +27,12 @@ use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Tabl
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
+use cells::Cells;
 use gate::{Gate, Kind, Members};
 use mpi_base::node::ShmOffset;
 use mpi_base::param::{self, About, Level, Param, Value};
 use retired::{Lease, Retired};
+use small::Small;
 use std::cell::{Cell, OnceCell};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -117,6 +122,8 @@ struct State {
 /// Where the members meet.
 struct Place {
     gate: Gate,
+    /// Unless the node's memory had no room for it.
+    small: Option<Small>,
     lease: Lease,
 }
 
@@ -165,15 +172,22 @@ impl State {
         bcast_binomial::bcast(&comm.hidden(), &letter, 0)
             .await
             .map_err(failed)?;
-        let Some((kind, place)) = Letter::read(&letter) else {
+        let Some(letter) = Letter::read(&letter) else {
             return Err(Refusal("rank 0's part of the node's memory is full".into()));
         };
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
-        let node = comm.engine().node();
-        let lease = Lease::new(node, place, block, self.members.count()).ok_or_else(outside)?;
-        let inside = ShmOffset(place.0 + gate::LINE as u64);
-        let gate = Gate::at(node, inside, kind, &self.members).ok_or_else(outside)?;
-        let _ = self.place.set(Place { gate, lease });
+        let (node, members) = (comm.engine().node(), &self.members);
+        let lease = Lease::new(node, letter.place, block, members.count()).ok_or_else(outside)?;
+        let at = |offset: usize| ShmOffset(letter.place.0 + offset as u64);
+        let gate = Gate::at(node, at(gate::LINE), letter.kind, members).ok_or_else(outside)?;
+        let small = letter.cells.then(|| {
+            let behind = gate::LINE + letter.kind.len(members.count());
+            let arrivals = node.hold(at(behind))?;
+            let cells = Cells::at(node, at(behind + gate::LINE), members)?;
+            Some(Small::new(cells, letter.kind, arrivals))
+        });
+        let small = small.map(|s| s.ok_or_else(outside)).transpose()?;
+        let _ = self.place.set(Place { gate, small, lease });
         Ok(())
     }
 
@@ -185,36 +199,61 @@ impl State {
             false => Kind::Flags,
         };
         let kind = self.choice.0.unwrap_or_else(fitting);
-        let len = gate::LINE + kind.len(self.members.count());
-        let block = comm.engine().node().alloc(len, gate::LINE)?;
-        Letter::write(letter, kind, block.place());
+        let node = comm.engine().node();
+        let gate = gate::LINE + kind.len(self.members.count());
+        let both = gate + gate::LINE + Cells::len(self.members.count());
+        let (block, cells) = match node.alloc(both, gate::LINE) {
+            Some(block) => (block, true),
+            None => (node.alloc(gate, gate::LINE)?, false),
+        };
+        let place = block.place();
+        Letter { kind, place, cells }.write(letter);
         Some(block)
     }
 }
 
-/// What rank 0 tells the others: the place, and the kind of gate; all zero if there is no place.
-struct Letter;
+/// What rank 0 tells the others; all zero if there is no place.
+struct Letter {
+    place: ShmOffset,
+    kind: Kind,
+    /// Whether there are cells behind the gate.
+    cells: bool,
+}
 
 impl Letter {
-    const BYTES: usize = 16;
+    const BYTES: usize = 24;
 
-    fn write(letter: &RecvBuf, kind: Kind, place: ShmOffset) {
-        let words = [place.0.to_le_bytes(), (kind as u64).to_le_bytes()].concat();
-        letter.clone().unpack_at(0, &words);
+    fn write(&self, letter: &RecvBuf) {
+        let words = [self.place.0, self.kind as u64, self.cells.into()];
+        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        letter.clone().unpack_at(0, &bytes);
     }
 
-    fn read(letter: &RecvBuf) -> Option<(Kind, ShmOffset)> {
+    fn read(letter: &RecvBuf) -> Option<Letter> {
         let bytes = letter.as_send().to_vec();
-        let (place, kind) = bytes.split_first_chunk::<8>()?;
-        let (kind, _) = kind.split_first_chunk::<8>()?;
-        let kind = Kind::from_number(u64::from_le_bytes(*kind))?;
-        Some((kind, ShmOffset(u64::from_le_bytes(*place))))
+        let mut words = bytes.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w));
+        Some(Letter {
+            place: ShmOffset(words.next()?),
+            kind: Kind::from_number(words.next()?)?,
+            cells: words.next()? != 0,
+        })
     }
 }
 
 impl Module for ShmModule {
     fn serves(&self) -> CallSet {
-        CallSet::NONE.with(CallId::Barrier)
+        [
+            CallId::Barrier,
+            CallId::Bcast,
+            CallId::Gather,
+            CallId::Scatter,
+            CallId::Allgather,
+            CallId::Alltoall,
+            CallId::Reduce,
+            CallId::Allreduce,
+        ]
+        .into_iter()
+        .fold(CallSet::NONE, CallSet::with)
     }
 
     fn enable<'a>(
@@ -244,7 +283,13 @@ impl Module for ShmModule {
 
     fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
         if call.id() != CallId::Barrier {
-            return Table::run_next(&cx, call);
+            let small = self.0.place.get().and_then(|place| place.small.as_ref());
+            return match small {
+                Some(small) if small.serves(&call, cx.size()) => {
+                    small.run(&self.0.members, &cx, call)
+                }
+                _ => Table::run_next(&cx, call),
+            };
         }
         let mut pass = self.0.begin();
         wait::until(cx.engine(), &mut || self.0.step(&mut pass));

@@ -112,6 +112,41 @@ fn all_components_together_serve_everything_in_any_order_of_waiting() {
     }
 }
 
+/// Blocking calls one after another, by ranks that are now ahead of each other and now behind.
+fn one_after_another(job: &Job, seed: u64, calls: u32) {
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        let (me, size) = (world.rank(), world.size());
+        let mut shared = Random(seed ^ u64::from(size));
+        let mut own = Random(seed ^ u64::from(me) << 32);
+        let mut call = CallId::Bcast;
+        for _ in 0..calls {
+            // Runs of one call, since what is kept from one to the next is what can go wrong.
+            if shared.below(4) == 0 {
+                call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
+            }
+            let case = Case::random(call, size, &mut shared);
+            let part = case.part(me);
+            world.collective(part.call.clone()).expect("a collective");
+            part.check(&(size, &case));
+            for _ in 0..own.below(3) {
+                std::thread::yield_now();
+            }
+        }
+    });
+}
+
+#[test]
+fn short_calls_in_shared_memory_do_not_mix() {
+    for gate in ["flags", "counter"] {
+        for size in [2, 3, 5, 9, 17] {
+            let mut job = job(size, "");
+            job.params.set("coll_shm_gate", gate, Source::Environment);
+            one_after_another(&job, 4, 400);
+        }
+    }
+}
+
 #[test]
 fn dissemination_holds_what_every_barrier_promises() {
     for ranks in [2, 3, 8, 17] {
