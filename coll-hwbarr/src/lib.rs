@@ -24,6 +24,7 @@
 //! | `settings` | the parameters, read |
 //! | `port` | what carries a node's wires: the promise, and which ports there are |
 //! | `port::sim` | the simulator's live board in the node's shared memory |
+//! | `port::rtl` | the Verilated RTL in the place of that board's model |
 //! | `port::served` | the simulator's board of another process, over TCP, for ranks on several hosts |
 //! | `setup` | opening, agreeing, testing |
 //! | `queue` | barriers that were started, in order, and whether each is over |

@@ -14,9 +14,10 @@ const SELF_TEST: &CStr = c"self_test";
 const SIM_VCD: &CStr = c"sim_vcd";
 const SIM_REPORT: &CStr = c"sim_report";
 const SIM_RECORD: &CStr = c"sim_record";
+const RTL_CACHE: &CStr = c"rtl_cache";
 
-pub static PARAMS: [Param; 6] = [
-    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number"),
+pub static PARAMS: [Param; 7] = [
+    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, rtl for the simulator's board with the Verilated RTL in place of the model (rtl:DIR for the Verilog in a folder), or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number"),
     param(
         TIMEOUT,
         c"60",
@@ -27,6 +28,7 @@ pub static PARAMS: [Param; 6] = [
     param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and a GTKWave save file beside it"),
     param(SIM_REPORT, c"", c"string", c"Write what the simulator counted to this JSON file"),
     param(SIM_RECORD, c"1M", c"size_t", c"How many changes of wires are recorded for coll_hwbarr_sim_vcd"),
+    param(RTL_CACHE, c"", c"string", c"The folder where translated RTL is kept; if empty, portcullis/rtl in the user's folder for caches"),
 ];
 
 /// What the user wants.
@@ -39,12 +41,22 @@ pub struct Settings {
 /// The port that the user has chosen.
 pub enum Choice {
     Sim(SimFiles),
+    Rtl(SimFiles, RtlSource),
     /// The simulator's board of another process, maybe on another host.
     Served(Address),
     /// A port of this machine, by its text.
     Wired(String),
     #[cfg(test)]
     Broken(crate::port::broken::Defect, u32),
+}
+
+/// Which RTL is run.
+#[derive(Clone, Default)]
+pub struct RtlSource {
+    /// The Verilog; the product's own if absent.
+    pub folder: Option<PathBuf>,
+    /// Where its translation is kept; the user's cache if absent.
+    pub cache: Option<PathBuf>,
 }
 
 /// What the simulator writes when the last node has closed.
@@ -82,18 +94,30 @@ impl Choice {
                 Ok(server) => Ok(Choice::Served(server)),
                 Err(refused) => Err(format!("coll_hwbarr_port: {refused}")),
             },
-            _ => Ok(Choice::Wired(text)),
+            _ => match text.strip_prefix("rtl") {
+                Some(rest) if rest.is_empty() || rest.starts_with(':') => Ok(Choice::Rtl(
+                    SimFiles::read(comm)?,
+                    RtlSource::read(comm, rest),
+                )),
+                _ => Ok(Choice::Wired(text)),
+            },
+        }
+    }
+}
+
+impl RtlSource {
+    /// From what stands behind `rtl`: nothing, or a colon and a folder.
+    fn read(comm: &Comm, text: &str) -> RtlSource {
+        RtlSource {
+            folder: path(text.trim_start_matches(':').to_owned()),
+            cache: path(comm.param(RTL_CACHE)),
         }
     }
 }
 
 impl SimFiles {
     fn read(comm: &Comm) -> Result<SimFiles, String> {
-        let file = |name| {
-            Some(comm.param(name))
-                .filter(|path| !path.is_empty())
-                .map(PathBuf::from)
-        };
+        let file = |name| path(comm.param(name));
         let vcd = file(SIM_VCD);
         let record = if vcd.is_some() {
             value(comm, SIM_RECORD)?
@@ -106,6 +130,12 @@ impl SimFiles {
             record,
         })
     }
+}
+
+fn path(text: String) -> Option<PathBuf> {
+    Some(text)
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
 }
 
 fn value<T: Value>(comm: &Comm, name: &CStr) -> Result<T, String> {

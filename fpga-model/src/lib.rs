@@ -75,6 +75,15 @@ pub struct Registers {
     pub releases: u64,
 }
 
+/// What computes an edge: the RTL under a simulator, in place of [`ToggleMachine::step`].
+///
+/// A pure function: what the machine remembers from edge to edge is in its registers and nowhere else.
+pub trait Gates: Sync {
+    /// The flip-flops after one rising clock edge with these levels at the input pins.
+    /// The count of releases is the caller's: it is handed back as it came.
+    fn edge(&self, before: Registers, inputs: u64) -> Registers;
+}
+
 /// A barrier must have at least one node and at most [`MAX_NODES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadNodeCount(pub usize);

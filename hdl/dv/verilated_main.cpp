@@ -1,7 +1,7 @@
 // The Verilated toggle barrier, driven as trace_tb.v drives it under Icarus.
 //
 //   trace STIMULUS TRACE   one line "rst inputs" (hexadecimal) in for each edge, one line "outputs stage1 stage2" out
-//   bench EDGES NODES      random inputs, then "edges seconds releases"
+//   bench EDGES            random inputs, then "edges seconds releases"
 #include "Vtoggle_barrier.h"
 #include "Vtoggle_barrier___024root.h"
 #include "verilated.h"
@@ -52,10 +52,10 @@ static int trace(const char *stimulus, const char *trace) {
 }
 
 // The same arrivals as fpga-model's benchmark: each edge a random part of the nodes that are out enters.
-static int bench(uint64_t edges, unsigned nodes) {
+static int bench(uint64_t edges) {
     Vtoggle_barrier top;
     uint64_t random = 0x2545f4914f6cdd1d, inputs = 0, outputs = 0, releases = 0;
-    const uint64_t wires = ~0ull >> (64 - nodes);
+    const uint64_t wires = ~0ull >> (64 - PARAM_N);
     power_on(top);
     const auto start = std::chrono::steady_clock::now();
     for (uint64_t n = 0; n < edges; n++) {
@@ -76,8 +76,8 @@ static int bench(uint64_t edges, unsigned nodes) {
 int main(int argc, char **argv) {
     if (argc == 4 && !strcmp(argv[1], "trace"))
         return trace(argv[2], argv[3]);
-    if (argc == 4 && !strcmp(argv[1], "bench"))
-        return bench(strtoull(argv[2], nullptr, 10), strtoul(argv[3], nullptr, 10));
-    fprintf(stderr, "usage: %s trace STIMULUS TRACE | bench EDGES NODES\n", argv[0]);
+    if (argc == 3 && !strcmp(argv[1], "bench"))
+        return bench(strtoull(argv[2], nullptr, 10));
+    fprintf(stderr, "usage: %s trace STIMULUS TRACE | bench EDGES\n", argv[0]);
     return 2;
 }

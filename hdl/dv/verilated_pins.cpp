@@ -2,11 +2,17 @@
 //
 // One handle is one barrier; calls for one handle must not overlap.
 #include "Vtoggle_barrier.h"
+#include "Vtoggle_barrier___024root.h"
 #include "verilated.h"
 #include <cstdint>
 #include <new>
 
 extern "C" {
+
+// Every flip-flop there is. The last is spread over all wires, because it is read from the pins.
+struct Registers {
+    uint64_t stage1, stage2, output;
+};
 
 // After power-on, or null without memory.
 void *barrier_new() {
@@ -37,5 +43,20 @@ uint64_t barrier_step(void *barrier, uint64_t inputs, uint64_t edges, uint64_t *
         *releases += top->node_o != before;
     }
     return top->node_o;
+}
+
+// Puts contents into the flip-flops; the outputs follow at the next edge.
+void barrier_load(void *barrier, const Registers *from) {
+    auto &root = *static_cast<Vtoggle_barrier *>(barrier)->rootp;
+    root.toggle_barrier__DOT__sync__DOT__stage1_q = from->stage1;
+    root.toggle_barrier__DOT__sync__DOT__stage2_q = from->stage2;
+    root.toggle_barrier__DOT__machine__DOT__level_q = from->output != 0;
+}
+
+void barrier_store(const void *barrier, Registers *to) {
+    const auto &top = *static_cast<const Vtoggle_barrier *>(barrier);
+    to->stage1 = top.rootp->toggle_barrier__DOT__sync__DOT__stage1_q;
+    to->stage2 = top.rootp->toggle_barrier__DOT__sync__DOT__stage2_q;
+    to->output = top.node_o;
 }
 }

@@ -6,6 +6,7 @@
 //! Icarus reads its stimulus from a file, as in the comparison; that is part of its figure.
 
 use fpga_model::ToggleMachine;
+use hdl::cache::Cache;
 use hdl::icarus;
 use hdl::verilator::{Speed, Verilated};
 use std::error::Error;
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
     let model = by_model(EDGES, |_| ())?;
-    let verilated = Verilated::build(NODES, folder)?.bench(EDGES)?;
+    let verilated = Verilated::build(NODES, &Cache::at(folder.join("made")))?.bench(EDGES)?;
     let mut text = String::new();
     by_model(ICARUS_EDGES, |inputs| {
         let _ = writeln!(text, "0 {inputs:x}");

@@ -1,37 +1,55 @@
-//! Icarus Verilog: the RTL under the bench that plays a stimulus file and writes a trace file.
+//! Icarus Verilog: the RTL under a bench that plays a stimulus file and writes a trace file.
 
 use std::path::Path;
 use std::time::Duration;
 
-use crate::source::{RTL, TRACE_BENCH};
+use crate::source::{CHANNEL_RTL, CHANNEL_TRACE_BENCH, RTL, Source, TRACE_BENCH};
 use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Plays a stimulus to the toggle barrier of so many nodes and gives the trace; for the format see the bench.
-///
-/// A warning of the compiler is a failure: the sources are meant for old tools, which are stricter.
+/// Plays a stimulus to the toggle barrier of so many nodes and gives the trace; for the formats see the bench.
 pub fn trace(nodes: usize, stimulus: &str, folder: &Path) -> Result<String, ToolError> {
+    play(&TRACE_BENCH, &RTL, &[("N", nodes)], stimulus, folder)
+}
+
+/// The same for version 2, with these values of the parameters `N`, `C` and `LEASE_BITS`.
+pub fn channel_trace(
+    parameters: &[(&str, usize)],
+    stimulus: &str,
+    folder: &Path,
+) -> Result<String, ToolError> {
+    play(
+        &CHANNEL_TRACE_BENCH,
+        &CHANNEL_RTL,
+        parameters,
+        stimulus,
+        folder,
+    )
+}
+
+/// A warning of the compiler is a failure: the sources are meant for old tools, which are stricter.
+fn play(
+    bench: &Source,
+    rtl: &[Source],
+    parameters: &[(&str, usize)],
+    stimulus: &str,
+    folder: &Path,
+) -> Result<String, ToolError> {
     tool::write(&folder.join("stimulus"), stimulus)?;
-    let parameter = format!("-Ptrace_tb.N={nodes}");
-    let arguments = [
-        "-g2001",
-        "-Wall",
-        "-Wno-timescale",
-        "-s",
-        "trace_tb",
-        &parameter,
-        "-o",
-        "tb.vvp",
-    ];
-    for source in RTL.iter().chain([&TRACE_BENCH]) {
+    let files = || rtl.iter().chain([bench]);
+    for source in files() {
         tool::write(&folder.join(source.name()), source.text)?;
     }
-    let files = RTL
+    let top = bench.name().trim_end_matches(".v");
+    let options = "-g2001 -Wall -Wno-timescale -o tb.vvp -s";
+    let arguments = options.split(' ').chain([top]).map(str::to_owned);
+    let parameters = parameters
         .iter()
-        .chain([&TRACE_BENCH])
-        .map(|source| -> &str { source.name() });
-    let arguments = arguments.into_iter().chain(files);
+        .map(|(name, value)| format!("-P{top}.{name}={value}"));
+    let arguments = arguments
+        .chain(parameters)
+        .chain(files().map(|source| source.name().to_owned()));
     let said = Tool::IVERILOG.run("compilation of the bench", arguments, folder, LIMIT)?;
     if !said.trim().is_empty() {
         return Err(ToolError::Failed {

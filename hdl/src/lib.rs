@@ -11,6 +11,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod cache;
 pub mod channel_claims;
 pub mod cosim;
 pub mod formal;

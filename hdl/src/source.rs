@@ -28,7 +28,7 @@ macro_rules! source {
     ($file:literal) => {
         $crate::source::Source {
             file: $file,
-            text: include_str!(concat!("../", $file)),
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $file)),
         }
     };
 }

@@ -39,7 +39,6 @@ tools! {
     VVP = "vvp" in "iverilog", "Icarus Verilog, the simulator.";
     VERILATOR = "verilator" in "verilator", "Verilog to C++.";
     CXX = "g++" in "g++", "The compiler of what Verilator writes.";
-    MAKE = "make" in "make", "Builds what Verilator writes.";
     GHDL = "ghdl" in "ghdl", "VHDL analysis and synthesis to Verilog.";
     YOSYS = "yosys" in "yosys", "Verilog synthesis and proofs.";
     NEXTPNR = "nextpnr-ice40" in "nextpnr-ice40", "Place and route for iCE40.";
@@ -125,6 +124,18 @@ impl Tool {
         std::env::split_paths(&path).any(|folder| folder.join(self.program).is_file())
     }
 
+    /// The file that would be started, its size and its time: what a result depends on beside its inputs.
+    pub fn identity(self) -> String {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&path).find_map(|folder| {
+            let file = folder.join(self.program);
+            let data = std::fs::metadata(&file).ok()?;
+            let time = data.modified().ok();
+            Some(format!("{} {} {time:?}", file.display(), data.len()))
+        });
+        found.unwrap_or_else(|| format!("no {}", self.program))
+    }
+
     /// Runs it in a folder until it ends; a failure of the program is an outcome, not an error.
     pub fn outcome<A: AsRef<OsStr>>(
         self,
@@ -141,6 +152,8 @@ impl Tool {
         let start = Command::new(self.program)
             .args(arguments)
             .current_dir(folder)
+            // What a killed compiler leaves is then where its work is.
+            .env("TMPDIR", folder)
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)

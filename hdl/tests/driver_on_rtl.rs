@@ -3,31 +3,11 @@
 mod common;
 
 use barrier_driver::suite::{self, Rig};
-use common::or_skip;
-use hdl::cosim::{PINS, RtlBoard, RtlPin};
-use hdl::verilator;
-use std::collections::HashMap;
+use common::{cache, or_skip, tool_errors};
+use hdl::cosim::{RtlBoard, RtlPin};
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 struct Rtl(RtlBoard);
-
-/// The RTL of so many nodes, translated once.
-fn shared_object(nodes: usize) -> Option<PathBuf> {
-    static MADE: Mutex<Option<HashMap<usize, PathBuf>>> = Mutex::new(None);
-    let mut made = MADE.lock().expect("no panic in here");
-    let made = made.get_or_insert_default();
-    if let Some(file) = made.get(&nodes) {
-        return Some(file.clone());
-    }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rtl-{nodes}"));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let file = verilator::shared_object(nodes, &PINS, &folder);
-    let file = or_skip("the driver on the RTL", file)?;
-    made.insert(nodes, file.clone());
-    Some(file)
-}
 
 impl Rig for Rtl {
     type Error = Infallible;
@@ -35,9 +15,7 @@ impl Rig for Rtl {
     type In = RtlPin;
 
     fn build(nodes: usize) -> Rtl {
-        let file = shared_object(nodes).expect("Verilator was there a moment ago");
-        // SAFETY: made from our own sources.
-        Rtl(unsafe { RtlBoard::load(&file, 1) }.expect("a barrier"))
+        Rtl(RtlBoard::build(nodes, 1, &cache()).expect("Verilator was there a moment ago"))
     }
 
     fn wires(&self, node: usize) -> (RtlPin, RtlPin) {
@@ -51,7 +29,8 @@ impl Rig for Rtl {
 
 #[test]
 fn the_driver_keeps_its_claims_on_the_rtl() {
-    if shared_object(2).is_none() {
+    let there = RtlBoard::build(2, 1, &cache()).map(drop);
+    if or_skip("the driver on the RTL", tool_errors(there)).is_none() {
         return;
     }
     suite::nobody_leaves_before_all_have_entered::<Rtl>();

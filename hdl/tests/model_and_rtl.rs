@@ -2,12 +2,11 @@
 
 mod common;
 
-use common::or_skip;
 use common::stimulus::{self, Coverage, Edge};
+use common::{cache, or_skip};
 use hdl::icarus;
 use hdl::tool::ToolError;
 use hdl::verilator::Verilated;
-use std::path::Path;
 
 fn check(
     what: &str,
@@ -51,15 +50,14 @@ fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
 #[test]
 fn the_rtl_does_what_the_model_does_at_every_edge_under_verilator() {
     let mut coverage = Coverage::default();
-    let build = |nodes, folder: &Path| or_skip("Verilated RTL", Verilated::build(nodes, folder));
     for nodes in [3, 60] {
         let folder = tempfile::tempdir().expect("a folder");
-        let Some(barrier) = build(nodes, folder.path()) else {
+        let Some(barrier) = or_skip("Verilated RTL", Verilated::build(nodes, &cache())) else {
             return;
         };
         let mut play = |what: &str, edges: &[Edge]| {
             assert!(check(what, nodes, edges, &mut coverage, |text| barrier
-                .trace(text)));
+                .trace(text, folder.path())));
         };
         play("Verilator, random", &stimulus::random(nodes, 300_000));
         play("Verilator, directed", &stimulus::directed(nodes));

@@ -35,6 +35,9 @@ pub mod parameters {
 pub struct Report {
     /// Releases that the model counted for the program, without those of the self-test at start.
     pub releases: u64,
+    /// Clock edges that the RTL evaluated, where it was in the model's place.
+    #[serde(default)]
+    pub rtl_edges: u64,
 }
 
 impl Report {

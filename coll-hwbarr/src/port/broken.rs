@@ -37,7 +37,7 @@ pub struct Broken {
 
 impl Broken {
     pub fn attach(comm: &Comm, defect: Defect, node: u32) -> Result<Broken, String> {
-        let sim = Sim::attach(comm, &SimFiles::default())?;
+        let sim = Sim::attach(comm, &SimFiles::default(), None)?;
         Ok(Broken {
             sim,
             defect: (comm.rank() == node).then_some(defect),

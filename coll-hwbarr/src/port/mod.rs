@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 pub mod broken;
+mod rtl;
 pub mod served;
 pub mod sim;
 pub mod wired;
@@ -119,7 +120,7 @@ pub enum Mark {
 /// Whether the chosen port can serve this communicator at all. Local.
 pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
     match choice {
-        Choice::Sim(_) => sim::suits(comm),
+        Choice::Sim(_) | Choice::Rtl(..) => sim::suits(comm),
         // Whether this rank reaches the server is known when it connects.
         Choice::Served(_) => Ok(()),
         Choice::Wired(text) => wired::suits(text, comm),
@@ -131,7 +132,8 @@ pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
 /// The chosen port at this node; every node calls.
 pub fn attach(choice: &Choice, comm: &Comm) -> Result<Box<dyn Port>, String> {
     match choice {
-        Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files)?)),
+        Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files, None)?)),
+        Choice::Rtl(files, source) => Ok(Box::new(sim::Sim::attach(comm, files, Some(source))?)),
         Choice::Served(server) => Ok(Box::new(served::attach(comm, server)?)),
         Choice::Wired(text) => Ok(Box::new(wired::Wired::attach(text, comm)?)),
         #[cfg(test)]

@@ -1,14 +1,15 @@
 //! The simulator's live board in the memory that the ranks of a node share, as a port.
 //!
 //! Memory: a [`Desk`] of our own, then the board (crate `sim`), laid out by rank 0 and found by the others after a fence.
-//! Who touches what on the desk: rank 0 writes `before` once; each node adds its barriers and then counts itself out in `closed`,
+//! Who touches what on the desk: rank 0 writes `before` once; each node adds its barriers and edges and then counts itself out in `closed`,
 //! and who counts out last owns everything and writes the files. `warned` is for whoever comes first.
 #![allow(unsafe_code)]
 
-use super::{Fence, MOST_NODES, Mark, Port, Wire};
-use crate::settings::SimFiles;
+use super::{Fence, MOST_NODES, Mark, Port, Wire, rtl};
+use crate::settings::{RtlSource, SimFiles};
 use barrier_driver::ToggleBarrier;
 use embedded_hal::digital::{InputPin, OutputPin};
+use hdl::cosim::Rtl;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use serde::Serialize;
@@ -27,6 +28,8 @@ struct Desk {
     warned: AtomicU32,
     /// Releases of the time before the program's first barrier.
     before: AtomicU64,
+    /// Edges that the nodes' copies of the RTL have evaluated.
+    rtl_edges: AtomicU64,
     /// Barriers that each node has passed.
     barriers: [AtomicU64; MOST_NODES as usize],
 }
@@ -41,6 +44,8 @@ pub struct Sim {
     files: SimFiles,
     desk: &'static Desk,
     board: Board<'static>,
+    /// What is behind the wires, if it is not the model.
+    rtl: Option<&'static Rtl>,
     /// Notes in the record that this node comes or goes; `None` without a record.
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
@@ -58,8 +63,9 @@ pub fn suits(comm: &Comm) -> Result<(), String> {
 
 impl Sim {
     /// Makes or finds the board; every node calls, and all meet in one fence.
-    pub fn attach(comm: &Comm, files: &SimFiles) -> Result<Sim, String> {
+    pub fn attach(comm: &Comm, files: &SimFiles, rtl: Option<&RtlSource>) -> Result<Sim, String> {
         let nodes = comm.size() as usize;
+        let rtl = rtl.map(|source| rtl::load(source, nodes)).transpose();
         let bytes = BOARD.saturating_add(Board::layout_size(nodes, files.record));
         let SharedMemory { at, len } = comm.shared_memory(bytes, ALIGN)?;
         // SAFETY: `BOARD` is inside the memory, whose length includes it.
@@ -75,8 +81,13 @@ impl Sim {
         };
         comm.fence()?;
         made?;
+        let rtl = rtl?;
         // SAFETY: as above.
-        let board = unsafe { Board::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
+        let mut board =
+            unsafe { Board::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
+        if let Some(rtl) = rtl {
+            board = board.with_gates(rtl);
+        }
         // SAFETY: zeroed, aligned, of the desk's size, used as a desk by all ranks, and it stays as the board does.
         let desk = unsafe { at.cast::<Desk>().as_ref() };
         Ok(Sim {
@@ -84,6 +95,7 @@ impl Sim {
             files: files.clone(),
             desk,
             board,
+            rtl,
             marks: None,
         })
     }
@@ -152,6 +164,8 @@ impl Sim {
         let before = self.desk.before.load(Ordering::Relaxed);
         let report = Report {
             nodes: self.board.nodes(),
+            machine: if self.rtl.is_some() { "rtl" } else { "model" },
+            rtl_edges: self.desk.rtl_edges.load(Ordering::Relaxed),
             releases: self.board.releases() - before,
             barriers: barriers.iter().copied().max().unwrap_or(0),
             barriers_by_node: barriers,
@@ -166,7 +180,11 @@ impl Sim {
 #[derive(Serialize)]
 struct Report {
     nodes: usize,
-    /// Releases that the model counted since the self-test; equal to the barriers, or something is wrong.
+    /// What was behind the wires: the model or the RTL.
+    machine: &'static str,
+    /// Clock edges that the RTL has evaluated.
+    rtl_edges: u64,
+    /// Releases that it counted since the self-test; equal to the barriers, or something is wrong.
     releases: u64,
     /// Barriers that the program passed over the wires.
     barriers: u64,
@@ -208,6 +226,8 @@ impl Port for Sim {
     fn close(&mut self, barriers: u64) -> Result<(), String> {
         self.marks = None;
         self.desk.barriers[self.comm.rank() as usize].store(barriers, Ordering::Relaxed);
+        let edges = self.rtl.map_or(0, Rtl::edges);
+        self.desk.rtl_edges.fetch_add(edges, Ordering::Relaxed);
         // SYNC POINT desk.closed: the last one sees what all others have written before.
         if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 == self.comm.size() {
             self.write()?;

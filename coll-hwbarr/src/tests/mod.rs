@@ -1,6 +1,7 @@
 //! The component on the simulator, ranks as threads of this process, everything through the C tables.
 
 mod falling_back;
+mod on_rtl;
 mod refusing;
 mod served;
 mod serving;

@@ -4,10 +4,37 @@
 
 pub mod stimulus;
 
+use hdl::cache::Cache;
+use hdl::cosim::CosimError;
 use hdl::tool::ToolError;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// Set by `cargo xtask test` when everything was installed: then nothing may be skipped.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
+
+/// Where the tests keep what the tools have made.
+pub fn cache() -> Cache {
+    Cache::at(concat!(env!("CARGO_TARGET_TMPDIR"), "/hdl"))
+}
+
+/// Does something with each of many, two or as many as there are cores at a time.
+///
+/// They are taken in order, so the longest should come first.
+pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..workers.min(items.len()) {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(item);
+                }
+            });
+        }
+    });
+}
 
 /// The result, or `None` after a line that says what was not checked and which package would allow it.
 pub fn or_skip<T>(claim: &str, result: Result<T, ToolError>) -> Option<T> {
@@ -19,4 +46,12 @@ pub fn or_skip<T>(claim: &str, result: Result<T, ToolError>) -> Option<T> {
         }
         Err(error) => panic!("{claim}: {error}"),
     }
+}
+
+/// For [`or_skip`]: what is no tool's fault is ours.
+pub fn tool_errors<T>(result: Result<T, CosimError>) -> Result<T, ToolError> {
+    result.map_err(|error| match error {
+        CosimError::Tool(error) => error,
+        other => panic!("{other}"),
+    })
 }

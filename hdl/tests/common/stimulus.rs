@@ -20,6 +20,14 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0
     }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
 }
 
 /// The model's answer to one edge.

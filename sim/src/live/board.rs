@@ -1,11 +1,12 @@
 //! A process's view of the board: making it, finding it, looking at it.
 
+use super::engine::Engine;
 use super::monotonic_ns;
 use super::shared::{Geometry, HeadWord, Shared};
 use super::state::{SLOT_WORDS, State};
 use crate::event::{Event, Record, What};
 use core::sync::atomic::AtomicU32;
-use fpga_model::{BadNodeCount, Registers, ToggleMachine};
+use fpga_model::{BadNodeCount, Gates, Registers, ToggleMachine};
 use std::fmt;
 
 /// A barrier in shared memory.
@@ -18,6 +19,8 @@ pub struct Board<'m> {
     geometry: Geometry,
     /// The machine after power-on, which knows the number of nodes.
     blank: ToggleMachine,
+    /// What steps it.
+    pub(super) engine: Engine<'m>,
 }
 
 /// A consistent view of the board at one instant.
@@ -115,6 +118,15 @@ impl<'m> Board<'m> {
             shared,
             geometry,
             blank,
+            engine: Engine::default(),
+        }
+    }
+
+    /// The same board with these gates in the model's place; every process has to put the same there.
+    pub fn with_gates(self, gates: &'m dyn Gates) -> Self {
+        Self {
+            engine: Engine::of(gates),
+            ..self
         }
     }
 
@@ -143,7 +155,7 @@ impl<'m> Board<'m> {
         let mut state = self.copy().1.next();
         let at_ns = self.now_ns();
         // On the copy only: an onlooker sees what time has done without doing anything to the board.
-        state.run_until(at_ns);
+        state.run_until(self.engine, at_ns);
         let (outputs, releases) = (state.machine.outputs(), state.machine.releases());
         Snapshot {
             at_ns,
@@ -200,9 +212,8 @@ impl<'m> Board<'m> {
             output,
             releases: 0,
         };
-        self.blank
-            .load(registers)
-            .is_settled(inputs)
+        self.engine
+            .is_settled(&self.blank.load(registers), inputs)
             .then_some(output != 0)
     }
 

@@ -21,6 +21,11 @@
 //! there is no lock to inherit and no torn state to see.
 //! Somebody makes progress in every interleaving, and readers write nothing when nothing has changed.
 //!
+//! # Gates
+//!
+//! [`Board::with_gates`] puts another machine in the model's place, such as the RTL under a simulator.
+//! The flip-flops stay in the shared slots; whoever steps them loads them into his own copy of the gates and takes them out again.
+//!
 //! # Who may touch what
 //!
 //! | memory                  | written by                                             |
@@ -48,6 +53,7 @@
 //! If exactly that process is killed between write and ring, nobody rings: sleep with a time limit.
 
 mod board;
+mod engine;
 mod shared;
 mod state;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The state of a board as a value, and how it moves: pure functions between a copy and a commit.
 
 use super::CLOCK;
+use super::engine::Engine;
 use crate::event::{Event, What};
 use fpga_model::{LATENCY_EDGES, Registers, ToggleMachine};
 
@@ -58,9 +59,9 @@ impl State {
     }
 
     /// When the barrier releases if no wire changes.
-    pub(super) fn release_due_ns(&self) -> Option<u64> {
-        self.machine
-            .edges_to_release(self.inputs)
+    pub(super) fn release_due_ns(&self, engine: Engine<'_>) -> Option<u64> {
+        engine
+            .edges_to_release(&self.machine, self.inputs)
             .map(|edges| CLOCK.time_of(self.edge + edges))
     }
 
@@ -72,12 +73,12 @@ impl State {
     }
 
     /// Steps the machine to the present.
-    pub(super) fn run_until(&mut self, now_ns: u64) {
+    pub(super) fn run_until(&mut self, engine: Engine<'_>, now_ns: u64) {
         // The clock was read after the state was copied, so it cannot be behind the state's edge;
         // saturating costs nothing and keeps a broken clock from being a disaster.
         let cycles = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
         let (before, mut machine) = (self.edge, self.machine);
-        machine.fast_forward_with(self.inputs, cycles, |edge, outputs| {
+        engine.run(&mut machine, self.inputs, cycles, |edge, outputs| {
             self.note(
                 CLOCK.time_of(before + edge),
                 What::Release { high: outputs != 0 },

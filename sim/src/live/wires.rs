@@ -171,7 +171,7 @@ impl Hand<'_> {
             // Read after the copy: times in the record grow with the commits.
             let now = self.board.now_ns();
             let mut state = before.next();
-            state.run_until(now);
+            state.run_until(self.board.engine, now);
             change(&mut state, now);
             if self.board.commit(head, self.slots, &state) {
                 self.board.publish(&state);
@@ -238,8 +238,11 @@ impl<R: Fn(usize)> OutWire<'_, R> {
             .hand
             .touch(&self.ring, |state, now| state.set_wire(now, node, high));
         // If this arrival makes a release inevitable, stay for the three edges and commit it: see "Ringing".
-        // The barrier cannot release twice without this node, so this ends.
-        while let Some(due) = state.release_due_ns() {
+        // The barrier cannot release twice without this node, so this ends; gates that do so are not waited for twice.
+        let before = state.machine.releases();
+        while state.machine.releases() == before
+            && let Some(due) = state.release_due_ns(self.hand.board.engine)
+        {
             if self.hand.board.now_ns() < due {
                 spin_loop();
                 state = self.hand.board.copy().1;

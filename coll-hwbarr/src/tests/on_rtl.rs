@@ -1,0 +1,119 @@
+//! Barriers of a job over the RTL itself, Verilated; and over RTL that is broken, which shows that it is the RTL that answers.
+
+use super::*;
+use hdl::RTL;
+
+/// Where this test program keeps translated RTL: beside itself.
+fn cache() -> PathBuf {
+    let program = std::env::current_exe().expect("the program's path");
+    program.with_file_name("rtl")
+}
+
+/// Whether there is what the RTL is translated with; says what is missing.
+fn can_translate() -> bool {
+    for tool in [hdl::tool::Tool::VERILATOR, hdl::tool::Tool::CXX] {
+        if !tool.is_there() {
+            let missing = hdl::tool::ToolError::Missing(tool);
+            assert!(
+                std::env::var_os("PORTCULLIS_TEST_NO_SKIPS").is_none(),
+                "{missing}"
+            );
+            eprintln!("SKIPPED: a job on the RTL: {missing}");
+            return false;
+        }
+    }
+    true
+}
+
+#[test]
+fn the_rtl_counts_as_many_releases_as_there_were_barriers() {
+    if !can_translate() {
+        return;
+    }
+    for ranks in [1, 4, 60] {
+        let (files, cache) = (Files::new(), cache());
+        let (report, vcd) = (files.report(), files.vcd());
+        let set = [
+            ("port", "rtl"),
+            ("rtl_cache", text(&cache)),
+            ("sim_report", text(&report)),
+            ("sim_vcd", text(&vcd)),
+        ];
+        run(ranks, &set, |engine| {
+            let world = world(engine);
+            assert_eq!(verdict(&world), Ok(()));
+            for round in 0..20 {
+                barrier::pass(&world, Form::Mixed, round);
+            }
+        });
+        // The end of the job is a barrier too.
+        assert_eq!(files.count("releases"), 21);
+        assert_eq!(files.count("barriers"), 21);
+        // Three edges for each release, and those of the self-test.
+        assert!(files.count("rtl_edges") >= 3 * 23);
+        let wave = std::fs::read_to_string(&vcd).expect("a waveform");
+        assert!(wave.contains("$enddefinitions"), "{wave}");
+    }
+}
+
+/// What the component says about this RTL.
+fn said_of(file: &str, from: &str, to: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    for source in RTL {
+        let text = if source.name() == file {
+            assert!(source.text.contains(from), "{from} in {file}");
+            source.text.replace(from, to)
+        } else {
+            source.text.to_owned()
+        };
+        std::fs::write(folder.path().join(source.name()), text).expect("a file");
+    }
+    let (port, cache) = (format!("rtl:{}", text(folder.path())), cache());
+    let set = [
+        ("port", port.as_str()),
+        ("rtl_cache", text(&cache)),
+        ("timeout", "300ms"),
+    ];
+    let said = run(4, &set, |engine| {
+        verdict(&world(engine)).expect_err("it should have refused")
+    });
+    said[0].clone()
+}
+
+#[test]
+fn rtl_that_does_not_wait_for_a_late_node_is_refused() {
+    if !can_translate() {
+        return;
+    }
+    let said = said_of("toggle_machine.v", "&level_i;", "&level_i[N-2:0];");
+    assert!(said.contains("before"), "{said}");
+}
+
+#[test]
+fn rtl_that_never_releases_is_refused() {
+    if !can_translate() {
+        return;
+    }
+    let said = said_of(
+        "toggle_machine.v",
+        "level_q <= ~level_q;",
+        "level_q <= level_q;",
+    );
+    assert!(said.contains("has not followed"), "{said}");
+}
+
+#[test]
+fn rtl_that_oscillates_is_refused_and_hangs_nobody() {
+    if !can_translate() {
+        return;
+    }
+    said_of("toggle_machine.v", "level_q ? all_low : all_high", "1'b1");
+}
+
+#[test]
+fn verilog_that_is_not_there_is_named() {
+    let said = run(2, &[("port", "rtl:/nonexistent/verilog")], |engine| {
+        verdict(&world(engine)).expect_err("it should have refused")
+    });
+    assert!(said[0].contains("/nonexistent/verilog"), "{said:?}");
+}

@@ -1,0 +1,160 @@
+// The Verilated channels, driven as channel_trace_tb.v drives them under Icarus, and with its formats.
+//
+//   trace STIMULUS TRACE   one line "rst arrive select clock data" (hexadecimal) in for each edge,
+//                          one line with the outputs and every flip-flop as they are after it out
+//
+// PARAM_N and PARAM_C are the design's parameters; the compiler gets them beside Verilator.
+#include "Vchannel_barrier.h"
+#include "Vchannel_barrier___024root.h"
+#include "verilated.h"
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+static const int N = PARAM_N;
+static const int C = PARAM_C;
+
+// A number of up to 384 bits, and the ways in and out of Verilator's ports and flip-flops of any width.
+struct Bits {
+    uint32_t words[12] = {};
+
+    void set(int at, int width, uint64_t value) {
+        for (int n = 0; n < width; n++)
+            words[(at + n) / 32] |= (uint32_t)(value >> n & 1) << (at + n) % 32;
+    }
+
+    void read(const char *text) {
+        int at = 0;
+        for (size_t n = strlen(text); n-- > 0; at += 4) {
+            const char digit = text[n];
+            set(at, 4, digit <= '9' ? digit - '0' : digit - 'a' + 10);
+        }
+    }
+
+    // As %h of Verilog: as many digits as the width has.
+    void print(FILE *out, int width) const {
+        for (int digit = (width + 3) / 4; digit-- > 0;)
+            fputc("0123456789abcdef"[words[digit / 8] >> digit % 8 * 4 & 15], out);
+        fputc(' ', out);
+    }
+
+    template <class T> void to(T &port) const { port = (T)(words[0] | (uint64_t)words[1] << 32); }
+    template <std::size_t W> void to(VlWide<W> &port) const {
+        for (std::size_t n = 0; n < W; n++)
+            port[n] = words[n];
+    }
+};
+
+template <class T> static Bits bits(const T &value) {
+    Bits all;
+    all.set(0, 64, (uint64_t)value);
+    return all;
+}
+
+template <std::size_t W> static Bits bits(const VlWide<W> &value) {
+    Bits all;
+    for (std::size_t n = 0; n < W; n++)
+        all.words[n] = value[n];
+    return all;
+}
+
+#define DESIGN(path) root.channel_barrier__DOT__##path
+
+// One flip-flop of all channels, channel 0 lowest.
+#define CHANNEL(c, path) all.set((c) * width, width, (uint64_t)DESIGN(channel__BRA__##c##__KET____DOT__##path));
+#if PARAM_C > 1
+#define CHANNEL_1(path) CHANNEL(1, path)
+#else
+#define CHANNEL_1(path)
+#endif
+#if PARAM_C > 2
+#define CHANNEL_2(path) CHANNEL(2, path)
+#else
+#define CHANNEL_2(path)
+#endif
+#if PARAM_C > 3
+#define CHANNEL_3(path) CHANNEL(3, path)
+#else
+#define CHANNEL_3(path)
+#endif
+#if PARAM_C > 4
+#define CHANNEL_4(path) CHANNEL(4, path)
+#else
+#define CHANNEL_4(path)
+#endif
+#define CHANNELS(out, path, bits_of_one)                                                                               \
+    {                                                                                                                  \
+        Bits all;                                                                                                      \
+        const int width = bits_of_one;                                                                                 \
+        CHANNEL(0, path) CHANNEL_1(path) CHANNEL_2(path) CHANNEL_3(path) CHANNEL_4(path)                               \
+        all.print(out, C * width);                                                                                     \
+    }
+
+// One line of the serial side: its two stages, its level, its run.
+#define LINE(out, name)                                                                                                \
+    bits(DESIGN(name##__DOT__stage1_q) << 4 | DESIGN(name##__DOT__stage2_q) << 3 | DESIGN(name##__DOT__level_q) << 2 | \
+         DESIGN(name##__DOT__run_q))                                                                                   \
+        .print(out, 5)
+
+static int trace(const char *stimulus, const char *trace) {
+    Vchannel_barrier top;
+    const auto &root = *top.rootp;
+    // Runs the initial blocks, so that the first rise of the clock is one.
+    top.clk_i = 0;
+    top.eval();
+    FILE *in = fopen(stimulus, "r");
+    FILE *out = fopen(trace, "w");
+    if (!in || !out) {
+        fprintf(stderr, "cannot open %s or %s\n", stimulus, trace);
+        return 1;
+    }
+    unsigned reset;
+    char arrive[97];
+    uint64_t select, clock, data;
+    while (fscanf(in, "%x %96s %" SCNx64 " %" SCNx64 " %" SCNx64, &reset, arrive, &select, &clock, &data) == 5) {
+        Bits lines;
+        lines.read(arrive);
+        lines.to(top.arrive_i);
+        top.rst_i = reset;
+        top.select_i = select;
+        top.clock_i = clock;
+        top.data_i = data;
+        // Outputs of the edge are looked at as Icarus' bench does, after both halves of the period.
+        top.clk_i = 1;
+        top.eval();
+        top.clk_i = 0;
+        top.eval();
+        bits(top.release_o).print(out, C);
+        bits(top.last_o).print(out, N);
+        CHANNELS(out, sync__DOT__stage1_q, N)
+        CHANNELS(out, sync__DOT__stage2_q, N)
+        CHANNELS(out, machine__DOT__mask_q, N)
+        CHANNELS(out, machine__DOT__late_q, N)
+        CHANNELS(out, machine__DOT__limit_q, 32)
+        CHANNELS(out, machine__DOT__count_q, 32)
+        bits(DESIGN(arbiter__DOT__select1_q)).print(out, N);
+        bits(DESIGN(arbiter__DOT__select2_q)).print(out, N);
+        bits(DESIGN(arbiter__DOT__grant_q)).print(out, N);
+        bits(DESIGN(arbiter__DOT__blocked_q)).print(out, N);
+        bits(DESIGN(arbiter__DOT__age_q)).print(out, PARAM_LEASE_BITS);
+        LINE(out, select_line);
+        LINE(out, clock_line);
+        LINE(out, data_line);
+        bits(DESIGN(select_was_q) << 1 | DESIGN(clock_was_q)).print(out, 2);
+        bits(DESIGN(frame__DOT__phase_q)).print(out, 2);
+        bits(DESIGN(frame__DOT__count_q)).print(out, 7);
+        bits(DESIGN(frame__DOT__check_q)).print(out, 16);
+        bits(DESIGN(frame__DOT__shift_q)).print(out, 72);
+        fputc('\n', out);
+    }
+    fclose(in);
+    return fclose(out) == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 4 && !strcmp(argv[1], "trace"))
+        return trace(argv[2], argv[3]);
+    fprintf(stderr, "usage: %s trace STIMULUS TRACE\n", argv[0]);
+    return 2;
+}

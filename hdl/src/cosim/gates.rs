@@ -1,0 +1,105 @@
+//! The RTL as gates: one edge from any flip-flops to the next.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fpga_model::{Gates, Registers};
+
+use super::object::{Barrier, FlipFlops};
+use super::{CosimError, Design};
+use crate::cache::Cache;
+
+/// Edges of the trial that looks for hidden state; they take under a millisecond.
+const TRIAL: usize = 2000;
+
+/// The RTL as gates: the flip-flops are the caller's.
+pub struct Rtl {
+    barrier: Mutex<Barrier>,
+    edges: AtomicU64,
+}
+
+impl Rtl {
+    /// Translates the design for so many nodes, unless the cache has it, loads it and checks it.
+    pub fn build(design: Design, nodes: usize, cache: &Cache) -> Result<Rtl, CosimError> {
+        let mut whole = Barrier::build(design.clone(), nodes, cache)?;
+        let mut parted = Barrier::build(design, nodes, cache)?;
+        check(&mut whole, &mut parted)?;
+        Ok(Rtl {
+            barrier: Mutex::new(parted),
+            edges: AtomicU64::new(0),
+        })
+    }
+
+    /// How many edges it has evaluated.
+    pub fn edges(&self) -> u64 {
+        self.edges.load(Ordering::Relaxed)
+    }
+}
+
+impl Gates for Rtl {
+    fn edge(&self, before: Registers, inputs: u64) -> Registers {
+        let Registers {
+            stage1,
+            stage2,
+            output,
+            releases,
+        } = before;
+        let mut barrier = self.barrier.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = barrier.edge(
+            FlipFlops {
+                stage1,
+                stage2,
+                output,
+            },
+            inputs,
+        );
+        self.edges.fetch_add(1, Ordering::Relaxed);
+        Registers {
+            stage1: after.stage1,
+            stage2: after.stage2,
+            output: after.output,
+            releases,
+        }
+    }
+}
+
+/// Plays one stimulus to a barrier that is left alone and to one that does other things between any two edges:
+/// if they differ, there is state that is not in the flip-flops we know.
+fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
+    let wires = whole.wires();
+    let mut random = 0x2545_f491_4f6c_dd1du64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let (mut now, mut inputs) = (whole.flip_flops(), 0);
+    for edge in 1..=TRIAL {
+        // A part of those who are out enters; now and then all do, or somebody withdraws.
+        inputs ^= next() & !(inputs ^ now.output) & wires;
+        match next() % 8 {
+            0 => inputs ^= next() & next() & wires,
+            1 => inputs = !now.output & wires,
+            _ => {}
+        }
+        parted.edge(
+            FlipFlops {
+                stage1: next() & wires,
+                stage2: next() & wires,
+                output: if next() & 1 == 0 { 0 } else { wires },
+            },
+            next() & wires,
+        );
+        let after = parted.edge(now, inputs);
+        let (outputs, _) = whole.clock(inputs, 1);
+        if outputs != 0 && outputs != wires {
+            return Err(CosimError::TornOutputs { edge, outputs });
+        }
+        now = whole.flip_flops();
+        if after != now {
+            return Err(CosimError::HiddenState { edge });
+        }
+    }
+    Ok(())
+}

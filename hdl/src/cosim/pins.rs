@@ -1,0 +1,116 @@
+//! A barrier of RTL with pins, in this process.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
+
+use super::object::Barrier;
+use super::{CosimError, Design};
+use crate::cache::Cache;
+
+/// A barrier of RTL with pins.
+#[derive(Clone)]
+pub struct RtlBoard(Arc<Mutex<Inner>>);
+
+struct Inner {
+    barrier: Barrier,
+    inputs: u64,
+    outputs: u64,
+    releases: u64,
+    edges_per_access: u64,
+}
+
+impl RtlBoard {
+    /// Verilates the toggle barrier of so many nodes and powers one on.
+    pub fn build(
+        nodes: usize,
+        edges_per_access: u64,
+        cache: &Cache,
+    ) -> Result<RtlBoard, CosimError> {
+        Ok(RtlBoard(Arc::new(Mutex::new(Inner {
+            barrier: Barrier::build(Design::toggle_barrier(), nodes, cache)?,
+            inputs: 0,
+            outputs: 0,
+            releases: 0,
+            edges_per_access,
+        }))))
+    }
+
+    /// The pins of one node.
+    pub fn wires(&self, node: usize) -> (RtlPin, RtlPin) {
+        let pin = RtlPin {
+            board: self.clone(),
+            node,
+        };
+        (pin.clone(), pin)
+    }
+
+    /// How often the RTL has toggled its output.
+    pub fn releases(&self) -> u64 {
+        self.lock().releases
+    }
+
+    /// Lets the clock tick.
+    pub fn clock(&self, edges: u64) {
+        self.lock().clock(edges);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn clock(&mut self, edges: u64) {
+        let (outputs, releases) = self.barrier.clock(self.inputs, edges);
+        self.outputs = outputs;
+        self.releases += releases;
+    }
+}
+
+/// A node's pin, either of the two.
+#[derive(Clone)]
+pub struct RtlPin {
+    board: RtlBoard,
+    node: usize,
+}
+
+impl RtlPin {
+    fn drive(&self, high: bool) {
+        let mut board = self.board.lock();
+        let bit = 1 << self.node;
+        board.inputs = board.inputs & !bit | if high { bit } else { 0 };
+        let edges = board.edges_per_access;
+        board.clock(edges);
+    }
+}
+
+impl ErrorType for RtlPin {
+    type Error = Infallible;
+}
+
+impl OutputPin for RtlPin {
+    fn set_low(&mut self) -> Result<(), Infallible> {
+        self.drive(false);
+        Ok(())
+    }
+
+    fn set_high(&mut self) -> Result<(), Infallible> {
+        self.drive(true);
+        Ok(())
+    }
+}
+
+impl InputPin for RtlPin {
+    fn is_high(&mut self) -> Result<bool, Infallible> {
+        let mut board = self.board.lock();
+        let edges = board.edges_per_access;
+        board.clock(edges);
+        Ok(board.outputs >> self.node & 1 == 1)
+    }
+
+    fn is_low(&mut self) -> Result<bool, Infallible> {
+        self.is_high().map(|high| !high)
+    }
+}

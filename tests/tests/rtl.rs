@@ -1,0 +1,99 @@
+//! Real programs on the RTL itself: `--mca coll_hwbarr_port rtl`.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hdl::tool::Tool;
+use rustix::process::Signal;
+use tests::job::send;
+use tests::{Job, needs};
+use xtask::demo::{Report, number, parameters};
+use xtask::workspace;
+
+const RANKS: u32 = 4;
+
+fn can_translate() -> bool {
+    [Tool::VERILATOR, Tool::CXX]
+        .into_iter()
+        .all(|tool| needs(tool.is_there(), tool.package))
+}
+
+/// Arguments of `mpirun` for barriers over the RTL, whose translation is kept in this folder.
+fn on_the_rtl(cache: &Path) -> Vec<String> {
+    let cache = cache.display().to_string();
+    [
+        "--mca",
+        parameters::PORT,
+        "rtl",
+        "--mca",
+        "coll_hwbarr_rtl_cache",
+        &cache,
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+#[test]
+fn the_barriers_of_a_program_are_released_by_the_rtl() {
+    if !can_translate() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report");
+    let outcome = Job::of("barrier_loop")
+        .with(on_the_rtl(&workspace::target().join("rtl")))
+        .with(["--mca", parameters::REPORT, &file.display().to_string()])
+        .ranks(RANKS)
+        .arg("200")
+        .arg("300")
+        .holds();
+    let report = Report::read(&file).unwrap_or_else(|e| panic!("{e}"));
+    let barriers = number(&outcome.stdout, "barriers").unwrap() as u64;
+    assert_eq!(report.releases, barriers);
+    // An arrival needs three edges to become a release, and nothing else has evaluated any.
+    assert!(report.rtl_edges >= 3 * barriers, "{report:?}");
+}
+
+#[test]
+fn a_rank_that_is_killed_on_the_rtl_leaves_nothing_behind() {
+    if !can_translate() {
+        return;
+    }
+    let job = Job::of("leave")
+        .arg("wait")
+        .arg("1")
+        .with(on_the_rtl(&workspace::target().join("rtl")))
+        .ranks(RANKS)
+        .start();
+    send(job.ready(RANKS as usize)[1], Signal::KILL);
+    assert_eq!(job.wait().status.code(), Some(128 + 9));
+}
+
+#[test]
+fn a_job_that_is_killed_while_it_translates_leaves_nothing_that_hinders_the_next() {
+    if !can_translate() {
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    let job = Job::of("barrier_loop")
+        .with(on_the_rtl(cache.path()))
+        .ranks(2)
+        .arg("10")
+        .start();
+    let begin = Instant::now();
+    while cache.path().read_dir().unwrap().next().is_none() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "nothing is translated"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    job.signal(Signal::KILL);
+    // Fails if the compiler goes on or has left a temporary file.
+    job.wait();
+    Job::of("barrier_loop")
+        .with(on_the_rtl(cache.path()))
+        .ranks(2)
+        .arg("10")
+        .holds();
+}
