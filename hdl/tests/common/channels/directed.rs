@@ -1,0 +1,273 @@
+//! One after the other: each rule, each refusal, each hazard, and what meets at one edge.
+
+use super::{Edge, LEASE_BITS, apply};
+use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
+use fpga_model::channels::{ChannelMachine, Phase, Pins};
+
+/// Edges for which a level of a serial line is held: what the filter needs and a little.
+const HOLD: usize = 5;
+
+struct Script {
+    machine: ChannelMachine,
+    pins: Pins,
+    edges: Vec<Edge>,
+}
+
+/// For a board of at least three nodes and two channels.
+pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
+    let mut script = Script {
+        machine: blank,
+        pins: Pins::default(),
+        edges: Vec::new(),
+    };
+    let wires = blank.wires();
+    let last = wires.count_ones() as usize - 1;
+    let channels = u64::from(blank.identity().channels);
+    let (set_mask, set_limit) = (Operation::SetMask as u8, Operation::SetLimit as u8);
+    let pair = 1 | 1 << last;
+
+    // Everything that can be asked of everything, at rest, by a member and by a stranger; also with a wrong check.
+    script.ask(0, set_mask, 1, pair);
+    for node in [0, 1] {
+        for code in 0..=7 {
+            for channel in [1, channels] {
+                script.ask(node, code, channel, wires & !1);
+            }
+            script.session(node, body(code, 1, pair).frame() ^ 1, FRAME_BITS * 2);
+        }
+        script.ask(node, set_limit, 1, 1 << 40);
+        script.ask(node, set_limit, 1, 7);
+    }
+    // A strange node, a channel of others, one's own with other members, and with the same.
+    script.ask(0, set_mask, 1, u64::MAX << last << 1 | 1);
+    script.ask(1, set_mask, 1, 0b10);
+    script.ask(0, set_mask, 1, 1);
+    script.ask(0, set_mask, 1, pair);
+
+    // Barriers of channel 1 in both directions: one arrives, is read about, is late by the limit, is followed.
+    for _ in 0..2 {
+        script.ask(last, set_limit, 1, 9);
+        script.arrive(1, 1);
+        script.hold(30);
+        for read in [
+            Operation::ReadArrived,
+            Operation::ReadLate,
+            Operation::ReadMask,
+        ] {
+            script.ask(1, read as u8, 1, 0);
+        }
+        // Members do not change while somebody has arrived, the limit does.
+        script.ask(0, set_mask, 1, 0);
+        script.ask(0, set_limit, 1, 11);
+        script.arrive(1, 1 << last);
+        script.hold(8);
+    }
+    // Withdrawn, at both levels.
+    for _ in 0..2 {
+        script.arrive(1, 1);
+        script.hold(5);
+        script.arrive(1, 1);
+        script.hold(5);
+        script.arrive(1, pair);
+        script.hold(8);
+    }
+    // The channel is returned and taken at the high level too.
+    script.arrive(1, pair);
+    script.hold(6);
+    script.ask(last, set_mask, 1, 0);
+    // A new member's line has to be at that level; then at the low one again.
+    script.ask(last, set_mask, 1, pair | 0b10);
+    script.arrive(1, 0b10);
+    script.hold(6);
+    script.ask(last, set_mask, 1, pair | 0b10);
+    script.arrive(1, pair | 0b10);
+    script.hold(6);
+    script.ask(0, set_mask, 1, 0);
+    // An arrival at each edge around the one at which its channel is taken or returned.
+    for offset in 0..8 {
+        for mask in [pair, 0] {
+            script.ask_and(0, set_mask, 1, mask, offset);
+            script.hold(6);
+            // Whatever came of it, the lines go to the channel's level.
+            let level = script
+                .machine
+                .channel(1)
+                .is_some_and(|channel| channel.level);
+            script.pins.arrive[1] = if level { wires } else { 0 };
+            script.hold(6);
+            let members = script.machine.channel(1).map_or(0, |channel| channel.mask);
+            if members != mask {
+                script.ask(0, set_mask, 1, mask);
+            }
+        }
+    }
+    // Frames that are torn after each bit, and one with a bit too many.
+    for bits in (0..FRAME_BITS * 2).step_by(13) {
+        script.session(1, body(set_mask, 1, 0b10).frame(), bits);
+    }
+    script.session(
+        last,
+        body(Operation::Identify as u8, 0, 0).frame(),
+        FRAME_BITS * 2 + 3,
+    );
+    // Two who speak at once: the lower is heard, then the other.
+    script.serial(0, true, false, false);
+    script.serial(last, true, false, false);
+    script.hold(HOLD);
+    script.serial(0, false, false, false);
+    script.hold(HOLD);
+    script.serial(last, false, false, false);
+    script.hold(HOLD);
+    // One that falls silent loses the receiver; it is not heard until its select falls; another is meanwhile.
+    script.serial(0, true, false, false);
+    script.hold((1 << LEASE_BITS) + 20);
+    script.ask(last, Operation::Identify as u8, 0, 0);
+    script.hold(HOLD);
+    script.ask(0, Operation::Identify as u8, 0, 0);
+    // Pulses of each width on each serial line of a node that has the receiver.
+    for width in 1..=5 {
+        for line in 0..3 {
+            script.serial(1, true, false, false);
+            script.hold(2 * HOLD);
+            script.serial(1, line != 0, line == 1, line == 2);
+            script.hold(width);
+            script.serial(1, true, false, false);
+            script.hold(2 * HOLD);
+            script.serial(1, false, false, false);
+            script.hold(HOLD);
+        }
+    }
+    // A reset and a fallen select in each phase of a frame, the one at a level that is high.
+    for phase in [Phase::Receive, Phase::Execute, Phase::Reply, Phase::Over] {
+        for reset in [false, true] {
+            script.pins.arrive[0] = wires;
+            script.hold(5);
+            script.until(0, phase);
+            if reset {
+                script.reset();
+            }
+            script.pins = Pins::default();
+            script.hold(12);
+        }
+    }
+    script.edges
+}
+
+fn body(code: u8, channel: u64, value: u64) -> Body {
+    Body {
+        code,
+        channel: channel as u8,
+        value,
+    }
+}
+
+impl Script {
+    fn hold(&mut self, times: usize) {
+        for _ in 0..times {
+            self.edge(false);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.edge(true);
+    }
+
+    fn edge(&mut self, reset: bool) {
+        let edge = Edge {
+            reset,
+            pins: self.pins,
+        };
+        apply(&mut self.machine, &edge);
+        self.edges.push(edge);
+    }
+
+    /// These nodes change their line.
+    fn arrive(&mut self, channel: usize, nodes: u64) {
+        self.pins.arrive[channel] ^= nodes;
+    }
+
+    fn serial(&mut self, node: usize, select: bool, clock: bool, data: bool) {
+        for (lines, level) in [
+            (&mut self.pins.select, select),
+            (&mut self.pins.clock, clock),
+            (&mut self.pins.data, data),
+        ] {
+            *lines = *lines & !(1 << node) | u64::from(level) << node;
+        }
+    }
+
+    fn ask(&mut self, node: usize, code: u8, channel: u64, value: u64) {
+        let frame = body(code, channel, value).frame();
+        self.session(node, frame, FRAME_BITS * 2);
+    }
+
+    /// A session of so many clocks.
+    fn session(&mut self, node: usize, frame: u128, clocks: u8) {
+        self.begin(node);
+        for bit in 0..clocks {
+            self.clock(node, frame, bit);
+        }
+        self.end(node);
+    }
+
+    /// A request during whose last bit node 0 arrives, after so many edges.
+    fn ask_and(&mut self, node: usize, code: u8, channel: u64, value: u64, offset: usize) {
+        let frame = body(code, channel, value).frame();
+        self.begin(node);
+        for bit in 0..FRAME_BITS - 1 {
+            self.clock(node, frame, bit);
+        }
+        self.serial(node, true, true, frame & 1 == 1);
+        for edge in 0..10 {
+            if edge == offset {
+                self.arrive(channel as usize, 1);
+            }
+            self.hold(1);
+        }
+        self.end(node);
+    }
+
+    /// A session up to a phase; a frame that is over is one with all its clocks.
+    fn until(&mut self, node: usize, phase: Phase) {
+        let frame = body(Operation::Identify as u8, 0, 0).frame();
+        self.begin(node);
+        let clocks = match phase {
+            Phase::Receive => 5,
+            Phase::Execute => FRAME_BITS - 1,
+            Phase::Reply => FRAME_BITS + 5,
+            Phase::Over => FRAME_BITS * 2,
+        };
+        for bit in 0..clocks {
+            self.clock(node, frame, bit);
+        }
+        if phase == Phase::Execute {
+            self.serial(node, true, true, frame & 1 == 1);
+            // Select falls so that it is understood at the very edge at which the request is complete.
+            self.hold(1);
+            self.pins.select = 0;
+            while self.machine.serial().phase == Phase::Receive && self.machine.serial().grant != 0
+            {
+                self.hold(1);
+            }
+        }
+    }
+
+    fn begin(&mut self, node: usize) {
+        self.serial(node, true, false, false);
+        self.hold(HOLD + 2);
+    }
+
+    fn clock(&mut self, node: usize, frame: u128, bit: u8) {
+        // Low after the end of the frame.
+        let data = bit < FRAME_BITS && frame >> (FRAME_BITS - 1 - bit) & 1 == 1;
+        self.serial(node, true, true, data);
+        self.hold(HOLD);
+        self.serial(node, true, false, data);
+        self.hold(HOLD);
+    }
+
+    fn end(&mut self, node: usize) {
+        self.serial(node, false, false, false);
+        self.hold(HOLD + 4);
+    }
+}

@@ -1,0 +1,179 @@
+//! What the channels in the model and in RTL are both given, how far it gets them, and the comparison.
+
+mod compare;
+mod coverage;
+mod directed;
+
+pub use compare::{compare, text};
+pub use coverage::Coverage;
+pub use directed::directed;
+
+use crate::common::stimulus::Random;
+use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
+use fpga_model::channels::{ChannelMachine, Pins};
+use std::collections::VecDeque;
+
+/// So short that the stimulus can wait for it.
+pub const LEASE_BITS: u32 = 8;
+
+/// What is applied before one edge.
+#[derive(Clone, Copy)]
+pub struct Edge {
+    pub reset: bool,
+    pub pins: Pins,
+}
+
+pub fn apply(machine: &mut ChannelMachine, edge: &Edge) {
+    if edge.reset {
+        machine.reset();
+    } else {
+        machine.step(&edge.pins);
+    }
+}
+
+/// One write of a node's serial lines, and for how many edges they stay so.
+#[derive(Clone, Copy)]
+struct Write {
+    select: bool,
+    clock: bool,
+    data: bool,
+    edges: u64,
+}
+
+/// The writes of a session of one node, which may go wrong in every way.
+fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeque<Write> {
+    let channels = u64::from(machine.identity().channels);
+    // Now and then one channel more than there are.
+    let end = channels + u64::from(random.one_in(10));
+    let channel = random.below(end);
+    let mask = machine
+        .channel(channel as usize)
+        .map_or(0, |channel| channel.mask);
+    let code = match random.below(16) {
+        0..7 => Operation::SetMask as u8,
+        7..11 => Operation::SetLimit as u8,
+        11 => Operation::Identify as u8,
+        12 => Operation::ReadMask as u8,
+        13 => Operation::ReadArrived as u8,
+        14 => Operation::ReadLate as u8,
+        _ => random.below(16) as u8,
+    };
+    let value = match random.below(8) {
+        0 => random.next(),
+        1 => mask,
+        _ if code == Operation::SetLimit as u8 => random.below(60),
+        2..6 if mask != 0 => 0,
+        _ => random.next() & machine.wires() | u64::from(!random.one_in(8)) << node,
+    };
+    let body = Body {
+        code,
+        channel: channel as u8,
+        value,
+    };
+    let mut frame = body.frame();
+    if random.one_in(12) {
+        frame ^= 1 << random.below(u64::from(FRAME_BITS));
+    }
+    let aligned = frame << (128 - FRAME_BITS);
+    let bits = match random.one_in(16) {
+        true => random.below(u64::from(2 * FRAME_BITS)),
+        false => u64::from(2 * FRAME_BITS),
+    };
+    // Four samples make a level, so a clock of three is not heard, and a data line may be late for a fast one.
+    let edges = if random.one_in(16) {
+        3
+    } else {
+        4 + random.below(3)
+    };
+    let write = |select, clock, data| Write {
+        select,
+        clock,
+        data,
+        edges,
+    };
+    let mut writes = VecDeque::from([write(false, random.one_in(10), false); 2]);
+    writes.push_back(write(true, false, false));
+    for bit in 0..bits {
+        // Low after the end of the frame.
+        let rest = aligned.checked_shl(bit as u32);
+        let data = rest.is_some_and(|rest| rest >> 127 == 1);
+        writes.push_back(write(true, true, data));
+        writes.push_back(write(true, false, data));
+    }
+    if random.one_in(16) {
+        // Silence, longer than the lease.
+        writes.extend([write(true, false, false); 80]);
+    }
+    writes.extend([write(false, false, false); 3]);
+    writes
+}
+
+/// Random sessions at random nodes while random nodes arrive; with pulses, silences, and resets.
+pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
+    let nodes = blank.wires().count_ones() as usize;
+    let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
+    let mut machine = blank;
+    let mut sessions: Vec<VecDeque<Write>> = vec![VecDeque::new(); nodes];
+    let mut pins = Pins::default();
+    let mut calm = 0u64;
+    let mut made = Vec::with_capacity(edges);
+    for number in 0..edges {
+        if number % 512 == 0 {
+            // Channels where everybody rests for a while can be programmed.
+            calm = random.next() | random.next() | random.next();
+        }
+        if random.one_in(600) || sessions.iter().all(VecDeque::is_empty) {
+            let node = random.below(nodes as u64) as usize;
+            if sessions[node].is_empty() {
+                sessions[node] = session(&mut random, &machine, node);
+            }
+        }
+        for (node, writes) in sessions.iter_mut().enumerate() {
+            let Some(write) = writes.front_mut() else {
+                continue;
+            };
+            for (lines, level) in [
+                (&mut pins.select, write.select),
+                (&mut pins.clock, write.clock),
+                (&mut pins.data, write.data),
+            ] {
+                *lines = *lines & !(1 << node) | u64::from(level) << node;
+            }
+            write.edges -= 1;
+            if write.edges == 0 {
+                writes.pop_front();
+            }
+        }
+        for (number, lines) in pins.arrive.iter_mut().enumerate() {
+            let Some(channel) = machine.channel(number) else {
+                continue;
+            };
+            let level = if channel.level { machine.wires() } else { 0 };
+            match random.below(64) {
+                _ if calm >> number & 1 == 1 => *lines = level,
+                // Everybody goes to rest, everybody comes, some come, some withdraw.
+                0 => *lines = level,
+                1 => *lines = !level & machine.wires(),
+                2..5 => *lines ^= random.next() & !(*lines ^ level) & machine.wires(),
+                5 if random.one_in(16) => *lines ^= random.next() & machine.wires(),
+                _ => {}
+            }
+        }
+        let mut edge = Edge {
+            reset: random.one_in(20_000),
+            pins,
+        };
+        if random.one_in(1000) {
+            // A pulse of one sample on some line.
+            let node = 1 << random.below(nodes as u64);
+            match random.below(3) {
+                0 => edge.pins.select ^= node,
+                1 => edge.pins.clock ^= node,
+                _ => edge.pins.data ^= node,
+            }
+        }
+        apply(&mut machine, &edge);
+        made.push(edge);
+    }
+    made
+}
