@@ -19,13 +19,12 @@ use mpi_base::cpu::Cores;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_core::Engine;
-use mpi_core::btl::{self, Btl, Surroundings};
+use mpi_core::btl::{self, Surroundings};
 use mpi_core::engine::Parts;
 use mpi_core::pml::ob1::Config;
 use mpi_core::rte::{self, Board, Env, Rte};
 use std::ffi::c_int;
 use std::fmt::Display;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -240,7 +239,6 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         rte.fence()
             .map_err(at("the processes of the job cannot find each other"))?;
     }
-    let shared = |btl| -> Rc<dyn Btl> { Rc::from(btl as Box<dyn Btl>) };
     let plugins = components::catalogue(&params);
     let wanted = params
         .get(&explain::EXPLAIN)
@@ -261,7 +259,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         size: identity.size,
         node,
         neighbours: membership.local_ranks,
-        btls: transports.btls.into_iter().map(shared).collect(),
+        btls: transports.btls,
         pml,
         coll: components::coll(&plugins),
         params,

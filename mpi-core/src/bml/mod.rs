@@ -1,9 +1,15 @@
 //! BML, the BTL management layer: which transport reaches which peer.
 //!
 //! A peer is looked up when it is first needed, never before, so a job of thousands of ranks pays only for the peers it talks to.
-//! Of the transports that reach a peer the one of the highest exclusivity is taken.
+//! Of the transports that reach a peer the one of the highest exclusivity is taken;
+//! several of the same exclusivity are links that are used together ([`bond`]).
 
-use crate::btl::{Btl, Endpoint, ProcId, Reach, Sink};
+mod bond;
+#[cfg(test)]
+mod tests;
+
+use crate::btl::{Btl, Endpoint, ProcId, Reach, Sink, Transport};
+use bond::Bond;
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
@@ -26,8 +32,21 @@ pub enum Route {
 
 impl Bml {
     /// The transports of the highest exclusivity are asked, and polled, first.
-    pub fn new(mut btls: Vec<Rc<dyn Btl>>) -> Bml {
-        btls.sort_by_key(|btl| std::cmp::Reverse(btl.exclusivity()));
+    pub fn new(me: ProcId, size: u32, mut all: Vec<Transport>) -> Bml {
+        all.sort_by_key(|btl| std::cmp::Reverse(btl.exclusivity()));
+        let mut btls: Vec<Rc<dyn Btl>> = Vec::new();
+        while let Some(first) = all.first() {
+            let exclusivity = first.exclusivity();
+            let alike = all.iter().take_while(|b| b.exclusivity() == exclusivity);
+            let mut links: Vec<Transport> = all.drain(..alike.count()).collect();
+            btls.push(match (links.len(), links.pop()) {
+                (1, Some(alone)) => Rc::from(alone as Box<dyn Btl>),
+                (_, last) => {
+                    links.extend(last);
+                    Rc::new(Bond::new(me, size, links))
+                }
+            });
+        }
         let polled = btls.iter().map(|btl| Cell::new(btl.listens())).collect();
         Bml { btls, polled }
     }
@@ -66,8 +85,10 @@ impl Bml {
     }
 
     /// What becomes readable when a transport that does not ring the bell has something.
-    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.btls.iter().filter_map(|btl| btl.descriptor())
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let mut all = Vec::new();
+        self.btls.iter().for_each(|btl| btl.descriptors(&mut all));
+        all
     }
 
     /// Whether any transport holds a message to deliver.

@@ -5,18 +5,26 @@
 //! What they mean is the PML's business.
 //!
 //! Promises of every BTL, held by one suite:
-//! * messages between one ordered pair of processes are delivered once each, in the order of `send`;
+//! * messages between one ordered pair of processes are delivered once each, in the order of `send` but for those marked [`OVERTAKES`];
 //! * `send` either takes the whole message or answers [`SendError::WouldBlock`] and has taken nothing;
 //! * when `send` returns `Ok`, the payload has been copied and the caller may reuse the memory;
 //! * `progress` never calls the sink re-entrantly, and the slices it delivers live until `deliver` returns;
 //! * a peer that cannot be reached any more is told of once ([`Sink::lost`]), after everything that came from it has been delivered.
 
+mod checksum;
+mod decorate;
+#[cfg(test)]
+mod decorated;
+mod fault;
 mod self_;
 mod sm;
 #[cfg(test)]
 #[macro_use]
-mod suite;
+pub(crate) mod suite;
 mod tcp;
+mod trace;
+
+pub use decorate::{DECORATORS, Decorator};
 
 use std::fmt;
 use std::ops::Range;
@@ -31,6 +39,9 @@ pub type ProcId = u32;
 
 /// The handler number of an active message; the PML owns the meaning.
 pub type Am = u8;
+
+/// Active messages with this bit may be delivered before or after others; all the rest keep their order.
+pub const OVERTAKES: Am = 0x80;
 
 /// Two words that travel with each active message beside its payload.
 ///
@@ -136,6 +147,9 @@ pub trait Sink {
 
     /// A peer that this process had to do with cannot be reached any more; `why` is a sentence that names both.
     fn lost(&self, _peer: ProcId, _why: &str) {}
+
+    /// Something that went well in the end and that a person should know.
+    fn note(&self, _what: &str) {}
 }
 
 /// Reading a peer's memory in one copy, without its help.
@@ -204,18 +218,19 @@ pub trait Btl {
     /// Called right before the process goes to sleep: the transport also sees to it that either of the two will ring the process's bell.
     fn pending(&self) -> bool;
 
-    /// What becomes readable when a message has come or a send that would have blocked might be taken;
-    /// a transport whose peers ring the process's bell has none.
-    ///
-    /// It stays the same as long as the transport lives.
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
+    /// Adds what becomes readable when a message has come or a send that would have blocked might be taken;
+    /// a transport whose peers ring the process's bell has nothing to add.
+    fn descriptors<'a>(&'a self, _all: &mut Vec<BorrowedFd<'a>>) {}
 
     /// How fast a peer is reached, in megabit/s as networks are sold; only the ratio between transports matters.
     fn bandwidth(&self, _to: Endpoint) -> u32 {
         1000
     }
+
+    /// Breaks the connection to a peer at both ends, because what comes over it cannot be trusted; both are told ([`Sink::lost`]).
+    ///
+    /// A transport that is not made of connections does nothing.
+    fn cut(&self, _to: Endpoint) {}
 
     /// Single copy from peers, where the BTL has it.
     fn single_copy(&self) -> Option<&dyn SingleCopy> {
@@ -368,7 +383,14 @@ pub fn open_all(around: &Surroundings<'_>) -> Result<Opened, SelectError> {
             Err(OpenError::Deselected)
         };
         match result {
-            Ok(btls) => opened.btls.extend(btls),
+            Ok(btls) => {
+                for btl in btls {
+                    let number = opened.btls.len() as u32;
+                    opened.btls.push(
+                        decorate::decorate(around, number, btl).map_err(SelectError::Decorator)?,
+                    );
+                }
+            }
             Err(error) => opened.refused.push((component.name, error)),
         }
     }
@@ -378,6 +400,8 @@ pub fn open_all(around: &Surroundings<'_>) -> Result<Opened, SelectError> {
 /// Why the choice of transports itself makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectError {
+    /// A decorator that was asked for cannot serve; going on without it would not be what was asked for.
+    Decorator(OpenError),
     Param(ParamError),
     Selection(SelectionError),
 }
@@ -385,6 +409,7 @@ pub enum SelectError {
 impl fmt::Display for SelectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            SelectError::Decorator(error) => error.fmt(f),
             SelectError::Param(error) => error.fmt(f),
             SelectError::Selection(error) => error.fmt(f),
         }

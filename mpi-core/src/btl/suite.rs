@@ -4,7 +4,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::{Am, Btl, Endpoint, GetError, Header, Payload, ProcId, Reach, SendError, Sink};
+use super::{
+    Am, Btl, Endpoint, GetError, Header, OVERTAKES, Payload, ProcId, Reach, SendError, Sink,
+};
 
 pub struct Net {
     pub btls: Vec<Box<dyn Btl + Send>>,
@@ -94,7 +96,7 @@ pub struct Expect<F: Fn(u64) -> usize> {
 impl<F: Fn(u64) -> usize> Sink for Expect<F> {
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         let n = self.next.get();
-        assert_eq!((from, am, header), (self.from, n as Am, [n, !n]));
+        assert_eq!((from, am, header), (self.from, kind(n), [n, !n]));
         assert_eq!(payload.len(), (self.len)(n), "message {n}");
         assert!(payload == pattern(n, payload.len()), "bytes of message {n}");
         self.next.set(n + 1);
@@ -119,7 +121,12 @@ pub fn send_numbered(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) -> Result<
             fill: &mut write,
         }
     };
-    btl.send(to, n as Am, [n, !n], payload)
+    btl.send(to, kind(n), [n, !n], payload)
+}
+
+/// A message number's active message: any that keeps its order.
+fn kind(n: u64) -> Am {
+    n as Am & !OVERTAKES
 }
 
 /// Lengths that walk over all protocols of a transport, odd ones and borders among them.

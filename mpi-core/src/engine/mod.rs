@@ -14,7 +14,7 @@ pub use progress::Restless;
 
 use crate::Error;
 use crate::bml::Bml;
-use crate::btl::{Btl, ProcId};
+use crate::btl::{ProcId, Transport};
 use crate::coll::Component;
 use crate::comm::Comm;
 use crate::group::Group;
@@ -44,7 +44,7 @@ pub struct Parts {
     pub node: Node,
     /// Job ranks of this node's processes, by rank on the node.
     pub neighbours: Vec<ProcId>,
-    pub btls: Vec<Rc<dyn Btl>>,
+    pub btls: Vec<Transport>,
     pub pml: Config,
     pub coll: Vec<Box<dyn Component>>,
 }
@@ -115,7 +115,7 @@ impl Engine {
             params,
             node,
             neighbours,
-            pml: Ob1::new(Bml::new(btls), size, pml),
+            pml: Ob1::new(Bml::new(me, size, btls), size, pml),
             coll,
             policy,
             ear: OnceCell::new(),

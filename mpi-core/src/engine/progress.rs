@@ -177,7 +177,7 @@ impl Engine {
     /// Sleeps on the bell; with transports that wait for descriptors, on both.
     fn sleep(&self, nap: Duration, news: impl FnOnce() -> bool) {
         let bell = self.0.node.my_inbox().bell();
-        let descriptors: Vec<_> = self.0.pml.bml().descriptors().collect();
+        let descriptors = self.0.pml.bml().descriptors();
         if descriptors.is_empty() {
             return bell.sleep(nap, news);
         }

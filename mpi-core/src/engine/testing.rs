@@ -1,7 +1,7 @@
 //! Ranks as threads: a whole job in one test process, over the real transports.
 
 use super::{Engine, Parts};
-use crate::btl::{Btl, Surroundings};
+use crate::btl::Surroundings;
 use crate::coll::{Call, Component};
 use crate::pml::ob1::Config;
 use crate::rte::SharedBoard;
@@ -10,7 +10,6 @@ use mpi_base::param::{Params, Source};
 use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -120,18 +119,13 @@ impl Job {
         if opened.fence {
             meeting.fence.wait();
         }
-        let btls = opened
-            .btls
-            .into_iter()
-            .map(|btl| -> Rc<dyn Btl> { Rc::from(btl as Box<dyn Btl>) })
-            .collect();
         Engine::new(Parts {
             me,
             size: self.ranks,
             params,
             node,
             neighbours,
-            btls,
+            btls: opened.btls,
             pml: self.pml,
             coll: (self.coll)(),
         })

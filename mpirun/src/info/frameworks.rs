@@ -36,6 +36,11 @@ pub fn all(params: &Params) -> Vec<Framework> {
             components: btl::BUILT_IN
                 .iter()
                 .map(|component| Component::new(component.name, component.params))
+                .chain(
+                    btl::DECORATORS
+                        .iter()
+                        .map(|decorator| Component::new(decorator.name, decorator.params)),
+                )
                 .collect(),
         },
         Framework {

@@ -551,8 +551,15 @@ impl Btl for Tcp {
             .is_ok_and(|(events, _)| !events.is_empty())
     }
 
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.epoll.as_fd())
+    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
+        all.push(self.epoll.as_fd());
+    }
+
+    fn cut(&self, to: Endpoint) {
+        if let Some(socket) = self.peer(to.0).and_then(Peer::socket) {
+            // Reading finds the end at both sides.
+            let _ = rustix::net::shutdown(socket, Shutdown::Both);
+        }
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {

@@ -321,4 +321,8 @@ impl Sink for Ob1 {
     fn lost(&self, peer: ProcId, why: &str) {
         self.lose(peer, why);
     }
+
+    fn note(&self, what: &str) {
+        eprintln!("{what}");
+    }
 }

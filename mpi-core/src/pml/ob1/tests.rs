@@ -289,6 +289,15 @@ fn ways() -> impl Strategy<Value = &'static [(&'static str, &'static str)]> {
             ("btl_tcp_sndbuf", "8k"),
         ],
         &[("btl", "self,tcp"), ("btl_tcp_if_include", "::1/128")],
+        &[("btl", "self,tcp"), ("btl_tcp_links", "2")],
+        &[
+            ("btl", "self,tcp"),
+            ("btl_tcp_links", "2"),
+            ("btl_fault_cut", "100k"),
+            ("btl_fault_link", "2"),
+        ],
+        &[("btl_checksum_enable", "yes"), ("btl_fault_refuse", "0.2")],
+        &[("btl_fault_late", "0.5"), ("btl_sm_eager_limit", "1k")],
         &[("btl_sm_eager_limit", "16"), ("btl_sm_single_copy", "no")],
         &[("btl_sm_max_send_size", "1000")],
     ])

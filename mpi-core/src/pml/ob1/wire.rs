@@ -5,7 +5,7 @@
 
 use super::super::Context;
 use super::matching::Key;
-use crate::btl::{Am, Header};
+use crate::btl::{Am, Header, OVERTAKES};
 use crate::request::ReqId;
 
 /// A whole message. Header: [context, source and tag]; payload: the data.
@@ -15,7 +15,8 @@ pub const RENDEZVOUS: Am = 2;
 /// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: how many bytes are wanted, u64.
 pub const CLEAR: Am = 3;
 /// A piece of the data. Header: [receiver's request, offset]; payload: the piece.
-pub const FRAGMENT: Am = 4;
+/// It says itself where it belongs, so it need not keep any order.
+pub const FRAGMENT: Am = 4 | OVERTAKES;
 /// Receiver to sender: the data has been fetched, or none was wanted. Header: [sender's request, 0].
 pub const FINISHED: Am = 5;
 

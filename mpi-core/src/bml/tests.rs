@@ -1,0 +1,279 @@
+//! Claims of bonded links: shared, mended, and lost only with the last.
+
+use super::bond::Bond;
+use crate::btl::suite::{Expect, Keep, Net, endpoint, mixed, pattern, send_numbered};
+use crate::btl::{
+    Am, Btl, Endpoint, Header, Limits, OVERTAKES, Payload, ProcId, Reach, SendError, Sink,
+    Surroundings, Transport, open_all,
+};
+use crate::rte::SharedBoard;
+use mpi_base::param::{Params, Source};
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+/// The transports of a job whose processes have `links` tcp links each.
+fn opened(size: u32, links: u32) -> Vec<Vec<Transport>> {
+    let mut params = Params::default();
+    for (name, value) in [
+        ("btl", "tcp"),
+        ("btl_tcp_links", &links.to_string()),
+        ("btl_tcp_sndbuf", "64k"),
+        ("btl_tcp_rcvbuf", "64k"),
+        ("btl_tcp_eager_limit", "4k"),
+    ] {
+        params.set(name, value, Source::CommandLine);
+    }
+    let board = SharedBoard::default();
+    (0..size)
+        .map(|me| {
+            let around = Surroundings {
+                me,
+                size,
+                node: None,
+                params: &params,
+                board: Some(board.of(me)),
+            };
+            open_all(&around).unwrap().btls
+        })
+        .collect()
+}
+
+fn net(links: u32) -> Net {
+    let btls = opened(2, links).into_iter().enumerate();
+    Net {
+        btls: btls
+            .map(|(me, links)| Box::new(Bond::new(me as u32, 2, links)) as Transport)
+            .collect(),
+        procs: vec![0, 1],
+        pair: (0, 1),
+    }
+}
+
+mod of_two_links {
+    crate::btl_suite!(|| super::net(2));
+}
+
+mod of_five_links {
+    crate::btl_suite!(|| super::net(5));
+}
+
+/// A link that counts what it carries, has the bandwidth that the test says, and dies when told.
+struct Meter {
+    inner: Transport,
+    megabits: u32,
+    carried: std::sync::Arc<std::sync::atomic::AtomicU64>,
+    /// Cut after so many bytes.
+    dies_after: u64,
+}
+
+impl Btl for Meter {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+    fn exclusivity(&self) -> u32 {
+        self.inner.exclusivity()
+    }
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+    fn reach(&self, peer: ProcId) -> Reach {
+        self.inner.reach(peer)
+    }
+    fn send(
+        &self,
+        to: Endpoint,
+        am: Am,
+        header: Header,
+        payload: Payload<'_>,
+    ) -> Result<(), SendError> {
+        let len = payload.len() as u64;
+        self.inner.send(to, am, header, payload)?;
+        let before = self
+            .carried
+            .fetch_add(len, std::sync::atomic::Ordering::Relaxed);
+        if before < self.dies_after && before + len >= self.dies_after {
+            self.inner.cut(to);
+        }
+        Ok(())
+    }
+    fn progress(&self, sink: &dyn Sink) -> usize {
+        self.inner.progress(sink)
+    }
+    fn pending(&self) -> bool {
+        self.inner.pending()
+    }
+    fn bandwidth(&self, _: Endpoint) -> u32 {
+        self.megabits
+    }
+}
+
+/// A sender over metered links, a receiver over plain ones, and the meters.
+fn metered(
+    meters: &[(u32, u64)],
+) -> (
+    Bond,
+    Bond,
+    Vec<std::sync::Arc<std::sync::atomic::AtomicU64>>,
+) {
+    let mut all = opened(2, meters.len() as u32).into_iter();
+    let (first, second) = (all.next().unwrap(), all.next().unwrap());
+    let counts: Vec<_> = meters.iter().map(|_| Default::default()).collect();
+    let metered = first.into_iter().zip(meters).zip(&counts);
+    let links = metered.map(|((inner, &(megabits, dies_after)), carried)| {
+        Box::new(Meter {
+            inner,
+            megabits,
+            carried: std::sync::Arc::clone(carried),
+            dies_after,
+        }) as Transport
+    });
+    (
+        Bond::new(0, 2, links.collect()),
+        Bond::new(1, 2, second),
+        counts,
+    )
+}
+
+/// Puts pieces of a large message together, and keeps what is told about links.
+#[derive(Default)]
+struct Assembly {
+    data: RefCell<Vec<u8>>,
+    came: Cell<usize>,
+    notes: RefCell<Vec<String>>,
+    losses: RefCell<Vec<String>>,
+}
+
+impl Sink for Assembly {
+    fn deliver(&self, _: ProcId, _: Am, header: Header, payload: &[u8]) {
+        let at = header[0] as usize;
+        self.data.borrow_mut()[at..at + payload.len()].copy_from_slice(payload);
+        self.came.set(self.came.get() + payload.len());
+    }
+
+    fn lost(&self, _: ProcId, why: &str) {
+        self.losses.borrow_mut().push(why.into());
+    }
+
+    fn note(&self, what: &str) {
+        self.notes.borrow_mut().push(what.into());
+    }
+}
+
+/// Sends `len` bytes in pieces that may overtake each other; what the receiver and the sender saw.
+fn transfer(from: &Bond, to: &Bond, len: usize) -> (Vec<u8>, Assembly, Assembly) {
+    let data = pattern(1, len);
+    let (here, there) = (Assembly::default(), Assembly::default());
+    *there.data.borrow_mut() = vec![0; len];
+    let peer = endpoint(from, 1);
+    let piece = from.limits().max_send;
+    let (mut at, limit) = (0, Instant::now() + Duration::from_secs(30));
+    while there.came.get() < len && here.losses.borrow().is_empty() {
+        assert!(
+            Instant::now() < limit,
+            "{} of {len} bytes came",
+            there.came.get()
+        );
+        while at < len {
+            let end = (at + piece).min(len);
+            let payload = Payload::Bytes(&data[at..end]);
+            match from.send(peer, 4 | OVERTAKES, [at as u64, 0], payload) {
+                Ok(()) => at = end,
+                Err(_) => break,
+            }
+        }
+        to.progress(&there);
+        from.progress(&here);
+    }
+    (data, here, there)
+}
+
+#[test]
+fn links_share_a_message_in_proportion_to_their_bandwidth() {
+    let (from, to, meters) = metered(&[(3000, u64::MAX), (1000, u64::MAX)]);
+    // Little enough to be taken at once, so that the links' word is what counts and not what they can do.
+    let peer = endpoint(&from, 1);
+    let sink = Keep::default();
+    for n in 0..4000 {
+        while from
+            .send(peer, OVERTAKES, [n; 2], Payload::Bytes(&[7; 100]))
+            .is_err()
+        {
+            from.progress(&sink);
+            to.progress(&sink);
+        }
+        if n % 20 == 0 {
+            from.progress(&sink);
+            to.progress(&sink);
+        }
+    }
+    let carried: Vec<u64> = meters
+        .iter()
+        .map(|meter| meter.load(std::sync::atomic::Ordering::Relaxed))
+        .collect();
+    let ratio = carried[0] as f64 / carried[1] as f64;
+    assert!((2.5..3.5).contains(&ratio), "{carried:?}");
+}
+
+#[test]
+fn a_link_that_is_cut_during_64_mib_loses_nothing_and_is_told_of() {
+    for victim in [0, 1] {
+        let mut links = [(1000, u64::MAX); 2];
+        links[victim].1 = 20 << 20;
+        let (from, to, meters) = metered(&links);
+        let (data, here, there) = transfer(&from, &to, 64 << 20);
+        assert!(*there.data.borrow() == data, "the data differ");
+        assert_eq!(there.came.get(), data.len(), "something came twice");
+        assert!(here.losses.borrow().is_empty() && there.losses.borrow().is_empty());
+        let notes = here.notes.borrow();
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        let begin = format!("job rank 0: tcp link {victim} to job rank 1 is gone (the connection");
+        assert!(notes[0].starts_with(&begin), "{}", notes[0]);
+        assert!(
+            notes[0].contains("are sent again over the others"),
+            "{}",
+            notes[0]
+        );
+        let carried = meters[1 - victim].load(std::sync::atomic::Ordering::Relaxed);
+        assert!(carried > 32 << 20, "the other link carried {carried}");
+    }
+}
+
+#[test]
+fn ordered_messages_keep_their_order_though_their_link_dies() {
+    let (from, to, _) = metered(&[(1000, 3 << 20), (1000, 9 << 20), (1000, u64::MAX)]);
+    let len = mixed(from.limits().max_send);
+    let sink = Expect {
+        from: 0,
+        next: Cell::new(0),
+        len,
+    };
+    let here = Assembly::default();
+    let peer = endpoint(&from, 1);
+    let (mut sent, limit) = (0, Instant::now() + Duration::from_secs(30));
+    while sink.next.get() < 2000 {
+        assert!(Instant::now() < limit, "{} of 2000 came", sink.next.get());
+        if sent < 2000 && send_numbered(&from, peer, sent, len(sent)).is_ok() {
+            sent += 1;
+        }
+        from.progress(&here);
+        to.progress(&sink);
+    }
+    assert_eq!(here.notes.borrow().len(), 2);
+}
+
+#[test]
+fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
+    let (from, to, _) = metered(&[(1000, 1 << 20), (1000, 2 << 20)]);
+    let (_, here, _) = transfer(&from, &to, 64 << 20);
+    let losses = here.losses.borrow();
+    assert_eq!(losses.len(), 1, "{losses:?}");
+    let begin = "no link is left between job ranks 0 and 1: link 0: the connection between job ranks 0 and 1 (";
+    assert!(losses[0].starts_with(begin), "{}", losses[0]);
+    assert!(
+        losses[0].contains("; link 1: the connection"),
+        "{}",
+        losses[0]
+    );
+    let again = from.send(endpoint(&from, 1), 1, [0; 2], Payload::Bytes(&[]));
+    assert_eq!(again, Err(SendError::PeerGone));
+}

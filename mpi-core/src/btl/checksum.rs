@@ -1,0 +1,152 @@
+//! A transport whose payloads carry a checksum, for machines that are not trusted with data.
+//!
+//! Each message has four bytes more: the CRC-32 (IEEE 802.3) of its number, its header and its payload.
+//! A message that does not fit its checksum is not delivered; the peer counts as lost over this link from then on, with a sentence that says so,
+//! and the connection is cut, so that the other end finds out and sends what is missing over another link, if there is one.
+//!
+//! Nothing goes past the checksum: there is no single copy, and no payload is put in place before it has been checked.
+
+use super::decorate::{Decorator, like_the_inner};
+use super::{
+    Am, Btl, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError, Sink,
+    Surroundings, Transport,
+};
+use crc32fast::Hasher;
+use mpi_base::param::{Level, Param};
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::os::fd::BorrowedFd;
+
+static ENABLE: Param<bool> = Param::new(
+    "btl",
+    "checksum",
+    "enable",
+    "false",
+    Level::USER,
+    "Whether every message carries a checksum, so that damaged data are found; the same at all processes",
+);
+
+pub(super) const DECORATOR: Decorator = Decorator {
+    name: "checksum",
+    params: &[ENABLE.about()],
+    wrap,
+};
+
+fn wrap(around: &Surroundings<'_>, _: u32, inner: Transport) -> Result<Transport, OpenError> {
+    if !around.params.get(&ENABLE).map_err(OpenError::Param)? {
+        return Ok(inner);
+    }
+    Ok(Box::new(Checked {
+        me: around.me,
+        inner,
+        bad: RefCell::default(),
+    }))
+}
+
+/// The bytes that a message has more.
+const SUM: usize = size_of::<u32>();
+
+struct Checked {
+    me: ProcId,
+    inner: Transport,
+    /// From whom damaged data have come.
+    bad: RefCell<HashSet<ProcId>>,
+}
+
+fn sum(am: Am, header: Header, payload: &[u8]) -> [u8; SUM] {
+    let mut hasher = Hasher::new();
+    hasher.update(&[am]);
+    hasher.update(&header[0].to_le_bytes());
+    hasher.update(&header[1].to_le_bytes());
+    hasher.update(payload);
+    hasher.finalize().to_le_bytes()
+}
+
+impl Btl for Checked {
+    like_the_inner!();
+
+    fn limits(&self) -> Limits {
+        let Limits { eager, max_send } = self.inner.limits();
+        Limits {
+            eager: eager.saturating_sub(SUM),
+            max_send: max_send.saturating_sub(SUM),
+        }
+    }
+
+    fn send(
+        &self,
+        to: Endpoint,
+        am: Am,
+        header: Header,
+        mut payload: Payload<'_>,
+    ) -> Result<(), SendError> {
+        let (len, max) = (payload.len(), self.limits().max_send);
+        if len > max {
+            return Err(SendError::TooLong { len, max });
+        }
+        let mut fill = |place: &mut [u8]| {
+            let (data, tail) = place.split_at_mut(len);
+            match &mut payload {
+                Payload::Bytes(bytes) => data.copy_from_slice(bytes),
+                Payload::Fill { fill, .. } => fill(data),
+            }
+            tail.copy_from_slice(&sum(am, header, data));
+        };
+        let payload = Payload::Fill {
+            len: len + SUM,
+            fill: &mut fill,
+        };
+        self.inner.send(to, am, header, payload)
+    }
+
+    fn progress(&self, sink: &dyn Sink) -> usize {
+        self.inner.progress(&Checking { outer: self, sink })
+    }
+
+    fn pending(&self) -> bool {
+        self.inner.pending()
+    }
+}
+
+struct Checking<'a> {
+    outer: &'a Checked,
+    sink: &'a dyn Sink,
+}
+
+impl Sink for Checking<'_> {
+    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        if self.outer.bad.borrow().contains(&from) {
+            return;
+        }
+        match payload.split_last_chunk::<SUM>() {
+            Some((data, said)) if sum(am, header, data) == *said => {
+                self.sink.deliver(from, am, header, data);
+            }
+            _ => {
+                self.outer.bad.borrow_mut().insert(from);
+                let (me, name) = (self.outer.me, self.outer.inner.name());
+                self.sink.lost(
+                    from,
+                    &format!(
+                        "the connection between job ranks {me} and {from} was given up: {} bytes that came over {name} do not fit their checksum",
+                        payload.len().saturating_sub(SUM)
+                    ),
+                );
+                if let Reach::Yes(endpoint) = self.outer.inner.reach(from) {
+                    self.outer.inner.cut(endpoint);
+                }
+            }
+        }
+    }
+
+    fn lost(&self, peer: ProcId, why: &str) {
+        // Once is enough: we cut it ourselves.
+        if !self.outer.bad.borrow().contains(&peer) {
+            self.sink.lost(peer, why);
+        }
+    }
+
+    fn note(&self, what: &str) {
+        self.sink.note(what);
+    }
+}

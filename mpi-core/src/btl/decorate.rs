@@ -1,0 +1,59 @@
+//! Transports that wrap one: they add something and leave the rest as it is.
+//!
+//! A decorator is asked for by its own parameters and wraps every transport that is opened, in the order of [`DECORATORS`], the first innermost:
+//! faults happen on the wire, the trace sees what the wire made of it, and the checksum finds out.
+
+use super::{About, OpenError, Surroundings, Transport};
+use super::{checksum, fault, trace};
+
+/// A component that wraps other components' transports.
+pub struct Decorator {
+    pub name: &'static str,
+    /// Everything `mpi-info` lists for it.
+    pub params: &'static [&'static About],
+    /// Wraps a transport if its parameters say so; `number` counts the transports of this process.
+    pub wrap: fn(&Surroundings<'_>, u32, Transport) -> Result<Transport, OpenError>,
+}
+
+/// The decorators that are part of the library.
+pub static DECORATORS: &[Decorator] = &[fault::DECORATOR, trace::DECORATOR, checksum::DECORATOR];
+
+/// Wraps a transport in every decorator that was asked for.
+pub(super) fn decorate(
+    around: &Surroundings<'_>,
+    number: u32,
+    transport: Transport,
+) -> Result<Transport, OpenError> {
+    DECORATORS.iter().try_fold(transport, |inner, decorator| {
+        (decorator.wrap)(around, number, inner)
+    })
+}
+
+/// The methods in which a decorator is what it wraps, `self.inner`.
+macro_rules! like_the_inner {
+    () => {
+        fn name(&self) -> &'static str {
+            self.inner.name()
+        }
+        fn exclusivity(&self) -> u32 {
+            self.inner.exclusivity()
+        }
+        fn reach(&self, peer: ProcId) -> Reach {
+            self.inner.reach(peer)
+        }
+        fn listens(&self) -> bool {
+            self.inner.listens()
+        }
+        fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
+            self.inner.descriptors(all);
+        }
+        fn bandwidth(&self, to: Endpoint) -> u32 {
+            self.inner.bandwidth(to)
+        }
+        fn cut(&self, to: Endpoint) {
+            self.inner.cut(to);
+        }
+    };
+}
+
+pub(super) use like_the_inner;

@@ -1,0 +1,155 @@
+//! A transport that writes down what passes, in the form that Perfetto and `chrome://tracing` read (Trace Event Format, JSON array).
+//!
+//! Each process writes a file of its own, named by the parameter and its rank: one event on each line, `send` or `deliver`,
+//! with the peer, the active message, its header and length, and for a send what became of it.
+//! Times are microseconds of the machine's monotonic clock, so the files of one machine fit together.
+//! The format allows the closing bracket to be missing, so a file of a process that died is whole up to its last line.
+
+use super::decorate::{Decorator, like_the_inner};
+use super::{
+    Am, Btl, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError, SingleCopy,
+    Sink, Surroundings, Transport,
+};
+use mpi_base::param::{Level, Param};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+static FILE: Param<String> = Param::new(
+    "btl",
+    "trace",
+    "file",
+    "",
+    Level::DEVELOPER,
+    "Where to write every message that passes, as FILE.rank.transport.json for Perfetto; nowhere, if empty",
+);
+
+pub(super) const DECORATOR: Decorator = Decorator {
+    name: "trace",
+    params: &[FILE.about()],
+    wrap,
+};
+
+fn wrap(around: &Surroundings<'_>, number: u32, inner: Transport) -> Result<Transport, OpenError> {
+    let file = around.params.get(&FILE).map_err(OpenError::Param)?;
+    if file.is_empty() {
+        return Ok(inner);
+    }
+    let path = format!("{file}.{}.{number}.json", around.me);
+    let file = File::create(&path).map_err(|error| OpenError::System {
+        doing: "creating the file of btl_trace_file",
+        reason: format!("{path}: {error}"),
+    })?;
+    let mut out = BufWriter::new(file);
+    // A trace that cannot be written is not worth a job.
+    let _ = out.write_all(b"[\n");
+    Ok(Box::new(Traced {
+        me: around.me,
+        number,
+        inner,
+        out: RefCell::new(out),
+    }))
+}
+
+struct Traced {
+    me: ProcId,
+    number: u32,
+    inner: Transport,
+    out: RefCell<BufWriter<File>>,
+}
+
+impl Traced {
+    fn event(&self, name: &str, peer: u32, am: Am, header: Header, len: usize, result: &str) {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let (us, ns) = (
+            now.tv_sec * 1_000_000 + now.tv_nsec / 1000,
+            now.tv_nsec % 1000,
+        );
+        let (me, number, [first, second]) = (self.me, self.number, header);
+        let layer = self.inner.name();
+        if let Ok(mut out) = self.out.try_borrow_mut() {
+            let _ = writeln!(
+                out,
+                r#"{{"name":"{name}","cat":"{layer}","ph":"i","s":"t","ts":{us}.{ns:03},"pid":{me},"tid":{number},"args":{{"peer":{peer},"am":{am},"header":["{first:#x}","{second:#x}"],"len":{len},"result":"{result}"}}}},"#
+            );
+        }
+    }
+}
+
+impl Btl for Traced {
+    like_the_inner!();
+
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
+    fn send(
+        &self,
+        to: Endpoint,
+        am: Am,
+        header: Header,
+        payload: Payload<'_>,
+    ) -> Result<(), SendError> {
+        let len = payload.len();
+        let result = self.inner.send(to, am, header, payload);
+        let text = match &result {
+            Ok(()) => "taken".to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.event("send", to.0, am, header, len, &text);
+        result
+    }
+
+    fn progress(&self, sink: &dyn Sink) -> usize {
+        self.inner.progress(&Tracing { outer: self, sink })
+    }
+
+    fn pending(&self) -> bool {
+        self.inner.pending()
+    }
+
+    fn single_copy(&self) -> Option<&dyn SingleCopy> {
+        self.inner.single_copy()
+    }
+}
+
+struct Tracing<'a> {
+    outer: &'a Traced,
+    sink: &'a dyn Sink,
+}
+
+impl Sink for Tracing<'_> {
+    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        self.outer
+            .event("deliver", from, am, header, payload.len(), "delivered");
+        self.sink.deliver(from, am, header, payload);
+    }
+
+    fn land(
+        &self,
+        from: ProcId,
+        am: Am,
+        header: Header,
+        range: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        self.sink.land(from, am, header, range, fill)
+    }
+
+    fn landed(&self, from: ProcId, am: Am, header: Header, len: usize) {
+        self.outer
+            .event("deliver", from, am, header, len, "read into place");
+        self.sink.landed(from, am, header, len);
+    }
+
+    fn lost(&self, peer: ProcId, why: &str) {
+        self.outer.event("lost", peer, 0, [0; 2], 0, "lost");
+        self.sink.lost(peer, why);
+    }
+
+    fn note(&self, what: &str) {
+        self.sink.note(what);
+    }
+}
