@@ -26,7 +26,12 @@ struct State {
     queue: Queue,
     parley: Parley,
     port: Box<dyn Port>,
+    /// This node has told the user why the hardware is left, or has seen that another one does.
+    warned: bool,
 }
+
+/// Where nobody hears rank 0, no more nodes than these say so.
+const SPEAKERS: u32 = 3;
 
 /// The clock and the messages are looked at once in so many looks at the wire.
 const SELDOM: u32 = 16;
@@ -97,43 +102,50 @@ impl State {
         if self.queue.is_closed() {
             return Ok(());
         }
-        let waited = self
-            .queue
-            .waiting()
-            .filter(|waited| timeout.is_some_and(|timeout| *waited >= timeout));
-        match self
-            .parley
-            .look(comm, waited.is_some(), self.queue.entered())?
-        {
-            Finding::Nothing => {}
+        let waiting = self.queue.waiting();
+        let limit = timeout.unwrap_or(Duration::MAX);
+        let give_up = waiting.is_some_and(|waiting| waiting >= limit);
+        let entered = self.queue.entered();
+        let finding = self.parley.look(comm, give_up, entered)?;
+        match finding {
+            Finding::Nothing => return Ok(()),
             Finding::Stopped => self.queue.stop(),
             Finding::Verdict(released) => self.queue.leave(released),
         }
-        if let Some(waited) = waited
-            && self.port.may_warn()
+        if !self.warned
+            && let Some(missing) = self.missing(comm, give_up, entered)
         {
-            let missing = self
-                .port
-                .arrived()
-                .map(|arrived| missing(arrived, comm.size()));
+            self.warned = true;
+            let waited = waiting.or(timeout).unwrap_or_default();
             comm.warn(&format!(
                 "the hardware barrier of {} nodes has not released for {waited:.1?}, {}; {} goes on in software",
                 comm.size(),
-                missing.unwrap_or_else(|| "and the port cannot tell who has not entered".into()),
+                sentence(&missing, comm.size()),
                 comm.name(),
             ));
         }
         Ok(())
     }
+
+    /// Who has not entered, if this node knows and is the one to tell the user.
+    fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
+        match self.port.arrived() {
+            Some(arrived) => {
+                let missing = (0..comm.size()).filter(|node| arrived >> node & 1 == 0);
+                (give_up && self.port.may_warn()).then(|| missing.collect())
+            }
+            // The members know it of each other.
+            None => (comm.rank() <= SPEAKERS)
+                .then(|| self.parley.missing(entered))
+                .flatten(),
+        }
+    }
 }
 
-/// The part of a sentence that names the nodes without a bit.
-fn missing(arrived: u64, nodes: u32) -> String {
-    let missing: Vec<_> = (0..nodes)
-        .filter(|node| arrived >> node & 1 == 0)
-        .map(|node| node.to_string())
-        .collect();
-    match missing.as_slice() {
+/// The part of a sentence that names these nodes.
+fn sentence(missing: &[u32], nodes: u32) -> String {
+    let names: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    match names.as_slice() {
         [] => "although all have entered".into(),
         // This node has entered, so a barrier with nobody in it has let everybody go since.
         all if all.len() == nodes as usize => "and did so at this very moment".into(),
@@ -150,6 +162,7 @@ impl guest::Module for Module {
             queue: Queue::new(wire),
             parley,
             port,
+            warned: false,
         });
         Ok(())
     }
@@ -205,13 +218,13 @@ fn served(over: Poll<Over>) -> Served {
 
 #[cfg(test)]
 mod tests {
-    use super::missing;
+    use super::sentence;
 
     #[test]
     fn missing_nodes_are_named() {
-        assert_eq!(missing(0b1011, 4), "node 2 has not entered");
-        assert_eq!(missing(0b0001, 4), "nodes 1, 2 and 3 have not entered");
-        assert_eq!(missing(0b1111, 4), "although all have entered");
-        assert_eq!(missing(0, 4), "and did so at this very moment");
+        assert_eq!(sentence(&[2], 4), "node 2 has not entered");
+        assert_eq!(sentence(&[1, 2, 3], 4), "nodes 1, 2 and 3 have not entered");
+        assert_eq!(sentence(&[], 4), "although all have entered");
+        assert_eq!(sentence(&[0, 1], 2), "and did so at this very moment");
     }
 }

@@ -16,23 +16,31 @@
 //! Barriers up to the verdict are over; those beyond are the next component's.
 //!
 //! A member looks only while it is in a barrier; one that never enters another is waited for as in every barrier.
+//! So who has not answered [`PATIENCE`] after it was asked has not entered, and that is how ports that cannot tell who is missing know it:
+//! rank 0 knows of everybody, and the others, who ask nobody else, know of rank 0.
 //! All messages are tested, never waited for, so that a nonblocking barrier can take part.
 
 use mpi_core::plugin::guest::{Comm, Message};
+use std::time::{Duration, Instant};
+
+/// How long a member that is in the barrier may take to answer: it looks often, unless its machine is very busy.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 const WORD: usize = size_of::<u64>();
 
 pub struct Parley {
     role: Role,
-    stopped: bool,
+    /// When this member stopped, and so asked.
+    stopped: Option<Instant>,
 }
 
 enum Role {
     /// Rank 0: each other member's number, or the message it will come in.
     Chair(Vec<Number>),
-    /// Another rank: the message that says stop, or the one with the verdict once it has been asked for.
+    /// Another rank: the message that says stop, and the one with the verdict once it has been asked for.
     Member {
-        stop: Message,
+        /// `None` once rank 0 has been heard.
+        stop: Option<Message>,
         verdict: Option<Message>,
     },
 }
@@ -62,20 +70,23 @@ impl Parley {
             Role::Chair(numbers.collect::<Result<_, _>>()?)
         } else {
             Role::Member {
-                stop: comm.start_recv(0, WORD)?,
+                stop: Some(comm.start_recv(0, WORD)?),
                 verdict: None,
             }
         };
         Ok(Parley {
             role,
-            stopped: false,
+            stopped: None,
         })
     }
 
     /// Looks for messages; `entered` is how often this node has entered, which must not change any more once the answer is not [`Finding::Nothing`].
     pub fn look(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Result<Finding, String> {
-        let was_stopped = self.stopped;
-        self.stopped |= give_up;
+        let was_stopped = self.stopped.is_some();
+        if give_up {
+            self.stopped.get_or_insert_with(Instant::now);
+        }
+        let mut heard = false;
         match &mut self.role {
             Role::Chair(numbers) => {
                 for number in numbers.iter_mut() {
@@ -83,10 +94,13 @@ impl Parley {
                         && let Some(theirs) = test(comm, message)?
                     {
                         *number = Number::Known(theirs);
-                        self.stopped = true;
+                        heard = true;
                     }
                 }
-                if !self.stopped {
+                if heard {
+                    self.stopped.get_or_insert_with(Instant::now);
+                }
+                if self.stopped.is_none() {
                     return Ok(Finding::Nothing);
                 }
                 if !was_stopped {
@@ -105,23 +119,48 @@ impl Parley {
                     }
                 }
             }
-            Role::Member {
-                stop,
-                verdict: verdict @ None,
-            } => {
+            Role::Member { stop, verdict } => {
                 // The order of messages makes this one the first from rank 0, whether it is looked at or not.
-                if !self.stopped && test(comm, stop)?.is_none() {
+                if let Some(message) = stop
+                    && test(comm, message)?.is_some()
+                {
+                    *stop = None;
+                    self.stopped.get_or_insert_with(Instant::now);
+                }
+                if self.stopped.is_none() {
                     return Ok(Finding::Nothing);
                 }
-                self.stopped = true;
-                comm.start_send(0, &entered.to_le_bytes())?;
-                *verdict = Some(comm.start_recv(0, WORD)?);
-                Ok(Finding::Stopped)
+                let Some(verdict) = verdict else {
+                    comm.start_send(0, &entered.to_le_bytes())?;
+                    *verdict = Some(comm.start_recv(0, WORD)?);
+                    return Ok(Finding::Stopped);
+                };
+                Ok(test(comm, verdict)?.map_or(Finding::Stopped, Finding::Verdict))
             }
-            Role::Member {
-                verdict: Some(verdict),
-                ..
-            } => Ok(test(comm, verdict)?.map_or(Finding::Stopped, Finding::Verdict)),
+        }
+    }
+
+    /// The nodes that have not entered, as far as this member knows: it may have to wait for answers first.
+    ///
+    /// `entered` is how often this node has entered.
+    pub fn missing(&self, entered: u64) -> Option<Vec<u32>> {
+        let waits = self.stopped?.elapsed() < PATIENCE;
+        match &self.role {
+            Role::Chair(numbers) => {
+                let known = numbers.iter().map(|number| match number {
+                    Number::Known(theirs) => Some(*theirs),
+                    Number::Expected(_) => None,
+                });
+                let all: Vec<_> = std::iter::once(Some(entered)).chain(known).collect();
+                if waits && all.contains(&None) {
+                    return None;
+                }
+                // Who came after it had been told to stop has entered less often than those who waited for it.
+                let most = all.iter().flatten().copied().max();
+                let missing = (0..).zip(all).filter(|&(_, theirs)| theirs < most);
+                Some(missing.map(|(rank, _)| rank).collect())
+            }
+            Role::Member { stop, .. } => (stop.is_some() && !waits).then(|| vec![0]),
         }
     }
 }

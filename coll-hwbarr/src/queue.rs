@@ -5,13 +5,13 @@
 //!
 //! `released <= entered <= started`, and the first two never differ by more than one.
 
-use crate::port::Wire;
+use crate::port::Gate;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 pub struct Queue {
     /// Gone once the hardware is left for good; dropping it makes it idle.
-    wire: Option<Box<dyn Wire>>,
+    wire: Option<Box<dyn Gate>>,
     started: u64,
     entered: u64,
     released: u64,
@@ -30,7 +30,7 @@ pub enum Over {
 }
 
 impl Queue {
-    pub fn new(wire: Box<dyn Wire>) -> Queue {
+    pub fn new(wire: Box<dyn Gate>) -> Queue {
         Queue {
             wire: Some(wire),
             started: 0,

@@ -1,5 +1,6 @@
 //! The parameters `coll_hwbarr_*`, read.
 
+use embedded_hal::digital::PinState;
 use mpi_base::param::Value;
 use mpi_core::plugin::abi::Param;
 use mpi_core::plugin::guest::{Comm, param};
@@ -10,19 +11,26 @@ use std::time::Duration;
 
 const PORT: &CStr = c"port";
 const TIMEOUT: &CStr = c"timeout";
+const REBOOT: &CStr = c"reboot";
 const SELF_TEST: &CStr = c"self_test";
 const SIM_VCD: &CStr = c"sim_vcd";
 const SIM_REPORT: &CStr = c"sim_report";
 const SIM_RECORD: &CStr = c"sim_record";
 const RTL_CACHE: &CStr = c"rtl_cache";
 
-pub static PARAMS: [Param; 7] = [
+pub static PARAMS: [Param; 8] = [
     param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, rtl for the simulator's board with the Verilated RTL in place of the model (rtl:DIR for the Verilog in a folder), or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number"),
     param(
         TIMEOUT,
         c"60",
         c"duration",
         c"How long a barrier may go unreleased before its communicator leaves the hardware for software; 0 is for ever",
+    ),
+    param(
+        REBOOT,
+        c"none",
+        c"string",
+        c"The level, low or high, to which a node's wire goes when the node reboots: each barrier then goes there and back, and such a node releases nobody; none if that does not matter",
     ),
     param(SELF_TEST, c"1", c"unsigned_int", c"How many nodes are late in turn when the wires are tested at start"),
     param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and a GTKWave save file beside it"),
@@ -36,6 +44,8 @@ pub struct Settings {
     pub port: Choice,
     pub timeout: Option<Duration>,
     pub late_nodes: usize,
+    /// The level of a wire whose node reboots, if barriers are to bear that.
+    pub reboot: Option<PinState>,
 }
 
 /// The port that the user has chosen.
@@ -76,6 +86,16 @@ impl Settings {
             port,
             timeout: Some(timeout).filter(|t| !t.is_zero()),
             late_nodes: value::<u32>(comm, SELF_TEST)? as usize,
+            reboot: match comm.param(REBOOT).as_str() {
+                "" | "none" => None,
+                "low" => Some(PinState::Low),
+                "high" => Some(PinState::High),
+                other => {
+                    return Err(format!(
+                        "coll_hwbarr_reboot is \"{other}\", but none, low or high is expected"
+                    ));
+                }
+            },
         })
     }
 }

@@ -5,7 +5,7 @@
 //! else that of a node which waited in vain.
 //! A node that found one keeps every fence of the step, so that nobody is left in one.
 
-use crate::port::{self, Fault, Port, Wire};
+use crate::port::{self, Fault, Gate, Port};
 use crate::settings::Settings;
 use barrier_driver::SelfTest;
 use embedded_hal::digital::PinState;
@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// A node that is ready for the program's barriers.
 pub struct Ready {
-    pub wire: Box<dyn Wire>,
+    pub wire: Box<dyn Gate>,
     pub port: Box<dyn Port>,
 }
 
@@ -40,7 +40,7 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     }
     let mut wire = agree(comm, opened.map_err(Fault::Here))?;
 
-    let same = same_level(comm, wire.idle_level())?;
+    let same = same_level(comm, wire.idle_level(), settings.reboot)?;
     agree(comm, same)?;
 
     let test = SelfTest {
@@ -60,24 +60,43 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     };
     let tested = wire.self_test(test, &late, &mut || comm.fence(), &mut { rest });
     agree(comm, tested)?;
+    let wire: Box<dyn Gate> = match settings.reboot {
+        None => wire,
+        Some(level) => agree(comm, wire.returning(level, &mut { rest }, test.limit))?,
+    };
     port.ready();
     Ok(Ready { wire, port })
 }
 
-/// Whether all nodes have read the same idle level; rank 0 knows, the others hear it when all agree.
-fn same_level(comm: &Comm, mine: PinState) -> Result<Result<(), Fault>, String> {
-    let word = [u8::from(mine == PinState::High)];
+/// Whether all nodes have read the same idle level, and mean the same barrier; rank 0 knows, the others hear it when all agree.
+fn same_level(
+    comm: &Comm,
+    mine: PinState,
+    reboot: Option<PinState>,
+) -> Result<Result<(), Fault>, String> {
+    let code = |level| match level {
+        None => 0,
+        Some(PinState::Low) => 1,
+        Some(PinState::High) => 2,
+    };
+    let word = [code(Some(mine)), code(reboot)];
     if comm.rank() != 0 {
         comm.send(0, &word)?;
         return Ok(Ok(()));
     }
-    let mut levels = vec![mine];
+    let (mut levels, mut same) = (vec![mine], Ok(()));
     for rank in 1..comm.size() {
         let mut theirs = word;
         comm.recv(rank, &mut theirs)?;
-        levels.push(PinState::from(theirs[0] != 0));
+        levels.push(PinState::from(theirs[0] == code(Some(PinState::High))));
+        if theirs[1] != word[1] && same.is_ok() {
+            same = Err(Fault::Named(format!(
+                "coll_hwbarr_reboot is not the same on node {rank} and on node 0"
+            )));
+        }
     }
-    Ok(barrier_driver::same_level(&levels).map_err(|dissent| Fault::Named(dissent.to_string())))
+    let level = barrier_driver::same_level(&levels);
+    Ok(same.and(level.map_err(|dissent| Fault::Named(dissent.to_string()))))
 }
 
 /// Goes on with `mine` if the step went well at every node.

@@ -1,9 +1,11 @@
 /*
- * Ends while ranks are in a barrier that rank 0 never enters.
+ * Ends while ranks are in a barrier that rank 0 never enters, or keeps them waiting in one.
  *
  *     in_barrier abort|kill|wait
+ *     in_barrier late RANK
  *
  * "abort", "kill": rank 1 enters by MPI_Ibarrier and calls MPI_Abort or kills itself. "wait": everybody waits for a signal.
+ * "late": no such end: this rank enters after two seconds, and all claims hold.
  * "ready PID" is printed before.
  */
 #include "check.h"
@@ -20,6 +22,12 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     printf("ready %d\n", (int)getpid());
     fflush(stdout);
+    if (!strcmp(way, "late")) {
+        if (rank == atoi(argv[2]))
+            sleep(2);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        return finish("in_barrier");
+    }
     if (rank == 1 && strcmp(way, "wait")) {
         OK(MPI_Ibarrier(MPI_COMM_WORLD, &entered));
         /* The others enter meanwhile. */

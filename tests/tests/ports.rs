@@ -115,3 +115,35 @@ fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     assert_eq!(machines.board.snapshot().arrived(), 0b0010);
     machines.pass_fifty_barriers();
 }
+
+/// A parallel port cannot tell who has entered; the members ask each other.
+#[test]
+fn a_rank_that_does_not_come_is_named_and_the_barrier_goes_on_in_software() {
+    for late in ["0", "2"] {
+        let Some(machines) = Machines::new() else {
+            return;
+        };
+        let job = machines.job("in_barrier");
+        let job = job.with(["--mca", "coll_hwbarr_timeout", "100ms"]);
+        let outcome = job.arg("late").arg(late).holds();
+        let named = format!("node {late} has not entered; MPI_COMM_WORLD goes on in software");
+        assert!(outcome.stderr.contains(&named), "{}", outcome.stderr);
+        let told = outcome.stderr.matches("has not released for").count();
+        assert!(
+            (1..=4).contains(&told),
+            "{told} times in {}",
+            outcome.stderr
+        );
+    }
+}
+
+/// Each barrier goes there and back, so a wire that falls by itself is no arrival.
+#[test]
+fn a_job_that_bears_reboots_passes_its_barriers() {
+    if let Some(machines) = Machines::new() {
+        let job = machines.job("barrier_loop").arg("50").arg("0");
+        job.with(["--mca", "coll_hwbarr_reboot", "low"]).holds();
+        let releases = machines.board.releases();
+        assert!(releases >= 2 * 52 - 1, "{releases} releases");
+    }
+}

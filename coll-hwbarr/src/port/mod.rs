@@ -1,7 +1,7 @@
 //! What carries a node's wires, and what it can tell beside them.
 //!
-//! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`; [`Wire`] is that driver without its pin types,
-//! so that a module works with whatever the user has configured.
+//! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`; [`Wire`] and [`Gate`] are that driver
+//! without its pin types, so that a module works with whatever the user has configured.
 
 #[cfg(test)]
 pub mod broken;
@@ -11,22 +11,26 @@ pub mod sim;
 pub mod wired;
 
 use crate::settings::Choice;
-use barrier_driver::{SelfTest, SelfTestError, ToggleBarrier};
+use barrier_driver::{ReturningBarrier, SelfTest, SelfTestError, ToggleBarrier};
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 use mpi_core::plugin::guest::Comm;
 use std::task::Poll;
+use std::time::Duration;
 
 /// The most nodes a barrier has.
 pub const MOST_NODES: u32 = 64;
 
-/// One node's end of the barrier.
-pub trait Wire {
+/// What the program's barriers pass: one node's end of the barrier.
+pub trait Gate {
     /// Announces this node's arrival.
     fn enter(&mut self) -> Result<(), String>;
 
     /// Ready when the barrier has released this node.
     fn poll(&mut self) -> Result<Poll<()>, String>;
+}
 
+/// An open wire pair, to be tested before it is used as a gate.
+pub trait Wire: Gate {
     /// The level on the wire while the node is in no barrier.
     fn idle_level(&self) -> PinState;
 
@@ -38,6 +42,15 @@ pub trait Wire {
         fence: &mut dyn FnMut() -> Result<(), String>,
         progress: &mut dyn FnMut(),
     ) -> Result<(), Fault>;
+
+    /// Goes there and back in each barrier from now on, so that a node whose wire falls to `rest` releases nobody;
+    /// every node calls.
+    fn returning(
+        self: Box<Self>,
+        rest: PinState,
+        progress: &mut dyn FnMut(),
+        limit: Duration,
+    ) -> Result<Box<dyn Gate>, Fault>;
 }
 
 /// What a node has found wrong.
@@ -51,7 +64,7 @@ pub enum Fault {
     Named(String),
 }
 
-impl<O: OutputPin, I: InputPin<Error = O::Error>> Wire for ToggleBarrier<O, I> {
+impl<O: OutputPin, I: InputPin<Error = O::Error>> Gate for ToggleBarrier<O, I> {
     fn enter(&mut self) -> Result<(), String> {
         ToggleBarrier::enter(self).map_err(|e| e.to_string())
     }
@@ -59,7 +72,23 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Wire for ToggleBarrier<O, I> {
     fn poll(&mut self) -> Result<Poll<()>, String> {
         ToggleBarrier::poll(self).map_err(|e| e.to_string())
     }
+}
 
+impl<O: OutputPin, I: InputPin<Error = O::Error>> Gate for ReturningBarrier<O, I> {
+    fn enter(&mut self) -> Result<(), String> {
+        ReturningBarrier::enter(self).map_err(|e| e.to_string())
+    }
+
+    fn poll(&mut self) -> Result<Poll<()>, String> {
+        ReturningBarrier::poll(self).map_err(|e| e.to_string())
+    }
+}
+
+impl<O, I> Wire for ToggleBarrier<O, I>
+where
+    O: OutputPin + 'static,
+    I: InputPin<Error = O::Error> + 'static,
+{
     fn idle_level(&self) -> PinState {
         self.level()
     }
@@ -77,6 +106,18 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Wire for ToggleBarrier<O, I> {
                 _ => Fault::Here(e.to_string()),
             }
         })
+    }
+
+    fn returning(
+        self: Box<Self>,
+        rest: PinState,
+        progress: &mut dyn FnMut(),
+        limit: Duration,
+    ) -> Result<Box<dyn Gate>, Fault> {
+        let returning = ReturningBarrier::over(*self, rest, progress, limit);
+        Ok(Box::new(
+            returning.map_err(|e| Fault::Somewhere(e.to_string()))?,
+        ))
     }
 }
 

@@ -3,6 +3,7 @@
 mod falling_back;
 mod on_rtl;
 mod refusing;
+mod returning;
 mod served;
 mod serving;
 mod wired;

@@ -289,6 +289,8 @@ fn reboot<B>(machine: &mut Machine, node: usize, program: B) {
     machine.plugged[node] = None;
     let Wires { out, input, .. } = machine.board.wires(node, |_| ()).expect("free wires");
     let port = ParallelPort::new(usual(), 0, (out, input));
+    // The dead program's claim lives on, because it lived in this process; after a reboot it would not.
+    machine.bases[node] = free_base();
     machine.plugged[node] = Some(trap::plug(machine.bases[node], port));
 }
 
@@ -346,4 +348,54 @@ fn a_reboot_on_the_way_down_releases_nobody_from_a_returning_barrier() {
     assert_eq!(after.arrived(), 0b1011, "the others wait for the dead node");
     assert_eq!(after.outputs, 0, "the barrier has not left rest");
     assert!(after.releases - before <= 1, "only the way back");
+}
+
+/// The others give up and close, and a job of all nodes, with the one that is back, starts as after any other end.
+#[test]
+fn a_node_that_has_rebooted_joins_the_next_job() {
+    for rounds in [0, 1] {
+        let mut machine = Machine::good();
+        let mut nodes: Vec<_> = (0..NODES).map(|node| machine.open(node)).collect();
+        // On the way up after no barrier, on the way down after one.
+        for _ in 0..rounds {
+            for node in &mut nodes {
+                node.enter().expect("out");
+            }
+            for node in &mut nodes {
+                node.wait(thread::yield_now, LONG)
+                    .expect("all have entered");
+            }
+        }
+        nodes[0].enter().expect("out");
+        reboot(&mut machine, BAD, nodes.remove(BAD));
+        times_out(nodes[0].wait(thread::yield_now, SHORT));
+        for node in nodes {
+            node.close().expect("a wire that is still");
+        }
+        assert_eq!(machine.start(&[BAD, 0], LONG), vec![Ok(()); NODES]);
+    }
+}
+
+#[test]
+fn a_node_that_has_rebooted_joins_the_next_job_after_returning_barriers() {
+    let mut machine = Machine::good();
+    let returning = |node| {
+        let over = ReturningBarrier::over(machine.open(node), PinState::Low, || (), LONG);
+        over.expect("the barrier is at rest")
+    };
+    let mut nodes: Vec<_> = (0..NODES).map(returning).collect();
+    for node in &mut nodes {
+        node.enter().expect("out");
+    }
+    for node in &mut nodes {
+        let left = node.wait(thread::yield_now, LONG);
+        left.expect("all have entered");
+    }
+    nodes[0].enter().expect("out");
+    reboot(&mut machine, BAD, nodes.remove(BAD));
+    times_out(nodes[0].wait(thread::yield_now, SHORT));
+    for node in nodes {
+        node.close().expect("a wire that is still");
+    }
+    assert_eq!(machine.start(&[BAD, 0], LONG), vec![Ok(()); NODES]);
 }
