@@ -5,7 +5,7 @@
 
 use super::disturbances::{Bounce, Floating, Glitch, Inverted, Metastable, Stuck};
 use super::moments::Moment;
-use crate::virtual_time::{Incident, Setup, Sink, Source, Time};
+use crate::virtual_time::{Coupling, Incident, Setup, Sink, Source, Time};
 use std::fmt;
 use std::str::FromStr;
 
@@ -173,6 +173,8 @@ impl Kind {
 pub struct Sizes {
     /// How long glitches last.
     pub glitches: Vec<Time>,
+    /// How long the pulses last that edges of a neighbouring wire make.
+    pub crosstalk: Vec<Time>,
     /// How long each level of a bouncing change holds.
     pub bounce: Time,
     /// How often it comes back.
@@ -192,6 +194,8 @@ impl Default for Sizes {
     fn default() -> Self {
         Self {
             glitches: [20, 100, 5000].map(Time::from_ns).to_vec(),
+            // An edge of a few nanoseconds along two metres of cable, and along twenty.
+            crosstalk: [20, 200].map(Time::from_ns).to_vec(),
             bounce: Time::from_ns(300),
             bounces: 3,
             slowness: 20.0,
@@ -256,6 +260,23 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             }),
         ),
     ];
+    kinds.extend(sizes.crosstalk.iter().map(|&width| {
+        let install = move |setup: &mut Setup, place: Place, since| {
+            let Some(to) = place.sink() else { return };
+            // Nodes' cables lie side by side, and the two wires of a pair are in one cable.
+            let from = match to {
+                Sink::Pin(node) => Sink::Pin((node + 1) % setup.parameters.nodes),
+                Sink::Input(node) => Sink::Pin(node),
+            };
+            setup.wiring.couple(Coupling {
+                from,
+                to,
+                width,
+                since,
+            });
+        };
+        Kind::new(format!("crosstalk of {width}"), Wires, Any, install)
+    }));
     kinds.extend(sizes.glitches.iter().map(|&width| {
         let install = on_wire(move |_, _, from| Glitch { from, width });
         Kind::new(format!("glitch of {width}"), Wires, Any, install)

@@ -72,6 +72,27 @@ fn wiring_faults_never_get_past_the_start() {
     }
 }
 
+/// Whose neighbour's edge is sampled where only the node itself is missing; a port reads its own wire back too late for that.
+#[test]
+fn crosstalk_hurts_wires_to_the_barrier_and_never_those_from_it() {
+    let cases = only("crosstalk", Campaign::new(4, 1));
+    let (to, from): (Vec<_>, Vec<_>) = cases
+        .iter()
+        .partition(|case| matches!(case.place, Place::ToBarrier(_)));
+    assert!(from.iter().all(|case| case.class == Class::Safe));
+    assert!(to.iter().any(|case| case.class == Class::Unsafe));
+    assert!(to.iter().any(|case| case.class == Class::Detected));
+}
+
+#[test]
+fn crosstalk_that_no_clock_edge_samples_is_safe() {
+    let mut campaign = Campaign::new(4, 1);
+    campaign.sizes.crosstalk = vec![Time::from_ps(1)];
+    for case in only("crosstalk", campaign) {
+        assert_eq!(case.class, Class::Safe, "{case:?}");
+    }
+}
+
 #[test]
 fn without_the_self_test_an_inverted_wire_is_unsafe() {
     // The campaign would not be worth much if it found everything safe whatever the driver does.

@@ -39,7 +39,7 @@ pub use random::Random;
 pub use setup::{End, Incident, Setup};
 pub use stats::{Distribution, Phase, Summary};
 pub use time::{BadTime, Time};
-pub use wiring::{Disturbance, Line, Sink, Source, Wiring};
+pub use wiring::{Coupling, Disturbance, Line, Sink, Source, Wiring};
 pub use world::run_world;
 
 use crate::event::Record;

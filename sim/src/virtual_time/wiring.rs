@@ -4,6 +4,7 @@
 //! what comes out.
 //! A disturbance is a function of time, of the level that goes in and of how long it has; it keeps no state, so what comes
 //! out at one instant does not depend on how often anybody looked.
+//! Wires of one cable may be [`Wiring::couple`]d: then each edge on one of them is also a short pulse on the other.
 
 use super::Time;
 use std::fmt;
@@ -57,6 +58,24 @@ pub struct Line {
     since: Time,
     /// What last came out.
     output: bool,
+    /// What a neighbour's edge has put on the wire: until when, and which level.
+    struck: Option<(Time, bool)>,
+}
+
+/// Two wires that are too close: an edge on one is a pulse on the other.
+///
+/// The pulse has the direction of the edge, as near-end crosstalk between parallel wires has,
+/// and lasts about as long as the edge and its way along the other wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coupling {
+    /// The wire that ends there strikes,
+    pub from: Sink,
+    /// and the wire that ends here is struck.
+    pub to: Sink,
+    /// How long a pulse lasts.
+    pub width: Time,
+    /// Since when.
+    pub since: Time,
 }
 
 impl fmt::Debug for Line {
@@ -77,6 +96,7 @@ impl Line {
             input: false,
             since: Time::ZERO,
             output: false,
+            struck: None,
         }
     }
 
@@ -104,9 +124,23 @@ impl Line {
             .disturbances
             .iter()
             .fold(self.input, |level, d| d.level(now, level, self.since));
+        let high = match self.struck {
+            Some((until, level)) if now < until => level,
+            _ => high,
+        };
         let changed = high != self.output;
         self.output = high;
         changed.then_some(high)
+    }
+
+    /// What goes in.
+    pub(super) fn input(&self) -> bool {
+        self.input
+    }
+
+    /// A neighbour's edge puts this level on the wire for a while.
+    pub(super) fn strike(&mut self, until: Time, high: bool) {
+        self.struck = Some((until, high));
     }
 
     /// What came out when somebody last looked.
@@ -128,6 +162,7 @@ impl Line {
 pub struct Wiring {
     pins: Vec<Line>,
     inputs: Vec<Line>,
+    couplings: Vec<Coupling>,
 }
 
 impl Wiring {
@@ -138,6 +173,7 @@ impl Wiring {
                 .map(|node| Line::new(Source::Node(node)))
                 .collect(),
             inputs: (0..nodes).map(|_| Line::new(Source::Machine)).collect(),
+            couplings: Vec::new(),
         }
     }
 
@@ -159,6 +195,18 @@ impl Wiring {
         let (a, b) = (self.line(one).source, self.line(other).source);
         self.plug(one, b);
         self.plug(other, a);
+    }
+
+    /// Brings two wires too close to each other.
+    pub fn couple(&mut self, coupling: Coupling) {
+        self.couplings.push(coupling);
+    }
+
+    /// The wires that an edge at this wire strikes, and until when.
+    pub(super) fn strikes(&self, from: Sink, now: Time) -> Vec<(Sink, Time)> {
+        let couplings = self.couplings.iter();
+        let near = couplings.filter(|c| c.from == from && now >= c.since);
+        near.map(|c| (c.to, now + c.width)).collect()
     }
 
     /// Every wire's end, with where it begins.
@@ -200,6 +248,29 @@ mod tests {
         assert_eq!(line.change(ns(110)), Some(false));
         assert_eq!(line.change(ns(120)), Some(true));
         assert_eq!(line.change(ns(130)), None);
+    }
+
+    #[test]
+    fn an_edge_on_a_coupled_wire_is_a_pulse_on_its_neighbour() {
+        let ns = Time::from_ns;
+        let mut wiring = Wiring::straight(2);
+        wiring.couple(Coupling {
+            from: Sink::Pin(0),
+            to: Sink::Pin(1),
+            width: ns(30),
+            since: ns(50),
+        });
+        assert_eq!(wiring.strikes(Sink::Pin(0), ns(40)), []);
+        assert_eq!(wiring.strikes(Sink::Pin(1), ns(100)), []);
+        let struck = wiring.strikes(Sink::Pin(0), ns(100));
+        assert_eq!(struck, [(Sink::Pin(1), ns(130))]);
+        let victim = wiring.line(Sink::Pin(1));
+        victim.strike(ns(130), true);
+        assert_eq!(victim.change(ns(100)), Some(true));
+        assert_eq!(victim.change(ns(130)), Some(false));
+        // An edge towards the level that the wire has already is nothing.
+        victim.strike(ns(230), false);
+        assert_eq!(victim.change(ns(200)), None);
     }
 
     #[test]

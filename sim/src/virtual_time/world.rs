@@ -227,12 +227,7 @@ impl<O: Observer> World<O> {
                 }
             }
             Step::Fenced { complete } => self.fenced(now, complete),
-            Step::Feed { sink, high } => {
-                for instant in self.wiring.line(sink).feed(now, high) {
-                    self.at(instant, Step::Look { sink });
-                }
-                self.look(now, sink);
-            }
+            Step::Feed { sink, high } => self.feed(now, sink, high),
             Step::Look { sink } => self.look(now, sink),
             Step::Edge { foreseen } => self.edge(now, foreseen),
             Step::Befall { incident } => self.befall(now, incident),
@@ -331,6 +326,22 @@ impl<O: Observer> World<O> {
                     (_, Sink::Input(_)) => Time::ZERO,
                 };
                 self.at(now + pads + cable, Step::Feed { sink, high });
+            }
+        }
+    }
+
+    /// A level goes into a wire, and strikes those that are too close.
+    fn feed(&mut self, now: Time, sink: Sink, high: bool) {
+        let is_edge = self.wiring.line(sink).input() != high;
+        for instant in self.wiring.line(sink).feed(now, high) {
+            self.at(instant, Step::Look { sink });
+        }
+        self.look(now, sink);
+        if is_edge {
+            for (sink, until) in self.wiring.strikes(sink, now) {
+                self.wiring.line(sink).strike(until, high);
+                self.at(until, Step::Look { sink });
+                self.look(now, sink);
             }
         }
     }

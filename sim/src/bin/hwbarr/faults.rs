@@ -27,6 +27,14 @@ pub struct Faults {
         default_value = "20ns,100ns,5us"
     )]
     glitch: Vec<Time>,
+    /// How long the pulses last that edges of a neighbouring wire make.
+    #[arg(
+        long,
+        value_name = "TIME,...",
+        value_delimiter = ',',
+        default_value = "20ns,200ns"
+    )]
+    crosstalk: Vec<Time>,
     /// How many nodes, from the last, are late once in the self-test; all of them if not given.
     #[arg(long, value_name = "NODES")]
     late: Option<usize>,
@@ -58,6 +66,7 @@ impl Faults {
         };
         let mut campaign = Campaign::new(self.nodes, self.seed);
         campaign.sizes.glitches = self.glitch;
+        campaign.sizes.crosstalk = self.crosstalk;
         campaign.only = self.only;
         if let Some(late) = self.late {
             campaign.plan.late_nodes = late;
