@@ -56,6 +56,12 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         "60 nodes, any members, changing: nobody leaves before all have entered, then everybody leaves",
         protocol(&[("N", 60)]),
     ),
+    (
+        "the iCE40 netlist of version 2 is the Verilog, 4 nodes, 5 channels",
+        Claim::NetlistIsVerilog {
+            parameters: &[("N", 4), ("C", 5)],
+        },
+    ),
 ];
 
 /// What is false without the hardware's part of the bargain.

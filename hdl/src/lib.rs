@@ -4,7 +4,7 @@
 //!   Verilog-2001 and its twin in VHDL-93.
 //! * `dv/` drives it in a simulator. The cycle-accurate model in the crate `fpga-model` is the reference:
 //!   the test `model_and_rtl` compares the two edge by edge, flip-flop by flip-flop.
-//! * `formal/` states what is proved of it; [`formal`] decides it with yosys.
+//! * `formal/` states what is proved of it; [`toggle_claims`] and [`channel_claims`] list it, [`formal`] decides it with yosys and ABC.
 //! * `boards/` has the pins; [`fpga`] makes a bitstream and its timing report.
 //!
 //! Building this crate needs none of the tools; [`tool`] says which Debian package brings each.
@@ -18,6 +18,7 @@ pub mod formal;
 pub mod fpga;
 pub mod icarus;
 mod source;
+pub mod toggle_claims;
 pub mod tool;
 pub mod verilator;
 

@@ -41,6 +41,7 @@ tools! {
     CXX = "g++" in "g++", "The compiler of what Verilator writes.";
     GHDL = "ghdl" in "ghdl", "VHDL analysis and synthesis to Verilog.";
     YOSYS = "yosys" in "yosys", "Verilog synthesis and proofs.";
+    ABC = "yosys-abc" in "yosys", "Proofs of equality.";
     NEXTPNR = "nextpnr-ice40" in "nextpnr-ice40", "Place and route for iCE40.";
     ICEPACK = "icepack" in "fpga-icestorm", "The bitstream of an iCE40.";
     ICETIME = "icetime" in "fpga-icestorm", "A second opinion on the timing of an iCE40.";

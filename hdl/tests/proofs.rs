@@ -1,46 +1,64 @@
-//! The proofs, and that they bite: what is claimed is proved, what is broken is refuted.
+//! The proofs of both versions, and that they bite: what is claimed is proved, what is broken is refuted.
 
 mod common;
 
-use common::or_skip;
-use hdl::formal::{self, Claim, Design, Verdict};
+use common::{cache, each, or_skip};
+use hdl::formal::{self, Claim, Design, Mutant, Verdict};
+use hdl::{channel_claims, toggle_claims};
 
 fn decide(sentence: &str, design: &Design, claim: &Claim) -> Option<Verdict> {
-    let folder = tempfile::tempdir().expect("a folder");
-    or_skip(sentence, formal::prove(design, claim, folder.path()))
+    let verdict = or_skip(sentence, formal::decide(design, claim, &cache()))?;
+    println!("{sentence}: {verdict:?}");
+    Some(verdict)
+}
+
+fn proved(design: &Design, claims: &[(&str, Claim)]) {
+    each(claims, |(sentence, claim)| {
+        if let Some(verdict) = decide(sentence, design, claim) {
+            let proved = matches!(verdict, Verdict::Proved { .. });
+            assert!(proved, "{sentence}: {verdict:?}");
+        }
+    });
+}
+
+fn refuted(design: &Design, mutants: &[(Mutant, Claim)], hazards: &[(&str, Claim)]) {
+    each(mutants, |(mutant, claim)| {
+        let broken = design.clone().mutated(*mutant).expect("one place to break");
+        if let Some(verdict) = decide(mutant.fault, &broken, claim) {
+            assert_eq!(verdict, Verdict::Refuted, "{}", mutant.fault);
+        }
+    });
+    each(hazards, |(sentence, claim)| {
+        if let Some(verdict) = decide(sentence, design, claim) {
+            assert_eq!(verdict, Verdict::Refuted, "{sentence}");
+        }
+    });
 }
 
 #[test]
 fn every_claim_about_the_toggle_barrier_is_proved() {
-    let design = Design::toggle_barrier();
-    for (sentence, claim) in formal::CLAIMS {
-        if let Some(verdict) = decide(sentence, &design, claim) {
-            println!("{sentence}: {verdict:?}");
-            assert!(
-                matches!(verdict, Verdict::Proved { .. }),
-                "{sentence}: {verdict:?}"
-            );
-        }
-    }
+    proved(&Design::toggle_barrier(), toggle_claims::CLAIMS);
 }
 
 #[test]
-fn every_mutant_is_refuted() {
-    for (mutant, claim) in formal::MUTANTS {
-        let design = Design::toggle_barrier()
-            .mutated(*mutant)
-            .expect("one place to break");
-        if let Some(verdict) = decide(mutant.fault, &design, claim) {
-            assert_eq!(verdict, Verdict::Refuted, "{}", mutant.fault);
-        }
-    }
+fn every_broken_toggle_barrier_is_refuted_and_what_hardware_cannot_cure_is_known() {
+    refuted(
+        &Design::toggle_barrier(),
+        toggle_claims::MUTANTS,
+        toggle_claims::HAZARDS,
+    );
 }
 
 #[test]
-fn what_hardware_cannot_cure_is_known() {
-    for (sentence, claim) in formal::HAZARDS {
-        if let Some(verdict) = decide(sentence, &Design::toggle_barrier(), claim) {
-            assert_eq!(verdict, Verdict::Refuted, "{sentence}");
-        }
-    }
+fn every_claim_about_the_channels_is_proved() {
+    proved(&channel_claims::design(), channel_claims::CLAIMS);
+}
+
+#[test]
+fn every_broken_channel_is_refuted_and_the_rule_of_rest_is_needed() {
+    refuted(
+        &channel_claims::design(),
+        channel_claims::MUTANTS,
+        channel_claims::HAZARDS,
+    );
 }

@@ -1,0 +1,133 @@
+//! Whether two designs are equal: both get the same inputs, and no output may ever differ.
+//!
+//! yosys makes that one machine with one output, a miter, and ABC decides whether the output can ever be high:
+//! signals of the two that agree from power-on, possibly inverted, are found by simulation and proved by induction over
+//! one edge (`scorr`), which leaves nothing of a miter of equals; what is left of others is searched (`pdr`).
+//! A net that nothing drives is a free input of its own in each design, so a proof holds for all of its values.
+
+use std::path::Path;
+
+use super::{Design, LIMIT, Verdict, chparam};
+use crate::tool::{self, Tool, ToolError};
+
+type Parameters<'a> = &'a [(&'a str, usize)];
+
+/// Whether the VHDL does what the Verilog does.
+pub(super) fn vhdl(
+    design: &Design,
+    parameters: Parameters,
+    folder: &Path,
+) -> Result<Verdict, ToolError> {
+    let twin = vhdl_as_verilog(design, parameters, folder)?;
+    tool::write(&folder.join("other.v"), &twin)?;
+    decide(design, parameters, "", folder)
+}
+
+/// Whether what is synthesised for iCE40 does what the Verilog does.
+pub(super) fn netlist(
+    design: &Design,
+    parameters: Parameters,
+    folder: &Path,
+) -> Result<Verdict, ToolError> {
+    synthesise(design, parameters, folder)?;
+    // The cells' own Verilog; deferred, because the block RAMs among them take a minute to read.
+    let cells = "read_verilog -icells -defer +/ice40/cells_sim.v";
+    decide(design, parameters, cells, folder)
+}
+
+fn decide(
+    design: &Design,
+    parameters: Parameters,
+    cells: &str,
+    folder: &Path,
+) -> Result<Verdict, ToolError> {
+    let script = miter(design, parameters, cells);
+    tool::write(&folder.join("miter.ys"), &script)?;
+    Tool::YOSYS.run("a miter", ["-q", "-s", "miter.ys"], folder, LIMIT)?;
+    let script = "read_aiger miter.aig; scorr; pdr; print_status";
+    let said = Tool::ABC.run("a proof of equality", ["-c", script], folder, LIMIT)?;
+    let has = |words| said.contains(words);
+    match () {
+        () if has("Status = 1 ") => Ok(Verdict::Proved { induction: 1 }),
+        () if has("Status = 0 ") => Ok(Verdict::Refuted),
+        () if has("Status = -1 ") => Ok(Verdict::Open),
+        () => Err(ToolError::Unreadable {
+            tool: Tool::ABC,
+            what: "how the proof ended".to_owned(),
+        }),
+    }
+}
+
+/// `gold` is the Verilog, `gate` what is in `other.v` under the same name.
+fn miter(design: &Design, parameters: Parameters, cells: &str) -> String {
+    let top = design.top;
+    format!(
+        "read_verilog {}\n\
+         hierarchy -check -top {top}{}\n\
+         proc; flatten; opt_clean\n\
+         rename -top gold\n\
+         design -stash gold\n\
+         read_verilog other.v\n\
+         {cells}\n\
+         hierarchy -check -top {top}\n\
+         proc; flatten; opt_clean\n\
+         rename -top gate\n\
+         design -stash gate\n\
+         design -copy-from gold -as gold gold\n\
+         design -copy-from gate -as gate gate\n\
+         miter -equiv -flatten gold gate miter\n\
+         hierarchy -top miter\n\
+         opt_clean; techmap; opt -full; dffunmap; async2sync; simplemap\n\
+         dfflegalize -cell $_DFF_P_ 01\n\
+         abc -fast -g AND\n\
+         setundef -undriven -anyseq\n\
+         write_aiger -zinit miter.aig\n",
+        design.verilog_names(),
+        chparam(parameters),
+    )
+}
+
+/// The VHDL, synthesised to generic Verilog by GHDL.
+fn vhdl_as_verilog(
+    design: &Design,
+    parameters: &[(&str, usize)],
+    folder: &Path,
+) -> Result<String, ToolError> {
+    let files = design.vhdl.iter().map(|(name, _)| *name);
+    let analysis = ["-a", "--std=93"].into_iter().chain(files);
+    Tool::GHDL.run("analysis of the VHDL", analysis, folder, LIMIT)?;
+    let mut arguments = ["--synth", "--std=93", "--out=verilog"]
+        .map(String::from)
+        .to_vec();
+    arguments.extend(
+        parameters
+            .iter()
+            .map(|(name, value)| format!("-g{name}={value}")),
+    );
+    arguments.push(design.top.to_owned());
+    Tool::GHDL.run("synthesis of the VHDL", arguments, folder, LIMIT)
+}
+
+/// Writes the netlist of iCE40 cells to `other.v`, flat, under the name of the top module.
+fn synthesise(
+    design: &Design,
+    parameters: &[(&str, usize)],
+    folder: &Path,
+) -> Result<(), ToolError> {
+    let top = design.top;
+    let script = format!(
+        "read_verilog {}\nhierarchy -check -top {top}{}\nrename -top {top}\n\
+         synth_ice40 -top {top}\nwrite_verilog -noattr other.v\n",
+        design.verilog_names(),
+        chparam(parameters),
+    );
+    tool::write(&folder.join("synth.ys"), &script)?;
+    Tool::YOSYS
+        .run(
+            "synthesis for iCE40",
+            ["-q", "-s", "synth.ys"],
+            folder,
+            LIMIT,
+        )
+        .map(drop)
+}

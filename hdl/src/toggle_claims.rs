@@ -1,0 +1,173 @@
+//! What is proved of version 1, and the broken versions of it that must be refuted; decided by [`formal`](crate::formal).
+
+use crate::formal::{Claim, Mutant};
+use crate::source::{Source, source};
+
+/// The modules that assert something about [`RTL`](crate::RTL).
+pub const CONTRACT: Source = source!("formal/toggle_contract.v");
+pub const PROTOCOL: Source = source!("formal/toggle_protocol.v");
+
+/// Broken versions of [`Design::toggle_barrier`](crate::formal::Design::toggle_barrier), each with a claim that must refute it.
+pub const MUTANTS: &[(Mutant, Claim)] = &[
+    (
+        Mutant {
+            fault: "it rises without the last node",
+            file: "toggle_machine.v",
+            from: "&level_i;",
+            to: "&level_i[N-2:0];",
+        },
+        CLAIMED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "it falls without the first node",
+            file: "toggle_machine.v",
+            from: "~|level_i;",
+            to: "~|level_i[N-1:1];",
+        },
+        CLAIMED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "any node that goes low is enough",
+            file: "toggle_machine.v",
+            from: "~|level_i;",
+            to: "~&level_i;",
+        },
+        CLAIMED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "it toggles once and never again",
+            file: "toggle_machine.v",
+            from: "level_q <= ~level_q;",
+            to: "level_q <= 1'b1;",
+        },
+        CONTRACT_AT_60,
+    ),
+    (
+        Mutant {
+            fault: "one node in sixty is not looked at",
+            file: "toggle_machine.v",
+            from: "&level_i;",
+            to: "&(level_i | ({{N-1{1'b0}}, 1'b1} << 42));",
+        },
+        CONTRACT_AT_60,
+    ),
+    (
+        Mutant {
+            fault: "the second synchroniser stage is missing",
+            file: "synchroniser.v",
+            from: "stage2_q <= stage1_q;",
+            to: "stage2_q <= level_i;",
+        },
+        CONTRACT_AT_60,
+    ),
+    (
+        Mutant {
+            fault: "the wires of two nodes are short-circuited",
+            file: "toggle_barrier.v",
+            from: ".level_i (node_i)",
+            to: ".level_i ({node_i[N-1:2], {2{node_i[1] | node_i[0]}}})",
+        },
+        CLAIMED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "the last wire to the nodes stays low",
+            file: "toggle_barrier.v",
+            from: "{N{level}};",
+            to: "{1'b0, {N-1{level}}};",
+        },
+        CONTRACT_AT_60,
+    ),
+    (
+        Mutant {
+            fault: "the VHDL falls when one node is low",
+            file: "toggle_machine.vhd",
+            from: "any_high(level_i)",
+            to: "all_high(level_i)",
+        },
+        VHDL_AT_60,
+    ),
+    (
+        Mutant {
+            fault: "the VHDL synchronises over one stage only",
+            file: "synchroniser.vhd",
+            from: "stage2_q <= stage1_q;",
+            to: "stage2_q <= level_i;",
+        },
+        VHDL_AT_60,
+    ),
+];
+
+/// The contract of the machine at the size of the prototype.
+pub const CONTRACT_AT_60: Claim = Claim::Asserts {
+    module: CONTRACT,
+    parameters: &[("N", 60)],
+};
+
+/// The whole protocol at the smallest size that a hidden node can hide in.
+pub const PROTOCOL_AT_4: Claim = Claim::Asserts {
+    module: PROTOCOL,
+    parameters: &[("N", 4)],
+};
+
+/// The same without the lemmas of the induction: breaking one of those would prove nothing.
+pub const CLAIMED_AT_4: Claim = Claim::Asserts {
+    module: PROTOCOL,
+    parameters: &[("N", 4), ("LEMMAS", 0)],
+};
+
+/// The twin at the size of the prototype.
+pub const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
+    parameters: &[("N", 60)],
+};
+
+/// Hazards of the protocol that no hardware can cure; the driver's fence and self-test are there for them.
+pub const HAZARDS: &[(&str, Claim)] = &[(
+    "a node whose wire falls when it reboots is taken for arrived",
+    Claim::Asserts {
+        module: PROTOCOL,
+        parameters: &[("N", 4), ("LEMMAS", 0), ("REBOOTS", 1)],
+    },
+)];
+
+/// What is proved of version 1, each with its sentence.
+pub const CLAIMS: &[(&str, Claim)] = &[
+    (
+        "the machine toggles exactly when all 60 synchronised wires differ from it",
+        CONTRACT_AT_60,
+    ),
+    (
+        "4 nodes: nobody leaves before all have entered, then everybody leaves",
+        PROTOCOL_AT_4,
+    ),
+    (
+        "16 nodes: nobody leaves before all have entered, then everybody leaves",
+        Claim::Asserts {
+            module: PROTOCOL,
+            parameters: &[("N", 16)],
+        },
+    ),
+    (
+        "60 nodes: nobody leaves before all have entered, then everybody leaves",
+        Claim::Asserts {
+            module: PROTOCOL,
+            parameters: &[("N", 60)],
+        },
+    ),
+    ("the VHDL is the Verilog, 60 nodes", VHDL_AT_60),
+    (
+        "the VHDL is the Verilog, one node",
+        Claim::VhdlIsVerilog {
+            parameters: &[("N", 1)],
+        },
+    ),
+    (
+        "the iCE40 netlist is the Verilog, 60 nodes",
+        Claim::NetlistIsVerilog {
+            parameters: &[("N", 60)],
+        },
+    ),
+];
