@@ -34,6 +34,7 @@ programs! {
     sessions_come_and_go: "sessions" on [1, 2, 3, 5];
     derived_datatypes_arrive_as_they_are_laid_out: "datatypes" on [1, 2, 3];
     topologies_say_who_is_next_to_whom: "topologies" on [1, 2, 3, 6, 12];
+    neighbours_exchange_in_every_form: "neighbors" on [1, 2, 3, 4, 6, 12];
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, cargo::Profile, demo, fpga, generate, install, test};
+use xtask::{bench, cargo::Profile, demo, fpga, generate, install, mpi4py, test};
 
 /// Builds, shows, tests, measures and installs Portcullis.
 #[derive(Debug, Parser)]
@@ -20,6 +20,8 @@ enum Task {
     Demo(demo::Options),
     /// Install what the tests need and run all of them
     Test(test::Options),
+    /// Run mpi4py's own tests on our library and compare with the list of those known to fail
+    Mpi4py(mpi4py::Options),
     /// Write the files that are made from tables
     Gen,
     /// Install into a folder: programs, library, header, plugins
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Demo(options) => demo::run(&options).map_err(|e| e.to_string()),
         Task::Test(options) => test::run(&options).map_err(|e| e.to_string()),
+        Task::Mpi4py(options) => mpi4py::run(&options).map_err(|e| e.to_string()),
         Task::Gen => generate::run(),
         Task::Install { prefix, dev } => {
             let profile = if dev { Profile::Dev } else { Profile::Release };

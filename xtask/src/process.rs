@@ -57,7 +57,7 @@ impl fmt::Display for ProcessError {
                 stderr,
             } => write!(
                 f,
-                "{program} was stopped after {} s{}{}",
+                "{program} was stopped after {:.1} s{}{}",
                 after.as_secs_f64(),
                 quoted("it printed", stdout),
                 quoted("it complained", stderr)
@@ -182,8 +182,17 @@ impl Running {
     }
 
     /// Waits for the end, whatever it is; after `limit` the whole group is stopped.
-    pub fn wait(mut self, limit: Duration) -> Result<Outcome, ProcessError> {
-        let ended = wait_until(&mut self.child, self.begin + limit);
+    pub fn wait(self, limit: Duration) -> Result<Outcome, ProcessError> {
+        self.wait_while(|elapsed| elapsed < limit)
+    }
+
+    /// Waits for the end, whatever it is, as long as `patient` says, which is asked again and again; then the whole group is stopped.
+    pub fn wait_while(
+        mut self,
+        mut patient: impl FnMut(Duration) -> bool,
+    ) -> Result<Outcome, ProcessError> {
+        let begin = self.begin;
+        let ended = wait_until(&mut self.child, || !patient(begin.elapsed()));
         let took = self.begin.elapsed();
         let status = ended.map_err(|reason| ProcessError::Output {
             program: self.program.clone(),
@@ -202,7 +211,7 @@ impl Running {
             }),
             None => Err(ProcessError::TimedOut {
                 program: std::mem::take(&mut self.program),
-                after: limit,
+                after: took,
                 stdout,
                 stderr,
             }),
@@ -214,8 +223,9 @@ impl Running {
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             // The group may be gone already; then nothing is left to stop.
             let _ = kill_process_group(group, Signal::TERM);
+            let asked = Instant::now();
             if matches!(
-                wait_until(&mut self.child, Instant::now() + Duration::from_secs(2)),
+                wait_until(&mut self.child, || asked.elapsed() > Duration::from_secs(2)),
                 Ok(None)
             ) {
                 let _ = kill_process_group(group, Signal::KILL);
@@ -254,13 +264,16 @@ fn contents(file: &File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn wait_until(child: &mut Child, deadline: Instant) -> std::io::Result<Option<ExitStatus>> {
+fn wait_until(
+    child: &mut Child,
+    mut give_up: impl FnMut() -> bool,
+) -> std::io::Result<Option<ExitStatus>> {
     let mut pause = Duration::from_micros(200);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if Instant::now() >= deadline {
+        if give_up() {
             return Ok(None);
         }
         std::thread::sleep(pause);

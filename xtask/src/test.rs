@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::cargo::Profile;
 use crate::install::{self, Contents, InstallError};
+use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
 use crate::process::{self, ProcessError};
 use crate::ui::Steps;
@@ -31,6 +32,7 @@ pub enum TestError {
     Packages(PackagesError),
     Venv(VenvError),
     Install(InstallError),
+    Mpi4py(Box<Mpi4pyError>),
     Failed(ProcessError),
 }
 
@@ -40,6 +42,7 @@ impl fmt::Display for TestError {
             Self::Packages(error) => error.fmt(f),
             Self::Venv(error) => error.fmt(f),
             Self::Install(error) => error.fmt(f),
+            Self::Mpi4py(error) => error.fmt(f),
             Self::Failed(error) => error.fmt(f),
         }
     }
@@ -61,7 +64,7 @@ pub const CONTENTS: Contents = Contents {
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 2 } else { 5 });
+    let mut steps = Steps::new(if options.offline { 2 } else { 6 });
     if !options.offline {
         steps
             .step("looking for compilers and tools", packages::ensure)
@@ -72,18 +75,25 @@ pub fn run(options: &Options) -> Result<(), TestError> {
                 || venv::MPICH.ensure(&[]),
             )
             .map_err(TestError::Venv)?;
-        steps.step("building mpi4py from source with our mpicc", mpi4py)?;
+        steps.step("building mpi4py from source with our mpicc", build_mpi4py)?;
     }
     steps.step("running the tests of the workspace", || {
         cargo(&["test", "--workspace"], &[])
     })?;
+    if !options.offline {
+        steps
+            .step("running the quick part of mpi4py's own tests", || {
+                mpi4py::check(&mpi4py::Options::quick())
+            })
+            .map_err(|error| TestError::Mpi4py(Box::new(error)))?;
+    }
     steps.step("checking the memory models with loom", loom)?;
     println!("All tests passed in {:.0} s.", steps.seconds());
     Ok(())
 }
 
 /// The extension is linked to the standard ABI's soname only, so it is built once and finds the library of each run by the library path.
-fn mpi4py() -> Result<(), TestError> {
+pub fn build_mpi4py() -> Result<(), TestError> {
     if venv::MPI4PY.is_there() {
         return Ok(());
     }

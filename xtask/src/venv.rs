@@ -44,6 +44,10 @@ pub enum VenvError {
         requirement: &'static str,
         reason: ProcessError,
     },
+    Source {
+        requirement: &'static str,
+        reason: ProcessError,
+    },
     Mark {
         path: PathBuf,
         reason: std::io::Error,
@@ -58,6 +62,13 @@ impl fmt::Display for VenvError {
                 requirement,
                 reason,
             } => write!(f, "pip could not install {requirement}: {reason}"),
+            Self::Source {
+                requirement,
+                reason,
+            } => write!(
+                f,
+                "the source of {requirement} could not be fetched: {reason}"
+            ),
             Self::Mark { path, reason } => write!(f, "cannot write {}: {reason}", path.display()),
         }
     }
@@ -111,13 +122,8 @@ impl Venv {
             "--disable-pip-version-check",
         ]);
         if self.from_source {
-            let package = self
-                .requirement
-                .split('=')
-                .next()
-                .unwrap_or(self.requirement);
             // pip would otherwise take back a build that was made with another compiler wrapper.
-            pip.args(["--no-cache-dir", "--no-binary", package]);
+            pip.args(["--no-cache-dir", "--no-binary", self.package()]);
         }
         pip.arg(self.requirement).envs(environment.iter().copied());
         process::run(&mut pip).map_err(|reason| VenvError::Install {
@@ -128,5 +134,50 @@ impl Venv {
             path: self.mark(),
             reason,
         })
+    }
+
+    fn package(&self) -> &'static str {
+        self.requirement
+            .split('=')
+            .next()
+            .unwrap_or(self.requirement)
+    }
+
+    /// The source package as its authors packed it, unpacked; fetched unless it is there, with the environment's Python.
+    pub fn source(&self) -> Result<PathBuf, VenvError> {
+        let name = self.requirement.replace("==", "-");
+        let folder = workspace::target().join("sources");
+        let unpacked = folder.join(&name);
+        if unpacked.is_dir() {
+            return Ok(unpacked);
+        }
+        let failed = |reason| VenvError::Source {
+            requirement: self.requirement,
+            reason,
+        };
+        process::run(
+            Command::new(self.bin("python"))
+                .args(["-m", "pip", "download", "--quiet"])
+                .args(["--disable-pip-version-check", "--no-deps", "--no-binary"])
+                .args([self.package(), self.requirement, "--dest"])
+                .arg(&folder),
+        )
+        .map_err(failed)?;
+        // Put into place whole, so that half a package is never taken for one.
+        let beside = folder.join(format!("{name}.new-{}", std::process::id()));
+        process::run(
+            Command::new(self.bin("python"))
+                .args(["-m", "tarfile", "-e"])
+                .arg(folder.join(format!("{name}.tar.gz")))
+                .arg(&beside),
+        )
+        .map_err(failed)?;
+        let mark = |reason| VenvError::Mark {
+            path: unpacked.clone(),
+            reason,
+        };
+        fs::rename(beside.join(&name), &unpacked).map_err(mark)?;
+        fs::remove_dir_all(&beside).map_err(mark)?;
+        Ok(unpacked)
     }
 }

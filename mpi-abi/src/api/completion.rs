@@ -405,6 +405,8 @@ pub unsafe fn MPI_Waitsome(
     // SAFETY: arguments of the caller.
     unsafe {
         let mut batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
+        // As in MPI_Testsome, what has arrived is seen at once.
+        batch.survey_twice(|s| s.running == 0)?;
         if !batch.wait_any()? {
             return out(outcount, MPI_UNDEFINED, "outcount");
         }
@@ -424,7 +426,8 @@ pub unsafe fn MPI_Testsome(
     // SAFETY: arguments of the caller.
     unsafe {
         let mut batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
-        let survey = batch.survey_twice(|s| s.complete > 0 || s.running == 0)?;
+        // All that can be complete by now, also when some is already: callers expect what has arrived to be seen at once.
+        let survey = batch.survey_twice(|s| s.running == 0)?;
         if survey.running + survey.complete == 0 {
             return out(outcount, MPI_UNDEFINED, "outcount");
         }

@@ -6,6 +6,7 @@
 
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
+use crate::topo::Neighbours;
 use std::fmt;
 use std::rc::Rc;
 
@@ -95,6 +96,33 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
+    /// `recv` holds `recv.count` elements for each neighbour, one after another; there is no `MPI_IN_PLACE` among neighbours.
+    NeighborAllgather {
+        near: Rc<Neighbours>,
+        send: SendBuf,
+        recv: RecvBuf,
+    },
+    NeighborAllgatherv {
+        near: Rc<Neighbours>,
+        send: SendBuf,
+        recv: Rc<[RecvBuf]>,
+    },
+    /// `send` and `recv` hold a block of their count for each neighbour.
+    NeighborAlltoall {
+        near: Rc<Neighbours>,
+        send: SendBuf,
+        recv: RecvBuf,
+    },
+    NeighborAlltoallv {
+        near: Rc<Neighbours>,
+        send: Rc<[SendBuf]>,
+        recv: Rc<[RecvBuf]>,
+    },
+    NeighborAlltoallw {
+        near: Rc<Neighbours>,
+        send: Rc<[SendBuf]>,
+        recv: Rc<[RecvBuf]>,
+    },
 }
 
 /// The name of an operation without its arguments.
@@ -118,10 +146,15 @@ pub enum CallId {
     ReduceScatterBlock,
     Scan,
     Exscan,
+    NeighborAllgather,
+    NeighborAllgatherv,
+    NeighborAlltoall,
+    NeighborAlltoallv,
+    NeighborAlltoallw,
 }
 
 impl CallId {
-    pub const ALL: [CallId; 17] = [
+    pub const ALL: [CallId; 22] = [
         CallId::Barrier,
         CallId::Bcast,
         CallId::Gather,
@@ -139,6 +172,11 @@ impl CallId {
         CallId::ReduceScatterBlock,
         CallId::Scan,
         CallId::Exscan,
+        CallId::NeighborAllgather,
+        CallId::NeighborAllgatherv,
+        CallId::NeighborAlltoall,
+        CallId::NeighborAlltoallv,
+        CallId::NeighborAlltoallw,
     ];
 
     /// The lower-case name that parameters and reports use.
@@ -161,6 +199,11 @@ impl CallId {
             CallId::ReduceScatterBlock => "reduce_scatter_block",
             CallId::Scan => "scan",
             CallId::Exscan => "exscan",
+            CallId::NeighborAllgather => "neighbor_allgather",
+            CallId::NeighborAllgatherv => "neighbor_allgatherv",
+            CallId::NeighborAlltoall => "neighbor_alltoall",
+            CallId::NeighborAlltoallv => "neighbor_alltoallv",
+            CallId::NeighborAlltoallw => "neighbor_alltoallw",
         }
     }
 }
@@ -191,6 +234,11 @@ impl Call {
             Call::ReduceScatterBlock { .. } => CallId::ReduceScatterBlock,
             Call::Scan { .. } => CallId::Scan,
             Call::Exscan { .. } => CallId::Exscan,
+            Call::NeighborAllgather { .. } => CallId::NeighborAllgather,
+            Call::NeighborAllgatherv { .. } => CallId::NeighborAllgatherv,
+            Call::NeighborAlltoall { .. } => CallId::NeighborAlltoall,
+            Call::NeighborAlltoallv { .. } => CallId::NeighborAlltoallv,
+            Call::NeighborAlltoallw { .. } => CallId::NeighborAlltoallw,
         }
     }
 }

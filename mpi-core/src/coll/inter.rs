@@ -24,14 +24,24 @@ pub const NOBODY: u32 = crate::request::PROC_NULL as u32;
 
 const LEADER: u32 = 0;
 
+/// Prefix reductions do not exist between groups (sections 6.11.1 and 6.11.2), and intercommunicators have no topology.
+const SERVES_NOT: [CallId; 7] = [
+    CallId::Scan,
+    CallId::Exscan,
+    CallId::NeighborAllgather,
+    CallId::NeighborAllgatherv,
+    CallId::NeighborAlltoall,
+    CallId::NeighborAlltoallv,
+    CallId::NeighborAlltoallw,
+];
+
 /// The module; it keeps nothing.
 pub struct Inter;
 
 impl Module for Inter {
     fn serves(&self) -> CallSet {
-        // Prefix reductions do not exist between groups (sections 6.11.1 and 6.11.2).
         let all = CallId::ALL.into_iter();
-        all.filter(|c| !matches!(c, CallId::Scan | CallId::Exscan))
+        all.filter(|c| !SERVES_NOT.contains(c))
             .fold(CallSet::NONE, CallSet::with)
     }
 
@@ -97,7 +107,13 @@ async fn carry_out(cx: Cx, call: Call) -> Result<(), Error> {
             reduce_scatter(&cx, &here, send, recv, &counts, &op).await
         }
         // The table has no module for these.
-        Call::Scan { .. } | Call::Exscan { .. } => Ok(()),
+        Call::Scan { .. }
+        | Call::Exscan { .. }
+        | Call::NeighborAllgather { .. }
+        | Call::NeighborAllgatherv { .. }
+        | Call::NeighborAlltoall { .. }
+        | Call::NeighborAlltoallv { .. }
+        | Call::NeighborAlltoallw { .. } => Ok(()),
     }
 }
 

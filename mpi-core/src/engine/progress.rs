@@ -33,9 +33,13 @@ impl Engine {
 
     /// One look by a call that does not wait, such as `MPI_Test`; programs make such calls in loops.
     ///
+    /// Such a call sees what can be seen: a message to ourselves takes a few steps, and programs expect it there at the first look.
     /// A loop that finds nothing for a while gives its core away now and then, since what it looks for may need that core.
     pub fn look(&self) -> bool {
-        let busy = self.progress();
+        /// Announcement, answer, data, and one more.
+        const STEPS: usize = 4;
+        let steps = (0..STEPS).take_while(|_| self.progress()).count();
+        let busy = steps > 0;
         let idle = if busy { 0 } else { self.0.idle.get() + 1 };
         self.0.idle.set(idle);
         if idle >= self.0.patience {

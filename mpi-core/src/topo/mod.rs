@@ -5,9 +5,11 @@
 
 mod cart;
 mod graph;
+mod neighbours;
 
 pub use cart::Cart;
 pub use graph::{DistGraph, Graph};
+pub use neighbours::Neighbours;
 
 use std::fmt;
 

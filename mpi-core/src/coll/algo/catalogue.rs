@@ -52,6 +52,7 @@ enum Which {
     ReduceScatterPairwise,
     ScanRecursiveDoubling,
     ExscanRecursiveDoubling,
+    NeighborLinear,
 }
 
 const fn entry(which: Which, name: &'static str, calls: &'static [CallId]) -> Entry {
@@ -75,7 +76,7 @@ const fn reordering(which: Which, name: &'static str, calls: &'static [CallId]) 
 use CallId as C;
 use Which as W;
 
-static CATALOGUE: [Entry; 28] = [
+static CATALOGUE: [Entry; 29] = [
     entry(W::BarrierDissemination, "dissemination", &[C::Barrier]),
     entry(
         W::BarrierRecursiveDoubling,
@@ -143,6 +144,17 @@ static CATALOGUE: [Entry; 28] = [
         W::ExscanRecursiveDoubling,
         "recursive_doubling",
         &[C::Exscan],
+    ),
+    entry(
+        W::NeighborLinear,
+        "linear",
+        &[
+            C::NeighborAllgather,
+            C::NeighborAllgatherv,
+            C::NeighborAlltoall,
+            C::NeighborAlltoallv,
+            C::NeighborAlltoallw,
+        ],
     ),
 ];
 
@@ -291,6 +303,31 @@ impl Algorithm {
             }
             (_, Exscan { send, recv, op }) => {
                 exscan_recursive_doubling::exscan(cx, send.as_ref(), recv, op).await
+            }
+
+            (_, NeighborAllgather { near, send, recv }) => {
+                let recv = Blocks::equal(recv, near.sources().len() as u32);
+                let block = |block| recv.of(block as u32);
+                neighbor_linear::exchange(cx, near, |_| send.clone(), block).await
+            }
+            (_, NeighborAllgatherv { near, send, recv }) => {
+                let block = |block: usize| recv[block].clone();
+                neighbor_linear::exchange(cx, near, |_| send.clone(), block).await
+            }
+            (_, NeighborAlltoall { near, send, recv }) => {
+                let send = Blocks::equal(send, near.destinations().len() as u32);
+                let recv = Blocks::equal(recv, near.sources().len() as u32);
+                let going = |block| send.of(block as u32);
+                let coming = |block| recv.of(block as u32);
+                neighbor_linear::exchange(cx, near, going, coming).await
+            }
+            (
+                _,
+                NeighborAlltoallv { near, send, recv } | NeighborAlltoallw { near, send, recv },
+            ) => {
+                let going = |block: usize| send[block].clone();
+                let coming = |block: usize| recv[block].clone();
+                neighbor_linear::exchange(cx, near, going, coming).await
             }
         }
     }

@@ -32,6 +32,7 @@ pub mod exscan_recursive_doubling;
 mod fold;
 pub mod gather_binomial;
 pub mod gather_linear;
+pub mod neighbor_linear;
 pub mod reduce_binomial;
 pub mod reduce_linear;
 pub mod reduce_scatter_halving;

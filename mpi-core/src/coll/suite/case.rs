@@ -3,6 +3,8 @@
 //! Everybody's input follows from the case's seed, so a rank knows all inputs and, by the plain definition of the call, its own output.
 //! Data are 64-bit words; a datatype has one of them in an element, or two with holes around them and a negative lower bound.
 
+mod neighbours;
+
 use crate::coll::algo::Buffer;
 use crate::coll::{Call, CallId};
 use crate::datatype::{Datatype, Named, RecvBuf, Scratch, SendBuf};
@@ -93,8 +95,11 @@ pub struct Case {
 /// One rank's part in a case: what it calls, and what its buffers must hold afterwards.
 pub struct Part {
     pub call: Call,
-    expected: Vec<(RecvBuf, Vec<u64>)>,
+    expected: Expected,
 }
+
+/// Buffers and the words that they must hold.
+type Expected = Vec<(RecvBuf, Vec<u64>)>;
 
 impl Part {
     /// Compares, after the call has ended.
@@ -420,6 +425,11 @@ impl Case {
                 };
                 (call, expected)
             }
+            Id::NeighborAllgather
+            | Id::NeighborAllgatherv
+            | Id::NeighborAlltoall
+            | Id::NeighborAlltoallv
+            | Id::NeighborAlltoallw => self.neighbour_part(me),
         };
         Part { call, expected }
     }

@@ -155,7 +155,12 @@ fn decisive_bytes(call: &Call, ranks: u32) -> i64 {
         | Call::Gatherv { .. }
         | Call::Scatterv { .. }
         | Call::Alltoallv { .. }
-        | Call::Alltoallw { .. } => 0,
+        | Call::Alltoallw { .. }
+        | Call::NeighborAllgather { .. }
+        | Call::NeighborAllgatherv { .. }
+        | Call::NeighborAlltoall { .. }
+        | Call::NeighborAlltoallv { .. }
+        | Call::NeighborAlltoallw { .. } => 0,
     }
 }
 

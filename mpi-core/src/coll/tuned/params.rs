@@ -44,7 +44,12 @@ static ALGORITHMS: [Param<String>; CallId::ALL.len()] = algorithms!(
     "reduce_scatter",
     "reduce_scatter_block",
     "scan",
-    "exscan"
+    "exscan",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw"
 );
 
 /// The parameter that forces the algorithm of a call.

@@ -341,6 +341,33 @@ fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
 }
 
 #[test]
+fn a_message_to_ourselves_arrives_in_one_look() {
+    for len in [8, 20_000] {
+        let pml = Config {
+            single_copy_min: u64::MAX,
+            ..Config::default()
+        };
+        let job = Job { pml, ..Job::of(1) };
+        job.run(|engine| {
+            let world = engine.world().expect("a world");
+            let (data, room) = (scratch(len), scratch(len));
+            data.all().unpack_at(0, &content(5, len));
+            let posted = world.irecv(room.all(), 0, 3).expect("posted");
+            let sent = world
+                .isend(data.all().as_send(), 0, 3, Mode::Synchronous)
+                .expect("sent");
+            engine.look();
+            assert!(posted.is_complete(), "{len} bytes are still on their way");
+            engine.wait(&posted).expect("received");
+            if let Sent::Pending(req) = sent {
+                engine.wait(&req).expect("sent");
+            }
+            assert_eq!(room.all().as_send().to_vec(), content(5, len));
+        });
+    }
+}
+
+#[test]
 fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
     for len in [12, 100_000] {
         Job::of(2).run(|engine| {

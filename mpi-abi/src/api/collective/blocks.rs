@@ -1,0 +1,104 @@
+//! The blocks of buffers that hold one for each rank or neighbour.
+
+use crate::abi::*;
+use crate::api::args::{Wide, recv_buf, send_buf, slice};
+use crate::error::Failure;
+use crate::state;
+use mpi_core::datatype::{RecvBuf, SendBuf};
+use std::ffi::c_void;
+use std::rc::Rc;
+
+/// A block of a buffer: where it is and how much it holds.
+pub(super) struct Block {
+    offset: isize,
+    count: i64,
+    datatype: MPI_Datatype,
+}
+
+/// The blocks of a `v` operation, whose displacements count elements.
+///
+/// # Safety
+/// The arrays are arguments of the caller with `n` elements.
+pub(super) unsafe fn blocks(
+    n: usize,
+    counts: *const impl Wide,
+    displacements: *const impl Wide,
+    datatype: MPI_Datatype,
+) -> Result<Vec<Block>, Failure> {
+    let extent = state::datatype(datatype)?.extent();
+    // SAFETY: passed on.
+    let (counts, displacements) = unsafe {
+        (
+            slice(counts, n, "counts")?,
+            slice(displacements, n, "displs")?,
+        )
+    };
+    let block = |(count, displacement): (&_, &_)| Block {
+        offset: Wide::wide(*displacement).wrapping_mul(extent) as isize,
+        count: Wide::wide(*count),
+        datatype,
+    };
+    Ok(counts.iter().zip(displacements).map(block).collect())
+}
+
+/// The blocks of a `w` operation, whose displacements count bytes.
+///
+/// # Safety
+/// The arrays are arguments of the caller with `n` elements.
+pub(super) unsafe fn typed_blocks(
+    n: usize,
+    counts: *const impl Wide,
+    displacements: *const impl Wide,
+    datatypes: *const MPI_Datatype,
+) -> Result<Vec<Block>, Failure> {
+    // SAFETY: passed on.
+    let (counts, displacements, datatypes) = unsafe {
+        (
+            slice(counts, n, "counts")?,
+            slice(displacements, n, "displs")?,
+            slice(datatypes, n, "types")?,
+        )
+    };
+    let block = |((count, displacement), datatype): ((&_, &_), &_)| Block {
+        offset: Wide::wide(*displacement) as isize,
+        count: Wide::wide(*count),
+        datatype: *datatype,
+    };
+    Ok(counts
+        .iter()
+        .zip(displacements)
+        .zip(datatypes)
+        .map(block)
+        .collect())
+}
+
+/// A block of a send buffer for each rank.
+///
+/// # Safety
+/// As [`send_buf`] for each block.
+pub(super) unsafe fn sent_blocks(
+    buf: *const c_void,
+    blocks: Vec<Block>,
+) -> Result<Rc<[SendBuf]>, Failure> {
+    // SAFETY: passed on.
+    let one = |b: Block| unsafe { send_buf(at(buf, &b), b.count, b.datatype) };
+    blocks.into_iter().map(one).collect()
+}
+
+/// A block of a receive buffer for each rank.
+///
+/// # Safety
+/// As [`recv_buf`] for each block.
+pub(super) unsafe fn received_blocks(
+    buf: *mut c_void,
+    blocks: Vec<Block>,
+) -> Result<Rc<[RecvBuf]>, Failure> {
+    // SAFETY: passed on.
+    let one = |b: Block| unsafe { recv_buf(at(buf, &b).cast_mut(), b.count, b.datatype) };
+    blocks.into_iter().map(one).collect()
+}
+
+/// Where a block begins; one without data may lie anywhere, also where the buffer is null.
+fn at(buf: *const c_void, block: &Block) -> *const c_void {
+    buf.wrapping_byte_offset(block.offset)
+}

@@ -1,0 +1,172 @@
+//! Operations among neighbours in a virtual topology (section 8.6).
+//!
+//! Buffers have a block for each neighbour in the order of the topology's queries: for a grid two for each dimension,
+//! also beyond an open end, where a block of the receive buffer stays as it is.
+
+use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
+use super::{Plan, Planned};
+use crate::abi::*;
+use crate::api::args::{Wide, recv_buf, send_buf};
+use crate::error::Failure;
+use crate::object::comm::CommObject;
+use crate::state;
+use mpi_core::coll::Call;
+use mpi_core::topo::Neighbours;
+use std::ffi::c_void;
+use std::rc::Rc;
+
+/// The communicator and this process's neighbours on it.
+fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Failure> {
+    let comm = state::comm(comm)?;
+    let topology = comm.topology.get().ok_or_else(|| {
+        Failure::new(
+            MPI_ERR_TOPOLOGY,
+            format!(
+                "{} has no topology that says who is a neighbour",
+                comm.label()
+            ),
+        )
+    })?;
+    let near = topology.neighbours(comm.comm.rank())?;
+    Ok((comm, near.into()))
+}
+
+/// How many blocks a send buffer and a receive buffer have.
+fn degrees(near: &Neighbours) -> (usize, usize) {
+    (near.destinations().len(), near.sources().len())
+}
+
+/// The failure of `MPI_IN_PLACE`, which no neighbourhood operation knows.
+fn not_in_place(buf: *const c_void) -> Result<(), Failure> {
+    if buf.addr() == MPI_IN_PLACE.addr() {
+        return Err(Failure::new(
+            MPI_ERR_BUFFER,
+            "MPI_IN_PLACE has no meaning in a neighbourhood operation",
+        ));
+    }
+    Ok(())
+}
+
+pub unsafe fn plan_Neighbor_allgather(
+    sendbuf: *const c_void,
+    sendcount: impl Wide,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: impl Wide,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Planned {
+    let (comm, near) = neighbourhood(comm)?;
+    not_in_place(sendbuf)?;
+    // SAFETY: buffers of the caller.
+    let (send, recv) = unsafe {
+        (
+            send_buf(sendbuf, sendcount.wide(), sendtype)?,
+            recv_buf(recvbuf, recvcount.wide(), recvtype)?,
+        )
+    };
+    let call = Call::NeighborAllgather { near, send, recv };
+    Ok(Plan { comm, call })
+}
+
+pub unsafe fn plan_Neighbor_allgatherv(
+    sendbuf: *const c_void,
+    sendcount: impl Wide,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Wide,
+    displs: *const impl Wide,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Planned {
+    let (comm, near) = neighbourhood(comm)?;
+    not_in_place(sendbuf)?;
+    let (_, indegree) = degrees(&near);
+    // SAFETY: buffers and arrays of the caller.
+    let (send, recv) = unsafe {
+        (
+            send_buf(sendbuf, sendcount.wide(), sendtype)?,
+            received_blocks(recvbuf, blocks(indegree, recvcounts, displs, recvtype)?)?,
+        )
+    };
+    let call = Call::NeighborAllgatherv { near, send, recv };
+    Ok(Plan { comm, call })
+}
+
+pub unsafe fn plan_Neighbor_alltoall(
+    sendbuf: *const c_void,
+    sendcount: impl Wide,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: impl Wide,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Planned {
+    let (comm, near) = neighbourhood(comm)?;
+    not_in_place(sendbuf)?;
+    // SAFETY: buffers of the caller.
+    let (send, recv) = unsafe {
+        (
+            send_buf(sendbuf, sendcount.wide(), sendtype)?,
+            recv_buf(recvbuf, recvcount.wide(), recvtype)?,
+        )
+    };
+    let call = Call::NeighborAlltoall { near, send, recv };
+    Ok(Plan { comm, call })
+}
+
+pub unsafe fn plan_Neighbor_alltoallv(
+    sendbuf: *const c_void,
+    sendcounts: *const impl Wide,
+    sdispls: *const impl Wide,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Wide,
+    rdispls: *const impl Wide,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Planned {
+    let (comm, near) = neighbourhood(comm)?;
+    not_in_place(sendbuf)?;
+    let (outdegree, indegree) = degrees(&near);
+    // SAFETY: buffers and arrays of the caller.
+    let (send, recv) = unsafe {
+        (
+            sent_blocks(sendbuf, blocks(outdegree, sendcounts, sdispls, sendtype)?)?,
+            received_blocks(recvbuf, blocks(indegree, recvcounts, rdispls, recvtype)?)?,
+        )
+    };
+    let call = Call::NeighborAlltoallv { near, send, recv };
+    Ok(Plan { comm, call })
+}
+
+pub unsafe fn plan_Neighbor_alltoallw(
+    sendbuf: *const c_void,
+    sendcounts: *const impl Wide,
+    sdispls: *const MPI_Aint,
+    sendtypes: *const MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Wide,
+    rdispls: *const MPI_Aint,
+    recvtypes: *const MPI_Datatype,
+    comm: MPI_Comm,
+) -> Planned {
+    let (comm, near) = neighbourhood(comm)?;
+    not_in_place(sendbuf)?;
+    let (outdegree, indegree) = degrees(&near);
+    // SAFETY: buffers and arrays of the caller.
+    let (send, recv) = unsafe {
+        (
+            sent_blocks(
+                sendbuf,
+                typed_blocks(outdegree, sendcounts, sdispls, sendtypes)?,
+            )?,
+            received_blocks(
+                recvbuf,
+                typed_blocks(indegree, recvcounts, rdispls, recvtypes)?,
+            )?,
+        )
+    };
+    let call = Call::NeighborAlltoallw { near, send, recv };
+    Ok(Plan { comm, call })
+}

@@ -1,0 +1,163 @@
+//! Whom a process sends to and receives from in a neighbourhood collective, and which message fills which block (section 8.6).
+//!
+//! Buffers have a block for each neighbour, in the order in which the topology's queries name them; beyond an open end of a grid a block is there and nothing happens to it.
+//! The same process may be a neighbour several times.
+//! Messages between two processes match in the order in which they are sent, so it is enough that the receiver takes its blocks in the order in which the sender takes his:
+//! in a graph the n-th edge to a process meets the n-th edge from it; in a grid what leaves towards lower coordinates arrives from higher ones, which matters in a ring of one or two.
+
+use super::{Cart, DistGraph, Graph, TopoError, Topology};
+
+/// The neighbours of one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbours {
+    sources: Box<[Option<u32>]>,
+    destinations: Box<[Option<u32>]>,
+    /// Blocks come in pairs, down and up a dimension.
+    grid: bool,
+}
+
+impl Neighbours {
+    /// Who fills each block of a receive buffer.
+    pub fn sources(&self) -> &[Option<u32>] {
+        &self.sources
+    }
+
+    /// Who gets each block of a send buffer.
+    pub fn destinations(&self) -> &[Option<u32>] {
+        &self.destinations
+    }
+
+    /// The blocks to send and to whom, in their order.
+    pub fn departures(&self) -> impl Iterator<Item = (usize, u32)> {
+        let all = self.destinations.iter().enumerate();
+        all.filter_map(|(block, to)| Some((block, (*to)?)))
+    }
+
+    /// The blocks to receive and from whom, in the order in which the senders send them.
+    pub fn arrivals(&self) -> impl Iterator<Item = (usize, u32)> {
+        (0..self.sources.len()).filter_map(|turn| {
+            let block = self.opposite(turn);
+            Some((block, self.sources[block]?))
+        })
+    }
+
+    /// The block at the receiver of what leaves from a block of the same number elsewhere.
+    fn opposite(&self, block: usize) -> usize {
+        if self.grid { block ^ 1 } else { block }
+    }
+}
+
+impl Topology {
+    /// The neighbours of a process.
+    pub fn neighbours(&self, rank: u32) -> Result<Neighbours, TopoError> {
+        match self {
+            Topology::Cart(cart) => of_cart(cart, rank),
+            Topology::Graph(graph) => of_graph(graph, rank),
+            Topology::DistGraph(graph) => Ok(of_dist_graph(graph)),
+        }
+    }
+}
+
+/// Down and up each dimension.
+fn of_cart(cart: &Cart, rank: u32) -> Result<Neighbours, TopoError> {
+    let mut all = Vec::with_capacity(2 * cart.dims().len());
+    for direction in 0..cart.dims().len() as i64 {
+        let (down, up) = cart.shift(rank, direction, 1)?;
+        all.extend([down, up]);
+    }
+    Ok(Neighbours {
+        sources: all.clone().into(),
+        destinations: all.into(),
+        grid: true,
+    })
+}
+
+fn of_graph(graph: &Graph, rank: u32) -> Result<Neighbours, TopoError> {
+    let all = graph.neighbours(rank.into())?;
+    Ok(Neighbours {
+        sources: all.iter().copied().map(Some).collect(),
+        destinations: all.iter().copied().map(Some).collect(),
+        grid: false,
+    })
+}
+
+fn of_dist_graph(graph: &DistGraph) -> Neighbours {
+    Neighbours {
+        sources: graph.sources.iter().copied().map(Some).collect(),
+        destinations: graph.destinations.iter().copied().map(Some).collect(),
+        grid: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{HashMap, VecDeque};
+
+    /// What arrives where: (receiver, block) to (sender, block).
+    fn exchange(all: &[Neighbours]) -> HashMap<(u32, usize), (u32, usize)> {
+        let mut ways: HashMap<(u32, u32), VecDeque<usize>> = HashMap::new();
+        for (from, near) in (0..).zip(all) {
+            for (block, to) in near.departures() {
+                ways.entry((from, to)).or_default().push_back(block);
+            }
+        }
+        let mut filled = HashMap::new();
+        for (to, near) in (0..).zip(all) {
+            for (block, from) in near.arrivals() {
+                let way = ways.get_mut(&(from, to)).expect("a sender");
+                let sent = way.pop_front().expect("a message");
+                filled.insert((to, block), (from, sent));
+            }
+        }
+        assert!(ways.values().all(VecDeque::is_empty), "messages are left");
+        filled
+    }
+
+    proptest! {
+        #[test]
+        fn in_a_grid_what_leaves_downwards_arrives_from_above(
+            dims in prop::collection::vec((1..4i64, any::<bool>()), 0..4)
+        ) {
+            let (dims, periods): (Vec<_>, Vec<_>) = dims.into_iter().unzip();
+            let cart = Cart::new(&dims, periods).expect("positive extents");
+            let ranks = 0..cart.size() as u32;
+            let topology = Topology::Cart(cart);
+            let all: Vec<_> = ranks.map(|r| topology.neighbours(r).expect("inside")).collect();
+            for ((to, block), (from, sent)) in exchange(&all) {
+                prop_assert_eq!(all[to as usize].sources()[block], Some(from));
+                prop_assert_eq!(sent, block ^ 1);
+            }
+        }
+
+        #[test]
+        fn in_a_graph_the_edges_between_two_meet_in_their_order(
+            edges in prop::collection::vec((0..5u32, 0..5u32, Just(0)), 0..40)
+        ) {
+            let near = |rank| Topology::DistGraph(DistGraph::of(rank, &edges, false)).neighbours(rank);
+            let all: Vec<_> = (0..5).map(|r| near(r).expect("a neighbourhood")).collect();
+            let filled = exchange(&all);
+            prop_assert_eq!(filled.len(), edges.len());
+            for ((to, block), (from, sent)) in filled {
+                let edge = |at: &[Option<u32>], end: usize, of: u32| {
+                    at[..end].iter().filter(|n| **n == Some(of)).count()
+                };
+                let (receiver, sender) = (&all[to as usize], &all[from as usize]);
+                prop_assert_eq!(
+                    edge(receiver.sources(), block, from),
+                    edge(sender.destinations(), sent, to)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn beyond_an_open_end_there_is_a_block_and_nobody() {
+        let cart = Cart::new(&[2], vec![false]).expect("a line");
+        let near = Topology::Cart(cart).neighbours(0).expect("inside");
+        assert_eq!(near.sources(), [None, Some(1)]);
+        assert_eq!(near.departures().collect::<Vec<_>>(), [(1, 1)]);
+        assert_eq!(near.arrivals().collect::<Vec<_>>(), [(1, 1)]);
+    }
+}

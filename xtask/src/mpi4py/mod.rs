@@ -1,0 +1,262 @@
+//! `cargo xtask mpi4py`: mpi4py's own tests, unchanged, on our library under our launcher.
+//!
+//! Each test module is a job of its own on each number of processes; what fails is compared with `tests/mpi4py/failing.txt`.
+//! Promise: a failure that is not listed fails the command, and so does a listed test that passes; nothing is waited for longer than the limit.
+
+mod known;
+mod module;
+mod record;
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use self::known::{BadLine, Difference, Known, Results};
+use self::module::{Ended, Setting};
+use self::record::Verdict;
+use crate::install::{self, InstallError};
+use crate::packages::{self, PackagesError};
+use crate::process::ProcessError;
+use crate::test::{self, TestError};
+use crate::ui::{self, Steps, faint};
+use crate::venv::{self, VenvError};
+use crate::workspace;
+
+/// What is run.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Numbers of processes
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3, 5], value_parser = clap::value_parser!(u32).range(1..))]
+    np: Vec<u32>,
+    /// What `cargo xtask test` runs: without the modules that take long
+    #[arg(long)]
+    quick: bool,
+    /// Seconds in which a rank has to begin or end a test
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Only tests whose name, module.Class.method, has one of these parts; all if none is given
+    #[arg(value_name = "TEST")]
+    tests: Vec<String>,
+}
+
+impl Options {
+    /// The part that is run with all other tests.
+    pub fn quick() -> Self {
+        Self {
+            np: vec![1, 2, 3],
+            quick: true,
+            limit: 30,
+            tests: Vec::new(),
+        }
+    }
+
+    /// Whether a module has a test that is wanted.
+    fn wants_module(&self, module: &str) -> bool {
+        let of = |part: &str| part.split('.').next().is_some_and(|m| module.contains(m));
+        let wanted = self.tests.is_empty() || self.tests.iter().any(|part| of(part));
+        wanted && !(self.quick && LONG.contains(&module))
+    }
+
+    /// Whether a test, class or module was to run.
+    fn wants(&self, test: &str, ranks: u32) -> bool {
+        let module = test.split('.').next().unwrap_or(test);
+        let part = |part: &String| test.contains(part.as_str());
+        self.np.contains(&ranks)
+            && self.wants_module(module)
+            && (self.tests.is_empty() || self.tests.iter().any(part))
+    }
+}
+
+/// Modules that take longest; `--quick` leaves them out.
+const LONG: &[&str] = &["test_datatype", "test_msgspec"];
+
+/// The list, in the repository.
+const LIST: &str = "tests/mpi4py/failing.txt";
+
+/// Why the tests were not run, or not passed.
+#[derive(Debug)]
+pub enum Mpi4pyError {
+    Packages(PackagesError),
+    Venv(VenvError),
+    Build(TestError),
+    Install(InstallError),
+    Process(ProcessError),
+    File {
+        path: PathBuf,
+        reason: std::io::Error,
+    },
+    List(BadLine),
+    NoSuch {
+        tests: Vec<String>,
+    },
+    Different {
+        count: usize,
+    },
+}
+
+impl Mpi4pyError {
+    fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |reason| Self::File {
+            path: path.to_owned(),
+            reason,
+        }
+    }
+}
+
+impl fmt::Display for Mpi4pyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packages(error) => error.fmt(f),
+            Self::Venv(error) => error.fmt(f),
+            Self::Build(error) => error.fmt(f),
+            Self::Install(error) => error.fmt(f),
+            Self::Process(error) => error.fmt(f),
+            Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
+            Self::List(error) => write!(f, "{LIST}: {error}"),
+            Self::NoSuch { tests } => {
+                write!(f, "mpi4py has no test module like {}", tests.join(" or "))
+            }
+            Self::Different { count } => {
+                write!(f, "mpi4py's tests and {LIST} differ in {count} places")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Mpi4pyError {}
+
+/// The command.
+pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
+    let mut steps = Steps::new(4);
+    steps
+        .step("looking for compilers and tools", packages::ensure)
+        .map_err(Mpi4pyError::Packages)?;
+    let prefix = test::installation();
+    steps
+        .step("installing Portcullis", || {
+            install::install(&prefix, &test::CONTENTS)
+        })
+        .map_err(Mpi4pyError::Install)?;
+    steps
+        .step(
+            "building mpi4py from source with our mpicc",
+            test::build_mpi4py,
+        )
+        .map_err(Mpi4pyError::Build)?;
+    steps.step("running mpi4py's tests", || check(options))
+}
+
+/// Runs the tests on what is installed and compares.
+pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
+    let list = workspace::root().join(LIST);
+    let text = fs::read_to_string(&list).map_err(Mpi4pyError::file(&list))?;
+    let known = Known::parse(&text).map_err(Mpi4pyError::List)?;
+    let setting = Setting {
+        prefix: test::installation(),
+        python: venv::MPI4PY.bin("python"),
+        tests: venv::MPI4PY
+            .source()
+            .map_err(Mpi4pyError::Venv)?
+            .join("test"),
+        recorder: workspace::root().join("tests/mpi4py/record.py"),
+        scratch: workspace::target().join("mpi4py"),
+        limit: Duration::from_secs(options.limit),
+    };
+    fs::create_dir_all(&setting.scratch).map_err(Mpi4pyError::file(&setting.scratch))?;
+    let mut modules = modules(&setting.tests)?;
+    modules.retain(|module| options.wants_module(module));
+    if modules.is_empty() {
+        return Err(Mpi4pyError::NoSuch {
+            tests: options.tests.clone(),
+        });
+    }
+    let mut results = Results::default();
+    for ranks in &options.np {
+        for module in &modules {
+            let without: Vec<String> = match options.quick {
+                true => known.hanging(*ranks).map(str::to_owned).collect(),
+                false => Vec::new(),
+            };
+            if without.contains(module) {
+                continue;
+            }
+            let ended = setting.run(module, *ranks, &options.tests, &without)?;
+            say_module(module, *ranks, &ended);
+            if !known.compare(&ended.results, |_, _| false).is_empty() {
+                ui::say(&format!("      see {}", ended.log.display()));
+            }
+            results.merge(ended.results);
+        }
+    }
+    let asked = |test: &str, ranks| {
+        options.wants(test, ranks)
+            && !(options.quick && known.hanging(ranks).any(|hanging| hanging == test))
+    };
+    let differences = known.compare(&results, asked);
+    println!(
+        "mpi4py's tests on {} processes: {}",
+        options
+            .np
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+        summary(&results)
+    );
+    if differences.is_empty() {
+        return Ok(());
+    }
+    differences
+        .iter()
+        .map(Difference::to_string)
+        .for_each(|sentence| println!("  {sentence}"));
+    Err(Mpi4pyError::Different {
+        count: differences.len(),
+    })
+}
+
+fn say_module(module: &str, ranks: u32, ended: &Ended) {
+    ui::say(&format!(
+        "      {module} on {ranks}: {} {}",
+        summary(&ended.results),
+        faint(&format!("{:.1} s", ended.took.as_secs_f64()))
+    ));
+}
+
+/// How many ended how.
+fn summary(results: &Results) -> String {
+    let mut parts = vec![format!(
+        "{} passed",
+        results.count(|verdict| verdict == Verdict::Passed)
+    )];
+    for (what, verdict) in [
+        ("skipped", Verdict::Skipped),
+        ("found something missing", Verdict::Lacking),
+        ("failed", Verdict::Failed),
+        ("hung", Verdict::Hung),
+        ("ended the job", Verdict::Died),
+    ] {
+        match results.count(|v| v == verdict) {
+            0 => {}
+            n => parts.push(format!("{n} {what}")),
+        }
+    }
+    parts.join(", ")
+}
+
+/// The test modules of the source package, in the order of their names.
+fn modules(tests: &Path) -> Result<Vec<String>, Mpi4pyError> {
+    let mut modules = Vec::new();
+    for entry in fs::read_dir(tests).map_err(Mpi4pyError::file(tests))? {
+        let name = entry.map_err(Mpi4pyError::file(tests))?.file_name();
+        let name = name.to_string_lossy();
+        if let Some(module) = name.strip_suffix(".py").filter(|m| m.starts_with("test_")) {
+            modules.push(module.to_owned());
+        }
+    }
+    modules.sort_unstable();
+    Ok(modules)
+}

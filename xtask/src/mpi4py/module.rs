@@ -1,0 +1,151 @@
+//! One test module of mpi4py on a number of processes.
+//!
+//! A job whose ranks write nothing into their records for a while hangs: it is stopped, and the test that is to blame has its verdict.
+//! The tests behind it are then run by another job; a module that hangs or dies often is given up, and then it has failed as a whole.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::Mpi4pyError;
+use super::known::Results;
+use super::record::{Report, Verdict, written};
+use crate::process::{ProcessError, Running};
+
+/// Where everything is.
+pub struct Setting {
+    /// Our installation.
+    pub prefix: PathBuf,
+    pub python: PathBuf,
+    /// `test` in the source package.
+    pub tests: PathBuf,
+    /// `record.py`.
+    pub recorder: PathBuf,
+    /// For records, logs and temporary files.
+    pub scratch: PathBuf,
+    /// How long no rank may begin or end a test.
+    pub limit: Duration,
+}
+
+/// A module that hangs or dies this often is given up.
+const PATIENCE: usize = 3;
+
+/// What became of a module.
+pub struct Ended {
+    pub results: Results,
+    pub log: PathBuf,
+    pub took: Duration,
+}
+
+impl Setting {
+    /// Runs `module` on `ranks` processes; `only` are parts of test names, all if there are none, and `without` are tests to leave out.
+    pub fn run(
+        &self,
+        module: &str,
+        ranks: u32,
+        only: &[String],
+        without: &[String],
+    ) -> Result<Ended, Mpi4pyError> {
+        let begin = Instant::now();
+        let path = self.scratch.join(format!("{module}-{ranks}.log"));
+        let mut log = File::create(&path).map_err(Mpi4pyError::file(&path))?;
+        let mut done = without.to_vec();
+        let mut results = Results::default();
+        for patience in (0..PATIENCE).rev() {
+            let (report, end) = self.job(module, ranks, only, &done, &mut log)?;
+            for (test, verdict) in &report.ended {
+                results.add(test, ranks, *verdict);
+                done.push(test.clone());
+            }
+            let Some(verdict) = end else { break };
+            match report.stuck {
+                Some(stuck) if patience > 0 => {
+                    results.add(&stuck, ranks, verdict);
+                    done.push(stuck);
+                }
+                // Without a test to blame, or with too many, it is the module.
+                _ => {
+                    results = Results::default();
+                    results.add(module, ranks, verdict);
+                    break;
+                }
+            }
+        }
+        Ok(Ended {
+            results,
+            log: path,
+            took: begin.elapsed(),
+        })
+    }
+
+    /// Runs those tests of a module that are not `done`; the verdict is that of the test in which the job ended, if it did not end well.
+    fn job(
+        &self,
+        module: &str,
+        ranks: u32,
+        only: &[String],
+        done: &[String],
+        log: &mut File,
+    ) -> Result<(Report, Option<Verdict>), Mpi4pyError> {
+        let records = self.scratch.join("records");
+        let temporary = self.scratch.join("tmp");
+        empty(&records)?;
+        empty(&temporary)?;
+        let mut command = Command::new(self.prefix.join("bin/mpirun"));
+        command
+            .args(["-n", &ranks.to_string()])
+            .arg(&self.python)
+            .arg(&self.recorder)
+            .arg(&self.tests)
+            .arg(&records)
+            .args(["--no-builddir", "-i", &format!("^{module}\\.py$")])
+            .args(only.iter().flat_map(|part| ["-k", part]))
+            // A star at the front alone, so that a test is not left out for the name of another.
+            .args(done.iter().map(|test| format!("-x*{test}")))
+            .env("LD_LIBRARY_PATH", self.prefix.join("lib"))
+            .env("TMPDIR", &temporary);
+        let (mut seen, mut since) = (0, Duration::ZERO);
+        let outcome = Running::start(&mut command)
+            .map_err(Mpi4pyError::Process)?
+            .wait_while(|elapsed| {
+                let now = written(&records);
+                if now != seen {
+                    (seen, since) = (now, elapsed);
+                }
+                elapsed - since < self.limit
+            });
+        let (said, hung, good) = match outcome {
+            Ok(outcome) => (
+                outcome.stdout + &outcome.stderr,
+                false,
+                outcome.status.success(),
+            ),
+            Err(ProcessError::TimedOut { stdout, stderr, .. }) => (stdout + &stderr, true, false),
+            Err(error) => return Err(Mpi4pyError::Process(error)),
+        };
+        // The log is for reading afterwards; a disk that is full shows in the records.
+        let _ = log.write_all(said.as_bytes());
+        let report = Report::read(&records, ranks).map_err(Mpi4pyError::file(&records))?;
+        let all_well = !report.ended.iter().any(|(_, verdict)| verdict.is_bad());
+        let end = if hung {
+            Some(Verdict::Hung)
+        } else if !report.complete || (all_well && !good) {
+            // Also a job that ends badly though every test passed.
+            Some(Verdict::Died)
+        } else {
+            None
+        };
+        Ok((report, end))
+    }
+}
+
+/// Makes a folder that is there empty.
+fn empty(folder: &Path) -> Result<(), Mpi4pyError> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
+        _ => fs::create_dir_all(folder),
+    }
+    .map_err(Mpi4pyError::file(folder))
+}

@@ -1,0 +1,215 @@
+//! What the ranks of a job wrote down of mpi4py's tests, and what it means for each test.
+//!
+//! `tests/mpi4py/record.py` writes the records, one file for each rank, each line before anything else happens.
+//! A test has passed if it has on every rank, and has failed if it has on one.
+//! Of a job that hung or died, the first test that did not end on every rank is to blame: whoever is further waits for those who are not.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Passed,
+    /// mpi4py leaves it out.
+    Skipped,
+    /// mpi4py leaves it out because the library lacks something.
+    Lacking,
+    Failed,
+    /// No rank went on, and the job was stopped.
+    Hung,
+    /// The job ended in the middle of it.
+    Died,
+}
+
+impl Verdict {
+    pub fn is_bad(self) -> bool {
+        matches!(self, Self::Lacking | Self::Failed | Self::Hung | Self::Died)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Passed => "passes",
+            Self::Skipped => "is skipped",
+            Self::Lacking => "finds something missing",
+            Self::Failed => "fails",
+            Self::Hung => "hangs",
+            Self::Died => "ends the job",
+        })
+    }
+}
+
+/// One rank's record.
+#[derive(Debug, Default)]
+struct Record {
+    /// In the order in which they began, with their end.
+    tests: Vec<(String, Option<Verdict>)>,
+    complete: bool,
+}
+
+impl Record {
+    fn parse(text: &str) -> Self {
+        let mut record = Self::default();
+        // A rank that was killed may have left half a line.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        for line in whole.lines() {
+            let (word, test) = line.split_once(' ').unwrap_or((line, ""));
+            let verdict = match word {
+                "begin" => None,
+                "pass" => Some(Verdict::Passed),
+                "skip" => Some(Verdict::Skipped),
+                "lack" => Some(Verdict::Lacking),
+                "fail" => Some(Verdict::Failed),
+                "end" => {
+                    record.complete = true;
+                    continue;
+                }
+                _ => continue,
+            };
+            match record.tests.iter_mut().rev().find(|(name, _)| name == test) {
+                // Whatever comes after a failure, it was one.
+                Some((_, end)) if *end != Some(Verdict::Failed) => *end = verdict,
+                Some(_) => {}
+                None => record.tests.push((test.to_owned(), verdict)),
+            }
+        }
+        record
+    }
+}
+
+/// What a job's records say.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Tests that ended on every rank, in their order.
+    pub ended: Vec<(String, Verdict)>,
+    /// Whether every rank has come to the end of its tests.
+    pub complete: bool,
+    /// If not: the first test that did not end on every rank, unless the ranks were between tests.
+    pub stuck: Option<String>,
+}
+
+impl Report {
+    /// Reads what the ranks of a job left in a folder.
+    pub fn read(folder: &Path, ranks: u32) -> io::Result<Self> {
+        let text = |rank: u32| match fs::read_to_string(folder.join(rank.to_string())) {
+            // A rank that died early has no record.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            text => text,
+        };
+        let texts = (0..ranks).map(text).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self::of(&texts))
+    }
+
+    fn of(texts: &[String]) -> Self {
+        let records: Vec<Record> = texts.iter().map(|text| Record::parse(text)).collect();
+        let complete = records.iter().all(|record| record.complete);
+        // The rank that is furthest knows all tests and their order, but for those that others alone have failed to set up.
+        let mut order: Vec<&str> = Vec::new();
+        let mut ends: HashMap<&str, Vec<Option<Verdict>>> = HashMap::new();
+        let mut by_length: Vec<&Record> = records.iter().collect();
+        by_length.sort_by_key(|record| std::cmp::Reverse(record.tests.len()));
+        for (test, end) in by_length.into_iter().flat_map(|record| &record.tests) {
+            let seen = ends.entry(test).or_default();
+            if seen.is_empty() {
+                order.push(test);
+            }
+            seen.push(*end);
+        }
+        let mut report = Self {
+            complete,
+            ..Self::default()
+        };
+        for test in order {
+            let ends = &ends[test];
+            let verdict = if ends.contains(&Some(Verdict::Failed)) {
+                Some(Verdict::Failed)
+            } else if ends.contains(&None) || (!complete && ends.len() < records.len()) {
+                None
+            } else {
+                let order = [Verdict::Lacking, Verdict::Passed, Verdict::Skipped];
+                order
+                    .into_iter()
+                    .find(|verdict| ends.contains(&Some(*verdict)))
+            };
+            match verdict {
+                Some(verdict) => report.ended.push((test.to_owned(), verdict)),
+                None if report.stuck.is_none() => report.stuck = Some(test.to_owned()),
+                None => {}
+            }
+        }
+        report
+    }
+}
+
+/// How much the ranks have written; while it grows, the job is alive.
+pub fn written(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .map(|metadata| metadata.len())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(texts: &[&str]) -> Report {
+        Report::of(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_test_that_fails_on_one_rank_has_failed() {
+        let report = report(&[
+            "begin m.A.a\npass m.A.a\nbegin m.A.b\nskip m.A.b\nend\n",
+            "begin m.A.a\nfail m.A.a\nbegin m.A.b\nskip m.A.b\nend\n",
+        ]);
+        assert!(report.complete);
+        assert_eq!(
+            report.ended,
+            [
+                ("m.A.a".to_owned(), Verdict::Failed),
+                ("m.A.b".to_owned(), Verdict::Skipped)
+            ]
+        );
+    }
+
+    #[test]
+    fn the_rank_that_is_behind_is_in_the_test_that_hangs() {
+        let report = report(&[
+            "begin m.A.a\npass m.A.a\nbegin m.A.b\npass m.A.b\nbegin m.A.c\n",
+            "begin m.A.a\npass m.A.a\nbegin m.A.b\n",
+        ]);
+        assert!(!report.complete);
+        assert_eq!(report.stuck.as_deref(), Some("m.A.b"));
+        assert_eq!(report.ended, [("m.A.a".to_owned(), Verdict::Passed)]);
+    }
+
+    #[test]
+    fn a_rank_that_has_ended_early_leaves_the_others_test_to_blame() {
+        let report = report(&[
+            "begin m.A.a\npass m.A.a\n",
+            "begin m.A.a\npass m.A.a\nbegin m.A.b\n",
+        ]);
+        assert_eq!(report.stuck.as_deref(), Some("m.A.b"));
+    }
+
+    #[test]
+    fn ranks_between_tests_blame_none_and_half_a_line_says_nothing() {
+        let report = report(&["begin m.A.a\npass m.A.a\nbeg", ""]);
+        assert_eq!(report.stuck.as_deref(), Some("m.A.a"));
+        let report = self::report(&["begin m.A.a\npass m.A.a\npas", "begin m.A.a\npass m.A.a\n"]);
+        assert!(!report.complete && report.stuck.is_none());
+    }
+
+    #[test]
+    fn a_class_that_could_not_be_set_up_has_failed_as_a_whole() {
+        let report = report(&["fail m.A\nend\n", "fail m.A\nend\n"]);
+        assert_eq!(report.ended, [("m.A".to_owned(), Verdict::Failed)]);
+    }
+}
