@@ -76,7 +76,7 @@ pub enum Difference {
     Gone {
         number: usize,
         test: String,
-        /// `None` if there is no such test.
+        /// `None` if there is no such test, or none of that module or class as a whole.
         verdict: Option<Verdict>,
         ranks: Vec<u32>,
         /// On others it still fails, or was not run.
@@ -106,7 +106,7 @@ impl fmt::Display for Difference {
                 let on = processes(ranks);
                 match verdict {
                     Some(verdict) => write!(f, "line {number}: {test} {verdict} on {on}")?,
-                    None => write!(f, "line {number}: there is no test {test} on {on}")?,
+                    None => write!(f, "line {number}: nothing named {test} fails on {on}")?,
                 }
                 if rest.is_empty() {
                     f.write_str("; remove the line")
@@ -257,7 +257,7 @@ mod tests {
             [
                 "line 1: m.A.a passes on 1 process; remove the line",
                 "line 2: m.A.b is skipped on 1 process; remove the line for 1",
-                "line 3: there is no test m.A.c on 1 process; remove the line",
+                "line 3: nothing named m.A.c fails on 1 process; remove the line",
             ]
         );
     }
