@@ -138,6 +138,7 @@ fn serve_threads(engine: &Engine, level: c_int) {
     let multiple = level == MPI_THREAD_MULTIPLE || state().multiple.get();
     state().multiple.set(multiple);
     engine.set_relax(multiple.then_some(state::relax as fn()));
+    engine.set_threads(multiple.then_some(state::THREADS));
     state::set_locking(multiple);
 }
 
@@ -168,6 +169,8 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
         None => {
             let (engine, explanation) = join()?;
             engine.set_watch(Some(end_without_launcher));
+            // The bell is rung by threads that are not inside, to the end of the process.
+            state::ring_at(Box::leak(Box::new(engine.node().my_inbox().clone())));
             if let Ok(page) = engine.node().state(engine.node().rank()) {
                 // The page is told about to the end of the process, so it is never given back.
                 let page: &'static _ = Box::leak(Box::new(page));
@@ -192,6 +195,7 @@ fn rest_if_unused() -> Result<(), Failure> {
     engine.stop();
     state().multiple.set(false);
     engine.set_relax(None);
+    engine.set_threads(None);
     // Sessions may begin in any thread again.
     state::set_locking(true);
     *state().parked.borrow_mut() = Some(engine);

@@ -4,15 +4,36 @@
 //! It is re-entrant, because a program's callback may call MPI again, and a thread that waits in the engine lets the others in
 //! between two looks ([`Giant::relax`]).
 //!
-//! Protocol: `owner` and `depth` are changed only under `inside`; `owner` is a number that no two threads share.
+//! Of several threads that wait in the engine one looks, the leader, and it alone may sleep while it holds the lock;
+//! the others follow it without the lock until it has news or has gone ([`Giant::follow`]).
+//! A thread that comes and finds the lock taken says so and rings the process's bell, so that a sleeping leader makes way.
+//!
+//! Protocol: everything in `Inside`, the leader and the followers are changed only under `inside`; `owner` and `leader` are numbers that no two threads share.
+//! `wanting` is counted up before the bell is rung and read by the leader between saying that it sleeps and sleeping.
 
+use mpi_base::inbox::Inbox;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a follower waits for may come without a message, through shared memory alone; so it looks for itself now and then.
+const OWN_LOOK: Duration = Duration::from_millis(1);
 
 /// A re-entrant lock with fair hand-over.
 #[derive(Debug)]
 pub struct Giant {
     inside: Mutex<Inside>,
     changed: Condvar,
+    /// Tells followers of news.
+    news: Condvar,
+    /// How many threads wait for the lock.
+    wanting: AtomicU32,
+    /// The thread that looks for all that wait in the engine, 0 for none; and how many follow it.
+    /// The owner may read both without `inside`.
+    leader: AtomicUsize,
+    followers: AtomicU32,
+    /// Whose bell wakes the owner; null while there is none.
+    inbox: AtomicPtr<Inbox>,
 }
 
 #[derive(Debug)]
@@ -23,6 +44,8 @@ struct Inside {
     waiting: u32,
     /// Counts acquisitions, so that a thread that stepped aside knows that another had its turn.
     turns: u64,
+    /// Counts what may be news to followers.
+    bulletins: u64,
 }
 
 thread_local! {
@@ -43,9 +66,26 @@ impl Giant {
                 depth: 0,
                 waiting: 0,
                 turns: 0,
+                bulletins: 0,
             }),
             changed: Condvar::new(),
+            news: Condvar::new(),
+            wanting: AtomicU32::new(0),
+            leader: AtomicUsize::new(0),
+            followers: AtomicU32::new(0),
+            inbox: AtomicPtr::new(std::ptr::null_mut()),
         }
+    }
+
+    /// From now on whoever finds the lock taken rings this bell.
+    pub fn ring_at(&self, inbox: &'static Inbox) {
+        let inbox = std::ptr::from_ref(inbox).cast_mut();
+        self.inbox.store(inbox, Ordering::Release);
+    }
+
+    /// Whether a thread waits for the lock.
+    pub fn is_wanted(&self) -> bool {
+        self.wanting.load(Ordering::SeqCst) > 0
     }
 
     /// Takes the lock, or takes it once more.
@@ -65,16 +105,72 @@ impl Giant {
         inside.depth -= 1;
         if inside.depth == 0 {
             inside.owner = 0;
+            if self.leader.load(Relaxed) == me() {
+                self.leader.store(0, Relaxed);
+            }
+            if self.followers.load(Relaxed) > 0 {
+                // Whatever this call did may be what one of them waits for, and one of them may have to lead.
+                self.publish(&mut inside);
+            }
             if inside.waiting > 0 {
                 self.changed.notify_all();
             }
         }
     }
 
+    fn publish(&self, inside: &mut Inside) {
+        inside.bulletins = inside.bulletins.wrapping_add(1);
+        self.news.notify_all();
+    }
+
+    /// Between two looks of a wait in the engine: makes the caller the leader and answers no, or, if there is one, waits until that one
+    /// has news or has gone, and answers yes.  `news` says that the caller's last look may have found something for others.
+    ///
+    /// Only the owner calls it, and only where nothing is borrowed from the state.
+    pub fn follow(&self, news: bool) -> bool {
+        let quiet = !news || self.followers.load(Relaxed) == 0;
+        if quiet && self.leader.load(Relaxed) == me() {
+            return false;
+        }
+        let mut inside = self.lock();
+        if inside.owner != me() {
+            return false;
+        }
+        let leader = self.leader.load(Relaxed);
+        if leader == 0 || leader == me() {
+            self.leader.store(me(), Relaxed);
+            if !quiet {
+                self.publish(&mut inside);
+            }
+            return false;
+        }
+        let (depth, seen) = (inside.depth, inside.bulletins);
+        inside.owner = 0;
+        self.followers.fetch_add(1, Relaxed);
+        self.changed.notify_all();
+        while inside.bulletins == seen && self.leader.load(Relaxed) != 0 {
+            let (again, wait) = self
+                .news
+                .wait_timeout(inside, OWN_LOOK)
+                .unwrap_or_else(PoisonError::into_inner);
+            inside = again;
+            if wait.timed_out() {
+                break;
+            }
+        }
+        self.followers.fetch_sub(1, Relaxed);
+        inside = self.take(inside);
+        inside.depth = depth;
+        true
+    }
+
     /// Lets one other thread have its turn, if any is waiting; returns whether one was.
     ///
     /// Only the owner calls it, and only where nothing is borrowed from the state.
     pub fn relax(&self) -> bool {
+        if !self.is_wanted() {
+            return false;
+        }
         let mut inside = self.lock();
         if inside.waiting == 0 || inside.owner != me() {
             return false;
@@ -92,8 +188,16 @@ impl Giant {
 
     fn take<'a>(&self, mut inside: MutexGuard<'a, Inside>) -> MutexGuard<'a, Inside> {
         inside.waiting += 1;
-        while inside.owner != 0 {
-            inside = self.wait(inside);
+        if inside.owner != 0 {
+            self.wanting.fetch_add(1, Ordering::SeqCst);
+            // SAFETY: null, or an inbox that `ring_at` was given for the rest of the process.
+            if let Some(inbox) = unsafe { self.inbox.load(Ordering::Acquire).as_ref() } {
+                inbox.bell().ring();
+            }
+            while inside.owner != 0 {
+                inside = self.wait(inside);
+            }
+            self.wanting.fetch_sub(1, Ordering::SeqCst);
         }
         inside.waiting -= 1;
         inside.owner = me();
@@ -157,6 +261,38 @@ mod tests {
         for thread in threads {
             assert!(thread.join().is_ok());
         }
+    }
+
+    #[test]
+    fn followers_wait_outside_until_the_leader_has_news_or_goes() {
+        let (giant, done) = (Arc::new(Giant::new()), Arc::new(AtomicBool::new(false)));
+        giant.acquire();
+        assert!(!giant.follow(false), "the first to wait leads");
+        let other = {
+            let (giant, done) = (giant.clone(), done.clone());
+            std::thread::spawn(move || {
+                giant.acquire();
+                let mut followed = 0;
+                while !done.load(Relaxed) {
+                    followed += u32::from(giant.follow(false));
+                    giant.relax();
+                }
+                giant.release();
+                followed
+            })
+        };
+        while giant.followers.load(Relaxed) == 0 {
+            giant.relax();
+            std::thread::yield_now();
+        }
+        done.store(true, Relaxed);
+        assert!(!giant.follow(true), "the leader stays the leader");
+        giant.release();
+        assert!(other.join().is_ok_and(|followed| followed > 0));
+        assert_eq!(
+            (giant.leader.load(Relaxed), giant.followers.load(Relaxed)),
+            (0, 0)
+        );
     }
 
     #[test]

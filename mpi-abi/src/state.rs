@@ -17,9 +17,11 @@ use crate::object::comm::CommObject;
 use crate::object::datatype::TypeObject;
 use crate::object::request::RequestObject;
 use crate::object::session::SessionObject;
+use mpi_base::inbox::Inbox;
 use mpi_base::state::StatePage;
 use mpi_core::Engine;
 use mpi_core::datatype::Datatype;
+use mpi_core::engine::Threads;
 use mpi_core::group::Group;
 use mpi_core::op::Op;
 use mpi_core::pml::ob1::Message;
@@ -145,6 +147,17 @@ pub(crate) fn tell_on(page: &'static StatePage) {
 /// Only initialization calls it, when no other thread is inside.
 pub(crate) fn set_locking(locking: bool) {
     LOCKING.store(locking, Relaxed);
+}
+
+/// How threads wait together in the engine.
+pub const THREADS: Threads = Threads {
+    follow: |news| GIANT.follow(news),
+    wanted: || GIANT.is_wanted(),
+};
+
+/// From now on a thread that finds the lock taken rings here, since its owner may be asleep.
+pub(crate) fn ring_at(inbox: &'static Inbox) {
+    GIANT.ring_at(inbox);
 }
 
 /// What the engine calls between two looks of a wait, so that other threads get in.

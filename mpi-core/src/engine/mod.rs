@@ -49,6 +49,16 @@ pub struct Parts {
     pub coll: Vec<Box<dyn Component>>,
 }
 
+/// How several threads of a process wait in one engine: one of them looks, for all, and the others follow it.
+#[derive(Clone, Copy, Debug)]
+pub struct Threads {
+    /// If another thread looks already, waits until that one has news or has gone, and answers yes; else the caller is the one that looks.
+    /// It tells whether there may be news for those who follow.
+    pub follow: fn(news: bool) -> bool,
+    /// Whether a thread wants to begin a call, so that nobody may sleep.
+    pub wanted: fn() -> bool,
+}
+
 struct Inner {
     me: ProcId,
     size: u32,
@@ -75,6 +85,9 @@ struct Inner {
     idle: Cell<u32>,
     patience: u32,
     relax: Cell<Option<fn()>>,
+    threads: Cell<Option<Threads>>,
+    /// Whether this process has slept since its threads were last told of news.
+    slept: Cell<bool>,
     watch: Cell<Option<fn()>>,
     serial: Cell<u32>,
     world: RefCell<Option<Comm>>,
@@ -128,6 +141,8 @@ impl Engine {
             idle: Cell::new(0),
             patience: policy.looks,
             relax: Cell::new(None),
+            threads: Cell::new(None),
+            slept: Cell::new(false),
             watch: Cell::new(None),
             serial: Cell::new(FIRST_SERIAL),
             world: RefCell::default(),
@@ -255,6 +270,11 @@ impl Engine {
     /// What to call between two polls of a wait, so that other threads get in.
     pub fn set_relax(&self, relax: Option<fn()>) {
         self.0.relax.set(relax);
+    }
+
+    /// How threads that wait at the same time share the looking; without it only one thread waits at a time.
+    pub fn set_threads(&self, threads: Option<Threads>) {
+        self.0.threads.set(threads);
     }
 
     /// What to call in every nap of a long wait: `mpi-abi` looks whether the launcher is still there.

@@ -155,13 +155,24 @@ impl Engine {
         if done() {
             return true;
         }
+        let threads = self.0.threads.get();
+        if let Some(threads) = &threads
+            && (threads.follow)(busy || self.0.slept.take())
+        {
+            // Another thread has looked for this one, and something has happened.
+            return false;
+        }
         if busy {
             waiter.reset();
         } else {
             if waiter.is_tired() {
                 self.tired();
             }
-            waiter.pause_or(|nap| self.sleep(nap, || done() || self.pending()));
+            waiter.pause_or(|nap| {
+                let wanted = || threads.as_ref().is_some_and(|t| (t.wanted)());
+                self.sleep(nap, || done() || self.pending() || wanted());
+                self.0.slept.set(true);
+            });
         }
         if let Some(relax) = self.0.relax.get() {
             relax();
