@@ -7,6 +7,7 @@
 //!
 //! Being tests, the functions here panic where a claim does not hold.
 
+pub mod hosts;
 pub mod job;
 pub mod leftovers;
 mod setting;

@@ -1,0 +1,155 @@
+//! Several hosts on one machine: network namespaces with addresses, cables and bridges of their own.
+//!
+//! A network is a bridge in a namespace of its own, the switch, with a cable to each host.
+//! Ranks are launched by our `mpirun` through a wrapper that enters the rank's host; it takes away what `mpirun` says about shared memory,
+//! so the ranks find out by themselves who shares a host with them, as under any launcher that says nothing.
+//!
+//! Needs root and `ip` from Debian's iproute2; everything is gone when the value is dropped.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use xtask::process;
+
+use crate::job::Job;
+use crate::setting::{compile, installation, needs};
+
+/// A little cluster.
+#[derive(Debug)]
+pub struct Hosts {
+    /// Begins the names of its namespaces; like no other.
+    name: String,
+    count: u32,
+    wrapper: TempDir,
+}
+
+fn ip(arguments: &str) -> Result<(), process::ProcessError> {
+    let mut command = Command::new("ip");
+    command.args(arguments.split_whitespace());
+    process::output(&mut command, Duration::from_secs(20)).map(drop)
+}
+
+#[track_caller]
+fn must(arguments: &str) {
+    ip(arguments).unwrap_or_else(|e| panic!("{e}"));
+}
+
+impl Hosts {
+    /// So many hosts without any network; `None` where hosts cannot be made.
+    pub fn new(count: u32) -> Option<Hosts> {
+        static SERIAL: AtomicU32 = AtomicU32::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let name = format!("portcullis-{}-{serial}", std::process::id());
+        let possible = ip(&format!("netns add {name}-switch")).is_ok();
+        if !needs(
+            possible,
+            "root and ip (Debian package iproute2) to make network namespaces",
+        ) {
+            return None;
+        }
+        let wrapper = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
+        let hosts = Hosts {
+            name,
+            count,
+            wrapper,
+        };
+        for host in 0..count {
+            must(&format!("netns add {}", hosts.host(host)));
+            must(&format!("-n {} link set lo up", hosts.host(host)));
+        }
+        Some(hosts)
+    }
+
+    /// The namespace of a host.
+    fn host(&self, number: u32) -> String {
+        format!("{}-{number}", self.name)
+    }
+
+    /// Connects all hosts by a network: interface `ethN` with the addresses 10.77.N.(host + 1)/24 and fd77:N::(host + 1)/64.
+    ///
+    /// The hosts take turns with the sizes of the largest packet.
+    pub fn network(self, number: u32, mtus: &[u32]) -> Hosts {
+        let switch = format!("{}-switch", self.name);
+        must(&format!("-n {switch} link add br{number} type bridge"));
+        must(&format!("-n {switch} link set br{number} up"));
+        for host in 0..self.count {
+            let (space, at) = (self.host(host), host + 1);
+            let mtu = mtus[host as usize % mtus.len()];
+            must(&format!(
+                "link add eth{number} mtu {mtu} netns {space} type veth peer name p{number}x{host} netns {switch}"
+            ));
+            must(&format!(
+                "-n {switch} link set p{number}x{host} master br{number} up"
+            ));
+            must(&format!(
+                "-n {space} addr add 10.77.{number}.{at}/24 dev eth{number}"
+            ));
+            must(&format!(
+                "-n {space} -6 addr add fd77:{number}::{at}/64 dev eth{number} nodad"
+            ));
+            must(&format!("-n {space} link set eth{number} up"));
+        }
+        self
+    }
+
+    /// Gives every host the same bridge, as container engines do, and one of its own; neither leads to another host.
+    pub fn decoys(self) -> Hosts {
+        for host in 0..self.count {
+            let space = self.host(host);
+            for (bridge, address) in [
+                ("docker0", "172.17.0.1/16".to_string()),
+                ("virbr0", format!("192.168.{}.1/24", 100 + host)),
+            ] {
+                must(&format!("-n {space} link add {bridge} type bridge"));
+                must(&format!("-n {space} addr add {address} dev {bridge}"));
+                must(&format!("-n {space} link set {bridge} up"));
+            }
+        }
+        self
+    }
+
+    /// Pulls a host's cable out of a network.
+    pub fn unplug(&self, host: u32, network: u32) {
+        must(&format!(
+            "-n {}-switch link set p{network}x{host} down",
+            self.name
+        ));
+    }
+
+    /// One of the C programs, with so many ranks on each host, in their order.
+    pub fn job(&self, program: &str, ranks_per_host: u32) -> Job {
+        let script = format!(
+            "#!/bin/sh\nunset PORTCULLIS_NODE_FD PORTCULLIS_LOCAL_RANK PORTCULLIS_LOCAL_SIZE\nexec ip netns exec {}-$((PMI_RANK / {ranks_per_host})) \"$@\"\n",
+            self.name
+        );
+        let wrapper = self.script(&script, ranks_per_host);
+        Job::command(&wrapper)
+            .under(&installation().join("bin/mpirun"))
+            .ranks(self.count * ranks_per_host)
+            .arg(compile(program))
+    }
+
+    fn script(&self, text: &str, number: u32) -> PathBuf {
+        let path: PathBuf = self.wrapper.path().join(format!("on-its-host-{number}"));
+        let write = |path: &Path| {
+            fs::write(path, text)?;
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+        };
+        write(&path).unwrap_or_else(|e| panic!("cannot write {}: {e}", path.display()));
+        path
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for host in 0..self.count {
+            let _ = ip(&format!("netns delete {}", self.host(host)));
+        }
+        let _ = ip(&format!("netns delete {}-switch", self.name));
+    }
+}

@@ -1,0 +1,147 @@
+//! Jobs over several hosts, which are network namespaces of this machine.
+
+use std::time::Duration;
+
+use tests::hosts::Hosts;
+use tests::{Job, Outcome};
+
+#[track_caller]
+fn holds(job: Job, program: &str, ranks: u32) -> Outcome {
+    let outcome = job.limit(60).succeeds();
+    let line = format!("all claims of {program} hold on {ranks} ranks");
+    assert!(
+        outcome.stdout.lines().any(|l| l == line),
+        "no line {line:?} in:\n{}\n{}",
+        outcome.stdout,
+        outcome.stderr
+    );
+    outcome
+}
+
+#[test]
+fn three_hosts_with_packets_of_three_sizes_and_bridges_that_lead_nowhere_are_one_job() {
+    let Some(hosts) = Hosts::new(3) else { return };
+    let hosts = hosts.network(0, &[1500, 9000, 1300]).decoys();
+    for program in ["hello", "ring", "sendrecv", "requests"] {
+        holds(hosts.job(program, 1), program, 3);
+    }
+    holds(hosts.job("collectives", 1).arg("300"), "collectives", 3);
+}
+
+#[test]
+fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    for program in ["ring", "requests"] {
+        holds(hosts.job(program, 2), program, 4);
+    }
+    // With sm alone the hosts do not reach each other, and the sentence says so.
+    let alone = hosts.job("ring", 2).with(["--mca", "btl", "self,sm"]);
+    let outcome = alone.limit(60).run();
+    assert!(!outcome.status.success());
+    assert!(
+        outcome.stderr.contains("sm: it runs on another node"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn the_parameters_choose_the_networks_and_ipv6_is_enough() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]).network(1, &[9000]);
+    for networks in ["fd77::/16", "eth1", "10.77.0.0/24"] {
+        let job = hosts.job("ring", 1);
+        holds(
+            job.with(["--mca", "btl_tcp_if_include", networks]),
+            "ring",
+            2,
+        );
+    }
+    let nowhere = hosts
+        .job("ring", 1)
+        .with(["--mca", "btl_tcp_if_include", "lo"]);
+    let outcome = nowhere.limit(60).run();
+    assert!(!outcome.status.success());
+    let why = "tcp: none of its addresses (127.0.0.1, ::1) can be reached from another machine";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+}
+
+/// A transfer over two networks that notices a pulled cable after two seconds.
+fn transfer(hosts: &Hosts, seconds: &str) -> Job {
+    hosts
+        .job("transfer", 1)
+        .arg(seconds)
+        .with(["--mca", "btl_tcp_links", "2"])
+        .with(["--mca", "btl_tcp_dead_after", "2s"])
+        .limit(60)
+}
+
+#[test]
+fn a_cable_that_is_pulled_during_a_transfer_costs_nothing_but_time() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]).network(1, &[1500]);
+    let job = transfer(&hosts, "4").start();
+    job.ready(1);
+    std::thread::sleep(Duration::from_millis(200));
+    hosts.unplug(1, 1);
+    let outcome = job.wait();
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    let line = "all claims of transfer hold on 2 ranks";
+    assert!(
+        outcome.stdout.lines().any(|l| l == line),
+        "{}",
+        outcome.stdout
+    );
+    let note = |line: &&str| {
+        line.contains("job rank 0: tcp link ") && line.contains("to job rank 1 is gone")
+    };
+    assert_eq!(
+        outcome.stderr.lines().filter(note).count(),
+        1,
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn when_all_cables_are_pulled_both_ends_and_every_link_are_named() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]).network(1, &[1500]);
+    let job = transfer(&hosts, "30").start();
+    job.ready(1);
+    hosts.unplug(1, 0);
+    hosts.unplug(1, 1);
+    let outcome = job.wait();
+    assert!(!outcome.status.success());
+    let said = |begin: &str| outcome.stderr.contains(begin);
+    assert!(
+        said(
+            "no link is left between job ranks 0 and 1: link 0: the connection between job ranks 0 and 1 (10.77."
+        ) || said(
+            "no link is left between job ranks 1 and 0: link 0: the connection between job ranks 1 and 0 (10.77."
+        ),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_job_of_one_host_can_be_made_to_speak_tcp() {
+    for ways in [
+        &["btl", "self,tcp"][..],
+        &[
+            "btl",
+            "self,tcp",
+            "btl_tcp_links",
+            "3",
+            "btl_checksum_enable",
+            "yes",
+        ],
+    ] {
+        let settings: Vec<_> = ways.chunks(2).flat_map(|c| ["--mca", c[0], c[1]]).collect();
+        for program in ["ring", "sendrecv", "requests", "wildcard"] {
+            Job::of(program).with(&settings).ranks(4).holds();
+        }
+    }
+}
