@@ -25,6 +25,7 @@ fn the_help_reads_well() {
     insta::assert_snapshot!("help_wave", hwbarr(&["wave", "--help"]));
     insta::assert_snapshot!("help_live", hwbarr(&["live", "--help"]));
     insta::assert_snapshot!("help_serve", hwbarr(&["serve", "--help"]));
+    insta::assert_snapshot!("help_watch", hwbarr(&["watch", "--help"]));
 }
 
 #[test]

@@ -36,6 +36,8 @@
 //! | head                    | any handle, by compare-and-swap                        |
 //! | entries of the record   | anybody, but always the same value (next paragraph)    |
 //!
+//! Onlookers ([`Window`], found by [`boards`]) map the memory read-only and touch nothing.
+//!
 //! # The record
 //!
 //! A commit that changes a wire carries its events in its slot and knows their place in the record.
@@ -54,6 +56,7 @@
 
 mod board;
 mod engine;
+mod find;
 mod shared;
 mod state;
 #[cfg(test)]
@@ -61,7 +64,8 @@ mod tests;
 mod wires;
 
 pub use board::{AttachError, Board, InitError, Snapshot};
-pub use shared::{Memory, MemoryError};
+pub use find::{Found, boards, boards_of};
+pub use shared::{Memory, MemoryError, Window};
 pub use wires::{InWire, Marks, OutWire, Wires, WiresError};
 
 use crate::clock::Clock;

@@ -65,6 +65,16 @@ impl fmt::Display for WiresError {
 impl std::error::Error for WiresError {}
 
 impl<'m> Board<'m> {
+    /// The nodes whose wires a living process has, bit `n` for node `n`.
+    pub(super) fn claimed(&self) -> u64 {
+        let has_owner = |node: &usize| match self.claim(*node).load(Ordering::Relaxed) {
+            0 => false,
+            pid => is_alive(pid),
+        };
+        let owned = (0..self.nodes()).filter(has_owner);
+        owned.fold(0, |mask, node| mask | 1 << node)
+    }
+
     /// Takes the wires of `node`.
     ///
     /// `ring(other)` is called for every other node by the handle that commits a release;
@@ -140,7 +150,8 @@ impl Drop for Claim<'_> {
     }
 }
 
-fn is_alive(pid: u32) -> bool {
+/// Whether there is such a process.
+pub(super) fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     // A process of another user exists although it may not be signalled.
     pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))

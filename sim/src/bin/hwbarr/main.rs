@@ -9,6 +9,7 @@ mod report;
 mod run;
 mod serve;
 mod tables;
+mod watch;
 mod wave;
 
 use clap::{Parser, Subcommand};
@@ -49,6 +50,8 @@ commands! {
     live::Live,
     /// Serve a board over TCP, for ranks on several hosts.
     serve::Serve,
+    /// Watch a live board: its nodes, their wires, who is late, barriers per second.
+    watch::Watch,
     /// Bring a real port up: find it, read and write it, test it with a plug, measure it, let two nodes meet.
     port::Port,
     /// One process of `live`.

@@ -8,6 +8,7 @@ use crate::Failure;
 use barrier_driver::{SelfTest, ToggleBarrier, self_test};
 use clap::Args;
 use embedded_hal::digital::{InputPin, OutputPin};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use sim::live::{self, Marks, Memory};
 use sim::served::{self, Address};
 use std::io::{Read, Write, stdin, stdout};
@@ -49,6 +50,8 @@ type Mark<'a> = &'a mut dyn FnMut(bool);
 
 impl Node {
     pub fn execute(self) -> Result<(), Failure> {
+        // A node whose parent is killed in the middle of the barriers would poll for ever.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
         // Nobody sleeps here: a node yields between polls, so there is nobody to ring.
         match (&self.board, self.fd) {
             (Some(server), _) => {

@@ -6,7 +6,7 @@ use fpga_model::MAX_NODES;
 use std::ptr::NonNull;
 
 /// "hwbarr" and the version of this layout; a board of another version is not a board.
-const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x00\x01");
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x00\x01");
 
 /// Handles of one node: the wire to the barrier, the wire from it, the marks.
 pub(in crate::live) const HANDS: usize = 3;

@@ -7,9 +7,11 @@
 
 mod layout;
 mod memory;
+mod window;
 
 pub(super) use layout::{Geometry, HeadWord, Shared};
 pub use memory::{Memory, MemoryError};
+pub use window::Window;
 
 use super::state::State;
 use super::{AttachError, Board, InitError, monotonic_ns};

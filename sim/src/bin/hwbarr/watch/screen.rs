@@ -1,0 +1,243 @@
+//! A watched board on a terminal.
+//!
+//! [`draw`] makes one picture of a [`History`] on whatever backend; [`run`] owns the terminal and gives it back, whatever happens.
+
+use super::history::{History, Phase, Sight};
+use super::source::Source;
+use super::text::{ROW, awaited, mark, state};
+use crate::Failure;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Gauge, Paragraph, Sparkline};
+use ratatui::{DefaultTerminal, Frame};
+use std::time::{Duration, Instant};
+
+/// Shows the board until the user has seen enough, for so many looks at most.
+pub fn run(
+    source: &mut Source,
+    history: &mut History,
+    every: Duration,
+    looks: Option<u64>,
+) -> Result<(), Failure> {
+    // Restores the terminal also when we panic.
+    let mut terminal = ratatui::try_init()?;
+    let shown = show(&mut terminal, source, history, every, looks);
+    ratatui::try_restore()?;
+    shown
+}
+
+fn show(
+    terminal: &mut DefaultTerminal,
+    source: &mut Source,
+    history: &mut History,
+    every: Duration,
+    looks: Option<u64>,
+) -> Result<(), Failure> {
+    let (mut paused, mut look) = (false, 1);
+    loop {
+        terminal.draw(|frame| draw(frame, history, paused))?;
+        if looks.is_some_and(|looks| look >= looks) {
+            return Ok(());
+        }
+        let next = Instant::now() + every;
+        while event::poll(next.saturating_duration_since(Instant::now()))? {
+            match event::read()? {
+                Event::Key(key) if asks_to_end(key) => return Ok(()),
+                Event::Key(key) if key.code == KeyCode::Char(' ') && is_press(key) => {
+                    paused = !paused;
+                }
+                // Drawn anew in the new size, or not ours.
+                _ => {}
+            }
+        }
+        if !paused {
+            history.see(source.look()?);
+            look += 1;
+        }
+    }
+}
+
+fn is_press(key: KeyEvent) -> bool {
+    key.kind != KeyEventKind::Release
+}
+
+fn asks_to_end(key: KeyEvent) -> bool {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    is_press(key)
+        && match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => true,
+            KeyCode::Char('c') => control,
+            _ => false,
+        }
+}
+
+/// One picture.
+pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
+    let sight = history.last();
+    let rows = sight.nodes.div_ceil(ROW) as u16;
+    let [head, rate, barrier, nodes, late, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(4),
+        Constraint::Length(3),
+        Constraint::Length(rows + 2),
+        Constraint::Min(3),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+
+    let title = Line::from_iter([
+        Span::styled(history.title.clone(), Modifier::BOLD),
+        Span::raw(format!(
+            ": {} nodes, {} of them connected, {} releases",
+            sight.nodes,
+            sight.connected.count_ones(),
+            sight.board.releases
+        )),
+    ]);
+    frame.render_widget(title, head);
+
+    let average = match history.rate() {
+        Some(rate) => format!("{rate:.0} barriers/s"),
+        None => "barriers/s".into(),
+    };
+    let block = Block::bordered().title(average);
+    let room = usize::from(block.inner(rate).width);
+    let rates: Vec<u64> = history.rates().rev().take(room).rev().collect();
+    frame.render_widget(Sparkline::default().data(rates).block(block), rate);
+
+    let entered = sight.entered().count_ones();
+    let gauge = Gauge::default()
+        .block(Block::bordered().title(state(history)))
+        .gauge_style(color(Phase::In))
+        .ratio((f64::from(entered) / sight.nodes.max(1) as f64).clamp(0.0, 1.0))
+        .label(format!("{entered} of {}", sight.nodes));
+    frame.render_widget(gauge, barrier);
+
+    let grid: Vec<Line> = (0..sight.nodes)
+        .step_by(ROW)
+        .map(|first| {
+            let row = first..(first + ROW).min(sight.nodes);
+            Line::from_iter(row.map(|node| cell(sight, node)))
+        })
+        .collect();
+    let block = Block::bordered().title("nodes: wire out, wire in, # in the barrier, ! awaited");
+    frame.render_widget(Paragraph::new(grid).block(block), nodes);
+
+    let block = Block::bordered().title("late, and how often at looks at a barrier that waited");
+    let room = usize::from(block.inner(late).height);
+    let width = usize::from(block.inner(late).width);
+    let waiting = awaited(history).unwrap_or_else(|| "nobody is waited for".into());
+    let laggards = history.laggards();
+    let bars = laggards.iter().map(|(node, part)| bar(*node, *part, width));
+    let lines: Vec<Line> = std::iter::once(Line::raw(waiting))
+        .chain(bars)
+        .take(room)
+        .collect();
+    frame.render_widget(Paragraph::new(lines).block(block), late);
+
+    let keys = match paused {
+        false => "q ends, space pauses",
+        true => "paused: q ends, space goes on",
+    };
+    frame.render_widget(Line::styled(keys, Modifier::DIM), foot);
+}
+
+/// A node: its number, its wire out, its wire in, its phase.
+fn cell(sight: &Sight, node: usize) -> Span<'static> {
+    let level = |high| if high { '\u{2594}' } else { '\u{2581}' };
+    let phase = sight.phase(node);
+    let text = format!(
+        "{node:>2} {}{}{}  ",
+        level(sight.wire(node)),
+        level(sight.output()),
+        mark(phase)
+    );
+    Span::styled(text, color(phase))
+}
+
+/// How often a node was awaited.
+fn bar(node: usize, part: f64, width: usize) -> Line<'static> {
+    let words = format!("node {node:>2} {:>4.0} % ", part * 100.0);
+    let room = width.saturating_sub(words.len());
+    let bar = "\u{2588}".repeat((part * room as f64).round() as usize);
+    Line::from_iter([Span::raw(words), Span::styled(bar, color(Phase::Awaited))])
+}
+
+fn color(phase: Phase) -> Style {
+    match phase {
+        Phase::In => Style::new().fg(Color::Green),
+        Phase::Awaited => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
+        Phase::Out => Style::new(),
+        Phase::Nobody => Style::new().fg(Color::DarkGray),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use sim::live::Snapshot;
+
+    fn screen(history: &History, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+        terminal
+            .draw(|frame| draw(frame, history, false))
+            .expect("drawn");
+        terminal.backend().to_string()
+    }
+
+    fn sight(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Sight {
+        let board = Snapshot {
+            at_ns: at_ms * 1_000_000,
+            inputs,
+            outputs,
+            releases,
+        };
+        Sight {
+            nodes: 60,
+            board,
+            connected: (u64::MAX >> 4) & !(1 << 59),
+        }
+    }
+
+    /// Sixty nodes that pass faster and faster barriers, and then wait for three.
+    fn busy() -> History {
+        const ALL: u64 = u64::MAX >> 4;
+        let mut history = History::new("sim:tcp://10.0.0.1:25175".into(), sight(0, 0, 0, 0));
+        for look in 1..=40 {
+            history.see(sight(look * 100, 0, 0, look * look));
+        }
+        history.see(sight(4100, ALL & !(1 << 3), 0, 1601));
+        history.see(sight(5600, ALL & !(1 << 3 | 1 << 17 | 1 << 59), 0, 1601));
+        history
+    }
+
+    #[test]
+    fn sixty_nodes_fit_a_terminal() {
+        insta::assert_snapshot!(screen(&busy(), 80, 24));
+    }
+
+    #[test]
+    fn a_board_where_nothing_happens_says_so() {
+        let history = History::new("process 4711 (mpirun)".into(), sight(0, 0, 0, 0));
+        insta::assert_snapshot!(screen(&history, 80, 24));
+    }
+
+    #[test]
+    fn a_terminal_of_any_size_is_drawn() {
+        for (width, height) in [(1, 1), (10, 5), (80, 3), (300, 100)] {
+            screen(&busy(), width, height);
+        }
+    }
+
+    #[test]
+    fn scripts_see_the_same_board() {
+        use super::super::text;
+        insta::assert_snapshot!(text::picture(&busy()));
+        insta::assert_snapshot!(text::line(&busy()));
+        insta::assert_snapshot!(text::json(&busy()));
+    }
+}

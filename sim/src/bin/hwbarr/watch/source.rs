@@ -1,0 +1,119 @@
+//! Where the watched board is.
+
+use super::history::Sight;
+use crate::Failure;
+use sim::live::{self, Found};
+use sim::served::{Address, AddressError, Onlooker, SCHEME, View};
+use std::fmt;
+use std::str::FromStr;
+
+/// What the user names a board by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    Served(Address),
+    Process(u32),
+}
+
+/// What is no board's place.
+#[derive(Debug)]
+pub enum BadPlace {
+    Address(AddressError),
+    Other(String),
+}
+
+/// A board to look at.
+pub enum Source {
+    Served(Address, Onlooker),
+    Memory(Found),
+}
+
+impl FromStr for Place {
+    type Err = BadPlace;
+
+    fn from_str(text: &str) -> Result<Self, BadPlace> {
+        if text.starts_with(SCHEME) {
+            return text.parse().map(Self::Served).map_err(BadPlace::Address);
+        }
+        let process = text.parse().map(Self::Process);
+        process.map_err(|_| BadPlace::Other(text.to_owned()))
+    }
+}
+
+impl fmt::Display for BadPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(bad) => bad.fmt(f),
+            Self::Other(text) => write!(
+                f,
+                "'{text}' is neither {SCHEME}HOST:PORT nor the number of a process"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BadPlace {}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Served(address, _) => address.fmt(f),
+            Self::Memory(found) => found.fmt(f),
+        }
+    }
+}
+
+impl Source {
+    /// The board at this place, or the only one of this host.
+    pub fn open(place: Option<&Place>) -> Result<Self, Failure> {
+        let found = match place {
+            Some(Place::Served(address)) => {
+                return Ok(Self::Served(address.clone(), Onlooker::connect(address)?));
+            }
+            Some(Place::Process(pid)) => live::boards_of(*pid),
+            None => live::boards(),
+        };
+        let names: Vec<_> = found.iter().map(|found| found.to_string()).collect();
+        let mut found = found.into_iter();
+        match (found.next(), found.next(), place) {
+            (Some(only), None, _) => Ok(Self::Memory(only)),
+            (None, _, Some(Place::Process(pid))) => Err(format!(
+                "process {pid} has no board in shared memory, or belongs to another user; a served one is named {SCHEME}HOST:PORT"
+            )
+            .into()),
+            (None, ..) => Err(format!(
+                "no process of yours on this host has a board in shared memory; a served one is named {SCHEME}HOST:PORT"
+            )
+            .into()),
+            (Some(_), Some(_), _) => Err(format!(
+                "there are {} boards in shared memory, name one by its process: {}",
+                names.len(),
+                names.join(", ")
+            )
+            .into()),
+        }
+    }
+
+    pub fn look(&mut self) -> Result<Sight, Failure> {
+        match self {
+            Self::Served(_, onlooker) => {
+                let View { board, connected } = onlooker.look()?;
+                let nodes = onlooker.nodes();
+                Ok(Sight {
+                    nodes,
+                    board,
+                    connected,
+                })
+            }
+            Self::Memory(found) => {
+                let seen = found.nodes().zip(found.look());
+                let (nodes, (board, connected)) =
+                    seen.ok_or_else(|| format!("the board of {found} is gone"))?;
+                Ok(Sight {
+                    nodes,
+                    board,
+                    connected,
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A look at a board that other processes use, without taking part.
+//!
+//! The memory is mapped read-only, so an onlooker cannot disturb the board whatever it does.
+//! What lies around the board may be anything, as in the memory of an MPI job, whose ranks keep much else there.
+
+use super::layout::{ALIGN, MAGIC};
+use crate::live::{Board, Snapshot};
+use rustix::fs::{SeekFrom, fstat, seek};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::fs::File;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A board in memory of others, read-only.
+#[derive(Debug)]
+pub struct Window {
+    pane: Pane,
+    /// Where the board begins.
+    at: usize,
+}
+
+/// A read-only mapping of a whole file.
+#[derive(Debug)]
+struct Pane {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is not tied to a thread, and what it holds is read as atomics only.
+unsafe impl Send for Pane {}
+
+impl Window {
+    /// Finds the first board in this file, which is a memfd of another process.
+    pub fn open(file: &File) -> Result<Option<Self>, Errno> {
+        let pane = Pane::map(file)?;
+        let mut from = 0;
+        // Holes are stepped over: reading one would fill it with memory.
+        while let Some(data) = extent(file, from, SeekFrom::Data)? {
+            let end = extent(file, data, SeekFrom::Hole)?.unwrap_or(pane.len as u64);
+            let end = usize::try_from(end).unwrap_or(pane.len).min(pane.len);
+            let first = (data as usize).next_multiple_of(ALIGN);
+            let mut places = (first..end).step_by(ALIGN);
+            if let Some(at) = places.find(|at| pane.board(*at).is_some()) {
+                return Ok(Some(Self { pane, at }));
+            }
+            from = end as u64;
+        }
+        Ok(None)
+    }
+
+    /// How many nodes the board has; `None` if there is no board any more.
+    pub fn nodes(&self) -> Option<usize> {
+        self.pane.board(self.at).map(|board| board.nodes())
+    }
+
+    /// The board now, and the nodes that a living process drives; `None` if there is no board any more.
+    pub fn look(&self) -> Option<(Snapshot, u64)> {
+        let board = self.pane.board(self.at)?;
+        let seen = (board.snapshot(), board.claimed());
+        // Memory that was given to another use meanwhile has shown us nonsense.
+        self.pane.board(self.at).is_some().then_some(seen)
+    }
+}
+
+impl Pane {
+    fn map(file: &File) -> Result<Self, Errno> {
+        let len = usize::try_from(fstat(file)?.st_size).map_err(|_| Errno::OVERFLOW)?;
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
+        let base = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, flags, file, 0)
+        }?;
+        let base = NonNull::new(base.cast()).ok_or(Errno::INVAL)?;
+        Ok(Self { base, len })
+    }
+
+    /// The board at this place, for reading; the caller hands it to nobody.
+    fn board(&self, at: usize) -> Option<Board<'_>> {
+        let len = self.len.checked_sub(at)?;
+        if len < size_of::<u64>() || !at.is_multiple_of(ALIGN) {
+            return None;
+        }
+        // SAFETY: `at` is inside the mapping, by the line above.
+        let place = unsafe { self.base.add(at) };
+        // SAFETY: eight bytes of the mapping, aligned because a mapping begins at a page; every bit pattern is a number.
+        let magic = unsafe { place.cast::<AtomicU64>().as_ref() };
+        // Looked at alone first: most places are no board, and the rest of a header may be in a hole.
+        if magic.load(Ordering::Relaxed) != MAGIC {
+            return None;
+        }
+        // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
+        // so whatever other processes write there becomes at worst a number without meaning.
+        unsafe { Board::attach(place, len) }.ok()
+    }
+}
+
+impl Drop for Pane {
+    fn drop(&mut self) {
+        // SAFETY: `base` and `len` are what `map` got, and every board borrows `self`, so none is left.
+        // Unmapping can only fail for arguments that are not a mapping.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Where the next data, or the next hole, begins; `None` after the last.
+fn extent(file: &File, from: u64, kind: fn(u64) -> SeekFrom) -> Result<Option<u64>, Errno> {
+    match seek(file, kind(from)) {
+        Ok(at) => Ok(Some(at)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(e) => Err(e),
+    }
+}

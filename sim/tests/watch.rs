@@ -1,0 +1,216 @@
+//! `hwbarr watch` on boards of other processes: served, in shared memory, and on a terminal.
+
+use embedded_hal::digital::OutputPin;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use sim::live::{Board, Memory};
+use sim::served::{Address, Server, Wires};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
+/// Far longer than anything here takes on the busiest machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn watch(arguments: &[&str]) -> Output {
+    let mut command = Command::new(HWBARR);
+    command.arg("watch").args(arguments);
+    command.output().expect("hwbarr starts")
+}
+
+fn prints(arguments: &[&str]) -> String {
+    let output = watch(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn refuses(arguments: &[&str]) -> String {
+    let output = watch(arguments);
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+/// Serves a board of so many nodes while `body` runs with its address.
+fn served(nodes: usize, body: impl FnOnce(&Address)) {
+    let mut server = Server::bind(nodes, "127.0.0.1:0").expect("a port on the loopback address");
+    let address = Address::from(server.address());
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                server.turn().expect("the system waits for sockets");
+            }
+        });
+        /// Stops the server also when a claim fails.
+        struct Over<'a>(&'a AtomicBool);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let _over = Over(&over);
+        body(&address);
+    });
+}
+
+/// A program that is killed when the test is over, whatever its end.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only for a process that has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_served_board_is_shown_with_those_who_wait_and_those_who_are_late() {
+    served(12, |address| {
+        let mut nodes: Vec<_> = (0..11)
+            .map(|node| Wires::connect(address, node, 12, || ()).expect("free"))
+            .collect();
+        for node in [0, 1, 2, 10] {
+            nodes[node].out.set_high().expect("connected");
+        }
+        let text = address.to_string();
+        insta::assert_snapshot!(prints(&[&text, "--once"]).replace(&text, "sim:tcp://HOST:PORT"));
+        let json: serde_json::Value =
+            serde_json::from_str(&prints(&[&text, "--once", "--json"])).expect("JSON");
+        assert_eq!(json["entered"], serde_json::json!([0, 1, 2, 10]));
+        assert_eq!(
+            json["awaited"],
+            serde_json::json!([3, 4, 5, 6, 7, 8, 9, 11])
+        );
+        assert_eq!(json["connected"].as_array().map(Vec::len), Some(11));
+    });
+}
+
+#[test]
+fn watching_a_board_in_shared_memory_leaves_it_alone() {
+    // This process has no other board while this test runs: the others look at those of other processes.
+    let memory = Memory::create(Board::layout_size(3, 100)).expect("memory");
+    let board = memory.init(3, 100).expect("fits");
+    let mut wires = board.wires(1, |_| ()).expect("free");
+    wires.out.set_high().expect("infallible");
+    let before = board.record();
+    let me = std::process::id().to_string();
+    let json: serde_json::Value =
+        serde_json::from_str(&prints(&[&me, "--once", "--json"])).expect("JSON");
+    assert_eq!(json["nodes"], 3);
+    assert_eq!(json["connected"], serde_json::json!([1]));
+    assert_eq!(json["entered"], serde_json::json!([1]));
+    assert_eq!(json["awaited"], serde_json::json!([0, 2]));
+    assert_eq!(board.record(), before);
+}
+
+#[test]
+fn the_barriers_of_running_processes_are_counted_line_by_line() {
+    let mut command = Command::new(HWBARR);
+    command.args(["live", "--nodes", "3", "--barriers", "1000000000"]);
+    let live = Running(
+        command
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("hwbarr starts"),
+    );
+    let pid = live.0.id().to_string();
+    let begin = Instant::now();
+    let counts = loop {
+        let output = watch(&[&pid, "--plain", "--looks", "5", "--every", "20ms"]);
+        let lines = String::from_utf8(output.stdout).expect("UTF-8");
+        let count = |line: &str| line.split_whitespace().next()?.parse::<u64>().ok();
+        let counts: Vec<_> = lines.lines().map_while(count).collect();
+        // The processes may not have begun yet.
+        if counts.len() == 5 && counts[0] > 0 {
+            break counts;
+        }
+        assert!(begin.elapsed() < LIMIT, "{lines}");
+    };
+    assert!(counts.is_sorted() && counts[0] < counts[4], "{counts:?}");
+}
+
+#[test]
+fn what_is_no_board_is_refused_with_a_sentence() {
+    let said = refuses(&["lpt1", "--once"]);
+    assert!(
+        said.contains("'lpt1' is neither sim:tcp://HOST:PORT nor"),
+        "{said}"
+    );
+    let said = refuses(&["sim:tcp://nowhere", "--once"]);
+    assert!(
+        said.contains("\"sim:tcp://nowhere\" is no address"),
+        "{said}"
+    );
+    let said = refuses(&["1", "--once"]);
+    assert!(
+        said.contains("process 1 has no board in shared memory"),
+        "{said}"
+    );
+}
+
+/// A terminal of 80 columns and 24 rows: our side, and the program's.
+fn terminal() -> (File, File) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    grantpt(&ours).expect("granted");
+    unlockpt(&ours).expect("unlocked");
+    let size = Winsize {
+        ws_row: 24,
+        ws_col: 80,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&ours, size).expect("a size");
+    let name = ptsname(&ours, Vec::new()).expect("a name");
+    let theirs = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().expect("a path"))
+        .expect("the other side");
+    (ours.into(), theirs)
+}
+
+#[test]
+fn on_a_terminal_it_is_a_screen_until_q_is_pressed() {
+    served(60, |address| {
+        let (mut ours, theirs) = terminal();
+        let side = || Stdio::from(theirs.try_clone().expect("a descriptor"));
+        let mut command = Command::new(HWBARR);
+        command.args(["watch", &address.to_string(), "--every", "20ms"]);
+        command.stdin(side()).stdout(side()).stderr(side());
+        let mut watching = Running(command.spawn().expect("hwbarr starts"));
+        drop((command, theirs));
+        // Read on a thread of its own: a terminal that nobody reads stops the program that writes to it.
+        let (to, from) = std::sync::mpsc::channel();
+        let mut reader = ours.try_clone().expect("a descriptor");
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // Ends with an error when the other side has been closed.
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                let _ = to.send(bytes[..count].to_vec());
+            }
+        });
+        let mut shown = Vec::new();
+        let begin = Instant::now();
+        let mut until = |what: &str| {
+            while !String::from_utf8_lossy(&shown).contains(what) {
+                let left = LIMIT.saturating_sub(begin.elapsed());
+                let more = from.recv_timeout(left);
+                shown.extend(more.unwrap_or_else(|_| {
+                    panic!("no {what:?} in {}", String::from_utf8_lossy(&shown))
+                }));
+            }
+        };
+        // One word: between words the cursor is moved instead of a space written.
+        until("awaited");
+        ours.write_all(b"q").expect("typed");
+        // The terminal is given back: the other screen is left.
+        until("\u{1b}[?1049l");
+        let status = watching.0.wait().expect("it is ours");
+        assert!(status.success(), "{status}");
+    });
+}
