@@ -11,6 +11,7 @@ pub mod demo;
 pub mod fpga;
 #[path = "gen.rs"]
 pub mod generate;
+pub mod guests;
 pub mod install;
 pub mod mpi4py;
 pub mod packages;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, cargo::Profile, demo, fpga, generate, install, mpi4py, test};
+use xtask::{bench, cargo::Profile, demo, fpga, generate, guests, install, mpi4py, test};
 
 /// Builds, shows, tests, measures and installs Portcullis.
 #[derive(Debug, Parser)]
@@ -35,6 +35,8 @@ enum Task {
     },
     /// Build the bitstreams of the barrier and show what they need
     Fpga,
+    /// Boot two virtual machines whose kernels' parport drivers synchronise through the simulator
+    NightlyQemu,
     /// Measure, also against MPICH and Open MPI
     Bench(bench::Options),
 }
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
             install::run(&prefix, profile).map_err(|e| e.to_string())
         }
         Task::Fpga => fpga::run().map_err(|e| e.to_string()),
+        Task::NightlyQemu => guests::run().map_err(|e| e.to_string()),
         Task::Bench(options) => bench::run(&options).map_err(|e| e.to_string()),
     };
     match outcome {
