@@ -101,7 +101,9 @@ static void rooted(MPI_Comm inter, int to)
 
     int sum = -1;
     one = rank + 1;
-    OK(MPI_Reduce(&one, &sum, 1, MPI_INT, MPI_SUM, root, inter));
+    /* Beside the root nothing is significant, the datatype neither. */
+    MPI_Datatype mine_too = root == MPI_PROC_NULL ? MPI_DATATYPE_NULL : MPI_INT;
+    OK(MPI_Reduce(&one, &sum, 1, mine_too, MPI_SUM, root, inter));
     int expected = 0;
     for (int i = 0; i < there; i++)
         expected += world_rank(!side, i) + 1;

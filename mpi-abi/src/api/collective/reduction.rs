@@ -6,7 +6,7 @@ use crate::api::args::{Wide, recv_buf, wides};
 use crate::error::Failure;
 use crate::object::comm::CommObject;
 use crate::state;
-use mpi_core::coll::Call;
+use mpi_core::coll::{Call, inter};
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
@@ -52,7 +52,11 @@ pub unsafe fn plan_Reduce(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    let op = operator(op, datatype)?;
+    let op = match root {
+        // Who has no part in it has no datatype to name.
+        inter::NOBODY => state::op(op)?,
+        _ => operator(op, datatype)?,
+    };
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         let recv = comm
