@@ -2,14 +2,17 @@
 //
 //   trace STIMULUS TRACE   one line "rst arrive select clock data" (hexadecimal) in for each edge,
 //                          one line with the outputs and every flip-flop as they are after it out
+//   bench EDGES            random arrivals in channel 0, then "edges seconds releases"
 //
 // PARAM_N and PARAM_C are the design's parameters; the compiler gets them beside Verilator.
 #include "Vchannel_barrier.h"
 #include "Vchannel_barrier___024root.h"
 #include "verilated.h"
+#include <chrono>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 static const int N = PARAM_N;
@@ -152,9 +155,41 @@ static int trace(const char *stimulus, const char *trace) {
     return fclose(out) == 0 ? 0 : 1;
 }
 
+// The same arrivals as in the bench of version 1.
+static int bench(uint64_t edges) {
+    Vchannel_barrier top;
+    uint64_t random = 0x2545f4914f6cdd1d, inputs = 0, outputs = 0, releases = 0;
+    const uint64_t wires = ~0ull >> (64 - N);
+    top.clk_i = 0;
+    top.eval();
+    const auto start = std::chrono::steady_clock::now();
+    for (uint64_t n = 0; n < edges; n++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        inputs ^= random & ~(inputs ^ outputs) & wires;
+        Bits lines;
+        lines.words[0] = (uint32_t)inputs;
+        lines.words[1] = (uint32_t)(inputs >> 32);
+        lines.to(top.arrive_i);
+        top.clk_i = 1;
+        top.eval();
+        top.clk_i = 0;
+        top.eval();
+        const uint64_t now = top.release_o & 1 ? wires : 0;
+        releases += outputs != now;
+        outputs = now;
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    printf("%" PRIu64 " %.6f %" PRIu64 "\n", edges, took.count(), releases);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     if (argc == 4 && !strcmp(argv[1], "trace"))
         return trace(argv[2], argv[3]);
-    fprintf(stderr, "usage: %s trace STIMULUS TRACE\n", argv[0]);
+    if (argc == 3 && !strcmp(argv[1], "bench"))
+        return bench(strtoull(argv[2], nullptr, 10));
+    fprintf(stderr, "usage: %s trace STIMULUS TRACE | bench EDGES\n", argv[0]);
     return 2;
 }

@@ -3,51 +3,113 @@
 //! `cargo run --release -p hdl --example speed`
 //!
 //! The model and the Verilated RTL get the same random arrivals of 60 nodes and must release equally often.
-//! Icarus reads its stimulus from a file, as in the comparison; that is part of its figure.
+//! Icarus reads its stimulus from a file and writes every flip-flop to another, as in the comparison; that is part of its figure.
 
-use fpga_model::ToggleMachine;
+use fpga_model::channels::{ChannelMachine, LEASE_BITS, Pins};
+use fpga_model::{MAX_NODES, ToggleMachine};
 use hdl::cache::Cache;
 use hdl::icarus;
 use hdl::verilator::{Speed, Verilated};
 use std::error::Error;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Instant;
 
 const NODES: usize = 60;
+const CHANNELS: usize = 5;
 const EDGES: u64 = 20_000_000;
 const ICARUS_EDGES: u64 = 20_000;
+const WIRES: u64 = u64::MAX >> (MAX_NODES - NODES);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("portcullis-speed-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let result = measure(&folder);
+    let result = toggle_barrier(&folder).and_then(|()| channels(&folder));
     std::fs::remove_dir_all(&folder)?;
     result
 }
 
-fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
-    let model = by_model(EDGES, |_| ())?;
+fn toggle_barrier(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let mut machine = ToggleMachine::new(NODES)?;
+    let model = arrivals(EDGES, |inputs| machine.step(inputs));
     let verilated = Verilated::build(NODES, &Cache::at(folder.join("made")))?.bench(EDGES)?;
     let mut text = String::new();
-    by_model(ICARUS_EDGES, |inputs| {
+    let mut machine = ToggleMachine::new(NODES)?;
+    arrivals(ICARUS_EDGES, |inputs| {
         let _ = writeln!(text, "0 {inputs:x}");
-    })?;
+        machine.step(inputs)
+    });
     let start = Instant::now();
     icarus::trace(NODES, &text, folder)?;
-    let icarus = Speed {
-        edges: ICARUS_EDGES,
+    let what = format!("version 1, {NODES} nodes");
+    table(&what, model, verilated, start.elapsed().as_secs_f64())
+}
+
+fn channels(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let parameters = [
+        ("N", NODES),
+        ("C", CHANNELS),
+        ("LEASE_BITS", LEASE_BITS as usize),
+    ];
+    let mut machine = ChannelMachine::new(NODES, CHANNELS)?;
+    let model = arrivals(EDGES, |inputs| step(&mut machine, inputs));
+    let cache = Cache::at(folder.join("made"));
+    let verilated = Verilated::channels(&parameters, &cache)?.bench(EDGES)?;
+    let mut text = String::new();
+    let mut machine = ChannelMachine::new(NODES, CHANNELS)?;
+    arrivals(ICARUS_EDGES, |inputs| {
+        let _ = writeln!(text, "0 {inputs:x} 0 0 0");
+        step(&mut machine, inputs)
+    });
+    let start = Instant::now();
+    icarus::channel_trace(&parameters, &text, folder)?;
+    let what = format!("version 2, {NODES} nodes, {CHANNELS} channels");
+    table(&what, model, verilated, start.elapsed().as_secs_f64())
+}
+
+/// Arrivals in channel 0, of which all nodes are members after power-on.
+fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
+    let mut pins = Pins::default();
+    pins.arrive[0] = inputs;
+    machine.step(&pins);
+    if machine.releases() & 1 == 0 {
+        0
+    } else {
+        WIRES
+    }
+}
+
+/// Random arrivals as in the Verilated programs; the machine answers with its output.
+fn arrivals(edges: u64, mut machine: impl FnMut(u64) -> u64) -> Speed {
+    let (mut random, mut inputs, mut outputs, mut releases) = (0x2545_f491_4f6c_dd1du64, 0, 0, 0);
+    let start = Instant::now();
+    for _ in 0..edges {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        inputs ^= random & !(inputs ^ outputs) & WIRES;
+        let before = outputs;
+        outputs = machine(inputs);
+        releases += u64::from(outputs != before);
+    }
+    Speed {
+        edges,
         seconds: start.elapsed().as_secs_f64(),
-        releases: 0,
-    };
-    println!("{NODES} nodes, random arrivals    million edges/s    the model is faster by");
-    let rate = |s: Speed| s.edges as f64 / s.seconds / 1e6;
-    for (name, speed) in [
-        ("model (Rust)", model),
-        ("RTL, Verilator", verilated),
-        ("RTL, Icarus Verilog", icarus),
+        releases,
+    }
+}
+
+fn table(what: &str, model: Speed, verilated: Speed, icarus: f64) -> Result<(), Box<dyn Error>> {
+    let rate = |edges: u64, seconds: f64| edges as f64 / seconds / 1e6;
+    let model_rate = rate(model.edges, model.seconds);
+    println!("{what:<36} million edges/s    the model is faster by");
+    for (name, rate) in [
+        ("model (Rust)", model_rate),
+        ("RTL, Verilator", rate(verilated.edges, verilated.seconds)),
+        ("RTL, Icarus Verilog", rate(ICARUS_EDGES, icarus)),
     ] {
-        let ratio = rate(model) / rate(speed);
-        println!("{name:<30} {:>14.3} {ratio:>18.0}x", rate(speed));
+        let ratio = model_rate / rate;
+        println!("{name:<36} {rate:>15.3} {ratio:>18.0}x");
     }
     println!(
         "releases in {EDGES} edges: model {}, Verilated RTL {}",
@@ -57,24 +119,4 @@ fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
         return Err("the model and the RTL do not release equally often".into());
     }
     Ok(())
-}
-
-/// Random arrivals as in the Verilated program.
-fn by_model(edges: u64, mut shown: impl FnMut(u64)) -> Result<Speed, Box<dyn Error>> {
-    let mut machine = ToggleMachine::new(NODES)?;
-    let (mut random, mut inputs) = (0x2545_f491_4f6c_dd1du64, 0);
-    let start = Instant::now();
-    for _ in 0..edges {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        inputs ^= random & !(inputs ^ machine.outputs()) & machine.wires();
-        shown(inputs);
-        machine.step(inputs);
-    }
-    Ok(Speed {
-        edges,
-        seconds: start.elapsed().as_secs_f64(),
-        releases: machine.releases(),
-    })
 }

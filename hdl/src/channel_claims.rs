@@ -9,7 +9,7 @@
 //! 3. the channels share nothing but those strobes: `channel_barrier` gives each its own synchroniser and machine.
 
 use crate::formal::{Claim, Design, Mutant, texts};
-use crate::source::{CHANNEL_RTL, CHANNEL_TOP, Source, source};
+use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 
 /// The modules that assert something about [`CHANNEL_RTL`].
 pub const RULES: Source = source!("formal/channel_rules.v");
@@ -20,7 +20,7 @@ pub fn design() -> Design {
     Design {
         top: CHANNEL_TOP,
         verilog: texts(&CHANNEL_RTL),
-        vhdl: Vec::new(),
+        vhdl: texts(&CHANNEL_VHDL),
     }
 }
 
@@ -57,6 +57,16 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         protocol(&[("N", 60)]),
     ),
     (
+        "the VHDL of version 2 is the Verilog, 4 nodes, 5 channels",
+        VHDL,
+    ),
+    (
+        "the VHDL of version 2 is the Verilog, 3 nodes, 2 channels",
+        Claim::VhdlIsVerilog {
+            parameters: &[("N", 3), ("C", 2)],
+        },
+    ),
+    (
         "the iCE40 netlist of version 2 is the Verilog, 4 nodes, 5 channels",
         Claim::NetlistIsVerilog {
             parameters: &[("N", 4), ("C", 5)],
@@ -72,6 +82,10 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
 
 const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3)]);
 const CLAIMED_AT_4: Claim = protocol(&[("N", 4), ("LEMMAS", 0)]);
+
+const VHDL: Claim = Claim::VhdlIsVerilog {
+    parameters: &[("N", 4), ("C", 5)],
+};
 
 macro_rules! mutants {
     ($($claim:ident $file:literal $fault:literal: $from:literal => $to:literal;)*) => {
@@ -109,4 +123,10 @@ pub const MUTANTS: &[(Mutant, Claim)] = mutants! {
         "restless_i[c*N +: N];" => "restless_i[0 +: N];";
     RULES_AT_4 "channel_command.v" "nodes that do not exist become members":
         "if (|strangers) begin" => "if (1'b0) begin";
+    VHDL "channel_machine.vhd" "in VHDL a channel without members is one that everybody has reached":
+        "any_high(mask_q) and not any_high(missing)" => "not any_high(missing)";
+    VHDL "channel_barrier.vhd" "in VHDL channel 0 has no members after power-on":
+        "return '1';" => "return '0';";
+    VHDL "channel_machine.vhd" "in VHDL one member's arrival is enough":
+        "not any_high(missing)" => "any_high(arrived)";
 };

@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::source::{RTL, Source, source};
+use crate::formal::chparam;
+use crate::source::{CHANNEL_RTL, CHANNEL_TOP, RTL, Source, source};
 use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(600);
@@ -15,10 +16,11 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub struct Target {
     pub name: &'static str,
     pub top: &'static str,
+    pub parameters: &'static [(&'static str, usize)],
     /// Everything but the pins.
     pub sources: &'static [Source],
-    /// The pins, for a target that is a board.
-    pub pins: Source,
+    /// The pins, for a target that is a board; otherwise they are placed wherever they fit.
+    pub pins: Option<Source>,
     /// nextpnr's device and package, and icetime's name of the device.
     pub device: &'static str,
     pub package: &'static str,
@@ -30,20 +32,53 @@ pub struct Target {
 pub const ICE40_HX8K: Target = Target {
     name: "ice40-hx8k-ct256",
     top: "ice40_top",
+    parameters: &[],
     sources: &[
         source!("boards/ice40-hx8k-ct256/ice40_top.v"),
+        CLOCK,
         RTL[0],
         RTL[1],
         RTL[2],
     ],
-    pins: source!("boards/ice40-hx8k-ct256/ice40_top.pcf"),
+    pins: Some(source!("boards/ice40-hx8k-ct256/ice40_top.pcf")),
     device: "hx8k",
     package: "ct256",
     clock_mhz: 25.175,
 };
 
+/// Version 2 on the same board, 6 nodes.
+pub const ICE40_HX8K_CHANNELS: Target = Target {
+    name: "ice40-hx8k-channels-6",
+    top: "ice40_channels_top",
+    sources: &[
+        source!("boards/ice40-hx8k-ct256/ice40_channels_top.v"),
+        CLOCK,
+        CHANNEL_RTL[0],
+        CHANNEL_RTL[1],
+        CHANNEL_RTL[2],
+        CHANNEL_RTL[3],
+        CHANNEL_RTL[4],
+        CHANNEL_RTL[5],
+        CHANNEL_RTL[6],
+    ],
+    pins: Some(source!("boards/ice40-hx8k-ct256/ice40_channels_top.pcf")),
+    ..ICE40_HX8K
+};
+
+/// Version 2 for as many nodes as the package has pins for; no board.
+pub const CHANNELS_22: Target = Target {
+    name: "channels-22-no-board",
+    top: CHANNEL_TOP,
+    parameters: &[("N", 22), ("C", 5)],
+    sources: &CHANNEL_RTL,
+    pins: None,
+    ..ICE40_HX8K
+};
+
+const CLOCK: Source = source!("boards/ice40-hx8k-ct256/ice40_clock.v");
+
 /// Every target.
-pub const TARGETS: &[Target] = &[ICE40_HX8K];
+pub const TARGETS: &[Target] = &[ICE40_HX8K, ICE40_HX8K_CHANNELS, CHANNELS_22];
 
 /// What a build needs of the device, as the tools report it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,12 +98,13 @@ pub struct Report {
 
 /// Builds a target in a folder.
 pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
-    for source in target.sources.iter().chain([&target.pins]) {
+    for source in target.sources.iter().chain(&target.pins) {
         tool::write(&folder.join(source.name()), source.text)?;
     }
     let names: Vec<_> = target.sources.iter().map(Source::name).collect();
     let Target {
         top,
+        parameters,
         device,
         package,
         pins,
@@ -76,40 +112,33 @@ pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
         ..
     } = target;
     let script = format!(
-        "read_verilog {}\nsynth_ice40 -top {top} -json top.json\ntee -o stat.txt stat\n",
-        names.join(" ")
+        "read_verilog {}\nhierarchy -top {top}{}\nrename -top {top}\nsynth_ice40 -top {top} -json top.json\ntee -o stat.txt stat\n",
+        names.join(" "),
+        chparam(parameters),
     );
     tool::write(&folder.join("synth.ys"), &script)?;
     Tool::YOSYS.run("synthesis", ["-q", "-s", "synth.ys"], folder, LIMIT)?;
     let flags = [format!("--{device}"), format!("--freq={clock_mhz}")];
+    let fixed = match pins {
+        Some(pins) => vec!["--pcf", pins.name()],
+        None => Vec::new(),
+    };
+    let options = "--json top.json --asc top.asc --package";
     let placed = Tool::NEXTPNR.run(
         "place and route",
-        flags.iter().map(String::as_str).chain([
-            "--package",
-            package,
-            "--json",
-            "top.json",
-            "--pcf",
-            pins.name(),
-            "--asc",
-            "top.asc",
-        ]),
+        flags
+            .iter()
+            .map(String::as_str)
+            .chain(options.split(' '))
+            .chain([*package])
+            .chain(fixed),
         folder,
         LIMIT,
     )?;
     Tool::ICEPACK.run("the bitstream", ["top.asc", "top.bin"], folder, LIMIT)?;
     let timed = Tool::ICETIME.run(
         "the timing",
-        [
-            "-d",
-            device,
-            "-P",
-            package,
-            "-p",
-            pins.name(),
-            "-mt",
-            "top.asc",
-        ],
+        ["-d", device, "-P", package, "-mt", "top.asc"],
         folder,
         LIMIT,
     )?;

@@ -1,13 +1,19 @@
-//! The board's bitstream is built, and its clock is met with room.
+//! The boards' bitstreams are built, and their clocks are met with room.
+//!
+//! `cargo xtask fpga` builds the targets without a board too.
 
 mod common;
 
-use common::or_skip;
+use common::{each, or_skip};
 use hdl::fpga;
 
 #[test]
-fn every_target_becomes_a_bitstream_that_meets_its_clock() {
-    for target in fpga::TARGETS {
+fn every_board_gets_a_bitstream_that_meets_its_clock() {
+    let boards: Vec<_> = fpga::TARGETS
+        .iter()
+        .filter(|target| target.pins.is_some())
+        .collect();
+    each(&boards, |target| {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(report) = or_skip(target.name, fpga::build(target, folder.path())) else {
             return;
@@ -21,7 +27,7 @@ fn every_target_becomes_a_bitstream_that_meets_its_clock() {
         );
         assert!(
             report.flip_flops >= 121,
-            "two stages for 60 wires and the machine: {report:?}"
+            "at least two stages for 60 wires and the machine: {report:?}"
         );
-    }
+    });
 }

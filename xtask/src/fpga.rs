@@ -42,12 +42,12 @@ pub fn run() -> Result<(), FpgaError> {
     println!(
         "{}",
         bold(
-            "target                LUT4   flip-flops   cells          pins        Fmax nextpnr   Fmax icetime   wanted"
+            "target                  LUT4   flip-flops   cells          pins        Fmax nextpnr   Fmax icetime   wanted"
         )
     );
     for (target, folder, report) in rows {
         println!(
-            "{:<20} {:>5} {:>12} {:>6} of {:<5} {:>4} of {:<4} {:>8.1} MHz {:>10.1} MHz {:>8.3} MHz",
+            "{:<22} {:>5} {:>12} {:>6} of {:<5} {:>4} of {:<4} {:>8.1} MHz {:>10.1} MHz {:>8.3} MHz",
             target.name,
             report.luts,
             report.flip_flops,
@@ -65,7 +65,9 @@ pub fn run() -> Result<(), FpgaError> {
             report.bytes
         );
         println!("  timing report  {}", folder.join("timing.txt").display());
-        println!("  to the board:  iceprog {}", report.bitstream.display());
+        if target.pins.is_some() {
+            println!("  to the board:  iceprog {}", report.bitstream.display());
+        }
     }
     Ok(())
 }

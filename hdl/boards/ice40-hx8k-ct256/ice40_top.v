@@ -2,7 +2,7 @@
 //
 // Sixty wires in, each with the pad's weak pull-up, so that a cable that is not plugged reads high;
 // one wire out, which the fan-out buffers of ../WIRING.md repeat sixty times; the level on one lamp and its opposite
-// on another. A PLL makes 25.125 MHz of the board's 12 MHz, 0.2 % below the oscillator of the prototype's board.
+// on another.
 `default_nettype none
 
 module ice40_top #(
@@ -16,18 +16,9 @@ module ice40_top #(
 );
     wire clk;
 
-    // 12 MHz * (66 + 1) / 2^5, the numbers of `icepll -i 12 -o 25.175`.
-    SB_PLL40_CORE #(
-        .FEEDBACK_PATH ("SIMPLE"),
-        .DIVR          (4'd0),
-        .DIVF          (7'd66),
-        .DIVQ          (3'd5),
-        .FILTER_RANGE  (3'd1)
-    ) pll (
-        .REFERENCECLK (clk12_i),
-        .PLLOUTGLOBAL (clk),
-        .RESETB       (1'b1),
-        .BYPASS       (1'b0)
+    ice40_clock clock (
+        .clk12_i (clk12_i),
+        .clk_o   (clk)
     );
 
     wire [N-1:0] pad;

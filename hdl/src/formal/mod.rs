@@ -226,7 +226,8 @@ fn assertions(design: &Design, module: &Source, parameters: &[(&str, usize)]) ->
     )
 }
 
-fn chparam(parameters: &[(&str, usize)]) -> String {
+/// Parameters in the words of yosys.
+pub(crate) fn chparam(parameters: &[(&str, usize)]) -> String {
     parameters
         .iter()
         .fold(String::new(), |mut text, (name, value)| {

@@ -1,0 +1,63 @@
+// Version 2 on Lattice's iCE40HX-8K breakout board: as many nodes as the pins of ice40_top.pcf serve, which is six.
+//
+// Eight wires in from each node, with the pads' weak pull-ups, and its last status line out; the releases are repeated
+// by the fan-out buffers of ../WIRING.md. A port that is not plugged reads high: its select gets the receiver once,
+// loses it when the lease is over and is not listened to again, and its arrival counts only where it is a member.
+// The lamps are the level of channel 0 and its opposite.
+`default_nettype none
+
+module ice40_channels_top #(
+    parameter N = 6,
+    parameter C = 5
+) (
+    input  wire           clk12_i,
+    input  wire [C*N-1:0] arrive_i,
+    input  wire [N-1:0]   select_i,
+    input  wire [N-1:0]   clock_i,
+    input  wire [N-1:0]   data_i,
+    output wire [C-1:0]   release_o,
+    output wire [N-1:0]   last_o,
+    output wire           lamp_high_o,
+    output wire           lamp_low_o
+);
+    localparam LINES = (C + 3) * N;
+
+    wire clk;
+
+    ice40_clock oscillator (
+        .clk12_i (clk12_i),
+        .clk_o   (clk)
+    );
+
+    wire [LINES-1:0] line = {data_i, clock_i, select_i, arrive_i};
+    wire [LINES-1:0] pad;
+
+    genvar n;
+    generate
+        for (n = 0; n < LINES; n = n + 1) begin : port
+            SB_IO #(
+                .PIN_TYPE (6'b0000_01),  // plain input
+                .PULLUP   (1'b1)
+            ) pin (
+                .PACKAGE_PIN (line[n]),
+                .D_IN_0      (pad[n])
+            );
+        end
+    endgenerate
+
+    channel_barrier #(.N(N), .C(C)) barrier (
+        .clk_i     (clk),
+        .rst_i     (1'b0),
+        .arrive_i  (pad[0 +: C*N]),
+        .select_i  (pad[C*N +: N]),
+        .clock_i   (pad[C*N+N +: N]),
+        .data_i    (pad[C*N+2*N +: N]),
+        .release_o (release_o),
+        .last_o    (last_o)
+    );
+
+    assign lamp_high_o = release_o[0];
+    assign lamp_low_o  = !release_o[0];
+endmodule
+
+`default_nettype wire

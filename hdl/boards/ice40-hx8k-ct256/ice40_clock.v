@@ -1,0 +1,23 @@
+// A PLL makes 25.125 MHz of the breakout board's 12 MHz, 0.2 % below the oscillator of the prototype's board.
+`default_nettype none
+
+module ice40_clock (
+    input  wire clk12_i,
+    output wire clk_o
+);
+    // 12 MHz * (66 + 1) / 2^5, the numbers of `icepll -i 12 -o 25.175`.
+    SB_PLL40_CORE #(
+        .FEEDBACK_PATH ("SIMPLE"),
+        .DIVR          (4'd0),
+        .DIVF          (7'd66),
+        .DIVQ          (3'd5),
+        .FILTER_RANGE  (3'd1)
+    ) pll (
+        .REFERENCECLK (clk12_i),
+        .PLLOUTGLOBAL (clk_o),
+        .RESETB       (1'b1),
+        .BYPASS       (1'b0)
+    );
+endmodule
+
+`default_nettype wire
