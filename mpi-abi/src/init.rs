@@ -150,6 +150,9 @@ extern "C" fn leave_launcher() {
     if state().engine.try_borrow().is_ok_and(|e| e.is_none())
         && let Some(launcher) = launcher()
     {
+        if let Ok(Some(engine)) = state().parked.try_borrow().as_deref() {
+            engine.leave();
+        }
         // Nobody is left to hear of a failure.
         let _ = launcher.finalize();
     }
@@ -198,6 +201,9 @@ fn rest_if_unused() -> Result<(), Failure> {
     engine.set_threads(None);
     // Sessions may begin in any thread again.
     state::set_locking(true);
+    if !LEAVING_AT_EXIT.load(Relaxed) {
+        engine.leave();
+    }
     *state().parked.borrow_mut() = Some(engine);
     match launcher() {
         Some(launcher) if !LEAVING_AT_EXIT.load(Relaxed) => launcher

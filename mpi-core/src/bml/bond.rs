@@ -463,6 +463,14 @@ impl Btl for Bond {
         self.links.iter().for_each(|link| link.descriptors(all));
     }
 
+    fn settle(&self) {
+        self.links.iter().for_each(|link| link.settle());
+    }
+
+    fn leave(&self) {
+        self.links.iter().for_each(|link| link.leave());
+    }
+
     fn bandwidth(&self, to: Endpoint) -> u32 {
         let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
         let each = self.links.iter().zip(ways);

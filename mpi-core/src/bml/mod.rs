@@ -91,6 +91,16 @@ impl Bml {
         all
     }
 
+    /// Waits until what every transport took is out of this process's hands.
+    pub fn settle(&self) {
+        self.btls.iter().for_each(|btl| btl.settle());
+    }
+
+    /// Lets every transport say its last word.
+    pub fn leave(&self) {
+        self.btls.iter().for_each(|btl| btl.leave());
+    }
+
     /// Whether any transport holds a message to deliver.
     pub fn pending(&self) -> bool {
         self.btls.iter().any(|btl| btl.pending())

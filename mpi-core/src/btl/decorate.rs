@@ -53,6 +53,12 @@ macro_rules! like_the_inner {
         fn cut(&self, to: Endpoint) {
             self.inner.cut(to);
         }
+        fn settle(&self) {
+            self.inner.settle();
+        }
+        fn leave(&self) {
+            self.inner.leave();
+        }
     };
 }
 

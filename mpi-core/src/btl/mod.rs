@@ -232,6 +232,15 @@ pub trait Btl {
     /// A transport that is not made of connections does nothing.
     fn cut(&self, _to: Endpoint) {}
 
+    /// Waits, for a bounded time, until what was taken is out of this process's hands, because nobody may progress for long.
+    fn settle(&self) {}
+
+    /// The process's last word: as [`Btl::settle`], and peers learn that this end is not a death.
+    ///
+    /// Called when all processes of the job have come to their end; a transport that is dropped without it does the same.
+    /// It may be used again afterwards.
+    fn leave(&self) {}
+
     /// Single copy from peers, where the BTL has it.
     fn single_copy(&self) -> Option<&dyn SingleCopy> {
         None

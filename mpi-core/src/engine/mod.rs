@@ -194,7 +194,16 @@ impl Engine {
         self.leave_world();
         let (myself, meeting) = (self.0.myself.take(), self.0.meeting.take());
         drop((myself, meeting));
+        // Whoever called may not come back for long, or at all.
+        self.0.pml.bml().settle();
         self.0.state.finalized();
+    }
+
+    /// Says good-bye to all peers; what the last process's end of MPI does after [`Engine::stop`].
+    ///
+    /// Not left to the engine's end: a program that has leaked a handle keeps it to the end of the process.
+    pub fn leave(&self) {
+        self.0.pml.bml().leave();
     }
 
     /// The communicator on which processes meet, made when it is first needed.

@@ -36,7 +36,7 @@ use crate::rte;
 use address::{Candidate, Local};
 use card::Card;
 use frame::{Frame, Kind};
-use incoming::{End, Incoming};
+use incoming::{End, Incoming, Turn};
 use lobby::{Lobby, Met, News, Settled};
 use mpi_base::fdpass::Key;
 use mpi_base::param::ParamError;
@@ -56,8 +56,8 @@ const DIRECT: usize = 4;
 const ASK: u32 = 64;
 /// Events taken from the poller at once.
 const EVENTS: usize = 64;
-/// How long a process that leaves waits for its last frames to be taken.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a process that leaves waits for its last frames to be taken, and then for its peers' goodbyes.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(super) const COMPONENT: Component = Component {
     name: "tcp",
@@ -94,6 +94,8 @@ struct Tcp {
     peers: Vec<OnceCell<Box<Peer>>>,
     /// Who is connected.
     up: RefCell<Vec<ProcId>>,
+    /// Whose connection has ended and is to be closed.
+    ended: RefCell<Vec<ProcId>>,
     /// Looks since the poller was last asked.
     looks: Cell<u32>,
     /// How many peers' sockets had no room when they were last asked.
@@ -109,7 +111,7 @@ struct Peer {
     proc: ProcId,
     fate: Cell<Fate>,
     card: OnceCell<Result<Card, String>>,
-    socket: OnceCell<Met>,
+    socket: RefCell<Option<Met>>,
     megabits: Cell<u32>,
     outgoing: RefCell<Outgoing>,
     incoming: RefCell<Option<Incoming>>,
@@ -122,8 +124,6 @@ enum Fate {
     Fresh,
     Calling,
     Up,
-    /// It said goodbye.
-    Left,
     Lost,
 }
 
@@ -133,7 +133,7 @@ impl Peer {
             proc,
             fate: Cell::new(Fate::Fresh),
             card: OnceCell::new(),
-            socket: OnceCell::new(),
+            socket: RefCell::default(),
             megabits: Cell::new(0),
             outgoing: RefCell::default(),
             incoming: RefCell::default(),
@@ -141,8 +141,12 @@ impl Peer {
         }
     }
 
-    fn socket(&self) -> Option<BorrowedFd<'_>> {
-        self.socket.get().map(|met| met.socket.as_fd())
+    /// Forgets the connection; the next message makes a new one.
+    fn reset(&self) {
+        self.fate.set(Fate::Fresh);
+        self.outgoing.take();
+        self.incoming.take();
+        self.socket.take();
     }
 }
 
@@ -196,6 +200,7 @@ impl Tcp {
             lobby: RefCell::new(lobby),
             peers: (0..around.size).map(|_| OnceCell::new()).collect(),
             up: RefCell::default(),
+            ended: RefCell::default(),
             looks: Cell::new(0),
             stuck: Cell::new(0),
             starving: Cell::new(false),
@@ -268,10 +273,11 @@ impl Tcp {
             .prepare(&met.socket)
             .and_then(|()| epoll::modify(&self.epoll, &met.socket, token, epoll::EventFlags::IN));
         // A connection that cannot be prepared is closed; the other end sees that and this one will call again.
-        if ready.is_err() || peer.socket.set(met).is_err() {
+        if ready.is_err() {
             peer.fate.set(Fate::Fresh);
             return;
         }
+        *peer.socket.borrow_mut() = Some(met);
         peer.megabits.set(self.speed(peer));
         *peer.incoming.borrow_mut() = Some(Incoming::new(self.limits.max_send));
         peer.fate.set(Fate::Up);
@@ -281,7 +287,7 @@ impl Tcp {
 
     /// The slower of the two interfaces that a connection uses, as far as it is known.
     fn speed(&self, peer: &Peer) -> u32 {
-        let remote = peer.socket.get().and_then(|met| met.remote);
+        let remote = peer.socket.borrow().as_ref().and_then(|met| met.remote);
         let card = peer.card.get().and_then(|card| card.as_ref().ok());
         let theirs = |card: &Card| {
             let at = |local: &&Local| Some(local.ip) == remote.map(|r| r.ip());
@@ -293,12 +299,12 @@ impl Tcp {
     /// Writes what waits for a peer, and asks the poller if there is no room for it.
     #[cold]
     fn flush(&self, peer: &Peer) {
-        let (Some(socket), Ok(mut outgoing)) = (peer.socket(), peer.outgoing.try_borrow_mut())
-        else {
+        let met = peer.socket.borrow();
+        let (Some(met), Ok(mut outgoing)) = (&*met, peer.outgoing.try_borrow_mut()) else {
             return;
         };
         // A failed write is not the end: what the peer sent before is still to be read, and reading will find out.
-        let _ = outgoing.flush(socket);
+        let _ = outgoing.flush(met.socket.as_fd());
         self.ask_for_room(peer, outgoing.is_stuck());
     }
 
@@ -307,7 +313,10 @@ impl Tcp {
         if peer.stuck.get() == stuck {
             return;
         }
-        let Some(socket) = peer.socket() else { return };
+        let met = peer.socket.borrow();
+        let Some(Met { socket, .. }) = &*met else {
+            return;
+        };
         let mut events = epoll::EventFlags::IN;
         events.set(epoll::EventFlags::OUT, stuck);
         let token = epoll::EventData::new_u64(peer.proc.into());
@@ -321,34 +330,30 @@ impl Tcp {
     /// Reads from one peer.
     #[inline]
     fn receive(&self, peer: &Peer, sink: &dyn Sink) -> usize {
-        let (Some(met), Ok(mut incoming)) = (peer.socket.get(), peer.incoming.try_borrow_mut())
-        else {
+        let met = peer.socket.borrow();
+        let (Some(met), Ok(mut incoming)) = (&*met, peer.incoming.try_borrow_mut()) else {
             return 0;
         };
         let Some(reader) = &mut *incoming else {
             return 0;
         };
-        let turn = reader.progress(met.socket.as_fd(), peer.proc, sink);
-        if let Some(end) = turn.end {
+        let Turn { delivered, end } = reader.progress(met.socket.as_fd(), peer.proc, sink);
+        if let Some(end) = end {
             *incoming = None;
-            drop(incoming);
-            self.part(peer, end, sink);
+            self.part(peer, met, end, sink);
         }
-        turn.delivered
+        delivered
     }
 
-    /// A connection has ended.
+    /// A connection has ended; it is closed when nobody looks at it any more.
     #[cold]
-    fn part(&self, peer: &Peer, end: End, sink: &dyn Sink) {
+    fn part(&self, peer: &Peer, met: &Met, end: End, sink: &dyn Sink) {
         self.up.borrow_mut().retain(|&proc| proc != peer.proc);
         self.ask_for_room(peer, false);
-        let Some(met) = peer.socket.get() else { return };
         let _ = epoll::delete(&self.epoll, &met.socket);
+        self.ended.borrow_mut().push(peer.proc);
         let why = match end {
-            End::Goodbye => {
-                peer.fate.set(Fate::Left);
-                return;
-            }
+            End::Goodbye => return,
             End::Closed => {
                 "the other end was closed without a goodbye, so its process has died".into()
             }
@@ -360,10 +365,23 @@ impl Tcp {
         self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
     }
 
+    /// Closes what has ended; a peer that said goodbye may be met again.
+    #[cold]
+    fn bury(&self) {
+        for proc in self.ended.take() {
+            if let Some(peer) = self.peer(proc) {
+                let lost = peer.fate.get() == Fate::Lost;
+                peer.reset();
+                if lost {
+                    peer.fate.set(Fate::Lost);
+                }
+            }
+        }
+    }
+
     #[cold]
     fn lose(&self, peer: &Peer, what: &str, sink: &dyn Sink) {
         peer.fate.set(Fate::Lost);
-        *peer.outgoing.borrow_mut() = Outgoing::default();
         let (me, proc) = (self.me, peer.proc);
         sink.lost(
             proc,
@@ -424,6 +442,41 @@ impl Tcp {
         }
     }
 
+    /// Drops what comes as long as some peer is such, or for [`FAREWELL`].
+    fn wait_while(&self, some: impl Fn(&Peer) -> bool) {
+        let deadline = Instant::now() + FAREWELL;
+        let mut nap = Duration::from_micros(10);
+        let peers = || self.peers.iter().filter_map(OnceCell::get);
+        while peers().any(|peer| some(peer)) && Instant::now() < deadline {
+            self.poll(&Nobody);
+            self.bury();
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(Duration::from_millis(1));
+        }
+    }
+
+    /// Behind everything else that was taken.
+    fn say_goodbye(&self) {
+        self.settle();
+        let goodbye = Frame {
+            kind: Kind::Goodbye,
+            am: 0,
+            header: [0; 2],
+            len: 0,
+        };
+        for peer in self.peers.iter().filter_map(OnceCell::get) {
+            let met = peer.socket.borrow();
+            if let (Fate::Up, Some(Met { socket, .. })) = (peer.fate.get(), &*met) {
+                let mut outgoing = peer.outgoing.borrow_mut();
+                if outgoing.is_empty() {
+                    let nothing = Payload::Bytes(&[]);
+                    let _ = outgoing.send(Some(socket.as_fd()), &goodbye.encode(), nothing);
+                }
+                let _ = rustix::net::shutdown(socket, Shutdown::Write);
+            }
+        }
+    }
+
     /// One look at everything.
     #[inline]
     fn look(&self, sink: &dyn Sink) -> usize {
@@ -441,6 +494,9 @@ impl Tcp {
             if let Some(peer) = self.peers.get(proc as usize).and_then(OnceCell::get) {
                 delivered += self.receive(peer, sink);
             }
+        }
+        if !self.ended.borrow().is_empty() {
+            self.bury();
         }
         let looks = self.looks.get() + 1;
         self.looks.set(looks);
@@ -496,7 +552,7 @@ impl Btl for Tcp {
         match peer.fate.get() {
             Fate::Up | Fate::Calling => {}
             Fate::Fresh => self.call(peer)?,
-            Fate::Left | Fate::Lost => return Err(SendError::PeerGone),
+            Fate::Lost => return Err(SendError::PeerGone),
         }
         // A `fill` that sends to the peer it is filling for gets "would block", like any send that comes too early.
         let Ok(mut outgoing) = peer.outgoing.try_borrow_mut() else {
@@ -508,7 +564,9 @@ impl Btl for Tcp {
             header,
             len,
         };
-        match outgoing.send(peer.socket(), &frame.encode(), payload) {
+        let met = peer.socket.borrow();
+        let socket = met.as_ref().map(|met| met.socket.as_fd());
+        match outgoing.send(socket, &frame.encode(), payload) {
             Ok(()) => {
                 self.ask_for_room(peer, outgoing.is_stuck());
                 Ok(())
@@ -556,9 +614,32 @@ impl Btl for Tcp {
     }
 
     fn cut(&self, to: Endpoint) {
-        if let Some(socket) = self.peer(to.0).and_then(Peer::socket) {
+        if let Some(peer) = self.peer(to.0)
+            && let Some(met) = &*peer.socket.borrow()
+        {
             // Reading finds the end at both sides.
-            let _ = rustix::net::shutdown(socket, Shutdown::Both);
+            let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
+        }
+    }
+
+    fn settle(&self) {
+        self.wait_while(|peer| {
+            matches!(peer.fate.get(), Fate::Up | Fate::Calling)
+                && !peer.outgoing.borrow().is_empty()
+        });
+    }
+
+    /// After the goodbye the peers' goodbyes are waited for: a socket that is closed with something unread in it
+    /// takes back what the other end has not read yet (RFC 1122, 4.2.2.13).
+    fn leave(&self) {
+        self.say_goodbye();
+        self.wait_while(|peer| peer.fate.get() == Fate::Up);
+        self.up.take();
+        self.ended.take();
+        self.stuck.set(0);
+        for peer in self.peers.iter().filter_map(OnceCell::get) {
+            peer.stuck.set(false);
+            peer.reset();
         }
     }
 
@@ -579,39 +660,7 @@ impl Sink for Nobody {
 }
 
 impl Drop for Tcp {
-    /// Sends what was taken and says goodbye; a peer that takes nothing is not waited for beyond [`FAREWELL`].
     fn drop(&mut self) {
-        let deadline = Instant::now() + FAREWELL;
-        let waits = |peer: &Peer| {
-            matches!(peer.fate.get(), Fate::Up | Fate::Calling)
-                && !peer.outgoing.borrow().is_empty()
-        };
-        let mut nap = Duration::from_micros(10);
-        while self
-            .peers
-            .iter()
-            .filter_map(OnceCell::get)
-            .any(|p| waits(p))
-            && Instant::now() < deadline
-        {
-            self.poll(&Nobody);
-            std::thread::sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(1));
-        }
-        let goodbye = Frame {
-            kind: Kind::Goodbye,
-            am: 0,
-            header: [0; 2],
-            len: 0,
-        };
-        for peer in self.peers.iter().filter_map(OnceCell::get) {
-            if let (Fate::Up, Some(socket)) = (peer.fate.get(), peer.socket()) {
-                let mut outgoing = peer.outgoing.borrow_mut();
-                if outgoing.is_empty() {
-                    let _ = outgoing.send(Some(socket), &goodbye.encode(), Payload::Bytes(&[]));
-                }
-                let _ = rustix::net::shutdown(socket, Shutdown::Write);
-            }
-        }
+        self.say_goodbye();
     }
 }

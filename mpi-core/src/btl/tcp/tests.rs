@@ -251,7 +251,7 @@ fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
         });
         caller.fate.get() == Fate::Up
     });
-    assert_eq!(caller.socket.get().unwrap().remote, Some(real));
+    assert_eq!(caller.socket.borrow().as_ref().unwrap().remote, Some(real));
     loud.join().unwrap();
     talk(&all[0], &all[1]);
 }
@@ -285,9 +285,19 @@ fn a_peer_that_dies_is_named_with_both_ends() {
     let all = job(&SharedBoard::default(), 2, &[]);
     talk(&all[0], &all[1]);
     // What the system does to a process's sockets when it is killed.
-    rustix::net::shutdown(all[0].peer(1).unwrap().socket().unwrap(), Shutdown::Both).unwrap();
+    let ends = |of: &Tcp, peer| {
+        of.peer(peer)
+            .unwrap()
+            .socket
+            .borrow()
+            .as_ref()
+            .unwrap()
+            .ends
+            .clone()
+    };
+    let ends = &ends(&all[1], 0);
+    all[0].cut(Endpoint(1));
     let said = sentence(&all[1]);
-    let ends = &all[1].peer(0).unwrap().socket.get().unwrap().ends;
     assert_eq!(
         said,
         format!(
@@ -303,8 +313,9 @@ fn a_peer_that_dies_is_named_with_both_ends() {
 fn a_peer_that_says_what_nobody_of_ours_says_is_lost() {
     let all = job(&SharedBoard::default(), 2, &[]);
     talk(&all[0], &all[1]);
-    let socket = all[0].peer(1).unwrap().socket().unwrap();
-    rustix::io::write(socket, &[9; frame::HEADER]).unwrap();
+    let met = all[0].peer(1).unwrap().socket.borrow();
+    rustix::io::write(&met.as_ref().unwrap().socket, &[9; frame::HEADER]).unwrap();
+    drop(met);
     let said = sentence(&all[1]);
     assert!(
         said.ends_with("was lost: a frame of the unknown kind 9 came"),
@@ -358,7 +369,7 @@ fn a_peer_that_leaves_in_order_loses_nothing_and_is_not_lost() {
     });
     until("the goodbye", || {
         stayer.progress(&sink);
-        stayer.peer(1).unwrap().fate.get() == Fate::Left
+        stayer.peer(1).unwrap().fate.get() == Fate::Fresh
     });
 }
 
@@ -376,4 +387,21 @@ fn links_that_are_counted_differently_are_refused_with_both_numbers() {
         why,
         "it has 3 links and this process 1; btl_tcp_links must be the same everywhere"
     );
+}
+
+#[test]
+fn a_process_that_has_left_can_be_met_again() {
+    let all = job(&SharedBoard::default(), 2, &[]);
+    talk(&all[0], &all[1]);
+    std::thread::scope(|s| {
+        let mut both = all.into_iter();
+        let (one, other) = (both.next().unwrap(), both.next().unwrap());
+        let leave = |btl: Tcp| {
+            btl.leave();
+            btl
+        };
+        let (one, other) = (s.spawn(move || leave(one)), s.spawn(move || leave(other)));
+        let (one, other) = (one.join().unwrap(), other.join().unwrap());
+        talk(&one, &other);
+    });
 }
