@@ -1,4 +1,4 @@
-//! The workshop of this repository: `cargo xtask demo | test | gen | install | mpi4py | bench`.
+//! The workshop of this repository: `cargo xtask demo | test | gen | install | mpi4py | rsmpi | bench`.
 //!
 //! Promise: one command takes a fresh Debian machine with Rust, gcc and git to a result that is explained on the screen.
 //! What is missing is installed when we may, and otherwise named together with the command that installs it.
@@ -16,6 +16,7 @@ pub mod install;
 pub mod mpi4py;
 pub mod packages;
 pub mod process;
+pub mod rsmpi;
 pub mod test;
 pub mod ui;
 pub mod venv;

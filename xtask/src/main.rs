@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, cargo::Profile, demo, fpga, generate, guests, install, mpi4py, test};
+use xtask::{bench, cargo::Profile, demo, fpga, generate, guests, install, mpi4py, rsmpi, test};
 
 /// Builds, shows, tests, measures and installs Portcullis.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ enum Task {
     Test(test::Options),
     /// Run mpi4py's own tests on our library and compare with the list of those known to fail
     Mpi4py(mpi4py::Options),
+    /// Build the crate mpi (rsmpi) with our mpicc and run its examples
+    Rsmpi(rsmpi::Options),
     /// Write the files that are made from tables
     Gen,
     /// Install into a folder: programs, library, header, plugins
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Task::Demo(options) => demo::run(&options).map_err(|e| e.to_string()),
         Task::Test(options) => test::run(&options).map_err(|e| e.to_string()),
         Task::Mpi4py(options) => mpi4py::run(&options).map_err(|e| e.to_string()),
+        Task::Rsmpi(options) => rsmpi::run(&options).map_err(|e| e.to_string()),
         Task::Gen => generate::run(),
         Task::Install { prefix, dev } => {
             let profile = if dev { Profile::Dev } else { Profile::Release };

@@ -59,6 +59,13 @@ const NEEDED: &[(Sign, &str, &str)] = &[
     ),
 ];
 
+/// What bindgen needs, for the crates that use it.
+const BINDGEN: &[(Sign, &str, &str)] = &[(
+    Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/llvm-*/lib/libclang.so*'))"),
+    "libclang-dev",
+    "reading mpi.h with bindgen",
+)];
+
 /// Something is missing and we could not or may not install it.
 #[derive(Debug)]
 pub enum PackagesError {
@@ -85,8 +92,19 @@ pub fn ensure() -> Result<(), PackagesError> {
     let hardware = Tool::ALL
         .iter()
         .map(|tool| (Sign::Program(tool.program), tool.package, tool.purpose));
+    ensure_all(NEEDED.iter().copied().chain(hardware))
+}
+
+/// The same for what bindgen needs.
+pub fn ensure_bindgen() -> Result<(), PackagesError> {
+    ensure_all(BINDGEN.iter().copied())
+}
+
+fn ensure_all(
+    needed: impl Iterator<Item = (Sign, &'static str, &'static str)>,
+) -> Result<(), PackagesError> {
     let mut packages: Vec<&str> = Vec::new();
-    for (sign, package, purpose) in NEEDED.iter().copied().chain(hardware) {
+    for (sign, package, purpose) in needed {
         if sign.is_there() {
             continue;
         }

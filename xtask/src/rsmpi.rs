@@ -1,0 +1,283 @@
+//! `cargo xtask rsmpi`: the crate `mpi` (rsmpi), built with our `mpicc`, and its examples under our `mpirun`.
+//!
+//! rsmpi is written against what C headers have had since MPI-2, and the standard ABI leaves one part of that out: `MPI_Fint` and the Fortran handles.
+//! The header `portcullis/fortran.h` of an installation brings it back, and is given to the compiler and to bindgen from outside, so that the crate stays as it is published.
+//!
+//! Promise: every example ends well on every number of processes asked for, but those of [`MISSING`], which must not.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::install::{self, InstallError};
+use crate::packages::{self, PackagesError};
+use crate::process::{self, ProcessError, Running};
+use crate::test;
+use crate::ui::{self, Steps};
+use crate::workspace;
+
+/// What is run.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Numbers of processes
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3, 4], value_parser = clap::value_parser!(u32).range(1..))]
+    np: Vec<u32>,
+    /// Seconds that an example may take
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Only these examples; all if none is given
+    #[arg(value_name = "EXAMPLE")]
+    examples: Vec<String>,
+}
+
+const VERSION: &str = "0.8.2";
+
+/// Examples that cannot work yet, and the missing chapter; a line goes when its example works.
+const MISSING: &[(&str, &str)] = &[
+    ("spawn", "dynamic processes"),
+    ("spawn_multiple", "dynamic processes"),
+];
+
+/// Examples that ask for more processes than one.
+const NEEDS: &[(&str, u32)] = &[
+    ("all_gather_bool", 2),
+    ("immediate_multiple_requests", 2),
+    // Its grid has a quarter of the processes in a row.
+    ("cartesian_map", 4),
+];
+
+/// Why the examples were not built, or did not run well.
+#[derive(Debug)]
+pub enum RsmpiError {
+    Packages(PackagesError),
+    Install(InstallError),
+    Process(ProcessError),
+    File {
+        path: PathBuf,
+        reason: std::io::Error,
+    },
+    Metadata(serde_json::Error),
+    NoSource,
+    NoSuch {
+        example: String,
+    },
+    Examples {
+        sentences: Vec<String>,
+    },
+}
+
+impl fmt::Display for RsmpiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packages(error) => error.fmt(f),
+            Self::Install(error) => error.fmt(f),
+            Self::Process(error) => error.fmt(f),
+            Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
+            Self::Metadata(error) => write!(f, "cargo's metadata cannot be read: {error}"),
+            Self::NoSource => write!(f, "cargo does not say where the source of mpi {VERSION} is"),
+            Self::NoSuch { example } => write!(f, "rsmpi has no example {example}"),
+            Self::Examples { sentences } => {
+                write!(f, "rsmpi's examples:\n  {}", sentences.join("\n  "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for RsmpiError {}
+
+fn file(path: &Path) -> impl FnOnce(std::io::Error) -> RsmpiError {
+    move |reason| RsmpiError::File {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// The command.
+pub fn run(options: &Options) -> Result<(), RsmpiError> {
+    let mut steps = Steps::new(5);
+    steps
+        .step("looking for compilers, tools and libclang", || {
+            packages::ensure()?;
+            packages::ensure_bindgen()
+        })
+        .map_err(RsmpiError::Packages)?;
+    let prefix = test::installation();
+    steps
+        .step("installing Portcullis", || {
+            install::install(&prefix, &test::CONTENTS)
+        })
+        .map_err(RsmpiError::Install)?;
+    let source = steps.step(format!("fetching the crate mpi {VERSION}"), source)?;
+    let mut examples = steps.step("building its examples with our mpicc", || {
+        build(&source, &prefix)
+    })?;
+    if let Some(unknown) = options
+        .examples
+        .iter()
+        .find(|wanted| !examples.iter().any(|e| name(e) == **wanted))
+    {
+        return Err(RsmpiError::NoSuch {
+            example: unknown.clone(),
+        });
+    }
+    if !options.examples.is_empty() {
+        examples.retain(|e| options.examples.contains(&name(e)));
+    }
+    steps.step("running them", || check(options, &prefix, &examples))
+}
+
+/// The crate's source in a folder of ours, fetched by cargo like any dependency.
+fn source() -> Result<PathBuf, RsmpiError> {
+    let folder = workspace::target().join("sources");
+    let copy = folder.join(format!("mpi-{VERSION}"));
+    if copy.is_dir() {
+        return Ok(copy);
+    }
+    // A package that depends on it makes cargo fetch it and say where it is.
+    let asking = folder.join("asking-for-mpi");
+    fs::create_dir_all(&asking).map_err(file(&asking))?;
+    let manifest = asking.join("Cargo.toml");
+    let text = format!(
+        "[package]\nname = \"asking-for-mpi\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[lib]\npath = \"lib.rs\"\n\
+         [dependencies]\nmpi = \"={VERSION}\"\n[workspace]\n"
+    );
+    fs::write(&manifest, text).map_err(file(&manifest))?;
+    fs::write(asking.join("lib.rs"), "").map_err(file(&asking))?;
+    let output = process::output(
+        cargo()
+            .args(["metadata", "--format-version", "1", "--manifest-path"])
+            .arg(&manifest),
+        Duration::from_secs(300),
+    )
+    .map_err(RsmpiError::Process)?;
+    let metadata: Metadata = serde_json::from_str(&output.stdout).map_err(RsmpiError::Metadata)?;
+    let published = metadata
+        .packages
+        .iter()
+        .find(|package| package.name == "mpi")
+        .and_then(|package| package.manifest_path.parent())
+        .ok_or(RsmpiError::NoSource)?;
+    let beside = folder.join(format!("mpi-{VERSION}.new-{}", std::process::id()));
+    process::run(Command::new("cp").arg("-r").args([published, &beside]))
+        .map_err(RsmpiError::Process)?;
+    // The copy lies below our own workspace and has no part in it.
+    let manifest = beside.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).map_err(file(&manifest))?;
+    fs::write(&manifest, text + "\n[workspace]\n").map_err(file(&manifest))?;
+    fs::rename(&beside, &copy).map_err(file(&copy))?;
+    Ok(copy)
+}
+
+/// The part of cargo's metadata that we read.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    manifest_path: PathBuf,
+}
+
+/// The programs of the examples, in the order of their names.
+fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
+    let include = prefix.join("include");
+    let fortran = include.join("portcullis/fortran.h");
+    let target = workspace::target().join("rsmpi");
+    process::run(
+        cargo()
+            .current_dir(source)
+            .args(["build", "--examples", "--locked", "--target-dir"])
+            .arg(&target)
+            .env("MPICC", prefix.join("bin/mpicc"))
+            .env("CFLAGS", format!("-include {}", fortran.display()))
+            .env(
+                "BINDGEN_EXTRA_CLANG_ARGS",
+                format!("-I{} -include {}", include.display(), fortran.display()),
+            ),
+    )
+    .map_err(RsmpiError::Process)?;
+    let sources = source.join("examples");
+    let mut programs = Vec::new();
+    for entry in fs::read_dir(&sources).map_err(file(&sources))? {
+        let entry = entry.map_err(file(&sources))?.path();
+        let program = target.join("debug/examples").join(name(&entry));
+        // Examples of features that are off are not built.
+        if entry.extension().is_some_and(|e| e == "rs") && program.is_file() {
+            programs.push(program);
+        }
+    }
+    programs.sort_unstable();
+    Ok(programs)
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.stdin(Stdio::null());
+    command
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Runs every example on every number of processes.
+fn check(options: &Options, prefix: &Path, examples: &[PathBuf]) -> Result<(), RsmpiError> {
+    let mut sentences = Vec::new();
+    let (mut good, mut missing) = (0, 0);
+    for program in examples {
+        let example = name(program);
+        let needs = NEEDS.iter().find(|(name, _)| *name == example);
+        let lacks = MISSING.iter().find(|(name, _)| *name == example);
+        let enough = |ranks: &&u32| needs.is_none_or(|(_, least)| *ranks >= least);
+        for ranks in options.np.iter().filter(enough) {
+            let outcome = Running::start(
+                Command::new(prefix.join("bin/mpirun"))
+                    .args(["-n", &ranks.to_string()])
+                    .arg(program)
+                    .env("LD_LIBRARY_PATH", prefix.join("lib")),
+            )
+            .map_err(RsmpiError::Process)?
+            .wait(Duration::from_secs(options.limit));
+            let complaint = match outcome {
+                Ok(outcome) if outcome.status.success() => None,
+                Ok(outcome) => Some(last_line(&outcome.stderr)),
+                Err(ProcessError::TimedOut { stderr, .. }) => {
+                    Some(format!("it hangs; {}", last_line(&stderr)))
+                }
+                Err(error) => return Err(RsmpiError::Process(error)),
+            };
+            match (complaint, lacks) {
+                (None, None) => good += 1,
+                (Some(_), Some(_)) => missing += 1,
+                (None, Some((_, chapter))) => sentences.push(format!(
+                    "{example} works on {ranks} processes, without {chapter}; remove the line"
+                )),
+                (Some(complaint), None) => {
+                    sentences.push(format!("{example} on {ranks} processes: {complaint}"));
+                }
+            }
+        }
+    }
+    ui::say(&format!(
+        "      {good} runs of {} examples ended well, {missing} lack what is missing",
+        examples.len()
+    ));
+    match sentences.is_empty() {
+        true => Ok(()),
+        false => Err(RsmpiError::Examples { sentences }),
+    }
+}
+
+fn last_line(text: &str) -> String {
+    text.trim_end().lines().next_back().unwrap_or("").to_owned()
+}
