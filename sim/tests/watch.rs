@@ -146,11 +146,12 @@ fn what_is_no_board_is_refused_with_a_sentence() {
         said.contains("\"sim:tcp://nowhere\" is no address"),
         "{said}"
     );
-    let said = refuses(&["1", "--once"]);
-    assert!(
-        said.contains("process 1 has no board in shared memory"),
-        "{said}"
-    );
+    let mut command = Command::new("sleep");
+    let sleeper = Running(command.arg("60").spawn().expect("sleep starts"));
+    let pid = sleeper.0.id().to_string();
+    let said = refuses(&[&pid, "--once"]);
+    let expected = format!("process {pid} has no board in shared memory");
+    assert!(said.contains(&expected), "{said}");
 }
 
 /// A terminal of 80 columns and 24 rows: our side, and the program's.

@@ -10,6 +10,9 @@ use std::path::Path;
 /// How the kernel shows memory that can have a board: that of [`Memory`](super::Memory), and that of an MPI job's ranks.
 const NAMES: [&str; 2] = ["/memfd:hwbarr", "/memfd:portcullis-node"];
 
+/// So far a process's ancestors are followed.
+const GENERATIONS: usize = 64;
+
 /// A board of another process.
 #[derive(Debug)]
 pub struct Found {
@@ -42,17 +45,40 @@ impl fmt::Display for Found {
 
 /// Every board that this user may look at, each once, by the process with the lowest number that holds it.
 pub fn boards() -> Vec<Found> {
-    let mut known = BTreeSet::new();
-    let mut pids: Vec<u32> = entries("/proc".as_ref());
-    pids.sort_unstable();
     let own = std::process::id();
-    let others = pids.into_iter().filter(|pid| *pid != own);
-    others.flat_map(|pid| of_process(pid, &mut known)).collect()
+    boards_where(|pid| pid != own)
 }
 
-/// The boards that this process holds, if this user may look at them.
+/// The boards that this process holds; if none, those of the processes that it has started, as `mpirun` the keeper of its ranks.
 pub fn boards_of(pid: u32) -> Vec<Found> {
-    of_process(pid, &mut BTreeSet::new())
+    let own = boards_where(|other| other == pid);
+    match own.is_empty() {
+        true => boards_where(|other| is_of(other, pid)),
+        false => own,
+    }
+}
+
+fn boards_where(is_meant: impl Fn(u32) -> bool) -> Vec<Found> {
+    let mut known = BTreeSet::new();
+    let mut pids: Vec<u32> = entries("/proc".as_ref());
+    pids.retain(|pid| is_meant(*pid));
+    pids.sort_unstable();
+    let found = pids.into_iter();
+    found.flat_map(|pid| of_process(pid, &mut known)).collect()
+}
+
+/// Whether `pid` is `ancestor` or has been started by it, or by one that it has started.
+fn is_of(pid: u32, ancestor: u32) -> bool {
+    // Numbers may be used again while we climb, so a circle is possible and an end is needed.
+    let parents = std::iter::successors(Some(pid), |pid| parent(*pid)).take(GENERATIONS);
+    parents.into_iter().any(|pid| pid == ancestor)
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name is in parentheses and may have some in it; the state and the parent follow.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Whatever cannot be read, since a process has ended or belongs to somebody else, has no board for us.
