@@ -17,7 +17,10 @@
 //! * Barrier: write the opposite level, then poll and let MPI progress between polls; a release rings whoever sleeps.
 //! * When a barrier has not been released for `coll_hwbarr_timeout`, the members leave the hardware together (see `parley`),
 //!   with one warning that names who is missing, and the next component serves from then on.
-//! * Disable, free, unwinding: the wire goes back to idle.
+//! * Disable, free, unwinding: the wire goes back to idle; a real port's also when the process ends without any of them
+//!   (`barrier_driver::last_resort`).
+//!
+//! With `coll_hwbarr_reboot` each barrier goes there and back, so that a node that reboots in the middle releases nobody.
 //!
 //! | module | what it is |
 //! |---|---|

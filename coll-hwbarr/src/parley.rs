@@ -13,6 +13,8 @@
 //! The verdict is exact, because the hardware releases barrier n when, and only when, every node has entered n times,
 //! and no number changes after it was told.
 //! So nothing is withdrawn, and a release that is seen meanwhile, even long before the verdict, agrees with it.
+//! A barrier that goes there and back may hold an entry until the last way back is done; it counts as entered all the same,
+//! for then everybody hears of it by the verdict, and none before all have entered.
 //! Barriers up to the verdict are over; those beyond are the next component's.
 //!
 //! A member looks only while it is in a barrier; one that never enters another is waited for as in every barrier.

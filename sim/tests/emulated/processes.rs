@@ -4,8 +4,7 @@
 
 use crate::rigs::{board_in, line, mounted, usual};
 use barrier_driver::ports::{self, parallel};
-use barrier_driver::{SelfTest, ToggleBarrier, last_resort, self_test};
-use rustix::process::Signal;
+use barrier_driver::{SelfTest, ToggleBarrier, self_test};
 use sim::emulate::gpio::GpioChip;
 use sim::emulate::parallel::ParallelPort;
 use sim::emulate::trap::{self, Rights};
@@ -14,7 +13,6 @@ use std::any::Any;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -31,8 +29,8 @@ const IN: u32 = 27;
 
 /// What a node is told.
 const NODE: &str = "EMULATED_NODE";
-const PORT: &str = "EMULATED_PORT";
-const BOARD: &str = "EMULATED_BOARD";
+pub const PORT: &str = "EMULATED_PORT";
+pub const BOARD: &str = "EMULATED_BOARD";
 const SOCKET: &str = "EMULATED_SOCKET";
 
 /// Not a test but the program of a node; does nothing unless it was started as one.
@@ -44,16 +42,7 @@ fn node_program() {
     };
     let node = node.parse().expect("a number");
     let mut parent = UnixStream::connect(socket).expect("the parent listens");
-    // A node whose accesses trap in its own process plugs its wires in itself.
-    let memory = told(BOARD).map(|fd| {
-        let file = std::fs::File::options()
-            .read(true)
-            .write(true)
-            .open(format!("/proc/self/fd/{fd}"));
-        Memory::map(file.expect("inherited").into()).expect("a board's memory")
-    });
-    let memory: &'static Option<Memory> = Box::leak(Box::new(memory));
-    let _plugged = memory.as_ref().map(|memory| plug(memory, node, &text));
+    let _plugged = plug_if_told(node, &text);
     let wires = ports::open(&text).expect("an emulated port");
     let mut fence = || -> io::Result<()> {
         parent.write_all(b".")?;
@@ -75,6 +64,17 @@ fn node_program() {
             .expect("all nodes enter");
     }
     barrier.close().expect("the wire is still");
+}
+
+/// A node whose accesses trap in its own process plugs its wires in itself; the answer has to stay for as long as they shall.
+pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
+    let fd = std::env::var(BOARD).ok()?;
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(format!("/proc/self/fd/{fd}"));
+    let memory = Memory::map(file.expect("inherited").into()).expect("a board's memory");
+    Some(plug(Box::leak(Box::new(memory)), node, text))
 }
 
 /// Plugs this node's wires in; the answer has to stay for as long as they shall.
@@ -199,87 +199,4 @@ fn sixty_processes_with_ppdev_pass_exactly_the_barriers_they_make() {
         let text = format!("ppdev:{},out=D7,in=BUSY", path.display());
         command.env(PORT, text);
     });
-}
-
-/// How the program of a node ends while it is in a barrier.
-const END: &str = "EMULATED_END";
-
-/// Not a test but a program that enters a barrier and ends there; does nothing unless it was started as one.
-#[test]
-fn dying_program() {
-    let told = |what| std::env::var(what).ok();
-    let (Some(text), Some(end)) = (told(PORT), told(END)) else {
-        return;
-    };
-    let wires = ports::open(&text).expect("an emulated port");
-    let _watch = last_resort::watch(wires.resting).expect("nothing else is watched");
-    let open = ToggleBarrier::open(wires.out, wires.input, || Ok::<_, io::Error>(()));
-    let mut barrier = open.expect("all wires are idle");
-    barrier.enter().expect("out of the barrier");
-    let arrived = barrier.wait(std::thread::yield_now, Duration::from_millis(5));
-    assert!(arrived.is_err(), "nobody else comes");
-    // Nothing is dropped from here on.
-    match end.as_str() {
-        "exit" => std::process::exit(0),
-        "abort" => std::process::abort(),
-        "terminate" => rustix::process::kill_process(rustix::process::getpid(), Signal::TERM),
-        "kill" => rustix::process::kill_process(rustix::process::getpid(), Signal::KILL),
-        other => panic!("{other} is no end"),
-    }
-    .expect("a process may signal itself");
-    std::thread::sleep(LIMIT);
-}
-
-/// The wire to the barrier after a program has ended so, and how it ended.
-fn after_a_death(
-    files: &sim::emulate::ppdev::Parports,
-    board: &Board<'_>,
-    end: &str,
-) -> (u64, String) {
-    let text = format!("ppdev:{},out=D0,in=nACK", files.path(0).display());
-    let status = Command::new(std::env::current_exe().expect("this test program"))
-        .args(["--exact", "processes::dying_program", "--nocapture"])
-        .env(PORT, text)
-        .env(END, end)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .expect("this test program starts again");
-    let status = match (status.signal(), status.code()) {
-        (Some(signal), _) => format!("signal {signal}"),
-        (None, code) => format!("status {code:?}"),
-    };
-    (board.snapshot().arrived(), status)
-}
-
-#[test]
-fn a_program_that_dies_in_the_barrier_puts_its_wire_back_and_ends_as_it_would_have() {
-    for (end, status) in [
-        ("exit", "status Some(0)"),
-        ("abort", "signal 6"),
-        ("terminate", "signal 15"),
-    ] {
-        let board = crate::rigs::board(2);
-        let port = crate::rigs::port(&board, 0, usual());
-        let Some((files, _folder)) = mounted(vec![port]) else {
-            return;
-        };
-        let died = after_a_death(&files, &board, end);
-        assert_eq!(died, (0, status.to_owned()), "{end}");
-    }
-}
-
-/// Nothing runs in a killed process; the next job's `open` is what overwrites the level.
-#[test]
-fn a_killed_program_leaves_its_arrival_and_the_next_one_takes_it_back() {
-    let board = crate::rigs::board(2);
-    let port = crate::rigs::port(&board, 0, usual());
-    let Some((files, _folder)) = mounted(vec![port]) else {
-        return;
-    };
-    let died = after_a_death(&files, &board, "kill");
-    assert_eq!(died, (1, "signal 9".to_owned()));
-    let died = after_a_death(&files, &board, "exit");
-    assert_eq!(died, (0, "status Some(0)".to_owned()));
 }
