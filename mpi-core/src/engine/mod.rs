@@ -4,7 +4,8 @@
 //! A test makes four of them in four threads of one process; `mpi-abi` holds the only one of a real process.
 //!
 //! An engine belongs to one thread at a time.
-//! Below `MPI_THREAD_MULTIPLE` nobody checks; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits.
+//! Below `MPI_THREAD_MULTIPLE` nobody checks; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits;
+//! of several threads that wait, one looks for all ([`Threads`]).
 
 mod progress;
 #[cfg(any(test, feature = "testing"))]
