@@ -6,7 +6,7 @@
 //!
 //! | what | bound |
 //! |---|---|
-//! | guests that have not said who they are, or are leaving | [`STRANGERS`]; the oldest makes room for a newcomer |
+//! | guests that have not said who they are, or are leaving | [`STRANGERS`]; one that leaves makes room for a newcomer, or the oldest after [`GRACE`] |
 //! | how long such a guest may stay | [`HELLO`] |
 //! | onlookers | [`ONLOOKERS`], each for [`SILENCE`] after its last question |
 //! | nodes | one guest each |
@@ -23,6 +23,9 @@ use std::time::Duration;
 
 /// Guests without a role, at most.
 pub(super) const STRANGERS: usize = 64;
+/// How long a guest has to say who it is, however many newcomers wait: more than a crowded machine needs to let it run.
+/// Without it, a flood of strangers would push out a node between its connection and its hello.
+pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// How long a guest may be without a role.
 pub(super) const HELLO: Duration = Duration::from_secs(2);
 /// Onlookers, at most.
@@ -178,13 +181,32 @@ impl Hub {
         }
     }
 
-    /// A connection has been accepted; if too many have no part, the oldest of them goes.
+    /// Whether a newcomer has a place, if need be that of a guest without a part; if not, newcomers wait in the system's queue.
+    pub fn has_room(&self, now: Duration) -> bool {
+        self.passing().count() < STRANGERS || self.dispensable(now).is_some()
+    }
+
+    /// The guests without a part.
+    fn passing(&self) -> impl Iterator<Item = (GuestId, &Guest)> {
+        let guests = self.guests.iter().map(|(id, guest)| (*id, guest));
+        guests.filter(|(_, guest)| guest.is_passing())
+    }
+
+    /// Who makes room for a newcomer: whoever has had its last word, else the oldest whose [`GRACE`] is over.
+    fn dispensable(&self, now: Duration) -> Option<GuestId> {
+        let over = |guest: &Guest| guest.part == Part::Leaving || now >= guest.since + GRACE;
+        self.passing()
+            .filter(|(_, guest)| over(guest))
+            .min_by_key(|(_, guest)| (guest.part != Part::Leaving, guest.since))
+            .map(|(id, _)| id)
+    }
+
+    /// A connection has been accepted, for which there is [room](Self::has_room).
     pub fn arrive(&mut self, peer: SocketAddr, now: Duration) -> GuestId {
-        let strangers = self.guests.iter().filter(|(_, guest)| guest.is_passing());
-        if strangers.clone().count() >= STRANGERS
-            && let Some((&oldest, _)) = strangers.min_by_key(|(_, guest)| guest.since)
+        if self.passing().count() >= STRANGERS
+            && let Some(leaver) = self.dispensable(now)
         {
-            self.guests.remove(&oldest);
+            self.guests.remove(&leaver);
         }
         let id = self.next;
         self.next += 1;

@@ -143,7 +143,7 @@ impl Server {
             };
             sockets.push(PollFd::new(stream, PollFlags::IN | writable));
         }
-        if !std::mem::take(&mut self.full) {
+        if !std::mem::take(&mut self.full) && self.hub.has_room(now) {
             sockets.push(PollFd::new(&self.listener, PollFlags::IN));
         }
         match poll(&mut sockets, Some(&timeout)) {
@@ -206,6 +206,9 @@ impl Server {
 
     fn accept(&mut self) {
         for _ in 0..NEWCOMERS {
+            if !self.hub.has_room(self.start.elapsed()) {
+                return;
+            }
             match self.listener.accept() {
                 Ok((stream, peer)) => {
                     let ready = stream.set_nonblocking(true).is_ok() && prepare(&stream).is_ok();

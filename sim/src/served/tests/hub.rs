@@ -3,7 +3,7 @@
 use super::super::frame::{
     GREETING, Greeting, REPLY, REQUEST, Refusal, Reply, Request, Role, VERSION,
 };
-use super::super::hub::{HELLO, Hub, ONLOOKERS, STRANGERS};
+use super::super::hub::{GRACE, HELLO, Hub, ONLOOKERS, STRANGERS};
 use super::*;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -135,6 +135,26 @@ fn another_version_is_noted_and_not_answered() {
     );
 }
 
+#[test]
+fn a_flood_pushes_nobody_out_who_still_has_time_to_say_hello() {
+    let mut hub = Hub::new(2).expect("a legal count");
+    let node = hub.arrive(peer(), NOW);
+    let crowd: Vec<_> = (1..STRANGERS).map(|_| hub.arrive(peer(), NOW)).collect();
+    assert!(!hub.has_room(NOW), "newcomers wait");
+    // Whoever has had its last word goes first.
+    hub.hear(crowd[9], b"GET / HT", NOW);
+    assert!(hub.has_room(NOW));
+    hub.arrive(peer(), NOW);
+    assert!(!hub.has(crowd[9]) && hub.has(node) && !hub.has_room(NOW));
+    // And after the grace the oldest of those that say nothing, but not a node.
+    let late = NOW + GRACE;
+    hub.hear(node, &hello(Role::Node(0)), late);
+    hub.arrive(peer(), late);
+    assert!(hub.has(node) && hub.has(crowd[0]) && hub.has_room(late));
+    hub.arrive(peer(), late);
+    assert!(hub.has(node) && !hub.has(crowd[0]));
+}
+
 /// What can happen to a server.
 #[derive(Debug, Clone)]
 enum Act {
@@ -176,7 +196,9 @@ proptest! {
         for act in acts {
             let of = |who: usize| ids.get(who % ids.len().max(1)).copied();
             match act {
-                Act::Arrive => ids.push(hub.arrive(peer(), now)),
+                Act::Arrive => if hub.has_room(now) {
+                    ids.push(hub.arrive(peer(), now));
+                },
                 Act::Hello(who, word) => if let Some(id) = of(who) {
                     hub.hear(id, &Greeting { version: VERSION, word }.encode(), now);
                 },

@@ -78,3 +78,12 @@ impl Drop for Served {
         self.end();
     }
 }
+
+/// Ends what loops until this is set, also when the test fails.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

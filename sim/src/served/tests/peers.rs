@@ -184,6 +184,8 @@ fn rubbish_and_floods_leave_the_nodes_alone() {
     let served = Served::new(2);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Also when a node fails, or the scope would wait for the flood for ever.
+        let _over = SetAtEnd(&stop);
         for kind in 0..3u8 {
             let (address, stop) = (&served.address, &stop);
             scope.spawn(move || {
@@ -224,7 +226,6 @@ fn rubbish_and_floods_leave_the_nodes_alone() {
                     .expect("both have entered");
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(served.view().board.releases, 200);
     let noted = |what: fn(&Notice) -> bool| served.notices().iter().any(what);
