@@ -15,8 +15,8 @@
 //! * Enable: every node opens its wires around one software fence, all agree that all could, then a self-test in which one node is late.
 //!   Any doubt refuses with a sentence that names the node; the driver leaves the wire idle.
 //! * Barrier: write the opposite level, then poll and let MPI progress between polls; a release rings whoever sleeps.
-//! * When a barrier has not been released for `coll_hwbarr_timeout`, the members leave the hardware together (see `parley`),
-//!   with one warning that names who is missing, and the next component serves from then on.
+//! * When a barrier has not been released for `coll_hwbarr_timeout`, or a port fails, the members leave the hardware together
+//!   (see `parley`), with one warning that names who is missing or whose port has failed, and the next component serves from then on.
 //! * Disable, free, unwinding: the wire goes back to idle; a real port's also when the process ends without any of them
 //!   (`barrier_driver::last_resort`).
 //!

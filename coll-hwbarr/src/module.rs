@@ -26,6 +26,8 @@ struct State {
     queue: Queue,
     parley: Parley,
     port: Box<dyn Port>,
+    /// What the port said when it failed; from then on it is not touched.
+    lost: Option<String>,
     /// This node has told the user why the hardware is left, or has seen that another one does.
     warned: bool,
 }
@@ -61,10 +63,10 @@ impl Module {
     fn look(&self) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
-        state.queue.drive()?;
+        state.drive();
         let looks = self.looks.get() + 1;
         self.looks.set(looks % SELDOM);
-        if looks == SELDOM {
+        if looks == SELDOM || state.lost.is_some() {
             state.look_further(&self.comm, self.settings.timeout)?;
         }
         Ok(())
@@ -91,12 +93,19 @@ impl Module {
         }
         state.port.mark(Mark::Enter);
         let ticket = state.queue.start();
-        state.queue.drive()?;
+        state.drive();
         Ok(Started::Ticket(ticket))
     }
 }
 
 impl State {
+    /// Moves the barriers; a port that fails does so once, and the members then leave the hardware together.
+    fn drive(&mut self) {
+        if self.lost.is_none() {
+            self.lost = self.queue.drive().err();
+        }
+    }
+
     /// Gives up when it is time, and takes part when somebody else has.
     fn look_further(&mut self, comm: &Comm, timeout: Option<Duration>) -> Result<(), String> {
         if self.queue.is_closed() {
@@ -104,27 +113,49 @@ impl State {
         }
         let waiting = self.queue.waiting();
         let limit = timeout.unwrap_or(Duration::MAX);
-        let give_up = waiting.is_some_and(|waiting| waiting >= limit);
+        let give_up = self.lost.is_some() || waiting.is_some_and(|waiting| waiting >= limit);
         let entered = self.queue.entered();
-        let finding = self.parley.look(comm, give_up, entered)?;
+        let lost = self.lost.as_deref();
+        let finding = self.parley.look(comm, give_up, entered, lost)?;
         match finding {
             Finding::Nothing => return Ok(()),
             Finding::Stopped => self.queue.stop(),
             Finding::Verdict(released) => self.queue.leave(released),
         }
         if !self.warned
-            && let Some(missing) = self.missing(comm, give_up, entered)
+            && let Some(why) = self.why(comm, give_up, entered, waiting.or(timeout))
         {
             self.warned = true;
-            let waited = waiting.or(timeout).unwrap_or_default();
             comm.warn(&format!(
-                "the hardware barrier of {} nodes has not released for {waited:.1?}, {}; {} goes on in software",
+                "the hardware barrier of {} nodes {why}; {} goes on in software",
                 comm.size(),
-                sentence(&missing, comm.size()),
                 comm.name(),
             ));
         }
         Ok(())
+    }
+
+    /// Why the hardware is left, if this node knows and is the one to tell the user.
+    fn why(
+        &mut self,
+        comm: &Comm,
+        give_up: bool,
+        entered: u64,
+        waited: Option<Duration>,
+    ) -> Option<String> {
+        if let Some((node, reason)) = self.parley.loss() {
+            return Some(format!("is lost at node {node}: {reason}"));
+        }
+        // Rank 0 hears of it and says so.
+        if self.lost.is_some() {
+            return None;
+        }
+        let missing = self.missing(comm, give_up, entered)?;
+        Some(format!(
+            "has not released for {:.1?}, {}",
+            waited.unwrap_or_default(),
+            sentence(&missing, comm.size())
+        ))
     }
 
     /// Who has not entered, if this node knows and is the one to tell the user.
@@ -162,6 +193,7 @@ impl guest::Module for Module {
             queue: Queue::new(wire),
             parley,
             port,
+            lost: None,
             warned: false,
         });
         Ok(())

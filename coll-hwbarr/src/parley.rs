@@ -6,7 +6,8 @@
 //!
 //! # The protocol
 //!
-//! 1. Whoever gives up stops: it enters the wire no more, keeps what it has entered, and tells rank 0 how often it has entered in all.
+//! 1. Whoever gives up, because it has waited for too long or because its port has failed, stops:
+//!    it enters the wire no more, keeps what it has entered, and tells rank 0 how often it has entered in all, and what its port said.
 //! 2. Rank 0, when it gives up or hears from somebody who did, stops too and tells all others to stop; each stops when it next looks.
 //! 3. When rank 0 has everybody's number, it tells all of them the smallest: the verdict.
 //!
@@ -30,10 +31,15 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 const WORD: usize = size_of::<u64>();
 
+/// What a member tells rank 0: its number, and a sentence with zeros behind it.
+const STATEMENT: usize = 256;
+
 pub struct Parley {
     role: Role,
     /// When this member stopped, and so asked.
     stopped: Option<Instant>,
+    /// The first member that told rank 0 of a port that has failed, and what that said.
+    loss: Option<(u32, String)>,
 }
 
 enum Role {
@@ -68,7 +74,7 @@ impl Parley {
     pub fn new(comm: &Comm) -> Result<Parley, String> {
         let role = if comm.rank() == 0 {
             let numbers =
-                (1..comm.size()).map(|rank| comm.start_recv(rank, WORD).map(Number::Expected));
+                (1..comm.size()).map(|rank| comm.start_recv(rank, STATEMENT).map(Number::Expected));
             Role::Chair(numbers.collect::<Result<_, _>>()?)
         } else {
             Role::Member {
@@ -79,11 +85,20 @@ impl Parley {
         Ok(Parley {
             role,
             stopped: None,
+            loss: None,
         })
     }
 
     /// Looks for messages; `entered` is how often this node has entered, which must not change any more once the answer is not [`Finding::Nothing`].
-    pub fn look(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Result<Finding, String> {
+    ///
+    /// `lost` is what this node's port said when it failed, if it did.
+    pub fn look(
+        &mut self,
+        comm: &Comm,
+        give_up: bool,
+        entered: u64,
+        lost: Option<&str>,
+    ) -> Result<Finding, String> {
         let was_stopped = self.stopped.is_some();
         if give_up {
             self.stopped.get_or_insert_with(Instant::now);
@@ -91,13 +106,17 @@ impl Parley {
         let mut heard = false;
         match &mut self.role {
             Role::Chair(numbers) => {
-                for number in numbers.iter_mut() {
+                for (rank, number) in (1..).zip(numbers.iter_mut()) {
                     if let Number::Expected(message) = number
-                        && let Some(theirs) = test(comm, message)?
+                        && let Some((theirs, reason)) = hear(comm, message)?
                     {
                         *number = Number::Known(theirs);
                         heard = true;
+                        self.loss = self.loss.take().or(reason.map(|reason| (rank, reason)));
                     }
+                }
+                if let (None, Some(reason)) = (&self.loss, lost) {
+                    self.loss = Some((0, reason.to_owned()));
                 }
                 if heard {
                     self.stopped.get_or_insert_with(Instant::now);
@@ -133,7 +152,7 @@ impl Parley {
                     return Ok(Finding::Nothing);
                 }
                 let Some(verdict) = verdict else {
-                    comm.start_send(0, &entered.to_le_bytes())?;
+                    comm.start_send(0, &statement(entered, lost))?;
                     *verdict = Some(comm.start_recv(0, WORD)?);
                     return Ok(Finding::Stopped);
                 };
@@ -142,7 +161,13 @@ impl Parley {
         }
     }
 
-    /// The nodes that have not entered, as far as this member knows: it may have to wait for answers first.
+    /// The member whose port has failed, and what it said; rank 0 knows, and before it says that the hardware is left.
+    pub fn loss(&self) -> Option<(u32, &str)> {
+        let (rank, reason) = self.loss.as_ref()?;
+        Some((*rank, reason))
+    }
+
+    /// The members that have not entered, as far as this member knows: it may have to wait for answers first.
     ///
     /// `entered` is how often this node has entered.
     pub fn missing(&self, entered: u64) -> Option<Vec<u32>> {
@@ -172,6 +197,32 @@ fn tell_all(comm: &Comm, word: u64) -> Result<(), String> {
         comm.start_send(rank, &word.to_le_bytes())?;
     }
     Ok(())
+}
+
+/// A member's number, and what its port said, as a message.
+fn statement(entered: u64, lost: Option<&str>) -> [u8; STATEMENT] {
+    let mut bytes = [0; STATEMENT];
+    bytes[..WORD].copy_from_slice(&entered.to_le_bytes());
+    let reason = lost.unwrap_or_default().bytes();
+    bytes[WORD..]
+        .iter_mut()
+        .zip(reason)
+        .for_each(|(to, from)| *to = from);
+    bytes
+}
+
+/// A [`statement`], when it has come.
+fn hear(comm: &Comm, message: &Message) -> Result<Option<(u64, Option<String>)>, String> {
+    let mut bytes = [0; STATEMENT];
+    if !comm.test_message(message, &mut bytes)? {
+        return Ok(None);
+    }
+    let (mut number, text) = ([0; WORD], &bytes[WORD..]);
+    number.copy_from_slice(&bytes[..WORD]);
+    let end = text.iter().position(|b| *b == 0).unwrap_or(text.len());
+    let reason = String::from_utf8_lossy(&text[..end]).into_owned();
+    let reason = Some(reason).filter(|reason| !reason.is_empty());
+    Ok(Some((u64::from_le_bytes(number), reason)))
 }
 
 fn test(comm: &Comm, message: &Message) -> Result<Option<u64>, String> {

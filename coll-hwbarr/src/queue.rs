@@ -62,9 +62,10 @@ impl Queue {
             if self.stopped || self.entered == self.started {
                 return Ok(());
             }
-            wire.enter()?;
+            // Entered even if the port fails, for the level may have reached the wire and released the others.
             self.entered += 1;
             self.since = Instant::now();
+            wire.enter()?;
         }
     }
 

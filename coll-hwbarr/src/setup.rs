@@ -5,7 +5,7 @@
 //! else that of a node which waited in vain.
 //! A node that found one keeps every fence of the step, so that nobody is left in one.
 
-use crate::port::{self, Fault, Gate, Port};
+use crate::port::{self, Fault, Gate, Port, Way};
 use crate::settings::Settings;
 use barrier_driver::SelfTest;
 use embedded_hal::digital::PinState;
@@ -60,11 +60,14 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     };
     let tested = wire.self_test(test, &late, &mut || comm.fence(), &mut { rest });
     agree(comm, tested)?;
-    let wire: Box<dyn Gate> = match settings.reboot {
-        None => wire,
-        Some(level) => agree(comm, wire.returning(level, &mut { rest }, test.limit))?,
+    let (wire, way): (Box<dyn Gate>, _) = match settings.reboot {
+        None => (wire, Way::There),
+        Some(level) => {
+            let returning = wire.returning(level, &mut { rest }, test.limit);
+            (agree(comm, returning)?, Way::ThereAndBack)
+        }
     };
-    port.ready();
+    port.ready(way);
     Ok(Ready { wire, port })
 }
 

@@ -130,7 +130,7 @@ pub trait Port {
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String>;
 
     /// All nodes have opened and tested their wires: what happens from now on is the program's.
-    fn ready(&mut self) {}
+    fn ready(&mut self, _way: Way) {}
 
     /// Which nodes have entered the barrier that is not released yet, bit by bit, where a port can tell.
     fn arrived(&self) -> Option<u64> {
@@ -149,6 +149,15 @@ pub trait Port {
     fn close(&mut self, _barriers: u64) -> Result<(), String> {
         Ok(())
     }
+}
+
+/// How a barrier goes over the wires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// One change of the barrier's wires for each barrier.
+    There,
+    /// There and back, beginning at rest.
+    ThereAndBack,
 }
 
 /// See [`Port::mark`].

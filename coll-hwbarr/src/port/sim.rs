@@ -5,7 +5,7 @@
 //! and who counts out last owns everything and writes the files. `warned` is for whoever comes first.
 #![allow(unsafe_code)]
 
-use super::{Fence, MOST_NODES, Mark, Port, Wire, rtl};
+use super::{Fence, MOST_NODES, Mark, Port, Way, Wire, rtl};
 use crate::settings::{RtlSource, SimFiles};
 use barrier_driver::ToggleBarrier;
 use embedded_hal::digital::{InputPin, OutputPin};
@@ -46,6 +46,8 @@ pub struct Sim {
     board: Board<'static>,
     /// What is behind the wires, if it is not the model.
     rtl: Option<&'static Rtl>,
+    /// How the program's barriers go over the wires.
+    way: Way,
     /// Notes in the record that this node comes or goes; `None` without a record.
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
@@ -96,6 +98,7 @@ impl Sim {
             desk,
             board,
             rtl,
+            way: Way::There,
             marks: None,
         })
     }
@@ -162,11 +165,18 @@ impl Sim {
             .map(|b| b.load(Ordering::Relaxed))
             .collect();
         let before = self.desk.before.load(Ordering::Relaxed);
+        let changes = self.board.releases() - before;
+        // The wires were at rest before the first change, so every other one is a way back.
+        let (releases, returns) = match self.way {
+            Way::There => (changes, 0),
+            Way::ThereAndBack => (changes.div_ceil(2), changes / 2),
+        };
         let report = Report {
             nodes: self.board.nodes(),
             machine: if self.rtl.is_some() { "rtl" } else { "model" },
             rtl_edges: self.desk.rtl_edges.load(Ordering::Relaxed),
-            releases: self.board.releases() - before,
+            releases,
+            returns,
             barriers: barriers.iter().copied().max().unwrap_or(0),
             barriers_by_node: barriers,
             releases_of_self_test: before,
@@ -184,8 +194,10 @@ struct Report {
     machine: &'static str,
     /// Clock edges that the RTL has evaluated.
     rtl_edges: u64,
-    /// Releases that it counted since the self-test; equal to the barriers, or something is wrong.
+    /// Barriers that it released since the self-test; equal to the barriers, or something is wrong.
     releases: u64,
+    /// Ways back to rest that it counted, with `coll_hwbarr_reboot`; the last one may not have come.
+    returns: u64,
     /// Barriers that the program passed over the wires.
     barriers: u64,
     barriers_by_node: Vec<u64>,
@@ -200,7 +212,8 @@ impl Port for Sim {
         ))
     }
 
-    fn ready(&mut self) {
+    fn ready(&mut self, way: Way) {
+        self.way = way;
         if self.comm.rank() == 0 {
             // No barrier of the program can be over before rank 0 enters it, which it does after this.
             self.desk

@@ -4,27 +4,42 @@ use super::*;
 use sim::served::{Address, Onlooker, Server, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs `body` with the text of a port at which a board of so many nodes is served.
-fn served<T>(nodes: usize, body: impl FnOnce(&str) -> T) -> T {
+/// Raises a flag when it goes, also when a claim fails.
+struct Raised<'a>(&'a AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs `body` with the text of a port at which a board of so many nodes is served, and with what ends the server.
+fn served_until<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
     let mut server = Server::bind(nodes, "127.0.0.1:0").expect("a port on the loopback address");
     let text = Address::from(server.address()).to_string();
-    let over = AtomicBool::new(false);
+    let (over, gone) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (over, gone) = (&over, &gone);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        scope.spawn(move || {
+            let _gone = Raised(gone);
             while !over.load(Ordering::Relaxed) {
                 server.turn().expect("the system waits for sockets");
             }
+            drop(server);
         });
-        /// Stops the server also when a claim fails.
-        struct Over<'a>(&'a AtomicBool);
-        impl Drop for Over<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
+        let _over = Raised(over);
+        body(&text, &|| {
+            over.store(true, Ordering::Relaxed);
+            while !gone.load(Ordering::Relaxed) {
+                std::thread::yield_now();
             }
-        }
-        let _over = Over(&over);
-        body(&text)
+        })
     })
+}
+
+/// Runs `body` with the text of a port at which a board of so many nodes is served.
+fn served<T>(nodes: usize, body: impl FnOnce(&str) -> T) -> T {
+    served_until(nodes, |text, _| body(text))
 }
 
 fn view(text: &str) -> View {
@@ -136,5 +151,29 @@ fn a_rank_that_is_too_late_still_holds_everyone() {
                 (0..3).for_each(|_| blocking(&world));
             });
         });
+    }
+}
+
+/// The server ends while some are in the barrier and others are not, and the barriers go on in software.
+#[test]
+fn a_server_that_ends_in_the_middle_is_no_error_of_the_program() {
+    for form in [Form::Blocking, Form::Nonblocking] {
+        for late in [0, 2] {
+            served_until(4, |text, end| {
+                let come = AtomicBool::new(false);
+                run(4, &[("port", text)], |engine| {
+                    let world = world(engine);
+                    assert_eq!(verdict(&world), Ok(()));
+                    (0..5).for_each(|round| barrier::pass(&world, form, round));
+                    if world.rank() == late {
+                        end();
+                        come.store(true, Ordering::SeqCst);
+                    }
+                    barrier::pass(&world, form, 5);
+                    assert!(come.load(Ordering::SeqCst), "rank {late} had not come");
+                    (6..20).for_each(|round| barrier::pass(&world, form, round));
+                });
+            });
+        }
     }
 }
