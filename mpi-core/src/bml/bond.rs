@@ -22,6 +22,7 @@ use crate::btl::{
 };
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 /// The active message of acknowledgements; the layers above use smaller numbers.
@@ -69,6 +70,15 @@ struct Way {
     dead: RefCell<Option<String>>,
     /// Bytes it has had, each weighed by the inverse of the bandwidth.
     load: Cell<u64>,
+    /// A message that is being read straight to its place.
+    landing: Cell<Landing>,
+}
+
+/// What the prefix of a message said whose payload is on its way to its place.
+#[derive(Clone, Copy, Default)]
+struct Landing {
+    header: Header,
+    acks: [u64; 2],
 }
 
 /// The two sequences.
@@ -125,6 +135,12 @@ impl Side {
         prefix[8..16].copy_from_slice(&free.to_le_bytes());
     }
 
+    /// The peer is to be told that a message has come.
+    fn has_news(&self, bytes: usize) {
+        self.news_messages.set(self.news_messages.get() + 1);
+        self.news_bytes.set(self.news_bytes.get() + bytes);
+    }
+
     fn told(&self) {
         self.news_bytes.set(0);
         self.news_messages.set(0);
@@ -150,9 +166,13 @@ impl Side {
 }
 
 impl Received {
+    fn knows(&self, number: u64) -> bool {
+        number <= self.upto || self.beyond.contains_key(&number)
+    }
+
     /// Whether a number is new; remembers that it has come.
     fn admit_free(&mut self, number: u64) -> bool {
-        if number <= self.upto || self.beyond.contains_key(&number) {
+        if self.knows(number) {
             return false;
         }
         self.beyond.insert(number, None);
@@ -189,6 +209,7 @@ impl Bond {
                     endpoint,
                     dead: RefCell::new(dead),
                     load: Cell::new(0),
+                    landing: Cell::default(),
                 }
             });
             Box::new(Side {
@@ -487,6 +508,16 @@ struct Through<'a> {
 }
 
 impl Through<'_> {
+    fn way(&self, from: ProcId) -> Option<&Way> {
+        self.bond.side(from)?.ways.get(self.way)
+    }
+
+    /// Whether a message that may overtake others came before, over a link that has died since.
+    fn has_had(&self, from: ProcId, header: Header) -> bool {
+        let side = self.bond.side(from);
+        side.is_some_and(|side| side.received[FREE].borrow().knows(header[0]))
+    }
+
     /// Delivers one message whose prefix has been looked at before it came here.
     fn hand_on(&self, from: ProcId, am: Am, bytes: &[u8]) {
         if let (Some(first), Some(second)) = (word(bytes, 0), word(bytes, 8)) {
@@ -512,8 +543,7 @@ impl Sink for Through<'_> {
             return;
         }
         let number = header[0];
-        side.news_messages.set(side.news_messages.get() + 1);
-        side.news_bytes.set(side.news_bytes.get() + payload.len());
+        side.has_news(payload.len());
         if sequence(am) == FREE {
             if side.received[FREE].borrow_mut().admit_free(number) {
                 self.hand_on(from, am, payload);
@@ -544,6 +574,59 @@ impl Sink for Through<'_> {
                     self.hand_on(from, am, &bytes);
                 }
             }
+        }
+    }
+
+    /// A message that may overtake others goes to its place as it comes; an ordered one is kept until its turn, which a dying link may put off.
+    ///
+    /// Should the link die before the message is whole, the same bytes come to the same place over another.
+    fn begin(&self, from: ProcId, am: Am, header: Header, len: usize, begun: &[u8]) -> bool {
+        let Some(way) = self.way(from) else {
+            return false;
+        };
+        let words = [0, 8, 16, 24].map(|at| word(begun, at));
+        let [Some(first), Some(second), Some(ordered), Some(free)] = words else {
+            return false;
+        };
+        if sequence(am) == ORDERED || self.has_had(from, header) {
+            return false;
+        }
+        let header = [first, second];
+        way.landing.set(Landing {
+            header,
+            acks: [ordered, free],
+        });
+        let begun = &begun[PREFIX..];
+        self.sink.begin(from, am, header, len - PREFIX, begun)
+    }
+
+    fn land(
+        &self,
+        from: ProcId,
+        am: Am,
+        _: Header,
+        range: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        let Some(way) = self.way(from) else {
+            return false;
+        };
+        let header = way.landing.get().header;
+        let range = range.start - PREFIX..range.end - PREFIX;
+        self.sink.land(from, am, header, range, fill)
+    }
+
+    fn landed(&self, from: ProcId, am: Am, header: Header, len: usize) {
+        let (Some(side), Some(way)) = (self.bond.side(from), self.way(from)) else {
+            return;
+        };
+        let landing = way.landing.get();
+        side.hear(landing.acks, &self.bond.spare);
+        side.has_news(len);
+        if side.received[FREE].borrow_mut().admit_free(header[0]) {
+            self.delivered.set(self.delivered.get() + 1);
+            let len = len - PREFIX;
+            self.sink.landed(from, am, landing.header, len);
         }
     }
 

@@ -9,6 +9,7 @@ use crate::btl::{
 use crate::rte::SharedBoard;
 use mpi_base::param::{Params, Source};
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The transports of a job whose processes have `links` tcp links each.
@@ -139,6 +140,8 @@ fn metered(
 struct Assembly {
     data: RefCell<Vec<u8>>,
     came: Cell<usize>,
+    /// How many pieces were read straight to their places.
+    landed: Cell<u32>,
     notes: RefCell<Vec<String>>,
     losses: RefCell<Vec<String>>,
 }
@@ -148,6 +151,30 @@ impl Sink for Assembly {
         let at = header[0] as usize;
         self.data.borrow_mut()[at..at + payload.len()].copy_from_slice(payload);
         self.came.set(self.came.get() + payload.len());
+    }
+
+    fn begin(&self, _: ProcId, _: Am, header: Header, _: usize, begun: &[u8]) -> bool {
+        let at = header[0] as usize;
+        self.data.borrow_mut()[at..at + begun.len()].copy_from_slice(begun);
+        true
+    }
+
+    fn land(
+        &self,
+        _: ProcId,
+        _: Am,
+        header: Header,
+        range: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        let at = header[0] as usize;
+        fill(&mut self.data.borrow_mut()[at + range.start..at + range.end]);
+        true
+    }
+
+    fn landed(&self, _: ProcId, _: Am, _: Header, len: usize) {
+        self.came.set(self.came.get() + len);
+        self.landed.set(self.landed.get() + 1);
     }
 
     fn lost(&self, _: ProcId, why: &str) {
@@ -233,6 +260,7 @@ fn a_link_that_is_cut_during_64_mib_loses_nothing_and_is_told_of() {
             "{}",
             notes[0]
         );
+        assert!(there.landed.get() > 0, "every piece was copied twice");
         let carried = meters[1 - victim].load(std::sync::atomic::Ordering::Relaxed);
         assert!(carried > 32 << 20, "the other link carried {carried}");
     }

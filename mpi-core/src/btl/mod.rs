@@ -121,16 +121,26 @@ pub struct Limits {
     pub max_send: usize,
 }
 
+/// So many bytes of a payload have come at least when a transport asks [`Sink::begin`], so that a layer above it finds what it has put before its own payload.
+pub const BEGUN: usize = 64;
+
 /// Receives what `progress` found.
 pub trait Sink {
     /// One active message from `from`; both slices end with the call.
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
 
-    /// Offers the place where bytes `range` of a payload are to end, so that a transport that copies anyway copies only once.
+    /// A long payload has begun to come; the answer is whether it is to be put in place as it comes, so that it is copied only once.
     ///
-    /// Either `fill` is called once with a slice of that length, and the answer is true; or the answer is false.
-    /// A transport whose first offer is declined delivers the message as ever.
-    /// One whose later offer is declined drops the rest, since whoever wanted the message has given it up.
+    /// With `true` the sink has taken `begun`, the first of `len` bytes; the rest goes through [`Sink::land`], and [`Sink::landed`] stands in for `deliver`.
+    /// With `false` the message is delivered as ever.
+    fn begin(&self, _from: ProcId, _am: Am, _header: Header, _len: usize, _begun: &[u8]) -> bool {
+        false
+    }
+
+    /// Offers the place where bytes `range` of a payload that was begun are to end.
+    ///
+    /// Either `fill` is called once with a slice of that length, and the answer is true;
+    /// or the answer is false, whoever wanted the message has given it up, and the rest of it is dropped.
     fn land(
         &self,
         _from: ProcId,

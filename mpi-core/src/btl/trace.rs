@@ -127,6 +127,10 @@ impl Sink for Tracing<'_> {
         self.sink.deliver(from, am, header, payload);
     }
 
+    fn begin(&self, from: ProcId, am: Am, header: Header, len: usize, begun: &[u8]) -> bool {
+        self.sink.begin(from, am, header, len, begun)
+    }
+
     fn land(
         &self,
         from: ProcId,

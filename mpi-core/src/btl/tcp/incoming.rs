@@ -1,12 +1,12 @@
 //! What is read from one peer.
 //!
 //! Reading goes into a buffer that takes many short frames at once.
-//! A long frame's payload is read straight to where the sink wants it ([`Sink::land`]), else into a buffer of its own,
+//! A long frame's payload is read straight to where the sink wants it ([`Sink::begin`]), else into a buffer of its own,
 //! and each such read takes the next frame's header along, so that a stream of long frames costs one call for each arrival.
 //!
 //! Nothing that arrives is believed before [`Frame::decode`] has looked at it, and no room is made for more than the longest frame.
 
-use super::super::{ProcId, Sink};
+use super::super::{BEGUN, ProcId, Sink};
 use super::frame::{Frame, FrameError, HEADER, Kind};
 use rustix::io::{Errno, readv};
 use rustix::net::{RecvFlags, recv};
@@ -201,12 +201,11 @@ impl Incoming {
                 *delivered += 1;
                 continue;
             }
-            if len <= LONG {
+            if len <= LONG || rest.len() < BEGUN {
                 return Ok(());
             }
             let done = rest.len();
-            let mut fill = |place: &mut [u8]| place.copy_from_slice(rest);
-            let place = if sink.land(from, am, header, 0..done, &mut fill) {
+            let place = if sink.begin(from, am, header, len, rest) {
                 Place::Landing
             } else {
                 if self.spare.len() < len {

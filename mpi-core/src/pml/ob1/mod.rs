@@ -12,6 +12,7 @@
 
 mod config;
 mod express;
+mod landing;
 mod loss;
 pub mod matching;
 mod peer;
@@ -32,7 +33,7 @@ use super::{Context, PmlError};
 use crate::bml::{Bml, Route};
 use crate::btl::{Header, Limits, Payload, ProcId, SendError, Sink};
 use crate::group::Group;
-use crate::request::{Req, ReqId, Table};
+use crate::request::{Body, Req, ReqId, Table};
 use matching::{Key, Posted, Unexpected, WordMap};
 use peer::{Peer, Queued};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -303,6 +304,17 @@ impl Sink for Ob1 {
         }
     }
 
+    fn begin(
+        &self,
+        from: ProcId,
+        am: crate::btl::Am,
+        header: Header,
+        len: usize,
+        begun: &[u8],
+    ) -> bool {
+        self.begin_landing(from, am, header, len, begun)
+    }
+
     fn land(
         &self,
         from: ProcId,
@@ -311,11 +323,11 @@ impl Sink for Ob1 {
         range: Range<usize>,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> bool {
-        am == wire::FRAGMENT && self.land_fragment(from, header, range, fill)
+        self.land_more(from, am, header, range, fill)
     }
 
-    fn landed(&self, from: ProcId, _am: crate::btl::Am, header: Header, len: usize) {
-        self.on_landed_fragment(from, header, len);
+    fn landed(&self, from: ProcId, am: crate::btl::Am, header: Header, len: usize) {
+        self.end_landing(from, am, header, len);
     }
 
     fn lost(&self, peer: ProcId, why: &str) {

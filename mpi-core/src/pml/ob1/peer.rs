@@ -1,7 +1,7 @@
 //! One peer as ob1 sees it: the transport that reaches it and what could not be handed to it yet.
 
 use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, SendError};
-use crate::request::Req;
+use crate::request::{Req, ReqId};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub struct Peer {
     /// Cleared for good when the system refuses the first single copy.
     pub single_copy: Cell<bool>,
     pub queue: RefCell<VecDeque<Queued>>,
+    /// The receive into whose memory a long eager message of the peer is being read.
+    pub landing: Cell<Option<ReqId>>,
 }
 
 impl Peer {
@@ -36,6 +38,7 @@ impl Peer {
             btl,
             endpoint,
             queue: RefCell::default(),
+            landing: Cell::new(None),
         }
     }
 

@@ -7,7 +7,6 @@ use crate::btl::{GetError, Header, ProcId};
 use crate::datatype::Room;
 use crate::pml::Context;
 use crate::request::{Body, Req, ReqId, Status};
-use std::ops::Range;
 use std::rc::Rc;
 
 /// A receive under way.
@@ -17,7 +16,7 @@ pub struct RecvBody {
     /// The receiver's rank in the communicator, for error texts.
     receiver: i32,
     matching: Rc<Matching>,
-    /// Set once a message was matched whose data come in fragments; apart, because most receives never have it.
+    /// Set once a message was matched whose data come piece by piece; apart, because most receives never have it.
     incoming: Option<Box<Incoming>>,
 }
 
@@ -50,6 +49,21 @@ impl RecvBody {
     pub(super) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
         let incoming = self.incoming.as_ref().map(|incoming| incoming.from);
         (&self.matching, self.key, incoming)
+    }
+
+    /// The whole memory as one slice, if it is one run.
+    pub(super) fn contiguous(&mut self) -> Option<&mut [u8]> {
+        self.buf.contiguous()
+    }
+
+    /// The message it met comes piece by piece and fits.
+    pub(super) fn expect(&mut self, from: ProcId, wanted: u64) {
+        self.incoming = Some(Box::new(Incoming {
+            from,
+            received: 0,
+            wanted,
+            truncated: None,
+        }));
     }
 
     /// A receive whose message is known already.
@@ -239,7 +253,7 @@ impl Ob1 {
     }
 
     /// The receive that `len` bytes of a fragment belong to, if it waits for them.
-    fn awaited(&self, from: ProcId, header: Header, len: usize) -> Option<Req> {
+    pub(super) fn awaited(&self, from: ProcId, header: Header, len: usize) -> Option<Req> {
         let req = self.requests.get(ReqId(header[0]))?;
         let fits = match &*req.body.borrow() {
             Body::Recv(RecvBody {
@@ -264,43 +278,7 @@ impl Ob1 {
         self.count_fragment(&req, payload.len());
     }
 
-    /// Lets the transport put bytes `range` of a fragment where they belong, if the receive's memory is one run.
-    pub(super) fn land_fragment(
-        &self,
-        from: ProcId,
-        header: Header,
-        range: Range<usize>,
-        fill: &mut dyn FnMut(&mut [u8]),
-    ) -> bool {
-        let Some(req) = self.awaited(from, header, range.end) else {
-            return false;
-        };
-        let mut body = req.body.borrow_mut();
-        let Body::Recv(recv) = &mut *body else {
-            return false;
-        };
-        let at = header[1] as usize;
-        let place = recv
-            .buf
-            .contiguous()
-            .and_then(|all| all.get_mut(at + range.start..at + range.end));
-        match place {
-            Some(place) => {
-                fill(place);
-                true
-            }
-            None => false,
-        }
-    }
-
-    pub(super) fn on_landed_fragment(&self, from: ProcId, header: Header, len: usize) {
-        match self.awaited(from, header, len) {
-            Some(req) => self.count_fragment(&req, len),
-            None => self.garble(),
-        }
-    }
-
-    fn count_fragment(&self, req: &Req, len: usize) {
+    pub(super) fn count_fragment(&self, req: &Req, len: usize) {
         let ended = match &mut *req.body.borrow_mut() {
             Body::Recv(RecvBody {
                 incoming: Some(incoming),

@@ -369,8 +369,13 @@ fn a_message_to_ourselves_arrives_in_one_look() {
 
 #[test]
 fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
-    for len in [12, 100_000] {
-        Job::of(2).run(|engine| {
+    for (btl, len) in [
+        ("", 12),
+        ("", 100_000),
+        ("self,tcp", 12),
+        ("self,tcp", 40_000),
+    ] {
+        Job::of(2).with("btl", btl).run(|engine| {
             let world = engine.world().expect("a world");
             if engine.me() == 0 {
                 let data = scratch(len);

@@ -158,6 +158,8 @@ pub enum Settings {
     Best,
     /// As the peer comes
     Default,
+    /// Everybody over TCP, ours too, each peer at its best there
+    Tcp,
 }
 
 /// Message sizes, in the order in which they are measured.

@@ -127,6 +127,66 @@ const OPEN_MPI_BEST: &[Setting] = &[
     },
 ];
 
+/// Ours over sockets, although memory is shared.
+const OUR_TCP: &[Setting] = &[Setting {
+    name: "btl tcp",
+    arguments: &["--mca", "btl", "self,tcp"],
+    environment: &[],
+    suits: ALWAYS,
+}];
+
+const MPICH_TCP: &[Setting] = &[
+    Setting {
+        name: "ucx tcp, bound",
+        arguments: &["-bind-to", "core"],
+        environment: &[("MPIR_CVAR_NOLOCAL", "1"), ("UCX_TLS", "tcp,self")],
+        suits: |_, ranks, cores| ranks as usize <= cores,
+    },
+    Setting {
+        name: "ucx tcp",
+        arguments: &[],
+        environment: &[("MPIR_CVAR_NOLOCAL", "1"), ("UCX_TLS", "tcp,self")],
+        suits: ALWAYS,
+    },
+];
+
+const OPEN_MPI_TCP: &[Setting] = &[
+    Setting {
+        name: "ob1+tcp",
+        arguments: &[
+            "--mca",
+            "pml",
+            "ob1",
+            "--mca",
+            "btl",
+            "self,tcp",
+            "--mca",
+            "btl_tcp_if_include",
+            "lo",
+        ],
+        environment: &[],
+        suits: ALWAYS,
+    },
+    Setting {
+        name: "ucx tcp",
+        arguments: &[
+            "--mca",
+            "pml",
+            "ucx",
+            "--mca",
+            "pml_ucx_tls",
+            "any",
+            "--mca",
+            "pml_ucx_devices",
+            "any",
+            "-x",
+            "UCX_TLS=tcp,self",
+        ],
+        environment: &[],
+        suits: ALWAYS,
+    },
+];
+
 /// Why a run gave no figures.
 #[derive(Debug)]
 pub enum RunError {
@@ -227,6 +287,9 @@ impl Installation {
     ) -> Vec<&'static Setting> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let all = match (self.family, which) {
+            (Family::Portcullis, Settings::Tcp) => OUR_TCP,
+            (Family::Mpich, Settings::Tcp) => MPICH_TCP,
+            (Family::OpenMpi, Settings::Tcp) => OPEN_MPI_TCP,
             (Family::Portcullis, _) | (_, Settings::Default) => AS_IT_COMES,
             (Family::Mpich, Settings::Best) => MPICH_BEST,
             (Family::OpenMpi, Settings::Best) => OPEN_MPI_BEST,

@@ -92,6 +92,24 @@ impl<R: PartialEq> Posted<R> {
         }
     }
 
+    /// The earliest receive that accepts a message, left where it is.
+    pub fn peek(&self, message: Key) -> Option<&R> {
+        let hot = self.hot.front();
+        let hot = hot.filter(|_| self.hot_key.accepts(message));
+        let queued = match self.queued {
+            0 => None,
+            _ => self.earliest_queued(message),
+        };
+        match (hot, queued) {
+            (Some(hot), Some((order, _))) if hot.order < order => Some(&hot.receive),
+            (_, Some((_, form))) => {
+                let entry = self.queues.front(message.widened(form))?;
+                Some(&entry.receive)
+            }
+            (hot, None) => hot.map(|entry| &entry.receive),
+        }
+    }
+
     /// The posting number and the form of the earliest receive outside the hot queue that accepts a message.
     fn earliest_queued(&self, message: Key) -> Option<(u64, usize)> {
         (0..FORMS)

@@ -63,7 +63,9 @@ proptest! {
             match event {
                 Event::Arrive(s, t) => {
                     let key = Key::new(s, t);
+                    let first = posted.peek(key).copied();
                     let taken = posted.take(key);
+                    prop_assert_eq!(first, taken);
                     if taken.is_none() {
                         unexpected.push(key, id);
                     }
