@@ -132,7 +132,8 @@ impl Comm {
         for (i, w) in mine.iter().enumerate() {
             all.set(self.rank() as usize * mine.len() + i, *w);
         }
-        algo::allgather_bruck::allgather(&self.hidden(), None, &all.recv(0..mine.len())).await?;
+        let blocks = algo::Blocks::equal(&all.recv(0..mine.len()), self.size());
+        algo::allgather_bruck::allgather(&self.hidden(), None, &blocks).await?;
         Ok(all)
     }
 

@@ -19,11 +19,14 @@ thread_local! {
     static FAILED: Cell<Option<Arc<AtomicBool>>> = const { Cell::new(None) };
 }
 
+/// What a rank panics with that only stops because another one has.
+const STOPPED: &str = "another rank of this job has panicked";
+
 fn stop_if_a_peer_failed() {
     let failed = FAILED.take();
     let stop = failed.as_ref().is_some_and(|f| f.load(Ordering::Relaxed));
     FAILED.set(failed);
-    assert!(!stop, "another rank of this job has panicked");
+    assert!(!stop, "{STOPPED}");
 }
 
 /// Makes one rank's collective components.
@@ -97,7 +100,16 @@ impl Job {
                     })
                 })
                 .collect();
-            let results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
+            let mut results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
+            // The claim that failed, not the panic of somebody who stopped because of it.
+            let is_cause = |r: &std::thread::Result<T>| {
+                let Err(panic) = r else { return false };
+                panic.downcast_ref::<&str>() != Some(&STOPPED)
+                    && panic.downcast_ref::<String>().is_none_or(|s| s != STOPPED)
+            };
+            if let Some(at) = results.iter().position(is_cause) {
+                results.swap(0, at);
+            }
             results
                 .into_iter()
                 .map(|r| r.unwrap_or_else(|e| resume_unwind(e)))

@@ -2,34 +2,38 @@
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
 //! Needs a power of two of ranks and hands others to [`super::allgather_bruck`], which needs as many rounds;
-//! unlike that one it moves nothing twice.
+//! unlike that one it moves equal blocks only once.
 
-use super::allgather_bruck;
 use super::contribute;
-use super::{Blocks, Buffer};
+use super::row::Row;
+use super::{Blocks, allgather_bruck};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn allgather(cx: &Cx, send: Option<&SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+pub async fn allgather(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &Blocks<RecvBuf>,
+) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
     if !size.is_power_of_two() {
         return allgather_bruck::allgather(cx, send, recv).await;
     }
-    contribute(send, &Blocks::equal(recv, size).of(me));
-    let each = recv.count();
-    let all = Buffer::with_count(recv, each * i64::from(size));
+    contribute(send, &recv.of(me));
+    let row = Row::with(recv, me)?;
     let mut have = 1;
     while have < size {
         let partner = me ^ have;
         // What a rank has is an aligned group of blocks.
         let group = |rank: u32| {
-            let first = i64::from(rank & !(have - 1));
-            all.slice(first * each..(first + i64::from(have)) * each)
+            let first = rank & !(have - 1);
+            row.of(first..first + have)
         };
         cx.sendrecv(&group(me).as_send(), partner, &group(partner), partner)
             .await?;
         have *= 2;
     }
+    row.deliver(me);
     Ok(())
 }

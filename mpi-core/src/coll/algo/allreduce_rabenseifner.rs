@@ -3,14 +3,13 @@
 //! R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
 //! Best for long data: 2 log2 n rounds and the least data; needs an operator that commutes.
 
-use super::blocks::share;
 use super::fold::{Fold, Part};
+use super::halving::{Parts, halve};
 use super::{combine, contribute, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
-use std::ops::Range;
 
 pub async fn allreduce(
     cx: &Cx,
@@ -36,34 +35,15 @@ pub async fn allreduce(
         Part::Works { number } | Part::Rests { to: number } => (number, None),
     };
 
-    // The elements of consecutive pieces, one piece for each worker.
-    let elements = |pieces: Range<u32>| {
-        let piece = |which| share(recv.count(), fold.power, which);
-        piece(pieces.start).start..piece(pieces.end - 1).end
-    };
-    // A worker's aligned group of pieces, of `step` pieces.
-    let group = |number: u32, step: u32| {
-        let first = number & !(step - 1);
-        elements(first..first + step)
-    };
-    let mut step = fold.power / 2;
-    while step > 0 {
-        let partner = number ^ step;
-        let rank = fold.rank(partner);
-        let (mine, theirs) = (group(number, step), group(partner, step));
-        let space = fresh.slice(mine.clone());
-        cx.sendrecv(&recv.slice(theirs).as_send(), rank, &space, rank)
-            .await?;
-        combine(op, &space.as_send(), &recv.slice(mine))?;
-        step /= 2;
-    }
-    step = 1;
+    let parts = Parts::even(fold, recv.count());
+    halve(cx, &parts, number, recv, &fresh, op).await?;
+    let mut step = 1;
     while step < fold.power {
         let partner = number ^ step;
         let rank = fold.rank(partner);
         let (mine, theirs) = (
-            recv.slice(group(number, step)),
-            recv.slice(group(partner, step)),
+            recv.slice(parts.group(number, step)),
+            recv.slice(parts.group(partner, step)),
         );
         cx.sendrecv(&mine.as_send(), rank, &theirs, rank).await?;
         step *= 2;

@@ -3,13 +3,13 @@
 //! After the combining tree of P.-C. Yew, N.-F. Tzeng, D. H. Lawrie, IEEE Transactions on Computers C-36(4), 1987.
 //! 2 (n - 1) messages, fewer than dissemination's n log n, which counts where ranks share cores.
 
-use super::tree::Binomial;
+use super::tree::Knomial;
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn barrier(cx: &Cx) -> Result<(), Error> {
-    let tree = Binomial::new(cx.rank(), 0, cx.size());
+    let tree = Knomial::binomial(cx.rank(), 0, cx.size());
     let (word, space) = (SendBuf::empty(), RecvBuf::empty());
     cx.all(tree.children().map(|c| cx.irecv(&space, c.rank)).collect())
         .await?;

@@ -3,18 +3,13 @@
 //! R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
 //! International Journal of High Performance Computing Applications 19(1), 2005, section 4.2.
 //! Best for short messages: ceil(log2 n) rounds.
+//! It is the k-nomial broadcast of radix two.
 
-use super::tree::Binomial;
+use super::bcast_knomial;
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::RecvBuf;
 
 pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
-    let tree = Binomial::new(cx.rank(), root, cx.size());
-    if let Some(parent) = tree.parent() {
-        cx.recv(buf, parent).await?;
-    }
-    let data = buf.as_send();
-    cx.all(tree.children().map(|c| cx.isend(&data, c.rank)).collect())
-        .await
+    bcast_knomial::bcast(cx, buf, root, 2).await
 }

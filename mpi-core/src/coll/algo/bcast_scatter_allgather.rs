@@ -3,10 +3,11 @@
 //! M. Barnett, S. Gupta, D. Payne, L. Shuler, R. van de Geijn, J. Watts, "Interprocessor collective communication library (InterCom)", SHPCC 1994.
 //! Each rank sends and receives about twice the data, whatever the number of ranks.
 
-use super::blocks::share;
+use super::allgather_ring;
+use super::blocks::{Blocks, share};
 use super::staged::Staged;
-use super::tree::Binomial;
-use super::turn::{Turn, ahead, behind};
+use super::tree::Knomial;
+use super::turn::Turn;
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::RecvBuf;
@@ -30,7 +31,7 @@ pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
             .slice(share(total, size, numbers.start).start..share(total, size, last).end)
     };
 
-    let tree = Binomial::new(me, root, size);
+    let tree = Knomial::binomial(me, root, size);
     if let Some(parent) = tree.parent() {
         cx.recv(&pieces(number..number + tree.subtree()), parent)
             .await?;
@@ -41,15 +42,13 @@ pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     };
     cx.all(tree.children().map(down).collect()).await?;
 
-    let (next, before) = (ahead(me, 1, size), behind(me, 1, size));
-    for step in 0..size - 1 {
-        let mine = behind(number, step, size);
-        let coming = behind(number, step + 1, size);
-        // The root has everything already, and a rank has its subtree: they only pass on.
-        let out = pieces(mine..mine + 1).as_send();
-        cx.sendrecv(&out, next, &pieces(coming..coming + 1), before)
-            .await?;
-    }
+    // The root has everything already, and a rank has its subtree: they only pass on.
+    let piece = |rank: u32| {
+        let number = turn.number(rank);
+        pieces(number..number + 1)
+    };
+    let blocks = Blocks::Each((0..size).map(piece).collect());
+    allgather_ring::allgather(cx, None, &blocks).await?;
     if number != 0 {
         staged.deliver();
     }

@@ -27,13 +27,17 @@ enum Which {
     BarrierDissemination,
     BarrierRecursiveDoubling,
     BarrierTree,
+    BarrierDoubleRing,
     BcastBinomial,
+    BcastKnomial,
     BcastChain,
     BcastScatterAllgather,
     GatherBinomial,
     GatherLinear,
+    GathervBinomial,
     ScatterBinomial,
     ScatterLinear,
+    ScattervBinomial,
     AllgatherBruck,
     AllgatherRecursiveDoubling,
     AllgatherRing,
@@ -43,13 +47,19 @@ enum Which {
     AlltoallPairwise,
     ReduceBinomial,
     ReduceLinear,
+    ReduceInOrder,
+    ReducePipeline,
+    ReduceRabenseifner,
     AllreduceRecursiveDoubling,
     AllreduceReduceBcast,
     AllreduceRing,
+    AllreduceSegmentedRing,
     AllreduceRabenseifner,
     ReduceScatterReduce,
     ReduceScatterHalving,
     ReduceScatterPairwise,
+    ReduceScatterRing,
+    ReduceScatterButterfly,
     ScanRecursiveDoubling,
     ExscanRecursiveDoubling,
     NeighborLinear,
@@ -76,7 +86,7 @@ const fn reordering(which: Which, name: &'static str, calls: &'static [CallId]) 
 use CallId as C;
 use Which as W;
 
-static CATALOGUE: [Entry; 29] = [
+static CATALOGUE: [Entry; 39] = [
     entry(W::BarrierDissemination, "dissemination", &[C::Barrier]),
     entry(
         W::BarrierRecursiveDoubling,
@@ -84,19 +94,23 @@ static CATALOGUE: [Entry; 29] = [
         &[C::Barrier],
     ),
     entry(W::BarrierTree, "tree", &[C::Barrier]),
+    entry(W::BarrierDoubleRing, "double_ring", &[C::Barrier]),
     entry(W::BcastBinomial, "binomial", &[C::Bcast]),
+    entry(W::BcastKnomial, "knomial", &[C::Bcast]),
     entry(W::BcastChain, "chain", &[C::Bcast]),
     entry(W::BcastScatterAllgather, "scatter_allgather", &[C::Bcast]),
     entry(W::GatherLinear, "linear", &[C::Gather, C::Gatherv]),
     entry(W::GatherBinomial, "binomial", &[C::Gather]),
+    entry(W::GathervBinomial, "binomial", &[C::Gatherv]),
     entry(W::ScatterLinear, "linear", &[C::Scatter, C::Scatterv]),
     entry(W::ScatterBinomial, "binomial", &[C::Scatter]),
+    entry(W::ScattervBinomial, "binomial", &[C::Scatterv]),
     entry(W::AllgatherRing, "ring", &[C::Allgather, C::Allgatherv]),
-    entry(W::AllgatherBruck, "bruck", &[C::Allgather]),
+    entry(W::AllgatherBruck, "bruck", &[C::Allgather, C::Allgatherv]),
     entry(
         W::AllgatherRecursiveDoubling,
         "recursive_doubling",
-        &[C::Allgather],
+        &[C::Allgather, C::Allgatherv],
     ),
     entry(
         W::AllgatherNeighborExchange,
@@ -116,6 +130,9 @@ static CATALOGUE: [Entry; 29] = [
     entry(W::AlltoallBruck, "bruck", &[C::Alltoall]),
     entry(W::ReduceBinomial, "binomial", &[C::Reduce]),
     entry(W::ReduceLinear, "linear", &[C::Reduce]),
+    entry(W::ReduceInOrder, "in_order", &[C::Reduce]),
+    entry(W::ReducePipeline, "pipeline", &[C::Reduce]),
+    reordering(W::ReduceRabenseifner, "rabenseifner", &[C::Reduce]),
     entry(
         W::AllreduceRecursiveDoubling,
         "recursive_doubling",
@@ -123,6 +140,7 @@ static CATALOGUE: [Entry; 29] = [
     ),
     entry(W::AllreduceReduceBcast, "reduce_bcast", &[C::Allreduce]),
     reordering(W::AllreduceRing, "ring", &[C::Allreduce]),
+    reordering(W::AllreduceSegmentedRing, "segmented_ring", &[C::Allreduce]),
     reordering(W::AllreduceRabenseifner, "rabenseifner", &[C::Allreduce]),
     entry(
         W::ReduceScatterReduce,
@@ -137,6 +155,16 @@ static CATALOGUE: [Entry; 29] = [
     reordering(
         W::ReduceScatterPairwise,
         "pairwise",
+        &[C::ReduceScatter, C::ReduceScatterBlock],
+    ),
+    reordering(
+        W::ReduceScatterRing,
+        "ring",
+        &[C::ReduceScatter, C::ReduceScatterBlock],
+    ),
+    entry(
+        W::ReduceScatterButterfly,
+        "butterfly",
         &[C::ReduceScatter, C::ReduceScatterBlock],
     ),
     entry(W::ScanRecursiveDoubling, "recursive_doubling", &[C::Scan]),
@@ -158,7 +186,10 @@ static CATALOGUE: [Entry; 29] = [
     ),
 ];
 
-/// Bytes in a segment of a pipelined chain.
+/// Children of a node at each distance in a k-nomial tree, and one.
+const RADIX: u32 = 4;
+
+/// Bytes in a segment of what is pipelined.
 const SEGMENT: i64 = 32 << 10;
 
 /// Messages under way at once in a linear exchange.
@@ -195,8 +226,12 @@ impl Algorithm {
         match (self.0.which, &call) {
             (BarrierRecursiveDoubling, Barrier) => barrier_recursive_doubling::barrier(cx).await,
             (BarrierTree, Barrier) => barrier_tree::barrier(cx).await,
+            (BarrierDoubleRing, Barrier) => barrier_double_ring::barrier(cx).await,
             (_, Barrier) => barrier_dissemination::barrier(cx).await,
 
+            (BcastKnomial, Bcast { buf, root }) => {
+                bcast_knomial::bcast(cx, buf, *root, RADIX).await
+            }
             (BcastChain, Bcast { buf, root }) => bcast_chain::bcast(cx, buf, *root, SEGMENT).await,
             (BcastScatterAllgather, Bcast { buf, root }) => {
                 bcast_scatter_allgather::bcast(cx, buf, *root).await
@@ -212,7 +247,11 @@ impl Algorithm {
             }
             (_, Gatherv { send, recv, root }) => {
                 let recv = recv.as_ref().map(Blocks::each);
-                gather_linear::gather(cx, send.as_ref(), recv.as_ref(), *root).await
+                let (send, recv) = (send.as_ref(), recv.as_ref());
+                match self.0.which {
+                    GathervBinomial => gatherv_binomial::gather(cx, send, recv, *root).await,
+                    _ => gather_linear::gather(cx, send, recv, *root).await,
+                }
             }
 
             (ScatterBinomial, Scatter { send, recv, root }) => {
@@ -224,20 +263,18 @@ impl Algorithm {
             }
             (_, Scatterv { send, recv, root }) => {
                 let send = send.as_ref().map(Blocks::each);
-                scatter_linear::scatter(cx, send.as_ref(), recv.as_ref(), *root).await
+                let (send, recv) = (send.as_ref(), recv.as_ref());
+                match self.0.which {
+                    ScattervBinomial => scatterv_binomial::scatter(cx, send, recv, *root).await,
+                    _ => scatter_linear::scatter(cx, send, recv, *root).await,
+                }
             }
 
-            (AllgatherBruck, Allgather { send, recv }) => {
-                allgather_bruck::allgather(cx, send.as_ref(), recv).await
-            }
-            (AllgatherRecursiveDoubling, Allgather { send, recv }) => {
-                allgather_recursive_doubling::allgather(cx, send.as_ref(), recv).await
-            }
             (which, Allgather { send, recv }) => {
-                allgather_around(which, cx, send.as_ref(), &Blocks::equal(recv, size)).await
+                allgather(which, cx, send.as_ref(), &Blocks::equal(recv, size)).await
             }
             (which, Allgatherv { send, recv }) => {
-                allgather_around(which, cx, send.as_ref(), &Blocks::each(recv)).await
+                allgather(which, cx, send.as_ref(), &Blocks::each(recv)).await
             }
 
             (AlltoallBruck, Alltoall { send, recv }) => {
@@ -253,26 +290,20 @@ impl Algorithm {
             }
 
             (
-                ReduceLinear,
+                which,
                 Reduce {
                     send,
                     recv,
                     op,
                     root,
                 },
-            ) => reduce_linear::reduce(cx, send.as_ref(), recv.as_ref(), op, *root).await,
-            (
-                _,
-                Reduce {
-                    send,
-                    recv,
-                    op,
-                    root,
-                },
-            ) => reduce_binomial::reduce(cx, send.as_ref(), recv.as_ref(), op, *root).await,
+            ) => reduce(which, cx, send.as_ref(), recv.as_ref(), op, *root).await,
 
             (AllreduceRing, Allreduce { send, recv, op }) => {
                 allreduce_ring::allreduce(cx, send.as_ref(), recv, op).await
+            }
+            (AllreduceSegmentedRing, Allreduce { send, recv, op }) => {
+                allreduce_segmented_ring::allreduce(cx, send.as_ref(), recv, op, SEGMENT).await
             }
             (AllreduceRabenseifner, Allreduce { send, recv, op }) => {
                 allreduce_rabenseifner::allreduce(cx, send.as_ref(), recv, op).await
@@ -333,17 +364,38 @@ impl Algorithm {
     }
 }
 
-async fn allgather_around(
+async fn allgather(
     which: Which,
     cx: &Cx,
     send: Option<&SendBuf>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
     match which {
+        Which::AllgatherBruck => allgather_bruck::allgather(cx, send, recv).await,
+        Which::AllgatherRecursiveDoubling => {
+            allgather_recursive_doubling::allgather(cx, send, recv).await
+        }
         Which::AllgatherNeighborExchange => {
             allgather_neighbor_exchange::allgather(cx, send, recv).await
         }
         _ => allgather_ring::allgather(cx, send, recv).await,
+    }
+}
+
+async fn reduce(
+    which: Which,
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: Option<&RecvBuf>,
+    op: &Op,
+    root: u32,
+) -> Result<(), Error> {
+    match which {
+        Which::ReduceLinear => reduce_linear::reduce(cx, send, recv, op, root).await,
+        Which::ReduceInOrder => reduce_in_order::reduce(cx, send, recv, op, root, SEGMENT).await,
+        Which::ReducePipeline => reduce_pipeline::reduce(cx, send, recv, op, root, SEGMENT).await,
+        Which::ReduceRabenseifner => reduce_rabenseifner::reduce(cx, send, recv, op, root).await,
+        _ => reduce_binomial::reduce(cx, send, recv, op, root).await,
     }
 }
 
@@ -368,6 +420,12 @@ async fn reduce_scatter(
     op: &Op,
 ) -> Result<(), Error> {
     match which {
+        Which::ReduceScatterRing => {
+            reduce_scatter_ring::reduce_scatter(cx, send, recv, counts, op, SEGMENT).await
+        }
+        Which::ReduceScatterButterfly => {
+            reduce_scatter_butterfly::reduce_scatter(cx, send, recv, counts, op).await
+        }
         Which::ReduceScatterHalving => {
             reduce_scatter_halving::reduce_scatter(cx, send, recv, counts, op).await
         }

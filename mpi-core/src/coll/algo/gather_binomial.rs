@@ -4,7 +4,7 @@
 //! Best for short blocks: ceil(log2 n) rounds instead of n - 1 messages at the root.
 
 use super::bytes;
-use super::tree::Binomial;
+use super::tree::Knomial;
 use super::turn::Turn;
 use super::{Blocks, copy};
 use crate::Error;
@@ -21,7 +21,7 @@ pub async fn gather(
         size: cx.size(),
         root,
     };
-    let tree = Binomial::new(cx.rank(), root, turn.size);
+    let tree = Knomial::binomial(cx.rank(), root, turn.size);
     // Every member knows the length of a block from its own arguments; in place only the root, from `recv`.
     let block = send.map_or_else(|| recv.map_or(0, RecvBuf::bytes), SendBuf::bytes);
     let at = |number: u32| i64::from(number) * block;

@@ -5,7 +5,7 @@
 //! and the result takes one more step to the root.
 
 use super::elements;
-use super::tree::Binomial;
+use super::tree::Knomial;
 use super::{combine, copy, twin};
 use crate::Error;
 use crate::coll::Cx;
@@ -21,7 +21,7 @@ pub async fn reduce(
 ) -> Result<(), Error> {
     let me = cx.rank();
     let top = if op.is_commutative() { root } else { 0 };
-    let tree = Binomial::new(me, top, cx.size());
+    let tree = Knomial::binomial(me, top, cx.size());
     let acc = match (send, recv) {
         // A leaf sends what it was given.
         (Some(send), _) if me != top && tree.subtree() == 1 => {

@@ -6,12 +6,12 @@
 
 use super::elements;
 use super::fold::{Fold, Part};
+use super::halving::{Parts, halve};
 use super::{Buffer, combine, copy, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
-use std::ops::Range;
 
 pub async fn reduce_scatter(
     cx: &Cx,
@@ -42,47 +42,15 @@ pub async fn reduce_scatter(
         }
         Part::Works { number } | Part::Rests { to: number } => (number, None),
     };
+    let parts = Parts::of_ranks(fold, counts);
+    halve(cx, &parts, number, &acc, &fresh, op).await?;
 
-    // Where each rank's part starts, and the end.
-    let starts: Vec<i64> = std::iter::once(0)
-        .chain(counts.iter().scan(0, |at, count| {
-            *at += count;
-            Some(*at)
-        }))
-        .collect();
-    // The first rank that worker `number` answers for; it answers up to the next worker's first.
-    let first = |number: u32| match number {
-        n if n == fold.power => cx.size(),
-        n => match fold.part(fold.rank(n)) {
-            Part::WorksFor { other, .. } => other,
-            _ => fold.rank(n),
-        },
-    };
-    let elements = |workers: Range<u32>| {
-        starts[first(workers.start) as usize]..starts[first(workers.end) as usize]
-    };
-    let group = |number: u32, step: u32| {
-        let start = number & !(step - 1);
-        elements(start..start + step)
-    };
-    let mut step = fold.power / 2;
-    while step > 0 {
-        let partner = number ^ step;
-        let rank = fold.rank(partner);
-        let (mine, theirs) = (group(number, step), group(partner, step));
-        let space = fresh.slice(mine.clone());
-        cx.sendrecv(&acc.slice(theirs).as_send(), rank, &space, rank)
-            .await?;
-        combine(op, &space.as_send(), &acc.slice(mine))?;
-        step /= 2;
-    }
-    let part_of = |rank: u32| {
-        acc.slice(starts[rank as usize]..starts[rank as usize + 1])
-            .as_send()
-    };
-    copy(&part_of(cx.rank()), &recv);
+    // A worker's part starts with that of the rank that rests for it.
+    let own = acc.slice(parts.group(number, 1));
+    let theirs = own.count() - recv.count();
+    copy(&own.slice(theirs..own.count()).as_send(), &recv);
     match other {
-        Some(other) => cx.send(&part_of(other), other).await,
+        Some(other) => cx.send(&own.slice(0..theirs).as_send(), other).await,
         None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@
 //! Best for short blocks: ceil(log2 n) rounds.
 
 use super::bytes;
-use super::tree::Binomial;
+use super::tree::Knomial;
 use super::turn::Turn;
 use super::{Blocks, copy};
 use crate::Error;
@@ -21,7 +21,7 @@ pub async fn scatter(
         size: cx.size(),
         root,
     };
-    let tree = Binomial::new(cx.rank(), root, turn.size);
+    let tree = Knomial::binomial(cx.rank(), root, turn.size);
     let block = recv.map_or_else(|| send.map_or(0, SendBuf::bytes), RecvBuf::bytes);
     let at = |number: u32| i64::from(number) * block;
     let blocks = bytes(at(tree.subtree()))?;

@@ -1,16 +1,19 @@
-//! The binomial tree.
+//! The k-nomial trees, of which the binomial one is the first.
 //!
-//! Number 0 is its root; a number's parent is that number without its lowest set bit,
+//! Number 0 is the root; a number's parent is that number without its lowest digit, written in the tree's radix, that is not zero,
 //! and the numbers of a subtree are consecutive, so a subtree's blocks are one piece of memory.
 
 use super::turn::Turn;
 use std::ops::Range;
 
-/// One member's place in a binomial tree.
+/// One member's place in a k-nomial tree.
 #[derive(Clone, Copy, Debug)]
-pub struct Binomial {
+pub struct Knomial {
     turn: Turn,
     number: u32,
+    radix: u32,
+    /// How many digits a descendant's number may differ in: the zeros at the end of this one.
+    digits: u32,
 }
 
 /// A child and the numbers of its subtree, counted from its parent's.
@@ -20,46 +23,65 @@ pub struct Child {
     pub subtree: Range<u32>,
 }
 
-impl Binomial {
-    pub fn new(rank: u32, root: u32, size: u32) -> Binomial {
-        let turn = Turn { size, root };
-        Binomial {
-            turn,
-            number: turn.number(rank),
+impl Knomial {
+    /// The tree in which a parent has up to `radix - 1` children at each distance; a radix below two is two.
+    pub fn new(rank: u32, root: u32, size: u32, radix: u32) -> Knomial {
+        let (turn, radix) = (Turn { size, root }, radix.max(2));
+        let number = turn.number(rank);
+        let mut digits = 0;
+        let mut reach = 1;
+        while reach < u64::from(size) && u64::from(number).is_multiple_of(reach * u64::from(radix))
+        {
+            reach *= u64::from(radix);
+            digits += 1;
         }
+        Knomial {
+            turn,
+            number,
+            radix,
+            digits,
+        }
+    }
+
+    pub fn binomial(rank: u32, root: u32, size: u32) -> Knomial {
+        Knomial::new(rank, root, size, 2)
+    }
+
+    /// The distance between children that differ in one digit.
+    fn step(&self, digit: u32) -> u64 {
+        u64::from(self.radix).pow(digit)
     }
 
     /// The parent's rank; the root has none.
     pub fn parent(&self) -> Option<u32> {
-        let parent = self.number & self.number.wrapping_sub(1);
-        (self.number != 0).then(|| self.turn.rank(parent))
+        if self.number == 0 {
+            return None;
+        }
+        let above = self.step(self.digits + 1);
+        let parent = u64::from(self.number) / above * above;
+        Some(self.turn.rank(parent as u32))
     }
 
     /// The numbers in this member's own subtree.
     pub fn subtree(&self) -> u32 {
-        self.reach().min(self.turn.size - self.number)
+        let left = self.turn.size - self.number;
+        u64::from(left).min(self.step(self.digits)) as u32
     }
 
-    /// The children, the largest subtree first: who has the most to pass on starts first.
+    /// The children, the largest and farthest subtree first: who has the most to pass on starts first.
     pub fn children(&self) -> impl DoubleEndedIterator<Item = Child> {
-        let (turn, number, all) = (self.turn, self.number, self.subtree());
-        let steps = self.reach().trailing_zeros();
-        (0..steps)
-            .rev()
-            .map(|s| 1 << s)
-            .filter(move |step| *step < all)
-            .map(move |step: u32| Child {
-                rank: turn.rank(number + step),
-                subtree: step..(2 * step).min(all),
-            })
-    }
-
-    /// The power of two below which this member's children lie.
-    fn reach(&self) -> u32 {
-        match self.number {
-            0 => self.turn.size.next_power_of_two(),
-            n => n & n.wrapping_neg(),
-        }
+        let (me, all) = (*self, u64::from(self.subtree()));
+        (0..self.digits).rev().flat_map(move |digit| {
+            let step = me.step(digit);
+            (1..u64::from(me.radix))
+                .rev()
+                .map(move |times| times * step)
+                .filter(move |distance| *distance < all)
+                .map(move |distance| Child {
+                    rank: me.turn.rank(me.number + distance as u32),
+                    subtree: distance as u32..(distance + step).min(all) as u32,
+                })
+        })
     }
 }
 
@@ -67,30 +89,34 @@ impl Binomial {
 mod tests {
     use super::*;
 
+    fn check(size: u32, root: u32, radix: u32) {
+        let mut covered = vec![0; size as usize];
+        for rank in 0..size {
+            let me = Knomial::new(rank, root, size, radix);
+            assert_eq!(me.parent().is_none(), rank == root);
+            let mut below = 1;
+            // From the last child to the first, subtrees follow one another without a gap.
+            for child in me.children().rev() {
+                let its = Knomial::new(child.rank, root, size, radix);
+                assert_eq!(its.parent(), Some(rank));
+                assert_eq!(its.subtree(), child.subtree.len() as u32);
+                assert_eq!(child.subtree.start, below);
+                covered[child.rank as usize] += 1;
+                below = child.subtree.end;
+            }
+            assert_eq!(me.subtree(), below);
+        }
+        let once = |(rank, count): (usize, &u32)| *count == u32::from(rank as u32 != root);
+        assert!(covered.iter().enumerate().all(once));
+    }
+
     #[test]
     fn parents_and_children_agree_and_subtrees_cover_everybody_once() {
         for size in 1..20 {
             for root in 0..size {
-                let mut covered = vec![0; size as usize];
-                for rank in 0..size {
-                    let me = Binomial::new(rank, root, size);
-                    assert_eq!(me.parent().is_none(), rank == root);
-                    let mut below = 1;
-                    for child in me.children() {
-                        let its = Binomial::new(child.rank, root, size);
-                        assert_eq!(its.parent(), Some(rank));
-                        assert_eq!(its.subtree(), child.subtree.len() as u32);
-                        covered[child.rank as usize] += 1;
-                        below += child.subtree.len() as u32;
-                    }
-                    assert_eq!(me.subtree(), below);
+                for radix in 2..6 {
+                    check(size, root, radix);
                 }
-                assert!(
-                    covered
-                        .iter()
-                        .enumerate()
-                        .all(|(r, c)| *c == u32::from(r as u32 != root))
-                );
             }
         }
     }

@@ -115,8 +115,8 @@ impl Part {
 
 impl Case {
     pub fn random(call: CallId, size: u32, random: &mut Random) -> Case {
-        // Most are short, some empty, and some beyond what a transport sends eagerly.
-        let most = [1, 5, 40, 2000][random.below(4) as usize];
+        // Most are short, some empty, some beyond what a transport sends eagerly, and some longer than a segment of a pipeline.
+        let most = [1, 5, 5, 40, 40, 2000, 2000, 9000][random.below(8) as usize];
         let ragged = random.below(2) == 0;
         let combine = match random.below(4) {
             0 if !ragged => Combine::Sum,

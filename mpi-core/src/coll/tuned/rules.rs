@@ -165,7 +165,7 @@ mod tests {
         let says = |text: &str| Rules::parse(text).expect_err("a complaint").to_string();
         assert_eq!(
             says("\nbcast 1 0 any quick # fast"),
-            "line 2, \"bcast 1 0 any quick # fast\": expected one of binomial, chain, scatter_allgather as the algorithm of bcast"
+            "line 2, \"bcast 1 0 any quick # fast\": expected one of binomial, knomial, chain, scatter_allgather as the algorithm of bcast"
         );
         assert!(says("cast 1 0 any binomial").contains("name of a collective call"));
         assert!(says("bcast 1 0 binomial").contains("call, ranks, bytes, cores and algorithm"));

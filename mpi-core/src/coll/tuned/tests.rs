@@ -27,7 +27,10 @@ fn an_unknown_algorithm_is_refused_with_the_names_there_are() {
             why.contains("coll_tuned_bcast_algorithm is \"magic\""),
             "{why}"
         );
-        assert!(why.contains("binomial, chain, scatter_allgather"), "{why}");
+        assert!(
+            why.contains("binomial, knomial, chain, scatter_allgather"),
+            "{why}"
+        );
     }
 }
 

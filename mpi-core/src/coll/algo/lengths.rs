@@ -1,0 +1,42 @@
+//! How many bytes each block of a subtree has, in memory that travels.
+
+use super::bytes;
+use crate::Error;
+use crate::datatype::{RecvBuf, Scratch};
+use std::ops::Range;
+
+const WORD: i64 = size_of::<i64>() as i64;
+
+pub struct Lengths(Scratch);
+
+impl Lengths {
+    /// Room for so many blocks, all of them zero.
+    pub fn of(blocks: u32) -> Result<Lengths, Error> {
+        let words = bytes(i64::from(blocks) * WORD)?;
+        let zeros = vec![0; blocks as usize * WORD as usize];
+        words.all().unpack_at(0, &zeros);
+        Ok(Lengths(words))
+    }
+
+    pub fn set(&self, block: u32, len: i64) {
+        self.space(block..block + 1)
+            .unpack_at(0, &len.to_ne_bytes());
+    }
+
+    /// The words of consecutive blocks.
+    pub fn space(&self, blocks: Range<u32>) -> RecvBuf {
+        let at = |block: u32| i64::from(block) * WORD;
+        self.0.recv(at(blocks.start)..at(blocks.end))
+    }
+
+    /// Where each block starts if they follow one another, and the end; a length that a peer cannot mean counts as zero.
+    pub fn starts(&self) -> Vec<i64> {
+        let words = self.0.all().as_send().to_vec();
+        let lens = words.as_chunks().0.iter().map(|w| i64::from_ne_bytes(*w));
+        let ends = lens.scan(0i64, |end, len| {
+            *end = end.saturating_add(len.max(0));
+            Some(*end)
+        });
+        std::iter::once(0).chain(ends).collect()
+    }
+}

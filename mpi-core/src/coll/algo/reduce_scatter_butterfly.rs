@@ -1,0 +1,91 @@
+//! Reduce-scatter by a butterfly that keeps the order of operands.
+//!
+//! J. L. Traeff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
+//! Partners are neighbours first, so what they combine are always ranges of ranks that follow one another;
+//! the part that a worker ends with is that of the worker whose number has its bits in reverse, and goes there in one more step.
+//! log2 n + 1 rounds; operators need not commute.
+//! `recv` is this rank's part, and in place it starts the whole input.
+
+use super::elements;
+use super::fold::{Fold, Part};
+use super::halving::Parts;
+use super::{Buffer, combine, copy, twin};
+use crate::Error;
+use crate::coll::Cx;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce_scatter(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    counts: &[i64],
+    op: &Op,
+) -> Result<(), Error> {
+    let total: i64 = counts.iter().sum();
+    let input = send
+        .cloned()
+        .unwrap_or_else(|| Buffer::with_count(recv, total).as_send());
+    let recv = Buffer::with_count(recv, counts[cx.rank() as usize]);
+    let fold = Fold::new(cx.size());
+    let part = fold.part(cx.rank());
+    if let Part::Rests { to } = part {
+        cx.send(&input, to).await?;
+        return cx.recv(&recv, to).await;
+    }
+    let mut acc = elements(total, recv.datatype())?.all();
+    copy(&input, &acc);
+    let mut fresh = twin(&acc)?;
+    let (number, other) = match part {
+        Part::WorksFor { number, other } => {
+            cx.recv(&fresh, other).await?;
+            combine(op, &fresh.as_send(), &acc)?;
+            (number, Some(other))
+        }
+        Part::Works { number } | Part::Rests { to: number } => (number, None),
+    };
+
+    let parts = Parts::of_ranks(fold, counts);
+    let mut have = 0..fold.power;
+    let mut step = 1;
+    while step < fold.power {
+        let partner = number ^ step;
+        let rank = fold.rank(partner);
+        let middle = have.start + (have.end - have.start) / 2;
+        let (lower, upper) = (have.start..middle, middle..have.end);
+        let (keep, give) = match number & step == 0 {
+            true => (lower, upper),
+            false => (upper, lower),
+        };
+        let kept = parts.of(keep.clone());
+        let space = fresh.slice(kept.clone());
+        let out = acc.slice(parts.of(give)).as_send();
+        cx.sendrecv(&out, rank, &space, rank).await?;
+        let own = acc.slice(kept);
+        if partner < number {
+            combine(op, &space.as_send(), &own)?;
+        } else {
+            combine(op, &own.as_send(), &space)?;
+            std::mem::swap(&mut acc, &mut fresh);
+        }
+        have = keep;
+        step *= 2;
+    }
+
+    let own = fresh.slice(parts.group(number, 1));
+    let made = acc.slice(parts.of(have.clone())).as_send();
+    if have.start == number {
+        copy(&made, &own);
+    } else {
+        // Reversing bits twice is nothing: the worker whose part this is has ours.
+        let rank = fold.rank(have.start);
+        cx.sendrecv(&made, rank, &own, rank).await?;
+    }
+    // A worker's part starts with that of the rank that rests for it.
+    let theirs = own.count() - recv.count();
+    copy(&own.slice(theirs..own.count()).as_send(), &recv);
+    match other {
+        Some(other) => cx.send(&own.slice(0..theirs).as_send(), other).await,
+        None => Ok(()),
+    }
+}

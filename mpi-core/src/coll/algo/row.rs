@@ -1,0 +1,57 @@
+//! The blocks of all ranks as one buffer, so that those of consecutive ranks travel in one message.
+//!
+//! Equal blocks lie one after another already; others are packed into bytes of our own and taken home at the end.
+
+use super::{Blocks, Buffer, bytes, copy};
+use crate::Error;
+use crate::datatype::RecvBuf;
+use std::ops::Range;
+
+pub struct Row<'a> {
+    all: RecvBuf,
+    /// Where each rank's block starts in `all`, and the end.
+    starts: Vec<i64>,
+    home: Option<&'a Blocks<RecvBuf>>,
+}
+
+impl<'a> Row<'a> {
+    /// The row of these blocks, of which that of rank `own` has its data.
+    pub fn with(blocks: &'a Blocks<RecvBuf>, own: u32) -> Result<Row<'a>, Error> {
+        let size = blocks.size();
+        if let Blocks::Equal { first, .. } = blocks {
+            let each = first.count();
+            return Ok(Row {
+                all: Buffer::with_count(first, each * i64::from(size)),
+                starts: (0..=i64::from(size)).map(|rank| rank * each).collect(),
+                home: None,
+            });
+        }
+        let ends = (0..size).scan(0, |end, rank| {
+            *end += blocks.of(rank).bytes();
+            Some(*end)
+        });
+        let starts: Vec<i64> = std::iter::once(0).chain(ends).collect();
+        let row = Row {
+            all: bytes(blocks.bytes())?.all(),
+            starts,
+            home: Some(blocks),
+        };
+        copy(&blocks.of(own).as_send(), &row.of(own..own + 1));
+        Ok(row)
+    }
+
+    /// The blocks of consecutive ranks.
+    pub fn of(&self, ranks: Range<u32>) -> RecvBuf {
+        let at = |rank: u32| self.starts[rank as usize];
+        self.all.slice(at(ranks.start)..at(ranks.end))
+    }
+
+    /// Takes all blocks to where they belong, but that of rank `own`, which is there.
+    pub fn deliver(&self, own: u32) {
+        if let Some(home) = self.home {
+            for rank in (0..home.size()).filter(|rank| *rank != own) {
+                copy(&self.of(rank..rank + 1).as_send(), &home.of(rank));
+            }
+        }
+    }
+}
