@@ -111,6 +111,14 @@ pub enum CollError {
         comm: String,
         reason: String,
     },
+    /// A member's memory cannot be read any more, though it could when the communicator was made.
+    Unreadable {
+        comm: String,
+        me: u32,
+        rank: u32,
+        bytes: usize,
+        why: mpi_base::cma::CmaError,
+    },
     /// An algorithm's temporaries do not fit this process's memory.
     NoMemory(NoMemory),
     /// A parameter of the selection cannot be read.
@@ -137,6 +145,18 @@ impl fmt::Display for CollError {
                 reason,
             } => {
                 write!(f, "{call} on {comm}: component {component}: {reason}")
+            }
+            CollError::Unreadable {
+                comm,
+                me,
+                rank,
+                bytes,
+                why,
+            } => {
+                write!(
+                    f,
+                    "rank {me} of {comm} cannot read {bytes} bytes from the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_from"
+                )
             }
             CollError::NoMemory(e) => e.fmt(f),
             CollError::Parameter(e) => e.fmt(f),

@@ -61,8 +61,9 @@ mod staged;
 mod tree;
 mod turn;
 
-pub use blocks::{Blocks, Buffer};
+pub use blocks::{Blocks, Buffer, share};
 pub use catalogue::Algorithm;
+pub use turn::{ahead, behind};
 
 use super::CollError;
 use crate::Error;

@@ -145,6 +145,25 @@ impl Cells {
         hungry.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Waits until those of the others that `who` names have finished an operation.
+    pub fn await_end(&self, engine: &Engine, number: u64, who: impl Fn(u32) -> bool) {
+        let finished = |rank| {
+            // SYNC POINT shm.finished
+            let word = self.finished(rank);
+            word.is_none_or(|word| word.load(Ordering::Acquire) >= number)
+        };
+        let others = || (0..self.members).filter(|rank| *rank != self.me && who(*rank));
+        let mut done = || others().all(finished);
+        if done() {
+            return;
+        }
+        let Some(hungry) = self.hungry() else { return };
+        // SYNC POINT shm.hungry, as in `starve`.
+        hungry.fetch_add(1, Ordering::SeqCst);
+        wait::until(engine, &mut done);
+        hungry.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// Whether all members have finished an operation.
     fn all_finished(&self, number: u64) -> bool {
         let finished = |rank| {

@@ -75,31 +75,37 @@ pub struct Members {
     pub me: u32,
     /// By rank.
     inboxes: Box<[Held<Inbox>]>,
+    /// By rank, the ranks on the node.
+    places: Box<[u32]>,
 }
 
 impl Members {
     /// The members, unless one of them is on another node.
     pub fn of(comm: &Comm) -> Result<Members, Refusal> {
         let engine = comm.engine();
-        let inbox = |(rank, proc)| {
+        let place = |(rank, proc): (u32, u32)| {
             let here = engine.neighbours().iter().position(|p| *p == proc);
             let here = here.ok_or_else(|| Refusal(format!("rank {rank} is on another node")))?;
-            engine
-                .node()
-                .inbox(here as u32)
-                .map_err(|e| Refusal(e.to_string()))
+            Ok(here as u32)
         };
-        let inboxes = (0..)
-            .zip(comm.group().iter())
-            .map(|member: (u32, u32)| inbox(member));
+        let places = (0..).zip(comm.group().iter()).map(place);
+        let places: Box<[u32]> = places.collect::<Result<_, _>>()?;
+        let inbox = |place: &u32| engine.node().inbox(*place);
+        let inboxes = places.iter().map(inbox).collect::<Result<_, _>>();
         Ok(Members {
             me: comm.rank(),
-            inboxes: inboxes.collect::<Result<_, _>>()?,
+            inboxes: inboxes.map_err(|e| Refusal(e.to_string()))?,
+            places,
         })
     }
 
     pub fn count(&self) -> u32 {
         self.inboxes.len() as u32
+    }
+
+    /// The members' ranks on the node, by rank.
+    pub fn places(&self) -> impl Iterator<Item = u32> {
+        self.places.iter().copied()
     }
 
     /// Wakes one member if it sleeps; what it is woken for has been published.

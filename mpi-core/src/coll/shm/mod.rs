@@ -1,12 +1,13 @@
 //! `shm`: collectives of ranks that share a node, by hand, in the node's memory.
 //!
-//! It serves communicators whose members all are on one node: short data through [`cells`], as [`small`] tells, and
-//! `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
+//! It serves communicators whose members all are on one node: short data through [`cells`], as [`small`] tells,
+//! long data straight from the others' memory, as [`large`] tells, and `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
 //! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
 //! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
 //!
 //! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others place and choice in the hidden plane.
-//! The first line of the block counts the members that have left (see [`retired`]), the rest is the gate's.
+//! The first line of the block counts the members that have left (see [`retired`]) and those that can read the others' memory (see [`readers`]);
+//! behind it are the gate and the cells.
 //! Rank 0 alone gives the block back, when all have left.
 //!
 //! Barriers of one communicator pass the gate one after another, in the order in which they were called:
@@ -16,6 +17,8 @@ mod cells;
 mod counter;
 mod flags;
 mod gate;
+mod large;
+mod readers;
 mod retired;
 mod small;
 #[cfg(test)]
@@ -29,8 +32,10 @@ use crate::comm::Comm;
 use crate::datatype::RecvBuf;
 use cells::Cells;
 use gate::{Gate, Kind, Members};
+use large::Large;
 use mpi_base::node::ShmOffset;
 use mpi_base::param::{self, About, Level, Param, Value};
+use readers::Readers;
 use retired::{Lease, Retired};
 use small::Small;
 use std::cell::{Cell, OnceCell};
@@ -47,6 +52,16 @@ pub static GATE: Param<GateChoice> = Param::new(
     "auto",
     Level::TUNER,
     "How barriers in shared memory are made: by a counter, best where ranks share cores; by flags, best where each has its own; or as fits.",
+);
+
+/// From how many bytes on data are read from where they lie.
+pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
+    "coll",
+    "shm",
+    "single_copy_from",
+    "8k",
+    Level::TUNER,
+    "From so many bytes of a block on, ranks of a node read each other's memory in one copy, where the system allows it; rank 0's value counts.",
 );
 
 /// A value of [`GATE`]; `None` is what fits.
@@ -66,6 +81,8 @@ impl Value for GateChoice {
     }
 }
 
+const WORD: usize = size_of::<u64>();
+
 /// The component.
 #[derive(Default)]
 pub struct Shm {
@@ -82,7 +99,7 @@ impl Component for Shm {
     }
 
     fn params(&self) -> Vec<&'static About> {
-        vec![GATE.about()]
+        vec![GATE.about(), SINGLE_COPY_FROM.about()]
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
@@ -90,14 +107,14 @@ impl Component for Shm {
             return Err(Refusal("the communicator has one member".into()));
         }
         let members = Members::of(comm)?;
-        let choice = comm
-            .engine()
-            .params()
-            .get(&GATE)
-            .map_err(|e| Refusal(e.to_string()))?;
+        let refuse = |e: param::ParamError| Refusal(e.to_string());
+        let params = comm.engine().params();
+        let choice = params.get(&GATE).map_err(refuse)?;
+        let single_copy_from = params.get(&SINGLE_COPY_FROM).map_err(refuse)?;
         Ok(Rc::new(ShmModule(Rc::new(State {
             members,
             choice,
+            single_copy_from: single_copy_from as u64,
             retired: self.retired.clone(),
             place: OnceCell::new(),
             called: Cell::new(0),
@@ -112,6 +129,7 @@ struct ShmModule(Rc<State>);
 struct State {
     members: Members,
     choice: GateChoice,
+    single_copy_from: u64,
     retired: Rc<Retired>,
     place: OnceCell<Place>,
     /// How many barriers have been called here, and how many have let this rank pass.
@@ -124,6 +142,7 @@ struct Place {
     gate: Gate,
     /// Unless the node's memory had no room for it.
     small: Option<Small>,
+    large: Large,
     lease: Lease,
 }
 
@@ -180,6 +199,10 @@ impl State {
         let lease = Lease::new(node, letter.place, block, members.count()).ok_or_else(outside)?;
         let at = |offset: usize| ShmOffset(letter.place.0 + offset as u64);
         let gate = Gate::at(node, at(gate::LINE), letter.kind, members).ok_or_else(outside)?;
+        let large = Large {
+            readers: Readers::new(node, members, node.hold(at(WORD)).ok_or_else(outside)?),
+            from: letter.single_copy_from,
+        };
         let small = letter.cells.then(|| {
             let behind = gate::LINE + letter.kind.len(members.count());
             let arrivals = node.hold(at(behind))?;
@@ -187,7 +210,12 @@ impl State {
             Some(Small::new(cells, letter.kind, arrivals))
         });
         let small = small.map(|s| s.ok_or_else(outside)).transpose()?;
-        let _ = self.place.set(Place { gate, small, lease });
+        let _ = self.place.set(Place {
+            gate,
+            small,
+            large,
+            lease,
+        });
         Ok(())
     }
 
@@ -207,7 +235,13 @@ impl State {
             None => (node.alloc(gate, gate::LINE)?, false),
         };
         let place = block.place();
-        Letter { kind, place, cells }.write(letter);
+        Letter {
+            kind,
+            place,
+            cells,
+            single_copy_from: self.single_copy_from,
+        }
+        .write(letter);
         Some(block)
     }
 }
@@ -218,13 +252,19 @@ struct Letter {
     kind: Kind,
     /// Whether there are cells behind the gate.
     cells: bool,
+    single_copy_from: u64,
 }
 
 impl Letter {
-    const BYTES: usize = 24;
+    const BYTES: usize = 4 * WORD;
 
     fn write(&self, letter: &RecvBuf) {
-        let words = [self.place.0, self.kind as u64, self.cells.into()];
+        let words = [
+            self.place.0,
+            self.kind as u64,
+            self.cells.into(),
+            self.single_copy_from,
+        ];
         let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
         letter.clone().unpack_at(0, &bytes);
     }
@@ -236,6 +276,7 @@ impl Letter {
             place: ShmOffset(words.next()?),
             kind: Kind::from_number(words.next()?)?,
             cells: words.next()? != 0,
+            single_copy_from: words.next()?,
         })
     }
 }
@@ -283,11 +324,25 @@ impl Module for ShmModule {
 
     fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
         if call.id() != CallId::Barrier {
-            let small = self.0.place.get().and_then(|place| place.small.as_ref());
-            return match small {
-                Some(small) if small.serves(&call, cx.size()) => {
-                    small.run(&self.0.members, &cx, call)
+            let members = &self.0.members;
+            return match self.0.place.get() {
+                Some(Place {
+                    small: Some(small),
+                    large,
+                    ..
+                }) if large.serves(&call) => {
+                    let cells = &small.cells;
+                    let turn = large::Turn {
+                        large,
+                        cells,
+                        members,
+                        cx: &cx,
+                    };
+                    turn.run(call)
                 }
+                Some(Place {
+                    small: Some(small), ..
+                }) if small.serves(&call, cx.size()) => small.run(members, &cx, call),
                 _ => Table::run_next(&cx, call),
             };
         }

@@ -148,6 +148,20 @@ fn short_calls_in_shared_memory_do_not_mix() {
 }
 
 #[test]
+fn calls_in_single_copies_do_not_mix() {
+    // Every length goes through the others' memory, or only what is long, beside short calls in cells.
+    for (from, gate) in [("0", "flags"), ("0", "counter"), ("2k", "flags")] {
+        for size in [2, 3, 5, 9, 17] {
+            let mut job = job(size, "");
+            job.params.set("coll_shm_gate", gate, Source::Environment);
+            let from_parameter = "coll_shm_single_copy_from";
+            job.params.set(from_parameter, from, Source::Environment);
+            one_after_another(&job, 5, 200);
+        }
+    }
+}
+
+#[test]
 fn dissemination_holds_what_every_barrier_promises() {
     for ranks in [2, 3, 8, 17] {
         let job = job(ranks, "basic");

@@ -1,0 +1,422 @@
+//! Collectives of long data: everybody tells where his data lie, and reads from the others what he needs, in one copy.
+//!
+//! Reading another process's memory is the system's service (`mpi_base::cma`); it is used where every member can read every other,
+//! which all of them find out when the communicator is made ([`Readers`]).
+//! The addresses travel through [`Cells`], an operation or two for each call, so all that waits, rings and sleeps there does so here:
+//! 1. who has data shows the address in its cell;
+//! 2. who needs them waits for the cell and reads;
+//! 3. who has finished says so, and nobody whose memory is read leaves before all readers have.
+//!
+//! Reductions are shared among workers: each combines one piece of everybody's data, and the pieces are then read from the workers.
+//! Operands are combined in the order of ranks, so operators need not commute and every call gives the same bits.
+//!
+//! After S. Chakraborty, H. Subramoni, D. K. Panda, "Contention-aware kernel-assisted MPI collectives for multi-/many-core systems", IEEE Cluster 2017.
+
+use super::cells::Cells;
+use super::gate::Members;
+use super::readers::Readers;
+use super::wait;
+use crate::Error;
+use crate::coll::algo::{self, Blocks, share};
+use crate::coll::{Call, Cx};
+use crate::datatype::{RecvBuf, Scratch, SendBuf};
+use crate::op::Op;
+use std::rc::Rc;
+
+/// Bytes that are read at once where they are not read to where they stay; a few of them fit the nearest cache.
+const BLOCK: i64 = 32 << 10;
+
+/// A worker's piece is not shorter than this: below, one more read costs more than it saves.
+const PIECE: i64 = 16 << 10;
+
+/// The long collectives of one communicator.
+pub struct Large {
+    pub readers: Readers,
+    /// From so many bytes on; rank 0's choice.
+    pub from: u64,
+}
+
+/// One call.
+pub struct Turn<'a> {
+    pub large: &'a Large,
+    pub cells: &'a Cells,
+    pub members: &'a Members,
+    pub cx: &'a Cx,
+}
+
+impl Large {
+    /// Whether this call is served; the same answer at all members.
+    pub fn serves(&self, call: &Call) -> bool {
+        let long = |bytes: i64| bytes as u64 >= self.from;
+        let wanted = match call {
+            Call::Bcast { buf, .. } => long(buf.bytes()),
+            Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => long(recv.bytes()),
+            Call::Gather { send, recv, .. } => long(either(send, recv)),
+            Call::Scatter { send, recv, .. } => long(either(send, recv)),
+            Call::Allreduce { recv, .. } => long(recv.bytes()) && plain(&recv.as_send()),
+            Call::Reduce { send, recv, .. } => {
+                let own = send.clone().or_else(|| recv.as_ref().map(RecvBuf::as_send));
+                own.is_some_and(|own| long(own.bytes()) && plain(&own))
+            }
+            _ => false,
+        };
+        wanted && self.readers.all_can()
+    }
+}
+
+/// The bytes of one rank's block, which each member knows from what is significant at its place.
+fn either(send: &Option<SendBuf>, recv: &Option<RecvBuf>) -> i64 {
+    let of_send = send.as_ref().map(SendBuf::bytes);
+    of_send.or(recv.as_ref().map(RecvBuf::bytes)).unwrap_or(0)
+}
+
+/// Whether operands can be cut anywhere between elements: predefined types without holes, which are the same at all members.
+fn plain(buf: &SendBuf) -> bool {
+    buf.datatype().as_named().is_some() && buf.contiguous().is_some()
+}
+
+/// Memory that others read, and what keeps it.
+struct Exposed {
+    at: u64,
+    _own: Option<Scratch>,
+}
+
+/// A buffer's packed bytes where others can read them.
+fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
+    if buf.contiguous().is_some() {
+        return Ok(Exposed {
+            at: buf.ptr().addr() as u64,
+            _own: None,
+        });
+    }
+    expose_copy(buf)
+}
+
+fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
+    let own = algo::bytes(buf.bytes())?;
+    algo::copy(buf, &own.all());
+    Ok(Exposed {
+        at: own.all().ptr().addr() as u64,
+        _own: Some(own),
+    })
+}
+
+impl Turn<'_> {
+    /// Carries out a call that [`Large::serves`].
+    pub fn run(&self, call: Call) -> Result<(), Error> {
+        match call {
+            Call::Bcast { buf, root } => self.bcast(&buf, root),
+            Call::Allgather { send, recv } => self.allgather(send, &recv),
+            Call::Alltoall { send, recv } => self.alltoall(send, &recv),
+            Call::Gather { send, recv, root } => self.gather(send, recv, root),
+            Call::Scatter { send, recv, root } => self.scatter(send, recv, root),
+            Call::Allreduce { send, recv, op } => {
+                let own = send.unwrap_or_else(|| recv.as_send());
+                self.reduce(&own, Some(&recv), &op, None)
+            }
+            Call::Reduce {
+                send,
+                recv,
+                op,
+                root,
+            } => {
+                let recv = recv.filter(|_| self.me() == root);
+                match send.or_else(|| recv.as_ref().map(RecvBuf::as_send)) {
+                    Some(own) => self.reduce(&own, recv.as_ref(), &op, Some(root)),
+                    None => Ok(()),
+                }
+            }
+            // `serves` has said no to all others.
+            _ => Ok(()),
+        }
+    }
+
+    fn me(&self) -> u32 {
+        self.members.me
+    }
+
+    fn size(&self) -> u32 {
+        self.members.count()
+    }
+
+    /// The other ranks, from the one ahead around, so that not everybody reads from the same one.
+    fn around(&self) -> impl Iterator<Item = u32> + use<> {
+        let (me, size) = (self.me(), self.size());
+        (me + 1..size).chain(0..me)
+    }
+
+    /// Shows the others where this rank's data lie.
+    fn show(&self, number: u64, at: u64) {
+        let cells = self.cells;
+        cells.show(self.cx.engine(), self.me(), number, &at.to_ne_bytes());
+        self.members.ring_all();
+    }
+
+    /// Waits until a rank shows where its data lie.
+    fn address(&self, number: u64, rank: u32) -> u64 {
+        wait::until(self.cx.engine(), &mut || self.cells.seen(rank, number));
+        let mut at = [0; size_of::<u64>()];
+        self.cells.read(rank, number, 0, &mut at);
+        u64::from_ne_bytes(at)
+    }
+
+    /// Reads packed data of another rank into a buffer.
+    fn read(&self, rank: u32, at: u64, buf: &RecvBuf) -> Result<(), Error> {
+        let mut buf = buf.clone();
+        let read = |at, into: &mut [u8]| self.large.readers.read(self.cx, rank, at, into);
+        if let Some(data) = buf.contiguous() {
+            return read(at, data);
+        }
+        let total = buf.bytes();
+        let mut piece = vec![0; total.min(BLOCK) as usize];
+        let mut done = 0;
+        while done < total {
+            let len = (total - done).min(BLOCK) as usize;
+            read(at + done as u64, &mut piece[..len])?;
+            buf.unpack_at(done, &piece[..len]);
+            done += len as i64;
+        }
+        Ok(())
+    }
+
+    /// This rank has read everything.
+    fn end(&self, number: u64) {
+        self.cells.end(self.members, number);
+    }
+
+    /// As [`Turn::end`], and waits for the others who read this rank's memory.
+    fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
+        self.end(number);
+        self.cells.await_end(self.cx.engine(), number, readers);
+    }
+
+    fn bcast(&self, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+        let number = self.cells.begin();
+        if self.me() == root {
+            let data = expose(&buf.as_send())?;
+            self.show(number, data.at);
+            self.end_with(number, |_| true);
+            return Ok(());
+        }
+        let outcome = self.read(root, self.address(number, root), buf);
+        self.end(number);
+        outcome
+    }
+
+    fn allgather(&self, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+        let number = self.cells.begin();
+        let blocks = Blocks::equal(recv, self.size());
+        let mine = blocks.of(self.me());
+        let own = send.clone().unwrap_or_else(|| mine.as_send());
+        let data = expose(&own)?;
+        self.show(number, data.at);
+        if let Some(send) = &send {
+            algo::copy(send, &mine);
+        }
+        let mut outcome = Ok(());
+        for rank in self.around() {
+            let at = self.address(number, rank);
+            outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
+        }
+        self.end_with(number, |_| true);
+        outcome
+    }
+
+    fn alltoall(&self, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+        let number = self.cells.begin();
+        let blocks = Blocks::equal(recv, self.size());
+        let whole = |one: i64| one * i64::from(self.size());
+        let data = match &send {
+            Some(send) => expose(&send.with_count(whole(send.count())))?,
+            // What others read must not change while blocks come in.
+            None => expose_copy(&recv.with_count(whole(recv.count())).as_send())?,
+        };
+        self.show(number, data.at);
+        if let Some(send) = &send {
+            let own = Blocks::equal(send, self.size()).of(self.me());
+            algo::copy(&own, &blocks.of(self.me()));
+        }
+        let mine = u64::from(self.me()) * recv.bytes() as u64;
+        let mut outcome = Ok(());
+        for rank in self.around() {
+            let at = self.address(number, rank) + mine;
+            outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
+        }
+        self.end_with(number, |_| true);
+        outcome
+    }
+
+    fn gather(&self, send: Option<SendBuf>, recv: Option<RecvBuf>, root: u32) -> Result<(), Error> {
+        let number = self.cells.begin();
+        if self.me() != root {
+            let data = expose(&send.unwrap_or_else(SendBuf::empty))?;
+            self.show(number, data.at);
+            self.end_with(number, |rank| rank == root);
+            return Ok(());
+        }
+        let mut outcome = Ok(());
+        if let Some(recv) = recv {
+            let blocks = Blocks::equal(&recv, self.size());
+            if let Some(send) = send {
+                algo::copy(&send, &blocks.of(root));
+            }
+            for rank in self.around() {
+                let at = self.address(number, rank);
+                outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
+            }
+        }
+        self.end(number);
+        outcome
+    }
+
+    fn scatter(
+        &self,
+        send: Option<SendBuf>,
+        recv: Option<RecvBuf>,
+        root: u32,
+    ) -> Result<(), Error> {
+        let number = self.cells.begin();
+        if let (true, Some(send)) = (self.me() == root, &send) {
+            let whole = send.with_count(send.count() * i64::from(self.size()));
+            let data = expose(&whole)?;
+            self.show(number, data.at);
+            if let Some(recv) = recv {
+                algo::copy(&Blocks::equal(send, self.size()).of(root), &recv);
+            }
+            self.end_with(number, |_| true);
+            return Ok(());
+        }
+        let mut outcome = Ok(());
+        if let Some(recv) = recv {
+            let mine = u64::from(self.me()) * recv.bytes() as u64;
+            outcome = self.read(root, self.address(number, root) + mine, &recv);
+        }
+        self.end(number);
+        outcome
+    }
+
+    /// To `recv` at the root, or at all ranks if there is none; `recv` is `Some` where there is a result.
+    fn reduce(
+        &self,
+        own: &SendBuf,
+        recv: Option<&RecvBuf>,
+        op: &Op,
+        root: Option<u32>,
+    ) -> Result<(), Error> {
+        let (inputs, results) = (self.cells.begin(), self.cells.begin());
+        self.show(inputs, own.ptr().addr() as u64);
+        let team = Team {
+            workers: (own.bytes() / PIECE).clamp(1, self.size().into()) as u32,
+            first: root.unwrap_or(0),
+            size: self.size(),
+        };
+        let piece = |worker: u32| share(own.count(), team.workers, worker);
+
+        let mut outcome = Ok(());
+        // Where this rank's piece of the result is until everybody has read it.
+        let mut made = None;
+        if let Some(worker) = team.worker(self.me()) {
+            let piece = piece(worker);
+            let place = match recv {
+                Some(recv) => recv.slice(piece.clone()),
+                None => {
+                    let space = algo::elements(piece.end - piece.start, own.datatype())?;
+                    made.insert(space).all()
+                }
+            };
+            outcome = self.combine(inputs, own, piece.start, &place, op);
+            self.show(results, place.ptr().addr() as u64);
+        }
+        for worker in 0..team.workers {
+            let rank = team.rank(worker);
+            if rank == self.me() {
+                continue;
+            }
+            // Without a result to read, this still says that the worker has read our data.
+            let at = self.address(results, rank);
+            if let Some(recv) = recv {
+                let place = recv.slice(piece(worker));
+                outcome = outcome.and_then(|()| self.read(rank, at, &place));
+            }
+        }
+        let is_worker = team.worker(self.me()).is_some();
+        let reads = |rank| is_worker && root.is_none_or(|root| root == rank);
+        self.end_with(results, reads);
+        outcome
+    }
+
+    /// Combines everybody's elements from `start` on, from the last rank to the first, into `place`.
+    fn combine(
+        &self,
+        inputs: u64,
+        own: &SendBuf,
+        start: i64,
+        place: &RecvBuf,
+        op: &Op,
+    ) -> Result<(), Error> {
+        let addresses = (0..self.size()).map(|rank| match rank == self.me() {
+            true => own.ptr().addr() as u64,
+            false => self.address(inputs, rank),
+        });
+        let addresses: Rc<[u64]> = addresses.collect();
+        let width = place.datatype().size().max(1);
+        let each = (BLOCK / width).max(1);
+        let spaces = algo::elements(2 * each, place.datatype())?;
+        let last = self.size() - 1;
+        // In place our own operand is where the result goes, so the sum grows elsewhere.
+        let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
+        let mut at = 0;
+        while at < place.count() {
+            let count = each.min(place.count() - at);
+            let home = place.slice(at..at + count);
+            let sum = match shares_place && last != self.me() {
+                true => spaces.recv(0..count),
+                false => home.clone(),
+            };
+            let left = spaces.recv(each..each + count);
+            let mine = own.slice(start + at..start + at + count);
+            let offset = ((start + at) * width) as u64;
+            let fetch = |rank: u32, into: &RecvBuf| {
+                self.read(rank, addresses[rank as usize] + offset, into)
+            };
+            match last == self.me() {
+                true if shares_place => {}
+                true => algo::copy(&mine, &sum),
+                false => fetch(last, &sum)?,
+            }
+            for rank in (0..last).rev() {
+                let operand = match rank == self.me() {
+                    true => mine.clone(),
+                    false => {
+                        fetch(rank, &left)?;
+                        left.as_send()
+                    }
+                };
+                op.apply(&operand, &mut sum.clone())?;
+            }
+            if sum.ptr() != home.ptr() {
+                algo::copy(&sum.as_send(), &home);
+            }
+            at += count;
+        }
+        Ok(())
+    }
+}
+
+/// Which ranks work on a reduction.
+struct Team {
+    workers: u32,
+    first: u32,
+    size: u32,
+}
+
+impl Team {
+    fn rank(&self, worker: u32) -> u32 {
+        algo::ahead(self.first, worker, self.size)
+    }
+
+    fn worker(&self, rank: u32) -> Option<u32> {
+        let worker = algo::behind(rank, self.first, self.size);
+        (worker < self.workers).then_some(worker)
+    }
+}

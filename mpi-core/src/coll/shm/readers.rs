@@ -1,0 +1,62 @@
+//! Reading the members' memory, and whether all can.
+//!
+//! Every member tries to read a word of every other when the communicator is made, as the sm transport does,
+//! and counts itself in a word of the communicator's block if all tries succeeded.
+//! The members vote on the component after that, so at the first call the count stands still and all see the same.
+
+use super::gate::Members;
+use crate::Error;
+use crate::coll::{CollError, Cx};
+use mpi_base::atomic::{AtomicU64, Ordering};
+use mpi_base::cma::{self, CmaError};
+use mpi_base::mem::Held;
+use mpi_base::node::Node;
+use std::cell::OnceCell;
+
+pub struct Readers {
+    able: Held<AtomicU64>,
+    members: u64,
+    /// Process numbers by rank, if this process can read all of them.
+    pids: Option<Box<[u32]>>,
+    all_can: OnceCell<bool>,
+}
+
+impl Readers {
+    pub fn new(node: &Node, members: &Members, able: Held<AtomicU64>) -> Readers {
+        let pids: Option<Box<[u32]>> = members.places().map(|l| node.readable_pid(l)).collect();
+        if pids.is_some() {
+            // SYNC POINT shm.able: the vote that follows orders this before every look.
+            able.fetch_add(1, Ordering::Release);
+        }
+        Readers {
+            able,
+            members: members.count().into(),
+            pids,
+            all_can: OnceCell::new(),
+        }
+    }
+
+    /// Whether every member can read every other's memory; the same answer at all of them.
+    pub fn all_can(&self) -> bool {
+        // SYNC POINT shm.able
+        *self
+            .all_can
+            .get_or_init(|| self.able.load(Ordering::Acquire) >= self.members)
+    }
+
+    /// Reads what lies at `at` in a member's memory.
+    pub fn read(&self, cx: &Cx, rank: u32, at: u64, into: &mut [u8]) -> Result<(), Error> {
+        let pid = self.pids.as_ref().and_then(|p| p.get(rank as usize));
+        let read = match pid {
+            Some(pid) => cma::read(*pid, at, into),
+            None => Err(CmaError::Forbidden),
+        };
+        Ok(read.map_err(|why| CollError::Unreadable {
+            comm: cx.comm().name(),
+            me: cx.rank(),
+            rank,
+            bytes: into.len(),
+            why,
+        })?)
+    }
+}
