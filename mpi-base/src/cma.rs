@@ -1,10 +1,10 @@
-//! Reading another process's memory in one copy (cross memory attach, `process_vm_readv(2)`).
+//! Reading and writing another process's memory in one copy (cross memory attach, `process_vm_readv(2)`).
 //!
 //! Whether it is allowed depends on user, container, seccomp profile and ptrace scope, so it is tried, not computed:
 //! each process publishes the address of a random word in its own memory, and a peer that reads the right word there may read on.
 //! The try also shows that the process number means the same process on both sides.
 
-/// Why a read failed.
+/// Why a copy failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmaError {
     Forbidden,
@@ -15,7 +15,9 @@ pub enum CmaError {
 impl std::fmt::Display for CmaError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            CmaError::Forbidden => "the system does not allow reading the other process's memory",
+            CmaError::Forbidden => {
+                "the system does not allow reading or writing the other process's memory"
+            }
             CmaError::Gone => "the other process has ended",
             CmaError::BadAddress => "the range is not mapped in the other process",
         })
@@ -28,27 +30,57 @@ impl std::error::Error for CmaError {}
 const AT_ONCE: usize = 0x7fff_f000;
 
 /// Fills `local` with the bytes at `remote` in process `pid`.
-pub fn read(pid: u32, mut remote: u64, mut local: &mut [u8]) -> Result<(), CmaError> {
+pub fn read(pid: u32, remote: u64, local: &mut [u8]) -> Result<(), CmaError> {
+    copy(
+        pid,
+        local.as_mut_ptr(),
+        remote,
+        local.len(),
+        |pid, here, there| {
+            // SAFETY: `here` is a part of `local`; the kernel checks `there`.
+            unsafe { libc::process_vm_readv(pid, here, 1, there, 1, 0) }
+        },
+    )
+}
+
+/// Puts the bytes of `local` to `remote` in process `pid`.
+///
+/// What that does to the other process is its own affair: it gave the address to be written to.
+pub fn write(pid: u32, local: &[u8], remote: u64) -> Result<(), CmaError> {
+    let here = local.as_ptr().cast_mut();
+    copy(pid, here, remote, local.len(), |pid, here, there| {
+        // SAFETY: `here` is a part of `local`, which is only read; the kernel checks `there`.
+        unsafe { libc::process_vm_writev(pid, here, 1, there, 1, 0) }
+    })
+}
+
+/// Calls `step` until all `len` bytes have been copied.
+fn copy(
+    pid: u32,
+    mut here: *mut u8,
+    mut there: u64,
+    mut len: usize,
+    step: impl Fn(libc::pid_t, &libc::iovec, &libc::iovec) -> isize,
+) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
-    while !local.is_empty() {
-        let step = local.len().min(AT_ONCE);
-        let to = libc::iovec {
-            iov_base: local.as_mut_ptr().cast(),
-            iov_len: step,
+    while len > 0 {
+        let at_once = len.min(AT_ONCE);
+        let address = usize::try_from(there).map_err(|_| CmaError::BadAddress)?;
+        let local = libc::iovec {
+            iov_base: here.cast(),
+            iov_len: at_once,
         };
-        let from = libc::iovec {
-            iov_base: std::ptr::without_provenance_mut(
-                usize::try_from(remote).map_err(|_| CmaError::BadAddress)?,
-            ),
-            iov_len: step,
+        let remote = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(address),
+            iov_len: at_once,
         };
-        // SAFETY: `to` is a part of `local`; the kernel checks `from`.
-        let got = unsafe { libc::process_vm_readv(pid, &to, 1, &from, 1, 0) };
-        match usize::try_from(got) {
+        match usize::try_from(step(pid, &local, &remote)) {
             Ok(0) => return Err(CmaError::BadAddress),
             Ok(n) => {
-                local = &mut local[n.min(step)..];
-                remote += n as u64;
+                let n = n.min(at_once);
+                here = here.wrapping_add(n);
+                there = there.saturating_add(n as u64);
+                len -= n;
             }
             Err(_) => {
                 return Err(match std::io::Error::last_os_error().raw_os_error() {
@@ -95,5 +127,16 @@ mod tests {
         }
         assert!(!probe(me, at, 0));
         assert_eq!(read(me, 8, &mut [0]), Err(CmaError::BadAddress));
+        assert_eq!(write(me, &[0], 8), Err(CmaError::BadAddress));
+    }
+
+    #[test]
+    fn what_is_written_is_there_and_nothing_else_is_touched() {
+        let mut room = [7_u8; 6];
+        let at = room.as_mut_ptr().expose_provenance() as u64;
+        match write(std::process::id(), &[1, 2, 3, 4], at + 1) {
+            Ok(()) => assert_eq!(std::hint::black_box(room), [7, 1, 2, 3, 4, 7]),
+            Err(error) => assert_eq!(error, CmaError::Forbidden),
+        }
     }
 }

@@ -21,6 +21,7 @@ pub mod mem;
 pub mod node;
 #[cfg(not(loom))]
 pub mod param;
+pub mod pieces;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod state;

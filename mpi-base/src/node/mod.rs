@@ -9,7 +9,12 @@
 //! the only producer of the rings from it, the only consumer of the rings to it, and the only one that hands out its arena.
 //! Nothing in the segment is a pointer; every index read from it is checked against the layout before use.
 
+mod block;
+mod control;
+mod error;
 mod frags;
+mod gallery;
+mod head;
 mod layout;
 #[cfg(test)]
 mod tests;
@@ -18,194 +23,22 @@ use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::io::Errno;
-
+pub use block::{ShmBlock, ShmOffset};
+pub use error::NodeError;
 pub use frags::FragPool;
+pub use gallery::Gallery;
 pub use layout::{Layout, MAX_LOCAL, Sizes};
 
 use crate::arena::Arena;
-use crate::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::atomic::{AtomicU64, Ordering};
 use crate::cma;
 use crate::inbox::Inbox;
-use crate::mem::{Held, PAGE, Segment, Shared, memfd};
+use crate::mem::{Held, Segment, Shared, memfd};
+use crate::pieces::{Helping, Offers};
 use crate::ring::{Consumer, Producer, RingMemory};
 use crate::state::StatePage;
-
-const MAGIC: u64 = u64::from_le_bytes(*b"PORTCULL");
-const VERSION: u32 = 1;
-
-/// What an attaching process needs to know about the segment.
-#[repr(C)]
-struct Head {
-    magic: AtomicU64,
-    version: AtomicU32,
-    nlocal: AtomicU32,
-    ring_cells: AtomicU32,
-    ring_bytes: AtomicU32,
-    frags: AtomicU32,
-    frag_len: AtomicU32,
-    arena_len: AtomicU64,
-}
-
-// SAFETY: atomics only.
-unsafe impl Shared for Head {}
-
-/// The part of the segment that tells others about one rank.
-#[repr(C)]
-struct Control {
-    inbox: Inbox,
-    presence: Presence,
-    state: StatePage,
-}
-
-// SAFETY: atomics only, apart from padding that nobody writes.
-unsafe impl Shared for Control {}
-// SAFETY: atomics only, apart from padding that nobody writes.
-unsafe impl Shared for StatePage {}
-
-const _: () = assert!(size_of::<Control>() <= PAGE && size_of::<Head>() <= PAGE);
-
-/// Who a rank is, written by the rank when it attaches.
-#[repr(C, align(128))]
-struct Presence {
-    /// Zero until a process has claimed the rank, then its number.
-    pid: AtomicU32,
-    /// Set after the fields below.
-    ready: AtomicU32,
-    /// Where the rank's memory holds `word`; see [`cma`].
-    address: AtomicU64,
-    word: AtomicU64,
-}
-
-/// Why a node could not be made or joined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeError {
-    Sizes {
-        nlocal: u32,
-    },
-    Create {
-        bytes: usize,
-        error: Errno,
-    },
-    Map {
-        bytes: usize,
-        error: Errno,
-    },
-    NotANode,
-    Version {
-        found: u32,
-    },
-    NoSuchRank {
-        rank: u32,
-        nlocal: u32,
-    },
-    Claimed {
-        rank: u32,
-        pid: u32,
-    },
-    Taken {
-        what: &'static str,
-        from: u32,
-        to: u32,
-    },
-}
-
-impl fmt::Display for NodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NodeError::Sizes { nlocal } => write!(
-                f,
-                "shared memory for {nlocal} ranks on one node cannot be laid out (at most {MAX_LOCAL} ranks)"
-            ),
-            NodeError::Create { bytes, error } => {
-                write!(
-                    f,
-                    "a memory file of {bytes} bytes could not be made: {error}"
-                )
-            }
-            NodeError::Map { bytes, error } => write!(
-                f,
-                "the node's shared memory ({bytes} bytes of addresses) could not be mapped: {error}"
-            ),
-            NodeError::NotANode => {
-                write!(f, "the descriptor given is not a node's shared memory")
-            }
-            NodeError::Version { found } => write!(
-                f,
-                "the node's shared memory was made by another version ({found}, we are {VERSION})"
-            ),
-            NodeError::NoSuchRank { rank, nlocal } => {
-                write!(f, "there is no local rank {rank} among {nlocal} ranks")
-            }
-            NodeError::Claimed { rank, pid } => {
-                write!(f, "local rank {rank} is process {pid} already")
-            }
-            NodeError::Taken { what, from, to } => {
-                write!(
-                    f,
-                    "the {what} of the ring from local rank {from} to {to} is in use already"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for NodeError {}
-
-/// A block of shared memory as others are told of it: its place in the segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ShmOffset(pub u64);
-
-/// A node's public part as a tool outside the job sees it: who is there and what each is doing.
-#[derive(Debug)]
-pub struct Gallery {
-    segment: Arc<Segment>,
-    nlocal: u32,
-}
-
-impl Gallery {
-    /// Maps header and control pages only.
-    pub fn open(fd: impl AsFd) -> Result<Gallery, NodeError> {
-        let layout = read_head(&fd)?;
-        let segment = map(&fd, layout.public_len())?;
-        Ok(Gallery {
-            segment,
-            nlocal: layout.nlocal,
-        })
-    }
-
-    pub fn nlocal(&self) -> u32 {
-        self.nlocal
-    }
-
-    /// The process number of a rank, once it has attached.
-    pub fn pid(&self, rank: u32) -> Option<u32> {
-        let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
-        (pid != 0).then_some(pid)
-    }
-
-    /// A rank's state page.
-    pub fn state(&self, rank: u32) -> Option<&StatePage> {
-        Some(&self.control(rank)?.state)
-    }
-
-    /// Tells everybody who sends to `rank` that it has died, and wakes everybody to find out.
-    pub fn mark_gone(&self, rank: u32) {
-        if let Some(control) = self.control(rank) {
-            control.inbox.bell().leave();
-        }
-        for control in (0..self.nlocal).filter_map(|rank| self.control(rank)) {
-            control.inbox.bell().ring();
-        }
-    }
-
-    fn control(&self, rank: u32) -> Option<&Control> {
-        if rank >= self.nlocal {
-            return None;
-        }
-        self.segment.at(PAGE * (1 + rank as usize))
-    }
-}
+use control::Control;
+use head::{map, read_head, write_head};
 
 /// A node's memory as one of its ranks sees it; a value that may be cloned, all clones being the same rank.
 #[derive(Clone)]
@@ -249,16 +82,7 @@ impl Node {
         let bytes = layout.total();
         let fd = memfd("portcullis-node", bytes as u64)
             .map_err(|error| NodeError::Create { bytes, error })?;
-        let segment = map(&fd, PAGE)?;
-        let head = segment.at::<Head>(0).ok_or(NodeError::NotANode)?;
-        head.version.store(VERSION, Ordering::Relaxed);
-        head.nlocal.store(nlocal, Ordering::Relaxed);
-        head.ring_cells.store(sizes.ring_cells, Ordering::Relaxed);
-        head.ring_bytes.store(sizes.ring_bytes, Ordering::Relaxed);
-        head.frags.store(sizes.frags, Ordering::Relaxed);
-        head.frag_len.store(sizes.frag_len, Ordering::Relaxed);
-        head.arena_len.store(sizes.arena_len, Ordering::Relaxed);
-        head.magic.store(MAGIC, Ordering::Release);
+        write_head(&fd, nlocal, sizes)?;
         Ok(fd)
     }
 
@@ -332,6 +156,16 @@ impl Node {
         self.held(rank, std::mem::offset_of!(Control, state))
     }
 
+    /// What a rank offers to whoever sends to it.
+    pub fn offers(&self, rank: u32) -> Result<Held<Offers>, NodeError> {
+        self.held(rank, std::mem::offset_of!(Control, offers))
+    }
+
+    /// Whom a rank is helping; ours to write, others' to read.
+    pub fn helping(&self, rank: u32) -> Result<Held<Helping>, NodeError> {
+        self.held(rank, std::mem::offset_of!(Control, helping))
+    }
+
     /// The process number of a rank as this process knows it, once it has attached.
     pub fn pid(&self, rank: u32) -> Option<u32> {
         let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
@@ -397,49 +231,6 @@ impl Node {
         frags::read(&self.0.segment, &self.0.layout, owner, token, len, f)
     }
 
-    /// Takes zeroed memory from our arena for others to see; `None` if there is none of that length.
-    pub fn alloc(&self, len: usize, align: usize) -> Option<ShmBlock> {
-        if !align.is_power_of_two() {
-            return None;
-        }
-        let at = self.arena().take(len, align)?;
-        Some(ShmBlock {
-            node: self.clone(),
-            at,
-            len,
-            kept: false,
-        })
-    }
-
-    /// The address here of a block that its owner named by its place, if it is inside somebody's arena.
-    pub fn resolve(&self, place: ShmOffset, len: usize) -> Option<*mut u8> {
-        let at = usize::try_from(place.0).ok()?;
-        self.0.layout.owner(at, len)?;
-        Some(self.0.segment.range(at, len)?.as_ptr())
-    }
-
-    /// `count` shared values in a block that its owner named by its place, if they are inside somebody's arena.
-    ///
-    /// Whoever uses a block this way must not use the same bytes through [`Node::resolve`] at the same time.
-    pub fn shared<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<&[T]> {
-        let at = usize::try_from(place.0).ok()?;
-        self.0
-            .layout
-            .owner(at, size_of::<T>().checked_mul(count)?)?;
-        self.0.segment.slice(at, count)
-    }
-
-    /// Like [`Node::shared`] for one value, kept together with the node's memory.
-    pub fn hold<T: Shared>(&self, place: ShmOffset) -> Option<Held<T>> {
-        let at = usize::try_from(place.0).ok()?;
-        self.0.layout.owner(at, size_of::<T>())?;
-        Held::new(&self.0.segment, at)
-    }
-
-    fn arena(&self) -> std::sync::MutexGuard<'_, Arena> {
-        self.0.arena.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn control(&self, rank: u32) -> Option<&Control> {
         if rank >= self.nlocal() {
             return None;
@@ -498,107 +289,6 @@ impl Drop for Attached {
     fn drop(&mut self) {
         self.inbox.bell().leave();
     }
-}
-
-/// A block of our arena; returned when dropped, its memory zeroed or given back to the system.
-///
-/// The owner sees to it that nobody uses the block any more when it drops it.
-#[derive(Debug)]
-pub struct ShmBlock {
-    node: Node,
-    at: usize,
-    len: usize,
-    /// Others may use it for as long as the node's memory exists.
-    kept: bool,
-}
-
-/// From this length on, memory of a returned block goes back to the system.
-const PUNCH: usize = 64 << 10;
-
-impl ShmBlock {
-    /// The block's name for others.
-    pub fn place(&self) -> ShmOffset {
-        ShmOffset(self.offset() as u64)
-    }
-
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The block's address here.
-    pub fn as_ptr(&self) -> *mut u8 {
-        self.node
-            .0
-            .segment
-            .range(self.offset(), self.len)
-            .map_or(std::ptr::null_mut(), |p| p.as_ptr())
-    }
-
-    /// Leaves the block as it is for as long as the node's memory exists, for an owner that goes before its users.
-    pub fn abandon(mut self) {
-        self.kept = true;
-    }
-
-    fn offset(&self) -> usize {
-        self.node.0.layout.arena(self.node.rank()) + self.at
-    }
-}
-
-impl Drop for ShmBlock {
-    fn drop(&mut self) {
-        if self.kept {
-            return;
-        }
-        let segment = &self.node.0.segment;
-        let (from, to) = (self.offset(), self.offset() + self.len);
-        let (first_page, last_page) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
-        // SAFETY: the block is ours and out of use by the owner's promise; it becomes free only below.
-        let punched = self.len >= PUNCH
-            && unsafe { segment.punch_hole(first_page, last_page - first_page) }.is_ok();
-        let dirty = if punched {
-            [(from, first_page), (last_page, to)]
-        } else {
-            [(from, to), (to, to)]
-        };
-        for (from, to) in dirty {
-            if let Some(p) = segment.range(from, to - from) {
-                // SAFETY: inside the block, which nobody uses any more.
-                unsafe { p.as_ptr().write_bytes(0, to - from) };
-            }
-        }
-        self.node.arena().give(self.at);
-    }
-}
-
-fn map(fd: impl AsFd, bytes: usize) -> Result<Arc<Segment>, NodeError> {
-    Segment::map(fd, bytes)
-        .map(Arc::new)
-        .map_err(|error| NodeError::Map { bytes, error })
-}
-
-fn read_head(fd: impl AsFd) -> Result<Layout, NodeError> {
-    let segment = Segment::map(fd, PAGE).map_err(|_| NodeError::NotANode)?;
-    let head = segment.at::<Head>(0).ok_or(NodeError::NotANode)?;
-    if head.magic.load(Ordering::Acquire) != MAGIC {
-        return Err(NodeError::NotANode);
-    }
-    let found = head.version.load(Ordering::Relaxed);
-    if found != VERSION {
-        return Err(NodeError::Version { found });
-    }
-    let nlocal = head.nlocal.load(Ordering::Relaxed);
-    let sizes = Sizes {
-        ring_cells: head.ring_cells.load(Ordering::Relaxed),
-        ring_bytes: head.ring_bytes.load(Ordering::Relaxed),
-        frags: head.frags.load(Ordering::Relaxed),
-        frag_len: head.frag_len.load(Ordering::Relaxed),
-        arena_len: head.arena_len.load(Ordering::Relaxed),
-    };
-    Layout::new(nlocal, sizes).ok_or(NodeError::Sizes { nlocal })
 }
 
 /// A word that is unlikely to lie at the same address of another process.

@@ -1,6 +1,8 @@
 //! Claims about a node's memory, with ranks that are threads or plain values of one process.
 
+use super::head::Head;
 use super::*;
+use crate::mem::PAGE;
 use crate::ring::{Body, Polled};
 
 fn ranks(n: u32) -> Vec<Node> {

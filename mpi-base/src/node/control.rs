@@ -1,0 +1,38 @@
+//! A rank's control page: its inbox, its presence, its state page, and the copies it has a part in.
+
+use crate::atomic::{AtomicU32, AtomicU64};
+use crate::inbox::Inbox;
+use crate::mem::{PAGE, Shared};
+use crate::pieces::{Helping, Offers};
+use crate::state::StatePage;
+
+/// The part of the segment that tells others about one rank.
+#[repr(C)]
+pub(super) struct Control {
+    pub inbox: Inbox,
+    pub presence: Presence,
+    pub state: StatePage,
+    /// The copies that this rank shares with senders.
+    pub offers: Offers,
+    /// The copy of another rank that this one has a part in.
+    pub helping: Helping,
+}
+
+// SAFETY: atomics only, apart from padding that nobody writes.
+unsafe impl Shared for Control {}
+// SAFETY: atomics only, apart from padding that nobody writes.
+unsafe impl Shared for StatePage {}
+
+const _: () = assert!(size_of::<Control>() <= PAGE);
+
+/// Who a rank is, written by the rank when it attaches.
+#[repr(C, align(128))]
+pub(super) struct Presence {
+    /// Zero until a process has claimed the rank, then its number.
+    pub pid: AtomicU32,
+    /// Set after the fields below.
+    pub ready: AtomicU32,
+    /// Where the rank's memory holds `word`; see [`crate::cma`].
+    pub address: AtomicU64,
+    pub word: AtomicU64,
+}
