@@ -1,7 +1,8 @@
 //! The copy loops: between packed bytes and data scattered in memory.
 //!
 //! One loop serves both directions and every block length; it is compiled once for each direction and for each of
-//! the block lengths that numbers and small structures have, where a block is a few moves instead of a call.
+//! the block lengths that numbers and small structures have, where a block is a few moves instead of a call,
+//! and all of that once more for processors whose moves are 32 bytes wide.
 //! This module and [`super::buf`] are the only ones of the datatype engine that touch memory.
 #![allow(unsafe_code)]
 
@@ -124,19 +125,39 @@ struct Grid {
 /// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
 #[inline(always)]
 unsafe fn blocks<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize) {
+    let Row {
+        stride,
+        packed_stride,
+        count,
+        ..
+    } = grid.row;
+    let stride = stride as isize;
+    // SAFETY: the caller vouches for every block.
+    let one = |d: D, memory: *mut u8| unsafe {
+        match N {
+            0 => d.run(memory, len),
+            _ => d.block::<N>(memory),
+        }
+    };
     let mut first = grid.row.memory;
     for _ in 0..grid.count {
         let mut memory = first;
-        for _ in 0..grid.row.count {
-            // SAFETY: the caller vouches for every block.
-            unsafe {
-                match N {
-                    0 => d.run(memory, len),
-                    _ => d.block::<N>(memory),
-                }
+        // Four at a time where a block is a move or two, so that the counting does not outweigh it.
+        let fours = if N == 0 { 0 } else { count / 4 };
+        for _ in 0..fours {
+            for i in 0..4 {
+                one(
+                    d.ahead(i * packed_stride),
+                    memory.wrapping_offset((i as isize).wrapping_mul(stride)),
+                );
             }
-            memory = memory.wrapping_offset(grid.row.stride as isize);
-            d = d.ahead(grid.row.packed_stride);
+            memory = memory.wrapping_offset(stride.wrapping_mul(4));
+            d = d.ahead(4 * packed_stride);
+        }
+        for _ in 4 * fours..count {
+            one(d, memory);
+            memory = memory.wrapping_offset(stride);
+            d = d.ahead(packed_stride);
         }
         first = first.wrapping_offset(grid.stride as isize);
     }
@@ -220,6 +241,7 @@ const NEAR: i64 = 16 << 10;
 ///
 /// # Safety
 /// As for [`Direction::run`], for every run of every repetition.
+#[inline(always)]
 unsafe fn bodies<D: Direction>(
     mut d: D,
     mut base: *mut u8,
@@ -264,7 +286,31 @@ unsafe fn bodies<D: Direction>(
 ///
 /// # Safety
 /// The data of that range in memory, and as many bytes at `d`, must be valid for the direction.
-unsafe fn transfer<D: Direction>(mut d: D, base: *mut u8, shape: Shape<'_>, range: Range<i64>) {
+unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: Shape<'_>, range: Range<i64>) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions; the rest is passed on from the caller.
+        return unsafe { transfer_wide(d, base, shape, range) };
+    }
+    // SAFETY: passed on from the caller.
+    unsafe { transfer_all(d, base, shape, range) }
+}
+
+/// [`transfer_all`] with wide moves.
+///
+/// # Safety
+/// As for [`transfer`], on a processor that has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn transfer_wide<D: Direction>(d: D, base: *mut u8, shape: Shape<'_>, range: Range<i64>) {
+    // SAFETY: passed on from the caller.
+    unsafe { transfer_all(d, base, shape, range) }
+}
+
+/// # Safety
+/// As for [`transfer`].
+#[inline(always)]
+unsafe fn transfer_all<D: Direction>(mut d: D, base: *mut u8, shape: Shape<'_>, range: Range<i64>) {
     for piece in Walk::new(shape, range) {
         match piece {
             Piece::Grid {

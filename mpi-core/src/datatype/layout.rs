@@ -2,6 +2,7 @@
 //!
 //! *Contiguous* is one run and no loop, *strided* is one run in loops, *indexed and struct* are many runs;
 //! a contiguous or vector type of an indexed one is runs in loops, so that its size does not multiply.
+//! A long list of runs that are a number or two long is kept in units of one length.
 //! The repetition that a message's count adds is one more loop, which [`Shape`] puts outside.
 //!
 //! After OPAL's optimised description and yaksa's nested vectors.
@@ -54,6 +55,13 @@ pub struct Layout {
 
 impl Layout {
     pub fn new(runs: &[Run], loops: Vec<Loop>) -> Layout {
+        if let Some(units) = in_units(runs) {
+            return Layout::of_runs(&units, loops);
+        }
+        Layout::of_runs(runs, loops)
+    }
+
+    fn of_runs(runs: &[Run], loops: Vec<Loop>) -> Layout {
         let irregular = runs.windows(2).any(|w| w[0].len != w[1].len);
         let mut starts = Vec::new();
         let mut bytes = 0;
@@ -111,6 +119,38 @@ impl Layout {
             (_, 0) => "runs",
             _ => "runs in loops",
         }
+    }
+}
+
+/// Lists shorter than this stay as they are: the loops around them do them run by run.
+const LONG_LIST: usize = 32;
+
+/// How many units a run may have on average for its list to be written out in units.
+const FEW: i64 = 3;
+
+/// A long list of short runs of different lengths, in units of their common measure.
+///
+/// Runs that all have one known length are copied without looking a length up and without a guess at the next one;
+/// measured, a list of one to three numbers each takes half the time.
+fn in_units(runs: &[Run]) -> Option<Vec<Run>> {
+    let unit = runs.iter().fold(0, |unit, run| gcd(unit, run.len));
+    let irregular = runs.iter().any(|run| run.len != unit);
+    let bytes: i64 = runs.iter().map(|run| run.len).sum();
+    let few = || bytes / unit <= FEW * runs.len() as i64;
+    let worth = runs.len() >= LONG_LIST && irregular && matches!(unit, 4 | 8 | 16) && few();
+    worth.then(|| {
+        let units = |run: &Run| {
+            let Run { offset, len } = *run;
+            (0..len / unit).map(move |i| Run::new(offset + i * unit, unit))
+        };
+        runs.iter().flat_map(units).collect()
+    })
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
     }
 }
 

@@ -88,6 +88,27 @@ fn a_nest_deeper_than_the_loops_still_packs() {
 }
 
 #[test]
+fn a_long_list_of_short_runs_is_kept_in_numbers_of_one_size() {
+    let (lengths, places): (Vec<_>, Vec<_>) = (0..40).map(|i| (1 + i % 3, 5 * i)).unzip();
+    let list = Datatype::indexed(&lengths, &places, &int()).unwrap();
+    assert_eq!(form(&list), "runs");
+    let numbers = list.runs(1, 0..list.size());
+    assert!(numbers.map(|run| run.len).all(|len| len == 4));
+    let memory: Vec<u8> = (0..=255).cycle().take(800).collect();
+    let expected: Vec<u8> = (0..40)
+        .flat_map(|i| 20 * i..20 * i + 4 * (1 + i % 3))
+        .map(|at| memory[at])
+        .collect();
+    assert_eq!(send_buf(&memory, 0, 1, &list).to_vec(), expected);
+    // A part of a larger type starts again from the runs, so that they can still join their neighbours.
+    let touching = Datatype::indexed(&[1, 200], &[0, 1], &int()).unwrap();
+    let both = Datatype::structure(&[1, 1], &[0, 784], &[list, touching]).unwrap();
+    both.commit().unwrap();
+    let last = both.runs(1, 0..both.size()).last();
+    assert_eq!(last, Some(Run::new(780, 808)));
+}
+
+#[test]
 fn counts_beyond_32_bits_keep_their_size() {
     let huge = Datatype::contiguous(1 << 40, &Named::DOUBLE.into()).unwrap();
     assert_eq!((huge.size(), huge.extent()), (1 << 43, 1 << 43));
