@@ -121,6 +121,10 @@ pub enum Benchmark {
     Overlap,
     /// MPI_Init; with --vs also the whole command from start to end
     Init,
+    /// Memory of a rank after MPI_Init (its proportional set size)
+    Memory,
+    /// Memory of the launcher's processes while the job runs
+    LauncherMemory,
 }
 
 impl Benchmark {

@@ -67,7 +67,10 @@ const MPICH_BEST: &[Setting] = &[
         arguments: &[],
         environment: &[],
         // Start-up is compared without the detour through UCX too.
-        suits: |benchmark, _, _| matches!(benchmark, Benchmark::Init),
+        suits: |benchmark, _, _| {
+            use Benchmark as B;
+            matches!(benchmark, B::Init | B::Memory | B::LauncherMemory)
+        },
     },
 ];
 

@@ -75,6 +75,12 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
             unit: "ms",
             ..time
         },
+        Benchmark::Memory | Benchmark::LauncherMemory => Meaning {
+            size: "Ranks",
+            figure: "Memory",
+            unit: "KiB",
+            ..time
+        },
         _ => time,
     }
 }

@@ -87,12 +87,7 @@ pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
 
 /// What `MPI_Init` took, in milliseconds.
 pub fn start(world: &World<'_>, ranks: usize, took: Duration) -> Result<Row, MpiError> {
-    // `spread` answers in microseconds for one iteration; a thousand "iterations" make it milliseconds.
-    let row = spread(world, ranks, 1_000, took)?;
-    Ok(Row {
-        iterations: 1,
-        ..row
-    })
+    across(world, ranks, took.as_secs_f64() * 1e3)
 }
 
 /// Each operation timed by itself, with a barrier after it.
@@ -128,10 +123,18 @@ fn spread(
 ) -> Result<Row, MpiError> {
     let micros = took.as_secs_f64() * 1e6 / iterations as f64;
     Ok(Row {
-        size,
-        avg: world.combine(micros, Combine::Sum)? / f64::from(world.size()),
-        min: Some(world.combine(micros, Combine::Min)?),
-        max: Some(world.combine(micros, Combine::Max)?),
         iterations,
+        ..across(world, size, micros)?
+    })
+}
+
+/// One figure of each rank.
+pub fn across(world: &World<'_>, size: usize, figure: f64) -> Result<Row, MpiError> {
+    Ok(Row {
+        size,
+        avg: world.combine(figure, Combine::Sum)? / f64::from(world.size()),
+        min: Some(world.combine(figure, Combine::Min)?),
+        max: Some(world.combine(figure, Combine::Max)?),
+        iterations: 1,
     })
 }

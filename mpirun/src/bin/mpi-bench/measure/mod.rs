@@ -1,6 +1,7 @@
 //! The measurements: which loop a benchmark runs, over which sizes, how often.
 
 mod collective;
+mod memory;
 mod pairs;
 mod point_to_point;
 mod queues;
@@ -21,7 +22,7 @@ const LARGE: usize = 8192;
 /// One line of the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Bytes; ranks for `barrier` and `init`, the queue's depth for `posted` and `unexpected`, threads for `threads`.
+    /// Bytes; ranks for `barrier`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
     pub size: usize,
     /// In the unit that [`crate::table::meaning`] says.
     pub avg: f64,
@@ -99,7 +100,7 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
         return Err(MeasureError::Threads);
     }
     let sizes = match benchmark {
-        Benchmark::Barrier | Benchmark::Init => {
+        Benchmark::Barrier | Benchmark::Init | Benchmark::Memory | Benchmark::LauncherMemory => {
             Sizes(vec![usize::try_from(world.size()).unwrap_or(0)])
         }
         _ => options
@@ -154,6 +155,8 @@ fn measure(
         B::Alltoall => collective::blocks(world, World::alltoall, (Each, Each), size, pace),
         B::Overlap => collective::overlap(world, size, pace),
         B::Init => collective::start(world, size, init),
+        B::Memory => memory::of_ranks(world, size),
+        B::LauncherMemory => memory::of_launcher(world, size),
     }
 }
 
