@@ -168,9 +168,70 @@ pub trait SingleCopy {
     ///
     /// The remote range needs no promise: a range the peer does not own is an error, not undefined behaviour.
     fn get(&self, peer: Endpoint, remote: u64, local: &mut [u8]) -> Result<(), GetError>;
+
+    /// Both sides at once, where the transport has it.
+    fn together(&self) -> Option<&dyn Together> {
+        None
+    }
 }
 
-/// Why a peer's memory could not be read; the caller falls back to fragments.
+/// One copy that receiver and sender work on at the same time, the receiver from the front and the sender from the back.
+///
+/// Neither waits for the other before the last piece is taken; a sender that does not come leaves all of it to the receiver.
+pub trait Together {
+    /// The receiver begins: a number by which the sender can be asked for help with `len` bytes; `None` if too much is open.
+    ///
+    /// What was begun must be brought to its end by [`Share::Rest`] or by [`Together::close`].
+    fn offer(&self, len: usize) -> Option<u32>;
+
+    /// The receiver's part: fills `local` from the front with the bytes at `remote`.
+    fn fetch(
+        &self,
+        peer: Endpoint,
+        number: u32,
+        remote: u64,
+        local: &mut [u8],
+        share: Share,
+    ) -> Fetched;
+
+    /// The receiver wants no more of what is left, and lets nobody else have it.
+    fn close(&self, number: u32);
+
+    /// The sender's part: puts what nobody has taken of `data`, from the back, to where it belongs in memory at `remote`;
+    /// answers how many bytes that were.
+    fn help(
+        &self,
+        peer: Endpoint,
+        number: u32,
+        data: &[u8],
+        remote: u64,
+    ) -> Result<usize, GetError>;
+
+    /// Whether a sender that was asked may still be writing, nothing being left to take.
+    fn is_helping(&self, peer: Endpoint, number: u32) -> bool;
+}
+
+/// How much a receiver takes upon itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// The first half, so that both have the same to do.
+    Half,
+    /// Whatever is left.
+    Rest,
+}
+
+/// How far the receiver's part of a copy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// Bytes that it has taken upon itself this time, behind those of the last.
+    pub bytes: usize,
+    /// Whether pieces are left that nobody has taken; if not, all the other bytes are the sender's.
+    pub open: bool,
+    /// Whether it got them.
+    pub result: Result<(), GetError>,
+}
+
+/// Why a peer's memory could not be read or written; the caller falls back to fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetError {
     /// The system forbids it (container, ptrace scope) or does not have it.
@@ -184,7 +245,7 @@ pub enum GetError {
 impl fmt::Display for GetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            GetError::Forbidden => "the system does not allow reading the peer's memory",
+            GetError::Forbidden => "the system does not allow reading or writing the peer's memory",
             GetError::PeerGone => "the peer has ended",
             GetError::BadAddress => "the range is not mapped in the peer",
         })

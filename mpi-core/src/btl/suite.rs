@@ -5,7 +5,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::{
-    Am, Btl, Endpoint, GetError, Header, OVERTAKES, Payload, ProcId, Reach, SendError, Sink,
+    Am, Btl, Endpoint, GetError, Header, OVERTAKES, Payload, ProcId, Reach, SendError, Share, Sink,
 };
 
 pub struct Net {
@@ -313,6 +313,60 @@ pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
     assert_eq!(result, Err(GetError::BadAddress));
 }
 
+/// The sender comes late, in time or not at all; where the system forbids it, the receiver is told so.
+pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
+    let copy = net.from().single_copy();
+    if net.btls.len() < 2 || copy.is_none_or(|copy| copy.together().is_none()) {
+        return;
+    }
+    let procs = [net.procs[net.pair.0], net.procs[net.pair.1]];
+    let mut btls = net.btls.into_iter();
+    let (receiver, sender) = (btls.next().unwrap(), btls.next().unwrap());
+    let cases = [(1, 0), (4096, 0), (70_001, 3), (1 << 20, 20), (5 << 20, 0)];
+    let datas = cases.map(|(len, _)| pattern(len as u64, len));
+    let (ask, asked) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::channel::<Result<usize, GetError>>();
+    std::thread::scope(|s| {
+        let datas = &datas;
+        s.spawn(move || {
+            let copy = receiver.single_copy().unwrap().together().unwrap();
+            let peer = endpoint(&*receiver, procs[1]);
+            for data in datas {
+                let mut room = vec![0; data.len()];
+                let to = room.as_mut_ptr().expose_provenance() as u64;
+                let from = data.as_ptr().expose_provenance() as u64;
+                let number = copy.offer(data.len()).unwrap();
+                ask.send((number, to)).unwrap();
+                let mut ours = 0;
+                for share in [Share::Half, Share::Rest] {
+                    let fetched = copy.fetch(peer, number, from, &mut room, share);
+                    if fetched.result == Err(GetError::Forbidden) {
+                        return;
+                    }
+                    assert_eq!(fetched.result, Ok(()));
+                    assert!(share == Share::Half || !fetched.open);
+                    ours += fetched.bytes;
+                }
+                assert_eq!(told.recv().unwrap(), Ok(data.len() - ours));
+                assert!(room == *data, "{ours} of {}", data.len());
+            }
+            while copy.offer(1 << 20).is_some() {}
+            // As many as may be open are open; when one is closed there is room again.
+            (0..1000).for_each(|number| copy.close(number));
+            assert!(copy.offer(1).is_some());
+        });
+        let copy = sender.single_copy().unwrap().together().unwrap();
+        let peer = endpoint(&*sender, procs[0]);
+        for (data, (_, late)) in datas.iter().zip(cases) {
+            let Ok((number, to)) = asked.recv() else {
+                return;
+            };
+            std::thread::sleep(std::time::Duration::from_micros(late));
+            let _ = tell.send(copy.help(peer, number, data, to));
+        }
+    });
+}
+
 /// Two threads as two ranks, both sending and receiving at full speed.
 pub fn two_ranks_exchange_at_full_speed(net: Net) {
     if net.btls.len() < 2 {
@@ -364,6 +418,7 @@ macro_rules! btl_suite {
             a_sink_may_send_and_is_never_entered_twice
             limits_make_sense_and_strangers_are_not_reached
             single_copy_reads_the_peers_memory_or_says_why_not
+            a_copy_together_is_whole_whoever_does_how_much
             two_ranks_exchange_at_full_speed);
     };
     ($net:expr; $($claim:ident)*) => {

@@ -10,21 +10,22 @@
 
 mod incoming;
 mod outgoing;
+mod single_copy;
 #[cfg(test)]
 mod tests;
 
 use std::cell::{Cell, RefCell};
 
-use mpi_base::cma;
 use mpi_base::node::{FragPool, Node};
 use mpi_base::param::{Level, Param};
 
 use super::{
-    Am, Btl, Component, Endpoint, GetError, Header, Limits, OpenError, Payload, ProcId, Reach,
-    SendError, SingleCopy, Sink, Surroundings, Transport,
+    Am, Btl, Component, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError,
+    SingleCopy, Sink, Surroundings, Transport,
 };
 use incoming::Incoming;
 use outgoing::{Outgoing, Refused};
+use single_copy::Cma;
 
 static EAGER_LIMIT: Param<usize> = Param::new(
     "btl",
@@ -104,19 +105,6 @@ struct Sm {
     single_copy: Option<Cma>,
 }
 
-/// Whose memory can be read, tried on first use for each peer.
-struct Cma {
-    node: Node,
-    peers: Vec<Cell<Readable>>,
-}
-
-#[derive(Clone, Copy)]
-enum Readable {
-    Untried,
-    Yes(u32),
-    No,
-}
-
 impl Sm {
     fn new(
         node: Node,
@@ -129,10 +117,10 @@ impl Sm {
             .map(|to| Outgoing::new(&node, to).map(RefCell::new))
             .collect::<Result<_, _>>()
             .map_err(OpenError::Node)?;
-        let single_copy = single_copy.then(|| Cma {
-            node: node.clone(),
-            peers: vec![Cell::new(Readable::Untried); procs.len()],
-        });
+        let single_copy = match single_copy {
+            true => Some(Cma::new(node.clone()).map_err(OpenError::Node)?),
+            false => None,
+        };
         Ok(Sm {
             outgoing,
             frags: RefCell::new(frags),
@@ -248,21 +236,5 @@ impl Btl for Sm {
 
     fn single_copy(&self) -> Option<&dyn SingleCopy> {
         self.single_copy.as_ref().map(|cma| cma as &dyn SingleCopy)
-    }
-}
-
-impl SingleCopy for Cma {
-    fn get(&self, peer: Endpoint, remote: u64, local: &mut [u8]) -> Result<(), GetError> {
-        let readable = self.peers.get(peer.0 as usize).ok_or(GetError::PeerGone)?;
-        if let Readable::Untried = readable.get() {
-            readable.set(match self.node.readable_pid(peer.0) {
-                Some(pid) => Readable::Yes(pid),
-                None => Readable::No,
-            });
-        }
-        let Readable::Yes(pid) = readable.get() else {
-            return Err(GetError::Forbidden);
-        };
-        cma::read(pid, remote, local).map_err(GetError::from)
     }
 }

@@ -12,7 +12,7 @@ use mpi_base::wait::{WaitPolicy, Waiter};
 
 use super::*;
 use crate::btl::suite::{Expect, Keep, Net, Nothing, endpoint, mixed, pattern, send_numbered};
-use crate::btl::{BUILT_IN, Surroundings, open_all};
+use crate::btl::{BUILT_IN, GetError, Surroundings, open_all};
 
 /// Job ranks are not local ranks; here they are ten more.
 fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {

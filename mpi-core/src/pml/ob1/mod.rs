@@ -5,12 +5,15 @@
 //! * longer or synchronous messages send a [`wire::RENDEZVOUS`] and wait.
 //!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FINISHED`],
 //!   or, where that is impossible or slower, says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
+//! * of a large message's one copy the sender is asked to do a part ([`wire::HELP`]), and says when it has ([`wire::HELPED`]);
+//!   if it is not there, the receiver has done all of it by itself.
 //!
 //! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
 //!
 //! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
 
 mod config;
+mod copy;
 mod express;
 mod landing;
 mod loss;
@@ -103,6 +106,8 @@ pub struct Ob1 {
     slot: express::Slot,
     /// Sends whose receiver takes fragments.
     streams: RefCell<VecDeque<Req>>,
+    /// Copies of which something may be left to take.
+    shared: RefCell<VecDeque<copy::Open>>,
     /// Peers with something in their queue.
     congested: RefCell<Vec<Rc<Peer>>>,
     /// Peers that cannot be reached any more.
@@ -123,6 +128,7 @@ impl Ob1 {
             recent: RefCell::default(),
             slot: express::Slot::default(),
             streams: RefCell::default(),
+            shared: RefCell::default(),
             congested: RefCell::default(),
             losses: RefCell::default(),
             garbled: Cell::new(0),
@@ -208,6 +214,9 @@ impl Ob1 {
         if !self.streams.borrow().is_empty() {
             moved |= self.push_streams();
         }
+        if delivered == 0 && !self.shared.borrow().is_empty() {
+            moved |= self.take_rest();
+        }
         delivered > 0 || moved
     }
 
@@ -216,6 +225,7 @@ impl Ob1 {
         self.bml.pending()
             || !self.congested.borrow().is_empty()
             || !self.streams.borrow().is_empty()
+            || !self.shared.borrow().is_empty()
     }
 
     /// Sends a control message, now or as soon as there is room.
@@ -299,7 +309,9 @@ impl Sink for Ob1 {
             wire::RENDEZVOUS => self.on_rendezvous(from, header, payload),
             wire::CLEAR => self.on_clear(from, header, payload),
             wire::FRAGMENT => self.on_fragment(from, header, payload),
-            wire::FINISHED => self.on_finished(header),
+            wire::FINISHED => self.on_finished(from, header),
+            wire::HELP => self.on_help(from, header, payload),
+            wire::HELPED => self.on_helped(from, header, payload),
             _ => self.garble(),
         }
     }

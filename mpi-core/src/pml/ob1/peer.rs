@@ -25,6 +25,10 @@ pub struct Peer {
     pub limits: Limits,
     /// Cleared for good when the system refuses the first single copy.
     pub single_copy: Cell<bool>,
+    /// Cleared for good when one side could not do its part of a copy.
+    pub together: Cell<bool>,
+    /// Messages that it has been told of and has not begun to take.
+    pub announced: Cell<u32>,
     pub queue: RefCell<VecDeque<Queued>>,
     /// The receive into whose memory a long eager message of the peer is being read.
     pub landing: Cell<Option<ReqId>>,
@@ -35,6 +39,8 @@ impl Peer {
         Peer {
             limits: btl.limits(),
             single_copy: Cell::new(btl.single_copy().is_some()),
+            together: Cell::new(true),
+            announced: Cell::new(0),
             btl,
             endpoint,
             queue: RefCell::default(),

@@ -1,9 +1,10 @@
 //! The receiving side.
 
+use super::copy::{Copied, Shared};
 use super::matching::Key;
 use super::wire::{self, Rendezvous};
 use super::{Arrived, Content, Matching, Ob1, PmlError};
-use crate::btl::{GetError, Header, ProcId};
+use crate::btl::{Header, ProcId};
 use crate::datatype::Room;
 use crate::pml::Context;
 use crate::request::{Body, Req, ReqId, Status};
@@ -20,12 +21,14 @@ pub struct RecvBody {
     incoming: Option<Box<Incoming>>,
 }
 
-struct Incoming {
-    from: ProcId,
-    received: u64,
-    wanted: u64,
+pub(super) struct Incoming {
+    pub(super) from: ProcId,
+    pub(super) received: u64,
+    pub(super) wanted: u64,
     /// Reported when all that fits has come.
     truncated: Option<PmlError>,
+    /// Set while both sides work on one copy.
+    pub(super) shared: Option<Shared>,
 }
 
 impl RecvBody {
@@ -51,6 +54,11 @@ impl RecvBody {
         (&self.matching, self.key, incoming)
     }
 
+    /// The message it has met, if it does not come in one go.
+    pub(super) fn incoming(&mut self) -> Option<&mut Incoming> {
+        self.incoming.as_deref_mut()
+    }
+
     /// The whole memory as one slice, if it is one run.
     pub(super) fn contiguous(&mut self) -> Option<&mut [u8]> {
         self.buf.contiguous()
@@ -63,6 +71,7 @@ impl RecvBody {
             received: 0,
             wanted,
             truncated: None,
+            shared: None,
         }));
     }
 
@@ -203,10 +212,16 @@ impl Ob1 {
             (rendezvous.bytes.min(capacity), too_long)
         };
         req.set_status(status(key, wanted));
-        if wanted == 0 || self.fetch(&peer, req, &rendezvous, wanted) {
-            self.control(&peer, wire::FINISHED, [rendezvous.sender.0, 0], [0; 8]);
+        let copied = self.copy(&peer, req, &rendezvous, wanted);
+        if let Copied::All = copied {
+            self.finished(&peer, rendezvous.sender);
             return self.end(req, too_long);
         }
+        let shared = match copied {
+            Copied::Shared(shared) => Some(shared),
+            _ => None,
+        };
+        let alone = shared.is_none();
         {
             let mut body = req.body.borrow_mut();
             let Body::Recv(recv) = &mut *body else { return };
@@ -215,41 +230,30 @@ impl Ob1 {
                 received: 0,
                 wanted,
                 truncated: too_long,
+                shared,
             }));
         }
-        self.control(
-            &peer,
-            wire::CLEAR,
-            [rendezvous.sender.0, req.id().0],
-            wanted.to_le_bytes(),
-        );
+        if alone {
+            self.ask_for_fragments(&peer, rendezvous.sender, req, wanted);
+        } else {
+            self.go_on_sharing(&peer, req);
+        }
     }
 
-    /// Copies the data straight from the sender's memory; false when fragments have to do it.
-    fn fetch(&self, peer: &super::Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> bool {
-        let sizes = self.config.single_copy_min..self.config.single_copy_max;
-        if !peer.single_copy.get() || rendezvous.address == 0 || !sizes.contains(&wanted) {
-            return false;
-        }
-        let Some(single_copy) = peer.btl.single_copy() else {
-            return false;
-        };
-        let mut body = req.body.borrow_mut();
-        let Body::Recv(recv) = &mut *body else {
-            return false;
-        };
-        let Some(local) = recv.buf.contiguous() else {
-            return false;
-        };
-        let local = &mut local[..wanted as usize];
-        match single_copy.get(peer.endpoint, rendezvous.address, local) {
-            Ok(()) => true,
-            Err(GetError::Forbidden) => {
-                peer.single_copy.set(false);
-                false
-            }
-            Err(GetError::PeerGone | GetError::BadAddress) => false,
-        }
+    /// The sender's memory is its own again.
+    pub(super) fn finished(&self, peer: &Rc<super::Peer>, sender: ReqId) {
+        self.control(peer, wire::FINISHED, [sender.0, 0], [0; 8]);
+    }
+
+    pub(super) fn ask_for_fragments(
+        &self,
+        peer: &Rc<super::Peer>,
+        sender: ReqId,
+        req: &Req,
+        wanted: u64,
+    ) {
+        let header = [sender.0, req.id().0];
+        self.control(peer, wire::CLEAR, header, wanted.to_le_bytes());
     }
 
     /// The receive that `len` bytes of a fragment belong to, if it waits for them.
@@ -261,7 +265,9 @@ impl Ob1 {
                 ..
             }) => {
                 let end = header[1].checked_add(len as u64);
-                incoming.from == from && end.is_some_and(|end| end <= incoming.wanted)
+                incoming.from == from
+                    && incoming.shared.is_none()
+                    && end.is_some_and(|end| end <= incoming.wanted)
             }
             _ => false,
         };
@@ -326,6 +332,7 @@ impl Ob1 {
     /// Gives a request up whoever waits for it; its buffer is not touched again.
     pub fn abandon(&self, req: &Req) {
         self.cancel_recv(req);
+        self.give_up_sharing(req);
         self.requests.release(req);
     }
 

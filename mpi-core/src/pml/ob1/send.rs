@@ -26,6 +26,12 @@ struct Stream {
 }
 
 impl SendBody {
+    /// The first `len` bytes of the data, if they lie together and no fragments of them are sent.
+    pub(super) fn whole(&self, len: u64) -> Option<&[u8]> {
+        let data = self.buf.contiguous().filter(|_| self.stream.is_none())?;
+        data.get(..usize::try_from(len).ok()?)
+    }
+
     /// The receiver's rank in the job.
     pub(super) fn proc(&self) -> ProcId {
         self.envelope.proc
@@ -130,11 +136,14 @@ impl Ob1 {
             wire::RENDEZVOUS,
             header,
             Payload::Bytes(&rendezvous.encode()),
-        )
+        )?;
+        peer.announced.set(peer.announced.get() + 1);
+        Ok(())
     }
 
     /// The receiver wants the data in fragments.
     pub(super) fn on_clear(&self, from: ProcId, header: Header, payload: &[u8]) {
+        self.answered(from);
         let (Some(req), Some(wanted)) =
             (self.requests.get(ReqId(header[0])), wire::word(payload, 0))
         else {
@@ -204,13 +213,21 @@ impl Ob1 {
     }
 
     /// The receiver has the data.
-    pub(super) fn on_finished(&self, header: Header) {
+    pub(super) fn on_finished(&self, from: ProcId, header: Header) {
+        self.answered(from);
         match self.requests.get(ReqId(header[0])) {
             Some(req) if matches!(&*req.body.borrow(), Body::Send(_)) && !req.is_complete() => {
                 self.requests.complete_ok(&req);
             }
             // The sender gave the request up; the receiver cannot know.
             _ => {}
+        }
+    }
+
+    /// A message that was announced to a peer is not waiting any more.
+    fn answered(&self, from: ProcId) {
+        if let Ok(peer) = self.peer(from) {
+            peer.announced.set(peer.announced.get().saturating_sub(1));
         }
     }
 

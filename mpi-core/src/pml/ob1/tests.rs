@@ -276,6 +276,12 @@ proptest! {
         let pml = Config { single_copy_min: u64::MAX, ..Config::default() };
         holds(&Job { pml, ..Job::of(2) }, &phases);
     }
+
+    #[test]
+    fn it_is_the_same_when_both_sides_copy(phases in prop::collection::vec(phase(3), 1..3)) {
+        let pml = Config { together_min: 0, ..Config::default() };
+        holds(&Job { pml, ..Job::of(3) }, &phases);
+    }
 }
 
 /// Parameters that send every message another way.
@@ -395,6 +401,40 @@ fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
             assert_eq!(room, content(3, 5)[..]);
         });
     }
+}
+
+#[test]
+fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwards() {
+    const LEN: usize = 4 << 20;
+    let pml = Config {
+        together_min: 0,
+        ..Config::default()
+    };
+    let job = Job { pml, ..Job::of(2) };
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        for round in 0..20 {
+            let buffer = scratch(LEN);
+            if engine.me() == 0 {
+                buffer.all().unpack_at(0, &vec![1; LEN]);
+                let sent = world.send(buffer.all().as_send(), 1, round, Mode::Standard);
+                sent.expect("sent");
+                continue;
+            }
+            let req = world.irecv(buffer.all(), 0, round).expect("posted");
+            while engine.pml().incoming_from(&req).is_none() && !req.is_complete() {
+                engine.look();
+            }
+            if req.is_complete() {
+                engine.wait(&req).expect("received");
+                continue;
+            }
+            engine.pml().abandon(&req);
+            buffer.all().unpack_at(0, &vec![2; LEN]);
+            std::thread::yield_now();
+            assert!(buffer.all().as_send().to_vec().iter().all(|&b| b == 2));
+        }
+    });
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What ob1 says over a BTL: the active messages and their fields.
 //!
 //! Every request number on the wire is index and generation ([`ReqId`]); nothing that arrives is used as an address in this process.
-//! The one address that travels, in a rendezvous, is only ever handed to the system's cross-process copy, which checks it.
+//! The addresses that travel are only ever handed to the system's cross-process copy, which checks them:
+//! the sender's in a rendezvous, the receiver's in a call for help; each is one in the memory of the process that names it.
 
 use super::super::Context;
 use super::matching::Key;
@@ -19,6 +20,10 @@ pub const CLEAR: Am = 3;
 pub const FRAGMENT: Am = 4 | OVERTAKES;
 /// Receiver to sender: the data has been fetched, or none was wanted. Header: [sender's request, 0].
 pub const FINISHED: Am = 5;
+/// Receiver to sender: copy a part of it. Header: [sender's request, receiver's request]; payload: [`Help`].
+pub const HELP: Am = 6;
+/// Sender to receiver: its part is done. Header: [receiver's request, bytes of it]; no bytes if it failed; payload: sender's request, u64.
+pub const HELPED: Am = 7;
 
 /// A message's match header in two words.
 #[inline]
@@ -68,6 +73,37 @@ impl Rendezvous {
     }
 }
 
+/// What a receiver tells a sender that may have a part in the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Help {
+    /// The number of the transport's offer.
+    pub number: u32,
+    /// Where the data belong in the receiver's address space.
+    pub address: u64,
+    /// How many bytes the receiver takes of them.
+    pub wanted: u64,
+}
+
+impl Help {
+    pub const BYTES: usize = 24;
+
+    pub fn encode(self) -> [u8; Self::BYTES] {
+        let mut out = [0; Self::BYTES];
+        out[..8].copy_from_slice(&u64::from(self.number).to_le_bytes());
+        out[8..16].copy_from_slice(&self.address.to_le_bytes());
+        out[16..].copy_from_slice(&self.wanted.to_le_bytes());
+        out
+    }
+
+    pub fn decode(payload: &[u8]) -> Option<Help> {
+        Some(Help {
+            number: u32::try_from(word(payload, 0)?).ok()?,
+            address: word(payload, 8)?,
+            wanted: word(payload, 16)?,
+        })
+    }
+}
+
 /// The little-endian word at `at`, if it is there.
 pub fn word(payload: &[u8], at: usize) -> Option<u64> {
     let bytes = payload.get(at..at + 8)?;
@@ -84,6 +120,13 @@ mod tests {
         fn a_rendezvous_survives_the_wire(bytes: u64, sender: u64, address: u64) {
             let r = Rendezvous { bytes, sender: ReqId(sender), address };
             prop_assert_eq!(Rendezvous::decode(&r.encode()), Some(r));
+        }
+
+        #[test]
+        fn a_call_for_help_survives_the_wire_and_a_short_one_is_refused(number: u32, address: u64, wanted: u64, len in 0..Help::BYTES) {
+            let help = Help { number, address, wanted };
+            prop_assert_eq!(Help::decode(&help.encode()), Some(help));
+            prop_assert_eq!(Help::decode(&help.encode()[..len]), None);
         }
 
         #[test]

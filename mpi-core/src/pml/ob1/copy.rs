@@ -1,0 +1,307 @@
+//! One copy of a large message, from the sender's memory to the receiver's.
+//!
+//! The receiver reads, alone or together with the sender:
+//! 1. it asks for help ([`wire::HELP`]) and reads the first half, then goes on with whatever else has come;
+//! 2. the sender, when it looks, writes what nobody has taken, and says how much that was ([`wire::HELPED`]);
+//! 3. when there is nothing else to do the receiver takes what is left;
+//! 4. when all is there it says [`wire::FINISHED`]; if either part has failed, [`wire::CLEAR`], and all of it comes in fragments.
+//!
+//! Two processes that have messages for each other read alone: each has enough to copy.
+//! Who takes which piece is the transport's affair ([`crate::btl::Together`]).
+
+use super::wire::{self, Help, Rendezvous};
+use super::{Ob1, Peer};
+use crate::btl::{Fetched, GetError, Header, Payload, ProcId, Share, SingleCopy, Together};
+use crate::request::{Body, Req, ReqId};
+use std::rc::Rc;
+
+/// What has come of a copy at the receiver's end.
+pub(super) enum Copied {
+    All,
+    /// Both work on it.
+    Shared(Shared),
+    /// Fragments have to do it.
+    Nothing,
+}
+
+/// A copy that both sides work on, at the receiver's end.
+pub(super) struct Shared {
+    sender: ReqId,
+    /// The transport's number of it.
+    number: u32,
+    /// Where the data lie in the sender's memory.
+    remote: u64,
+    /// Bytes that we have taken upon ourselves.
+    ours: u64,
+    /// Bytes that the sender says it has put.
+    theirs: Option<u64>,
+    /// Whether there may be something left to take.
+    open: bool,
+    failed: bool,
+}
+
+/// Where to find a [`Shared`] that is open, and how to close it if it is not there any more.
+pub(super) struct Open {
+    receive: ReqId,
+    peer: Rc<Peer>,
+    number: u32,
+}
+
+impl Shared {
+    fn add(&mut self, fetched: Fetched) {
+        self.ours += fetched.bytes as u64;
+        self.open = fetched.open;
+        self.failed |= fetched.result.is_err();
+    }
+
+    /// Whether all of `wanted` bytes are there, once nobody works on it any more.
+    fn outcome(&self, wanted: u64) -> Option<bool> {
+        let through = !self.open && (self.ours == wanted || self.theirs.is_some());
+        let sum = self.ours.checked_add(self.theirs.unwrap_or(0));
+        through.then(|| !self.failed && sum == Some(wanted))
+    }
+}
+
+fn together(peer: &Peer) -> Option<&dyn Together> {
+    peer.btl.single_copy()?.together()
+}
+
+impl Ob1 {
+    /// Copies as much of a message as can be copied now.
+    pub(super) fn copy(
+        &self,
+        peer: &Peer,
+        req: &Req,
+        rendezvous: &Rendezvous,
+        wanted: u64,
+    ) -> Copied {
+        if wanted == 0 {
+            return Copied::All;
+        }
+        let sizes = self.config.single_copy_min..self.config.single_copy_max;
+        if !peer.single_copy.get() || rendezvous.address == 0 || !sizes.contains(&wanted) {
+            return Copied::Nothing;
+        }
+        let Some(single_copy) = peer.btl.single_copy() else {
+            return Copied::Nothing;
+        };
+        let mut body = req.body.borrow_mut();
+        let Body::Recv(recv) = &mut *body else {
+            return Copied::Nothing;
+        };
+        let Some(local) = recv.contiguous() else {
+            return Copied::Nothing;
+        };
+        let local = &mut local[..wanted as usize];
+        if let Some(shared) = self.share(peer, single_copy, req.id(), rendezvous, local) {
+            return Copied::Shared(shared);
+        }
+        match single_copy.get(peer.endpoint, rendezvous.address, local) {
+            Ok(()) => Copied::All,
+            Err(GetError::Forbidden) => {
+                peer.single_copy.set(false);
+                Copied::Nothing
+            }
+            Err(GetError::PeerGone | GetError::BadAddress) => Copied::Nothing,
+        }
+    }
+
+    /// Begins a copy together, if that is worth it.
+    fn share(
+        &self,
+        peer: &Peer,
+        single_copy: &dyn SingleCopy,
+        receive: ReqId,
+        rendezvous: &Rendezvous,
+        local: &mut [u8],
+    ) -> Option<Shared> {
+        let wanted = local.len() as u64;
+        let busy = peer.announced.get() > 0;
+        if wanted < self.config.together_min || busy || !peer.together.get() {
+            return None;
+        }
+        let together = single_copy.together()?;
+        let number = together.offer(local.len())?;
+        let help = Help {
+            number,
+            address: local.as_mut_ptr().expose_provenance() as u64,
+            wanted,
+        };
+        let header = [rendezvous.sender.0, receive.0];
+        let share = match peer.send(wire::HELP, header, Payload::Bytes(&help.encode())) {
+            Ok(()) => Share::Half,
+            // Help that cannot be asked for at once would come too late.
+            Err(_) => Share::Rest,
+        };
+        let mut shared = Shared {
+            sender: rendezvous.sender,
+            number,
+            remote: rendezvous.address,
+            ours: 0,
+            theirs: None,
+            open: true,
+            failed: false,
+        };
+        shared.add(together.fetch(peer.endpoint, number, rendezvous.address, local, share));
+        Some(shared)
+    }
+
+    /// Looks after a copy that both work on: remembers it if something is left, ends it if nobody works on it any more.
+    pub(super) fn go_on_sharing(&self, peer: &Rc<Peer>, req: &Req) {
+        let (sender, wanted, complete) = {
+            let mut body = req.body.borrow_mut();
+            let Body::Recv(recv) = &mut *body else { return };
+            let Some(incoming) = recv.incoming() else {
+                return;
+            };
+            let Some(shared) = &incoming.shared else {
+                return;
+            };
+            let Some(complete) = shared.outcome(incoming.wanted) else {
+                if shared.open {
+                    self.shared.borrow_mut().push_back(Open {
+                        receive: req.id(),
+                        peer: peer.clone(),
+                        number: shared.number,
+                    });
+                }
+                return;
+            };
+            let sender = shared.sender;
+            incoming.shared = None;
+            (sender, incoming.wanted, complete)
+        };
+        if complete {
+            self.finished(peer, sender);
+            self.count_fragment(req, wanted as usize);
+        } else {
+            peer.together.set(false);
+            self.ask_for_fragments(peer, sender, req, wanted);
+        }
+    }
+
+    /// Takes what the senders have left of the copies that were begun; there is nothing else to do.
+    #[cold]
+    pub(super) fn take_rest(&self) -> bool {
+        let Some(open) = self.shared.borrow_mut().pop_front() else {
+            return false;
+        };
+        let Some(together) = together(&open.peer) else {
+            return false;
+        };
+        let req = self.requests.get(open.receive);
+        let Some(req) =
+            req.filter(|req| !req.is_complete() && self.fetch_rest(together, &open, req))
+        else {
+            // Given up, failed, or nothing is left.
+            together.close(open.number);
+            return false;
+        };
+        self.go_on_sharing(&open.peer, &req);
+        true
+    }
+
+    fn fetch_rest(&self, together: &dyn Together, open: &Open, req: &Req) -> bool {
+        let mut body = req.body.borrow_mut();
+        let Body::Recv(recv) = &mut *body else {
+            return false;
+        };
+        let (remote, wanted) = match recv.incoming() {
+            Some(incoming) => match &incoming.shared {
+                Some(shared) if shared.open && shared.number == open.number => {
+                    (shared.remote, incoming.wanted)
+                }
+                _ => return false,
+            },
+            None => return false,
+        };
+        let Some(local) = recv.contiguous() else {
+            return false;
+        };
+        let local = &mut local[..wanted as usize];
+        let (endpoint, number) = (open.peer.endpoint, open.number);
+        let fetched = together.fetch(endpoint, number, remote, local, Share::Rest);
+        if let Some(shared) = recv.incoming().and_then(|i| i.shared.as_mut()) {
+            shared.add(fetched);
+        }
+        true
+    }
+
+    /// The receiver is copying the data and wants us to do a part of it.
+    pub(super) fn on_help(&self, from: ProcId, header: Header, payload: &[u8]) {
+        let (Some(help), Ok(peer)) = (Help::decode(payload), self.peer(from)) else {
+            return self.garble();
+        };
+        let Some(req) = self.requests.get(ReqId(header[0])) else {
+            // The send was given up; the receiver cannot know, and does without us.
+            return;
+        };
+        let put = match &*req.body.borrow() {
+            Body::Send(send) if send.proc() == from && !req.is_complete() => {
+                match (send.whole(help.wanted), together(peer)) {
+                    (Some(data), Some(together)) => {
+                        together.help(peer.endpoint, help.number, data, help.address)
+                    }
+                    _ => return self.garble(),
+                }
+            }
+            _ => return self.garble(),
+        };
+        let bytes = match put {
+            // The receiver was faster and has taken everything.
+            Ok(0) => return,
+            Ok(bytes) => bytes as u64,
+            Err(_) => 0,
+        };
+        let sender = header[0].to_le_bytes();
+        self.control(peer, wire::HELPED, [header[1], bytes], sender);
+    }
+
+    /// The sender's part of a copy is done, or has failed.
+    pub(super) fn on_helped(&self, from: ProcId, header: Header, payload: &[u8]) {
+        let (Some(sender), Ok(peer)) = (wire::word(payload, 0), self.peer(from)) else {
+            return self.garble();
+        };
+        let Some(req) = self.requests.get(ReqId(header[0])) else {
+            // The receive was given up meanwhile; the sender need not wait for it.
+            return self.finished(peer, ReqId(sender));
+        };
+        match &mut *req.body.borrow_mut() {
+            Body::Recv(recv) => match recv.incoming() {
+                Some(incoming) if incoming.from == from && incoming.shared.is_some() => {
+                    if let (Some(shared), Some(together)) = (&mut incoming.shared, together(peer)) {
+                        // It leaves nothing unless it has failed, and then nothing more is to be copied.
+                        together.close(shared.number);
+                        shared.open = false;
+                        shared.theirs = Some(header[1]);
+                    }
+                }
+                _ => return self.garble(),
+            },
+            _ => return self.garble(),
+        }
+        self.go_on_sharing(peer, &req);
+    }
+
+    /// Sees to it that the sender does not write any more for a receive that is given up;
+    /// that takes no longer than copying a piece.
+    pub(super) fn give_up_sharing(&self, req: &Req) {
+        let (from, number) = match &mut *req.body.borrow_mut() {
+            Body::Recv(recv) => match recv.incoming() {
+                Some(incoming) => match incoming.shared.take() {
+                    Some(shared) => (incoming.from, shared.number),
+                    None => return,
+                },
+                None => return,
+            },
+            _ => return,
+        };
+        let Ok(peer) = self.peer(from) else { return };
+        if let Some(together) = together(peer) {
+            together.close(number);
+            while together.is_helping(peer.endpoint, number) {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
