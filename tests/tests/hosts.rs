@@ -145,3 +145,31 @@ fn a_job_of_one_host_can_be_made_to_speak_tcp() {
         }
     }
 }
+
+#[test]
+fn whoever_waits_for_peers_that_are_all_lost_is_told_of_each_connection() {
+    let job = Job::of("lost").with(["--mca", "btl", "self,tcp"]);
+    let outcome = job
+        .with(["--mca", "btl_fault_cut", "50k"])
+        .ranks(3)
+        .limit(60)
+        .run();
+    let lines: Vec<_> = outcome.stdout.lines().collect();
+    assert_eq!(
+        lines.last(),
+        Some(&"all claims of lost hold"),
+        "{}",
+        outcome.stderr
+    );
+    let between = |peer: u32| format!("the connection between job ranks 0 and {peer} (");
+    for line in &lines[..lines.len() - 1] {
+        assert!(line.contains("can come any more: "), "{line}");
+        assert!(line.contains(&between(1)), "{line}");
+        assert_eq!(
+            line.contains(&between(2)),
+            line.contains("anybody"),
+            "{line}"
+        );
+    }
+    assert_eq!(lines.len(), 7, "{}", outcome.stdout);
+}

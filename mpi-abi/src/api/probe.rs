@@ -40,7 +40,7 @@ pub unsafe fn MPI_Probe(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let found = probing(source, tag, comm)?.comm.probe(source, tag);
+    let found = probing(source, tag, comm)?.comm.probe(source, tag)?;
     // SAFETY: an output argument of the caller.
     unsafe { set_status(status, &c_status(found)) };
     Ok(())
@@ -53,7 +53,7 @@ pub unsafe fn MPI_Iprobe(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let found = probing(source, tag, comm)?.comm.iprobe(source, tag);
+    let found = probing(source, tag, comm)?.comm.iprobe(source, tag)?;
     // SAFETY: output arguments of the caller.
     unsafe {
         if let Some(found) = found {
@@ -86,7 +86,7 @@ pub unsafe fn MPI_Mprobe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let comm = probing(source, tag, comm)?;
-    let (handle, found) = register(comm.comm.mprobe(source, tag), &comm)?;
+    let (handle, found) = register(comm.comm.mprobe(source, tag)?, &comm)?;
     // SAFETY: output arguments of the caller.
     unsafe {
         set_status(status, &c_status(found));
@@ -103,7 +103,7 @@ pub unsafe fn MPI_Improbe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let comm = probing(source, tag, comm)?;
-    let probed = comm.comm.improbe(source, tag);
+    let probed = comm.comm.improbe(source, tag)?;
     // SAFETY: output arguments of the caller.
     unsafe {
         out(flag, probed.is_some().into(), "flag")?;

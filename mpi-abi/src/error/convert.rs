@@ -80,7 +80,9 @@ impl From<Error> for Failure {
                 PartitionError::Inactive { .. } => MPI_ERR_REQUEST,
                 PartitionError::Number { .. } | PartitionError::Twice { .. } => MPI_ERR_ARG,
             },
-            ErrorKind::Pml(PmlError::PeerGone { .. }) => MPI_ERR_PROC_ABORTED,
+            ErrorKind::Pml(PmlError::PeerGone { .. } | PmlError::NobodySends { .. }) => {
+                MPI_ERR_PROC_ABORTED
+            }
             ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
             ErrorKind::Comm(CommError::Overlap { .. } | CommError::Kind { .. }) => MPI_ERR_COMM,
             ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,

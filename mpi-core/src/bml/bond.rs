@@ -381,6 +381,10 @@ impl Btl for Bond {
         self.links.iter().any(|link| link.listens())
     }
 
+    fn is_costly(&self) -> bool {
+        self.links.iter().any(|link| link.is_costly())
+    }
+
     fn send(
         &self,
         to: Endpoint,

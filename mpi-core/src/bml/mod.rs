@@ -3,22 +3,32 @@
 //! A peer is looked up when it is first needed, never before, so a job of thousands of ranks pays only for the peers it talks to.
 //! Of the transports that reach a peer the one of the highest exclusivity is taken;
 //! several of the same exclusivity are links that are used together ([`bond`]).
+//!
+//! A transport whose looks cost a system call ([`Btl::is_costly`]) is looked at every time only while the others are calm,
+//! so a rank that talks to its neighbours through memory does not pay for the connections it has besides ([`attention`]).
 
+mod attention;
 mod bond;
 #[cfg(test)]
 mod tests;
 
 use crate::btl::{Btl, Endpoint, ProcId, Reach, Sink, Transport};
+use attention::Attention;
 use bond::Bond;
 use std::cell::Cell;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
 /// The transports of one process.
 pub struct Bml {
+    me: ProcId,
     btls: Vec<Rc<dyn Btl>>,
     /// Those that are polled: all that listen, and the others from their first route on.
     polled: Vec<Cell<bool>>,
+    /// How many of them, at the front, cost no system call to look at.
+    cheap: usize,
+    attention: Attention,
 }
 
 /// What the layer found out about a peer.
@@ -48,7 +58,18 @@ impl Bml {
             });
         }
         let polled = btls.iter().map(|btl| Cell::new(btl.listens())).collect();
-        Bml { btls, polled }
+        Bml {
+            me,
+            cheap: btls.iter().take_while(|btl| !btl.is_costly()).count(),
+            btls,
+            polled,
+            attention: Attention::default(),
+        }
+    }
+
+    /// This process.
+    pub fn me(&self) -> ProcId {
+        self.me
     }
 
     pub fn btls(&self) -> &[Rc<dyn Btl>] {
@@ -75,13 +96,28 @@ impl Bml {
     /// Delivers what has arrived on any transport; returns how many messages.
     #[inline]
     pub fn progress(&self, sink: &dyn Sink) -> usize {
-        let mut delivered = 0;
-        for (btl, polled) in self.btls.iter().zip(&self.polled) {
-            if polled.get() {
-                delivered += btl.progress(sink);
-            }
+        let by_memory = self.look(0..self.cheap, sink);
+        if self.cheap == self.btls.len() || !self.attention.is_due(by_memory) {
+            return by_memory;
         }
-        delivered
+        let by_wire = self.look(self.cheap..self.btls.len(), sink);
+        if by_wire > 0 {
+            self.attention.attend();
+        }
+        by_memory + by_wire
+    }
+
+    #[inline]
+    fn look(&self, which: Range<usize>, sink: &dyn Sink) -> usize {
+        let all = self.btls[which.clone()].iter().zip(&self.polled[which]);
+        let polled = all.filter(|(_, polled)| polled.get());
+        polled.map(|(btl, _)| btl.progress(sink)).sum()
+    }
+
+    /// Sees to it that the next [`Bml::progress`] looks at every transport, for calls that look only once.
+    #[inline]
+    pub fn attend(&self) {
+        self.attention.attend();
     }
 
     /// What becomes readable when a transport that does not ring the bell has something.
@@ -103,6 +139,11 @@ impl Bml {
 
     /// Whether any transport holds a message to deliver.
     pub fn pending(&self) -> bool {
-        self.btls.iter().any(|btl| btl.pending())
+        let pending = self.btls.iter().any(|btl| btl.pending());
+        if pending {
+            // Whatever it is, the next look has to find it.
+            self.attend();
+        }
+        pending
     }
 }

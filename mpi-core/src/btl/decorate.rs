@@ -44,6 +44,9 @@ macro_rules! like_the_inner {
         fn listens(&self) -> bool {
             self.inner.listens()
         }
+        fn is_costly(&self) -> bool {
+            self.inner.is_costly()
+        }
         fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
             self.inner.descriptors(all);
         }

@@ -272,6 +272,11 @@ pub trait Btl {
         true
     }
 
+    /// Whether a look for messages costs a system call, so that it is done rarely while messages come by other ways.
+    fn is_costly(&self) -> bool {
+        false
+    }
+
     /// Sends one active message; see the promises above.
     fn send(
         &self,

@@ -120,66 +120,93 @@ impl Comm {
     }
 
     /// `MPI_Iprobe`.
-    pub fn iprobe(&self, source: i32, tag: i32) -> Option<Status> {
+    pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Status>, Error> {
         if source == PROC_NULL {
-            return Some(Status::PROC_NULL);
+            return Ok(Some(Status::PROC_NULL));
         }
-        let look = || {
-            self.engine()
-                .pml()
-                .iprobe(self.plane(Plane::User), Key::new(source, tag))
-        };
-        look().or_else(|| {
-            self.engine().look();
-            look()
-        })
+        self.look_for(|| self.peek(source, tag), source, tag)
     }
 
     /// `MPI_Probe`.
-    pub fn probe(&self, source: i32, tag: i32) -> Status {
+    pub fn probe(&self, source: i32, tag: i32) -> Result<Status, Error> {
         if source == PROC_NULL {
-            return Status::PROC_NULL;
+            return Ok(Status::PROC_NULL);
         }
-        let mut found = None;
-        self.engine().wait_until(|| {
-            found = self
-                .engine()
-                .pml()
-                .iprobe(self.plane(Plane::User), Key::new(source, tag));
-            found.is_some()
-        });
-        found.unwrap_or(Status::EMPTY)
+        self.wait_for(|| self.peek(source, tag), source, tag)
     }
 
     /// `MPI_Improbe`; a message from `MPI_PROC_NULL` is `Probed::NoProc`.
-    pub fn improbe(&self, source: i32, tag: i32) -> Option<Probed> {
+    pub fn improbe(&self, source: i32, tag: i32) -> Result<Option<Probed>, Error> {
         if source == PROC_NULL {
-            return Some(Probed::NoProc);
+            return Ok(Some(Probed::NoProc));
         }
-        let look = || {
-            self.engine()
-                .pml()
-                .improbe(self.plane(Plane::User), Key::new(source, tag))
-        };
-        look()
-            .or_else(|| {
-                self.engine().look();
-                look()
-            })
-            .map(Probed::Message)
+        let found = self.look_for(|| self.pick(source, tag), source, tag)?;
+        Ok(found.map(Probed::Message))
     }
 
     /// `MPI_Mprobe`.
-    pub fn mprobe(&self, source: i32, tag: i32) -> Probed {
-        let mut found = None;
-        self.engine().wait_until(|| {
-            // It may be asked again after it has found a message, which then is no longer there to be found.
-            if found.is_none() {
-                found = self.improbe(source, tag);
-            }
-            found.is_some()
+    pub fn mprobe(&self, source: i32, tag: i32) -> Result<Probed, Error> {
+        if source == PROC_NULL {
+            return Ok(Probed::NoProc);
+        }
+        let message = self.wait_for(|| self.pick(source, tag), source, tag)?;
+        Ok(Probed::Message(message))
+    }
+
+    fn peek(&self, source: i32, tag: i32) -> Option<Status> {
+        let pml = self.engine().pml();
+        pml.iprobe(self.plane(Plane::User), Key::new(source, tag))
+    }
+
+    fn pick(&self, source: i32, tag: i32) -> Option<Message> {
+        let pml = self.engine().pml();
+        pml.improbe(self.plane(Plane::User), Key::new(source, tag))
+    }
+
+    /// The error of a probe that nobody is left to serve.
+    fn in_vain(&self, source: i32, tag: i32) -> Result<(), Error> {
+        let pml = self.engine().pml();
+        match pml.nobody_sends(self.plane(Plane::User), Key::new(source, tag)) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks, progresses once, and looks again.
+    fn look_for<T>(
+        &self,
+        look: impl Fn() -> Option<T>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Option<T>, Error> {
+        let found = look().or_else(|| {
+            self.engine().look();
+            look()
         });
-        found.unwrap_or(Probed::NoProc)
+        if found.is_none() {
+            self.in_vain(source, tag)?;
+        }
+        Ok(found)
+    }
+
+    /// Looks until something is found, or nobody is left who could send it.
+    fn wait_for<T>(&self, look: impl Fn() -> Option<T>, source: i32, tag: i32) -> Result<T, Error> {
+        let mut found = None;
+        loop {
+            let mut vain = Ok(());
+            self.engine().wait_until(|| {
+                // It may be asked again after it has found a message, which may no longer be there to be found.
+                if found.is_none() {
+                    found = look();
+                    vain = self.in_vain(source, tag);
+                }
+                found.is_some() || vain.is_err()
+            });
+            match found {
+                Some(found) => return Ok(found),
+                None => vain?,
+            }
+        }
     }
 
     /// `MPI_Imrecv`.

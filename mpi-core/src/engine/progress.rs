@@ -38,6 +38,7 @@ impl Engine {
     pub fn look(&self) -> bool {
         /// Announcement, answer, data, and one more.
         const STEPS: usize = 4;
+        self.0.pml.bml().attend();
         let steps = (0..STEPS).take_while(|_| self.progress()).count();
         let busy = steps > 0;
         let idle = if busy { 0 } else { self.0.idle.get() + 1 };

@@ -7,7 +7,7 @@ pub mod buffered;
 pub mod ob1;
 
 use crate::btl::ProcId;
-use crate::request::PartitionError;
+use crate::request::{ANY_TAG, PartitionError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -110,6 +110,8 @@ pub enum PmlError {
         /// The transport's sentence, if it had one to say.
         why: Option<Arc<str>>,
     },
+    /// A message is waited for, and everybody who could send it is lost; the transports' sentences.
+    NobodySends { tag: i32, lost: Vec<Arc<str>> },
 }
 
 impl fmt::Display for PmlError {
@@ -144,6 +146,19 @@ impl fmt::Display for PmlError {
                     "{bytes} bytes with tag {tag} to or from job rank {peer} cannot arrive: {why}"
                 ),
             },
+            PmlError::NobodySends { tag, lost } => {
+                /// More sentences would hide the first.
+                const SHOWN: usize = 4;
+                match *tag {
+                    ANY_TAG => f.write_str("no message can come any more: ")?,
+                    tag => write!(f, "no message with tag {tag} can come any more: ")?,
+                }
+                f.write_str(&lost[..lost.len().min(SHOWN)].join("; "))?;
+                match lost.len().saturating_sub(SHOWN) {
+                    0 => Ok(()),
+                    more => write!(f, "; and {more} more are lost"),
+                }
+            }
         }
     }
 }

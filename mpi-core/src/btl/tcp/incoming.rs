@@ -33,6 +33,8 @@ pub struct Incoming {
     spare: Vec<u8>,
     /// The longest payload the peer may send.
     max: usize,
+    /// The last frame was long, and the next one may be, so only its beginning goes into the buffer.
+    wary: bool,
 }
 
 struct Body {
@@ -77,6 +79,7 @@ impl Incoming {
             body: None,
             spare: Vec::new(),
             max,
+            wary: false,
         }
     }
 
@@ -121,7 +124,11 @@ impl Incoming {
             self.end -= self.start;
             self.start = 0;
         }
-        let room = &mut self.buffer[self.end..];
+        let upto = match self.wary {
+            true => self.buffer.len().min(self.end + AHEAD),
+            false => self.buffer.len(),
+        };
+        let room = &mut self.buffer[self.end..upto];
         let len = room.len();
         let read = recv(socket, room, RecvFlags::DONTWAIT).map(|(_, read)| read);
         self.end += *read.as_ref().unwrap_or(&0);
@@ -195,6 +202,7 @@ impl Incoming {
             let Frame {
                 am, header, len, ..
             } = frame;
+            self.wary = len > LONG;
             if let Some(payload) = rest.get(..len) {
                 self.start += HEADER + len;
                 sink.deliver(from, am, header, payload);

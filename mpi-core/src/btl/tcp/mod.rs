@@ -536,6 +536,10 @@ impl Btl for Tcp {
         }
     }
 
+    fn is_costly(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn send(
         &self,

@@ -2,8 +2,8 @@
 //!
 //! A transport tells of a loss once ([`Sink::lost`](crate::btl::Sink::lost)).
 //! Then every operation that only this peer could complete ends with an error that quotes the transport's sentence:
-//! sends under way to it, receives whose data were coming from it, and receives that name it and have met no message.
-//! A receive from any source goes on waiting, since others may serve it.
+//! sends under way to it, receives whose data were coming from it, and receives and probes that name it and have met no message.
+//! A receive or a probe from any source goes on waiting while somebody else in its communicator may serve it, and ends with the last of them.
 //! What is queued for the peer fails when it is offered to the transport next.
 //!
 //! After the first loss the express lane's slot stays closed, so that every receive takes the general path, which asks here.
@@ -13,7 +13,7 @@ use super::{Key, Matching, Ob1, PmlError};
 use crate::btl::ProcId;
 use crate::group::Group;
 use crate::pml::Context;
-use crate::request::{Body, Req};
+use crate::request::{ANY_SOURCE, Body, Req};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -53,9 +53,37 @@ impl Ob1 {
         if self.losses.borrow().is_empty() {
             return None;
         }
-        let peer = matching.names(key)?;
-        let lost = self.losses.borrow().contains_key(&peer);
-        lost.then(|| self.needs(req, peer)).flatten()
+        match matching.names(key) {
+            Some(peer) => {
+                let lost = self.losses.borrow().contains_key(&peer);
+                lost.then(|| self.needs(req, peer)).flatten()
+            }
+            None => self.nobody_sends(matching, key),
+        }
+    }
+
+    /// The error of waiting for a message that everybody who could send it is lost to send, if that is so.
+    ///
+    /// What this process could send to itself it has sent before it waits, so it does not count.
+    pub fn nobody_sends(&self, matching: &Matching, key: Key) -> Option<PmlError> {
+        let losses = self.losses.borrow();
+        if losses.is_empty() {
+            return None;
+        }
+        let lost = match (matching.names(key), key.source()) {
+            (Some(peer), _) => vec![losses.get(&peer)?.clone()],
+            (None, ANY_SOURCE) => {
+                let peers = matching.peers.borrow();
+                let others = peers.as_ref()?.iter().filter(|&p| p != self.bml.me());
+                let all: Option<Vec<Reason>> = others.map(|p| losses.get(&p).cloned()).collect();
+                all.filter(|all| !all.is_empty())?
+            }
+            _ => return None,
+        };
+        Some(PmlError::NobodySends {
+            tag: key.tag(),
+            lost,
+        })
     }
 
     #[cold]
@@ -68,6 +96,8 @@ impl Ob1 {
                 self.requests.complete(&req, Err(error.into()));
             }
         }
+        // Those who probe have no request.
+        self.requests.nudge();
     }
 
     /// The error of an operation that only `peer` could complete.
@@ -79,9 +109,11 @@ impl Ob1 {
             }
             Body::Recv(recv) => {
                 let (matching, key, incoming) = recv.from();
-                let from = incoming.or_else(|| matching.names(key));
+                let Some(from) = incoming.or_else(|| matching.names(key)) else {
+                    return self.nobody_sends(matching, key);
+                };
                 let (_, _, tag, bytes) = recv.about();
-                (from == Some(peer)).then(|| self.gone(peer, tag, bytes))
+                (from == peer).then(|| self.gone(peer, tag, bytes))
             }
             _ => None,
         }
@@ -109,9 +141,12 @@ impl Ob1 {
                 let matching = self.matching(slot.context.get());
                 let key = slot.key.get();
                 let bytes = slot.buf.get().len() as u64;
-                if matching.names(key) == Some(peer) {
+                let error = match matching.names(key) {
+                    Some(source) => (source == peer).then(|| self.gone(peer, key.tag(), bytes)),
+                    None => self.nobody_sends(&matching, key),
+                };
+                if let Some(error) = error {
                     let req = self.move_on(&matching);
-                    let error = self.gone(peer, key.tag(), bytes);
                     self.requests.complete(&req, Err(error.into()));
                 }
             }

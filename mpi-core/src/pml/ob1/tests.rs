@@ -141,7 +141,7 @@ fn receive(
             buffer,
         )),
         How::Probed => {
-            let seen = comm.probe(source, tag);
+            let seen = comm.probe(source, tag).expect("a message");
             let status = comm
                 .recv(buffer.all(), seen.source, seen.tag)
                 .expect("a message");
@@ -152,7 +152,7 @@ fn receive(
             Ok(taken(status, &buffer))
         }
         How::Matched => {
-            let Probed::Message(message) = comm.mprobe(source, tag) else {
+            let Ok(Probed::Message(message)) = comm.mprobe(source, tag) else {
                 panic!("MPI_PROC_NULL");
             };
             let req = comm.imrecv(message, buffer.all());
