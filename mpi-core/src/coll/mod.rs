@@ -10,8 +10,11 @@
 pub(crate) mod algo;
 mod basic;
 mod call;
+mod check;
 mod cx;
+mod han;
 pub mod inter;
+mod reproducible;
 pub mod select;
 mod shm;
 #[cfg(any(test, feature = "testing"))]
@@ -20,13 +23,14 @@ mod tuned;
 
 pub(crate) use algo::bytes as scratch;
 pub use call::{Call, CallId, CallSet};
+pub use check::Mismatch;
 pub use cx::{Cx, Pending};
 pub use select::Table;
 
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::NoMemory;
-use mpi_base::param::{About, ParamError, SelectionError};
+use mpi_base::param::{About, ParamError, Params, SelectionError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -35,10 +39,17 @@ use std::rc::Rc;
 /// The components of this library.
 pub fn built_in() -> Vec<Box<dyn Component>> {
     vec![
+        Box::new(check::Check),
         Box::new(shm::Shm::default()),
+        Box::new(han::Han),
         Box::new(tuned::Tuned::default()),
         Box::new(basic::Basic),
     ]
+}
+
+/// The names of the algorithms that serve a call, as in `--mca coll_tuned_allreduce_algorithm ring`.
+pub fn algorithms(call: CallId) -> impl Iterator<Item = &'static str> {
+    algo::Algorithm::serving(call).map(algo::Algorithm::name)
 }
 
 /// A collective operation under way.
@@ -65,6 +76,13 @@ pub trait Component {
     /// Its parameters, for listings.
     fn params(&self) -> Vec<&'static About> {
         Vec::new()
+    }
+
+    /// Whether what the user has set for this component can be used; if not, the job ends with this sentence.
+    ///
+    /// Asked before [`Component::query`] if the component is selected.
+    fn verify(&self, _params: &Params) -> Result<(), String> {
+        Ok(())
     }
 
     /// Whether this process can use the component on this communicator. Local: no communication here.
@@ -111,6 +129,10 @@ pub enum CollError {
         comm: String,
         reason: String,
     },
+    /// The members do not call the same operation.
+    Mismatch(Mismatch),
+    /// What a component reads before it can serve anybody cannot be used.
+    Unusable { component: String, reason: String },
     /// A member's memory cannot be read any more, though it could when the communicator was made.
     Unreadable {
         comm: String,
@@ -145,6 +167,13 @@ impl fmt::Display for CollError {
                 reason,
             } => {
                 write!(f, "{call} on {comm}: component {component}: {reason}")
+            }
+            CollError::Mismatch(e) => e.fmt(f),
+            CollError::Unusable { component, reason } => {
+                write!(
+                    f,
+                    "the collective component {component} cannot be used: {reason}"
+                )
             }
             CollError::Unreadable {
                 comm,

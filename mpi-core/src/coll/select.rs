@@ -139,6 +139,11 @@ fn ask(component: &dyn Component, comm: &Comm, selection: &Selection) -> Result<
     if priority < 0 {
         return refuse("its priority is negative");
     }
+    let verified = component.verify(comm.engine().params());
+    verified.map_err(|reason| CollError::Unusable {
+        component: component.name().into(),
+        reason,
+    })?;
     Ok(component.query(comm).map(|module| (priority, module)))
 }
 

@@ -41,6 +41,8 @@ struct Meeting {
 /// What a job in a test may choose.
 pub struct Job {
     pub ranks: u32,
+    /// Over how many nodes the ranks are dealt, one after another; each has memory of its own.
+    pub nodes: u32,
     pub params: Params,
     pub pml: Config,
     /// Makes each rank its components.
@@ -51,6 +53,7 @@ impl Job {
     pub fn of(ranks: u32) -> Job {
         Job {
             ranks,
+            nodes: 1,
             params: Params::default(),
             pml: Config::default(),
             coll: Box::new(crate::coll::built_in),
@@ -66,7 +69,9 @@ impl Job {
     /// Runs `rank` on every rank and returns what each returned, in the order of ranks.
     /// When one rank panics the others stop waiting for it and panic too, so a failed claim fails the test instead of hanging it.
     pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
-        let node = Node::create(self.ranks).expect("a node segment");
+        let seated = |node: u32| (node..self.ranks).step_by(self.nodes as usize);
+        let create = |node| Node::create(seated(node).count() as u32).expect("a node segment");
+        let nodes: Vec<std::os::fd::OwnedFd> = (0..self.nodes).map(create).collect();
         let failed = Arc::new(AtomicBool::new(false));
         let meeting = Meeting {
             board: SharedBoard::default(),
@@ -75,14 +80,16 @@ impl Job {
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..self.ranks)
                 .map(|me| {
-                    let (node, rank, failed) = (&node, &rank, failed.clone());
+                    let at = me % self.nodes;
+                    let neighbours: Vec<u32> = seated(at).collect();
+                    let (node, rank, failed) = (&nodes[at as usize], &rank, failed.clone());
                     let meeting = &meeting;
                     scope.spawn(move || {
                         FAILED.set(Some(failed.clone()));
                         let result = catch_unwind(AssertUnwindSafe(|| {
                             let fd = node.as_fd();
-                            let node = Node::attach(fd, me).expect("attaching");
-                            let engine = self.engine(me, node, meeting);
+                            let node = Node::attach(fd, me / self.nodes).expect("attaching");
+                            let engine = self.engine(me, node, neighbours, meeting);
                             engine.set_relax(Some(stop_if_a_peer_failed));
                             engine.start().expect("starting");
                             engine.join_world().expect("joining");
@@ -117,9 +124,8 @@ impl Job {
         })
     }
 
-    fn engine(&self, me: u32, node: Node, meeting: &Meeting) -> Engine {
+    fn engine(&self, me: u32, node: Node, neighbours: Vec<u32>, meeting: &Meeting) -> Engine {
         let params = self.params.clone();
-        let neighbours: Vec<_> = (0..self.ranks).collect();
         let around = Surroundings {
             me,
             size: self.ranks,

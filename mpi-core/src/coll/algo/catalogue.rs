@@ -3,6 +3,7 @@
 //! Components choose from this list, as code or as data; the names are those of the files without their call,
 //! as in `--mca coll_tuned_allreduce_algorithm ring`.
 
+use super::reduction::Reduction;
 use super::*;
 use crate::coll::{Call, CallId, Cx};
 use std::fmt;
@@ -18,8 +19,18 @@ struct Entry {
     which: Which,
     name: &'static str,
     calls: &'static [CallId],
-    /// Combines operands in an order of its own.
-    reorders: bool,
+    order: Order,
+}
+
+/// In which order a reduction combines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Order {
+    /// Operands in the order of ranks.
+    Kept,
+    /// Operands in an order of its own.
+    Own,
+    /// a0 op (a1 op (a2 op ...)), whatever the root.
+    Fixed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,10 +63,12 @@ enum Which {
     ReduceRabenseifner,
     AllreduceRecursiveDoubling,
     AllreduceReduceBcast,
+    AllreduceLinear,
     AllreduceRing,
     AllreduceSegmentedRing,
     AllreduceRabenseifner,
     ReduceScatterReduce,
+    ReduceScatterLinear,
     ReduceScatterHalving,
     ReduceScatterPairwise,
     ReduceScatterRing,
@@ -70,7 +83,7 @@ const fn entry(which: Which, name: &'static str, calls: &'static [CallId]) -> En
         which,
         name,
         calls,
-        reorders: false,
+        order: Order::Kept,
     }
 }
 
@@ -79,14 +92,23 @@ const fn reordering(which: Which, name: &'static str, calls: &'static [CallId]) 
         which,
         name,
         calls,
-        reorders: true,
+        order: Order::Own,
+    }
+}
+
+const fn fixed(which: Which, name: &'static str, calls: &'static [CallId]) -> Entry {
+    Entry {
+        which,
+        name,
+        calls,
+        order: Order::Fixed,
     }
 }
 
 use CallId as C;
 use Which as W;
 
-static CATALOGUE: [Entry; 39] = [
+static CATALOGUE: [Entry; 41] = [
     entry(W::BarrierDissemination, "dissemination", &[C::Barrier]),
     entry(
         W::BarrierRecursiveDoubling,
@@ -129,7 +151,7 @@ static CATALOGUE: [Entry; 39] = [
     ),
     entry(W::AlltoallBruck, "bruck", &[C::Alltoall]),
     entry(W::ReduceBinomial, "binomial", &[C::Reduce]),
-    entry(W::ReduceLinear, "linear", &[C::Reduce]),
+    fixed(W::ReduceLinear, "linear", &[C::Reduce]),
     entry(W::ReduceInOrder, "in_order", &[C::Reduce]),
     entry(W::ReducePipeline, "pipeline", &[C::Reduce]),
     reordering(W::ReduceRabenseifner, "rabenseifner", &[C::Reduce]),
@@ -139,12 +161,18 @@ static CATALOGUE: [Entry; 39] = [
         &[C::Allreduce],
     ),
     entry(W::AllreduceReduceBcast, "reduce_bcast", &[C::Allreduce]),
+    fixed(W::AllreduceLinear, "linear", &[C::Allreduce]),
     reordering(W::AllreduceRing, "ring", &[C::Allreduce]),
     reordering(W::AllreduceSegmentedRing, "segmented_ring", &[C::Allreduce]),
     reordering(W::AllreduceRabenseifner, "rabenseifner", &[C::Allreduce]),
     entry(
         W::ReduceScatterReduce,
         "reduce",
+        &[C::ReduceScatter, C::ReduceScatterBlock],
+    ),
+    fixed(
+        W::ReduceScatterLinear,
+        "linear",
         &[C::ReduceScatter, C::ReduceScatterBlock],
     ),
     reordering(
@@ -215,7 +243,18 @@ impl Algorithm {
 
     /// Whether the algorithm keeps the promises of a call: operands keep their order unless the operator commutes.
     pub fn suits(self, call: &Call) -> bool {
-        !self.0.reorders || commutes(call)
+        self.0.order != Order::Own || commutes(call)
+    }
+
+    /// Whether the algorithm computes one expression of its operands, the same as all others that do.
+    pub fn is_fixed(self) -> bool {
+        self.0.order == Order::Fixed
+    }
+
+    /// The algorithm of a call that is always there; with `fixed`, one that [`Algorithm::is_fixed`] if the call has any.
+    pub fn usual(call: CallId, fixed: bool) -> Option<Algorithm> {
+        let wanted = Algorithm::serving(call).find(|a| fixed && a.is_fixed());
+        wanted.or_else(|| Algorithm::serving(call).next())
     }
 
     /// Carries a call out; one that the algorithm does not serve goes to the first that does.
@@ -309,7 +348,12 @@ impl Algorithm {
                 allreduce_rabenseifner::allreduce(cx, send.as_ref(), recv, op).await
             }
             (AllreduceReduceBcast, Allreduce { send, recv, op }) => {
-                allreduce_reduce_bcast::allreduce(cx, send.as_ref(), recv, op).await
+                let reduction = Reduction::Binomial;
+                allreduce_reduce_bcast::allreduce(cx, send.as_ref(), recv, op, reduction).await
+            }
+            (AllreduceLinear, Allreduce { send, recv, op }) => {
+                let reduction = Reduction::Linear;
+                allreduce_reduce_bcast::allreduce(cx, send.as_ref(), recv, op, reduction).await
             }
             (_, Allreduce { send, recv, op }) => {
                 allreduce_recursive_doubling::allreduce(cx, send.as_ref(), recv, op).await
@@ -432,7 +476,14 @@ async fn reduce_scatter(
         Which::ReduceScatterPairwise => {
             reduce_scatter_pairwise::reduce_scatter(cx, send, recv, counts, op).await
         }
-        _ => reduce_scatter_reduce::reduce_scatter(cx, send, recv, counts, op).await,
+        Which::ReduceScatterLinear => {
+            let reduction = Reduction::Linear;
+            reduce_scatter_reduce::reduce_scatter(cx, send, recv, counts, op, reduction).await
+        }
+        _ => {
+            let reduction = Reduction::Binomial;
+            reduce_scatter_reduce::reduce_scatter(cx, send, recv, counts, op, reduction).await
+        }
     }
 }
 
@@ -462,7 +513,7 @@ mod tests {
     fn every_call_has_an_algorithm_for_all_arguments_and_no_two_of_a_name() {
         for call in CallId::ALL {
             let all: Vec<Algorithm> = Algorithm::serving(call).collect();
-            assert!(!all[0].0.reorders, "{call}");
+            assert!(all[0].0.order != Order::Own, "{call}");
             for a in &all {
                 assert_eq!(Algorithm::named(call, a.name()), Some(*a));
             }

@@ -50,6 +50,7 @@ pub mod reduce_scatter_halving;
 pub mod reduce_scatter_pairwise;
 pub mod reduce_scatter_reduce;
 pub mod reduce_scatter_ring;
+mod reduction;
 mod ring;
 mod row;
 pub mod scan_recursive_doubling;

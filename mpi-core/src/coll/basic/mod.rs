@@ -3,9 +3,11 @@
 //! It never refuses, so no call stays unserved; `tuned` chooses better where there is something to choose.
 
 use super::algo::Algorithm;
+use super::reproducible::{REPRODUCIBLE, is_sensitive};
 use super::{Call, CallSet, Component, Cx, Module, Refusal, Running};
 use crate::Error;
 use crate::comm::Comm;
+use mpi_base::param::About;
 use std::rc::Rc;
 
 /// The component.
@@ -20,29 +22,46 @@ impl Component for Basic {
         10
     }
 
-    fn query(&self, _: &Comm) -> Result<Rc<dyn Module>, Refusal> {
-        Ok(Rc::new(Basic))
+    fn params(&self) -> Vec<&'static About> {
+        vec![REPRODUCIBLE.about()]
+    }
+
+    fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        let reproducible = comm.engine().params().get(&REPRODUCIBLE);
+        Ok(Rc::new(BasicModule {
+            reproducible: reproducible.map_err(|e| Refusal(e.to_string()))?,
+        }))
     }
 }
 
-impl Module for Basic {
+struct BasicModule {
+    reproducible: bool,
+}
+
+impl BasicModule {
+    fn choose(&self, call: &Call) -> Option<Algorithm> {
+        Algorithm::usual(call.id(), self.reproducible && is_sensitive(call))
+    }
+}
+
+impl Module for BasicModule {
     fn serves(&self) -> CallSet {
         CallSet::ALL
     }
 
     fn start(&self, cx: Cx, call: Call) -> Running {
-        Box::pin(carry_out(cx, call))
+        Box::pin(carry_out(self.choose(&call), cx, call))
     }
 
     fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
         let engine = cx.engine().clone();
-        engine.block_on(carry_out(cx, call))
+        engine.block_on(carry_out(self.choose(&call), cx, call))
     }
 }
 
-async fn carry_out(cx: Cx, call: Call) -> Result<(), Error> {
-    match Algorithm::serving(call.id()).next() {
-        Some(first) => first.run(&cx, call).await,
+async fn carry_out(algorithm: Option<Algorithm>, cx: Cx, call: Call) -> Result<(), Error> {
+    match algorithm {
+        Some(algorithm) => algorithm.run(&cx, call).await,
         None => Ok(()),
     }
 }

@@ -25,12 +25,21 @@ const DEPTH: u64 = 4;
 
 const WORD: usize = size_of::<u64>();
 
-/// The longest cell, for communicators of few members.
-pub const LONGEST: usize = 2048;
+/// The longest cell: the number and sixteen kilobytes, up to which two copies are faster than one by the system.
+pub const LONGEST: usize = (16 << 10) + LINE;
 
-/// Bytes in a cell; where there are many members a short message is all that is worth the memory.
-fn cell(members: u32) -> usize {
-    if members <= 8 { LONGEST } else { 512 }
+/// Bytes in a cell unless somebody wants otherwise; where there are many members a short message is all that is worth the memory.
+pub fn fitting_cell(members: u32) -> usize {
+    match members {
+        0..=4 => LONGEST,
+        5..=8 => 4 << 10,
+        _ => 512,
+    }
+}
+
+/// The cell that is made of a wish: whole lines, one at least.
+pub fn possible_cell(wish: usize) -> usize {
+    wish.clamp(LINE, LONGEST).next_multiple_of(LINE)
 }
 
 pub struct Cells {
@@ -38,6 +47,8 @@ pub struct Cells {
     place: ShmOffset,
     me: u32,
     members: u32,
+    /// Bytes in a cell.
+    cell: usize,
     /// The last operation that has begun here.
     number: Cell<u64>,
     /// All members are known to have finished this one.
@@ -45,21 +56,25 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// The bytes that the cells of so many members need.
-    pub fn len(members: u32) -> usize {
+    /// The bytes that cells of this length for so many members need.
+    pub fn len(members: u32, cell: usize) -> usize {
         let members_too = members as usize;
         // A line for the hungry, one for each rank's word, and the cells with those of the result.
-        (1 + members_too) * LINE + (members_too + 1) * DEPTH as usize * cell(members)
+        (1 + members_too) * LINE + (members_too + 1) * DEPTH as usize * cell
     }
 
     /// The cells at `place`, if all of them are inside the node's memory.
-    pub fn at(node: &Node, place: ShmOffset, members: &Members) -> Option<Cells> {
-        node.shared::<AtomicU64>(place, Cells::len(members.count()) / WORD)?;
+    pub fn at(node: &Node, place: ShmOffset, cell: usize, members: &Members) -> Option<Cells> {
+        if possible_cell(cell) != cell {
+            return None;
+        }
+        node.shared::<AtomicU64>(place, Cells::len(members.count(), cell) / WORD)?;
         Some(Cells {
             node: node.clone(),
             place,
             me: members.me,
             members: members.count(),
+            cell,
             number: Cell::new(0),
             safe: Cell::new(0),
         })
@@ -67,7 +82,7 @@ impl Cells {
 
     /// How many bytes a rank can show.
     pub fn capacity(&self) -> usize {
-        cell(self.members) - WORD
+        self.cell - WORD
     }
 
     /// The place of the result.
@@ -100,7 +115,7 @@ impl Cells {
     /// The cell of operation `number` at a place: the number, and the data.
     #[inline]
     fn cell(&self, place: u32, number: u64) -> Option<(&AtomicU64, &[AtomicU64])> {
-        let len = cell(self.members);
+        let len = self.cell;
         let which = place as usize * DEPTH as usize + (number % DEPTH) as usize;
         let start = (1 + self.members as usize) * LINE;
         self.words(start + which * len, len / WORD).split_first()
@@ -190,9 +205,16 @@ impl Cells {
         let Some((_, words)) = self.cell(place, number) else {
             return;
         };
-        for (word, bytes) in words.iter().skip(at / WORD).zip(out.chunks_mut(WORD)) {
+        let Some(words) = words.get(at / WORD..) else {
+            return;
+        };
+        let (whole, rest) = out.as_chunks_mut::<WORD>();
+        for (word, bytes) in words.iter().zip(&mut *whole) {
+            *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+        }
+        if let Some(word) = words.get(whole.len()) {
             let value = word.load(Ordering::Relaxed).to_ne_bytes();
-            bytes.copy_from_slice(&value[..bytes.len()]);
+            rest.copy_from_slice(&value[..rest.len()]);
         }
     }
 

@@ -19,8 +19,9 @@ use super::wait;
 use crate::Error;
 use crate::coll::algo::{self, Blocks, share};
 use crate::coll::{Call, Cx};
-use crate::datatype::{RecvBuf, Scratch, SendBuf};
+use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
 use crate::op::Op;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Bytes that are read at once where they are not read to where they stay; a few of them fit the nearest cache.
@@ -29,11 +30,16 @@ const BLOCK: i64 = 32 << 10;
 /// A worker's piece is not shorter than this: below, one more read costs more than it saves.
 const PIECE: i64 = 16 << 10;
 
+/// Room for operands is kept up to this length.
+const KEPT: i64 = 512 << 10;
+
 /// The long collectives of one communicator.
 pub struct Large {
     pub readers: Readers,
     /// From so many bytes on; rank 0's choice.
     pub from: u64,
+    /// Room for operands, kept from call to call.
+    pub room: RefCell<Option<Scratch>>,
 }
 
 /// One call.
@@ -61,6 +67,25 @@ impl Large {
             _ => false,
         };
         wanted && self.readers.all_can()
+    }
+}
+
+impl Large {
+    /// Room for so many elements, as it was left by an earlier call if that was of the same type.
+    fn room(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
+        let kept = self.room.take();
+        let fits = |kept: &Scratch| kept.datatype().same(datatype) && kept.count() >= count;
+        match kept.filter(fits) {
+            Some(kept) => Ok(kept),
+            None => algo::elements(count, datatype),
+        }
+    }
+
+    /// Keeps what was used, unless it is too long to be worth it.
+    fn keep(&self, room: Scratch) {
+        if room.all().bytes() <= KEPT {
+            *self.room.borrow_mut() = Some(room);
+        }
     }
 }
 
@@ -313,18 +338,23 @@ impl Turn<'_> {
         let piece = |worker: u32| share(own.count(), team.workers, worker);
 
         let mut outcome = Ok(());
-        // Where this rank's piece of the result is until everybody has read it.
-        let mut made = None;
+        // Where operands come to, and this rank's piece of the result is, until everybody has read it.
+        let mut room = None;
         if let Some(worker) = team.worker(self.me()) {
             let piece = piece(worker);
+            let spaces = 2 * block(own.datatype()).min(piece.end - piece.start);
+            let result = if recv.is_some() {
+                0
+            } else {
+                piece.end - piece.start
+            };
+            let room: &Scratch = room.insert(self.large.room(spaces + result, own.datatype())?);
+            let operands = room.recv(0..spaces);
             let place = match recv {
                 Some(recv) => recv.slice(piece.clone()),
-                None => {
-                    let space = algo::elements(piece.end - piece.start, own.datatype())?;
-                    made.insert(space).all()
-                }
+                None => room.recv(spaces..spaces + piece.end - piece.start),
             };
-            outcome = self.combine(inputs, own, piece.start, &place, op);
+            outcome = self.combine(inputs, own, piece.start, &place, &operands, op);
             self.show(results, place.ptr().addr() as u64);
         }
         for worker in 0..team.workers {
@@ -342,16 +372,20 @@ impl Turn<'_> {
         let is_worker = team.worker(self.me()).is_some();
         let reads = |rank| is_worker && root.is_none_or(|root| root == rank);
         self.end_with(results, reads);
+        if let Some(room) = room {
+            self.large.keep(room);
+        }
         outcome
     }
 
-    /// Combines everybody's elements from `start` on, from the last rank to the first, into `place`.
+    /// Combines everybody's elements from `start` on, from the last rank to the first, into `place`; `operands` has room for two blocks.
     fn combine(
         &self,
         inputs: u64,
         own: &SendBuf,
         start: i64,
         place: &RecvBuf,
+        operands: &RecvBuf,
         op: &Op,
     ) -> Result<(), Error> {
         let addresses = (0..self.size()).map(|rank| match rank == self.me() {
@@ -360,8 +394,7 @@ impl Turn<'_> {
         });
         let addresses: Rc<[u64]> = addresses.collect();
         let width = place.datatype().size().max(1);
-        let each = (BLOCK / width).max(1);
-        let spaces = algo::elements(2 * each, place.datatype())?;
+        let each = operands.count() / 2;
         let last = self.size() - 1;
         // In place our own operand is where the result goes, so the sum grows elsewhere.
         let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
@@ -370,10 +403,10 @@ impl Turn<'_> {
             let count = each.min(place.count() - at);
             let home = place.slice(at..at + count);
             let sum = match shares_place && last != self.me() {
-                true => spaces.recv(0..count),
+                true => operands.slice(0..count),
                 false => home.clone(),
             };
-            let left = spaces.recv(each..each + count);
+            let left = operands.slice(each..each + count);
             let mine = own.slice(start + at..start + at + count);
             let offset = ((start + at) * width) as u64;
             let fetch = |rank: u32, into: &RecvBuf| {
@@ -401,6 +434,11 @@ impl Turn<'_> {
         }
         Ok(())
     }
+}
+
+/// The elements of a block.
+fn block(datatype: &Datatype) -> i64 {
+    (BLOCK / datatype.size().max(1)).max(1)
 }
 
 /// Which ranks work on a reduction.

@@ -38,7 +38,7 @@ use mpi_base::param::{self, About, Level, Param, Value};
 use readers::Readers;
 use retired::{Lease, Retired};
 use small::Small;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -59,9 +59,19 @@ pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
     "coll",
     "shm",
     "single_copy_from",
-    "8k",
+    "4k",
     Level::TUNER,
-    "From so many bytes of a block on, ranks of a node read each other's memory in one copy, where the system allows it; rank 0's value counts.",
+    "Blocks of so many bytes that do not fit a cell are read from the other ranks' memory in one copy, where the system allows it; rank 0's value counts.",
+);
+
+/// How long cells are.
+pub static CELL_SIZE: Param<usize> = Param::new(
+    "coll",
+    "shm",
+    "cell_size",
+    "0",
+    Level::TUNER,
+    "Bytes of the cells in which ranks of a node show each other short data; 0 is what fits the number of ranks; rank 0's value counts.",
 );
 
 /// A value of [`GATE`]; `None` is what fits.
@@ -99,7 +109,7 @@ impl Component for Shm {
     }
 
     fn params(&self) -> Vec<&'static About> {
-        vec![GATE.about(), SINGLE_COPY_FROM.about()]
+        vec![GATE.about(), SINGLE_COPY_FROM.about(), CELL_SIZE.about()]
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
@@ -111,10 +121,15 @@ impl Component for Shm {
         let params = comm.engine().params();
         let choice = params.get(&GATE).map_err(refuse)?;
         let single_copy_from = params.get(&SINGLE_COPY_FROM).map_err(refuse)?;
+        let cell = match params.get(&CELL_SIZE).map_err(refuse)? {
+            0 => cells::fitting_cell(members.count()),
+            wish => cells::possible_cell(wish),
+        };
         Ok(Rc::new(ShmModule(Rc::new(State {
             members,
             choice,
             single_copy_from: single_copy_from as u64,
+            cell,
             retired: self.retired.clone(),
             place: OnceCell::new(),
             called: Cell::new(0),
@@ -130,6 +145,7 @@ struct State {
     members: Members,
     choice: GateChoice,
     single_copy_from: u64,
+    cell: usize,
     retired: Rc<Retired>,
     place: OnceCell<Place>,
     /// How many barriers have been called here, and how many have let this rank pass.
@@ -202,11 +218,12 @@ impl State {
         let large = Large {
             readers: Readers::new(node, members, node.hold(at(WORD)).ok_or_else(outside)?),
             from: letter.single_copy_from,
+            room: RefCell::default(),
         };
-        let small = letter.cells.then(|| {
+        let small = (letter.cell > 0).then(|| {
             let behind = gate::LINE + letter.kind.len(members.count());
             let arrivals = node.hold(at(behind))?;
-            let cells = Cells::at(node, at(behind + gate::LINE), members)?;
+            let cells = Cells::at(node, at(behind + gate::LINE), letter.cell, members)?;
             Some(Small::new(cells, letter.kind, arrivals))
         });
         let small = small.map(|s| s.ok_or_else(outside)).transpose()?;
@@ -229,16 +246,16 @@ impl State {
         let kind = self.choice.0.unwrap_or_else(fitting);
         let node = comm.engine().node();
         let gate = gate::LINE + kind.len(self.members.count());
-        let both = gate + gate::LINE + Cells::len(self.members.count());
-        let (block, cells) = match node.alloc(both, gate::LINE) {
-            Some(block) => (block, true),
-            None => (node.alloc(gate, gate::LINE)?, false),
+        let both = gate + gate::LINE + Cells::len(self.members.count(), self.cell);
+        let (block, cell) = match node.alloc(both, gate::LINE) {
+            Some(block) => (block, self.cell),
+            None => (node.alloc(gate, gate::LINE)?, 0),
         };
         let place = block.place();
         Letter {
             kind,
             place,
-            cells,
+            cell,
             single_copy_from: self.single_copy_from,
         }
         .write(letter);
@@ -250,8 +267,8 @@ impl State {
 struct Letter {
     place: ShmOffset,
     kind: Kind,
-    /// Whether there are cells behind the gate.
-    cells: bool,
+    /// Bytes in the cells behind the gate; zero if there are none.
+    cell: usize,
     single_copy_from: u64,
 }
 
@@ -262,7 +279,7 @@ impl Letter {
         let words = [
             self.place.0,
             self.kind as u64,
-            self.cells.into(),
+            self.cell as u64,
             self.single_copy_from,
         ];
         let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
@@ -275,7 +292,7 @@ impl Letter {
         Some(Letter {
             place: ShmOffset(words.next()?),
             kind: Kind::from_number(words.next()?)?,
-            cells: words.next()? != 0,
+            cell: words.next()? as usize,
             single_copy_from: words.next()?,
         })
     }
@@ -327,6 +344,9 @@ impl Module for ShmModule {
             let members = &self.0.members;
             return match self.0.place.get() {
                 Some(Place {
+                    small: Some(small), ..
+                }) if small.serves(&call, cx.size()) => small.run(members, &cx, call),
+                Some(Place {
                     small: Some(small),
                     large,
                     ..
@@ -340,9 +360,6 @@ impl Module for ShmModule {
                     };
                     turn.run(call)
                 }
-                Some(Place {
-                    small: Some(small), ..
-                }) if small.serves(&call, cx.size()) => small.run(members, &cx, call),
                 _ => Table::run_next(&cx, call),
             };
         }

@@ -207,17 +207,18 @@ impl Turn<'_> {
     }
 
     fn allreduce(&self, send: Option<SendBuf>, recv: &RecvBuf, op: &Op) -> Result<(), Error> {
-        self.show(&send.unwrap_or_else(|| recv.as_send()));
+        self.show(&send.clone().unwrap_or_else(|| recv.as_send()));
+        let own = send.as_ref();
         let roomy = self.small.kind == Kind::Flags;
         let mut concluded = false;
         let met = self.meet(|| {
-            let outcome = self.fold(recv, op);
+            let outcome = self.fold(own, recv, op);
             self.conclude(&recv.as_send());
             concluded = true;
             outcome
         });
         let outcome = match (roomy, concluded) {
-            (true, _) => self.fold(recv, op),
+            (true, _) => self.fold(own, recv, op),
             (false, true) => met,
             (false, false) => {
                 self.take(self.small.cells.result(), 0, recv);
@@ -228,14 +229,23 @@ impl Turn<'_> {
         outcome
     }
 
-    /// Combines what all ranks show, from the last to the first, into `recv`.
-    fn fold(&self, recv: &RecvBuf, op: &Op) -> Result<(), Error> {
+    /// Combines what all ranks show, from the last to the first, into `recv`; `own` is this rank's data unless they are in `recv`.
+    fn fold(&self, own: Option<&SendBuf>, recv: &RecvBuf, op: &Op) -> Result<(), Error> {
         let left = self.operand(recv)?;
+        let own = |rank: u32| own.filter(|_| rank == self.me());
         let last = self.members.count() - 1;
-        self.take(last, 0, recv);
+        match own(last) {
+            Some(own) => algo::copy(own, recv),
+            None => self.take(last, 0, recv),
+        }
         for rank in (0..last).rev() {
-            self.take(rank, 0, &left);
-            op.apply(&left.as_send(), &mut recv.clone())?;
+            match own(rank) {
+                Some(own) => op.apply(own, &mut recv.clone())?,
+                None => {
+                    self.take(rank, 0, &left);
+                    op.apply(&left.as_send(), &mut recv.clone())?;
+                }
+            }
         }
         Ok(())
     }
@@ -338,14 +348,14 @@ impl Turn<'_> {
         op: &Op,
         root: u32,
     ) -> Result<(), Error> {
-        let own = send.or_else(|| recv.as_ref().map(RecvBuf::as_send));
-        if let Some(own) = own {
-            self.show(&own);
+        let shown = send.clone().or_else(|| recv.as_ref().map(RecvBuf::as_send));
+        if let Some(shown) = shown {
+            self.show(&shown);
         }
         let outcome = match recv {
             Some(recv) if self.me() == root => {
                 self.others().for_each(|rank| self.await_cell(rank));
-                self.fold(&recv, op)
+                self.fold(send.as_ref(), &recv, op)
             }
             _ => {
                 self.members.ring(root);

@@ -135,6 +135,11 @@ impl Case {
         }
     }
 
+    /// Whether some rank's input is where its output goes.
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
+    }
+
     fn size(&self) -> u32 {
         self.counts.len() as u32
     }

@@ -4,4 +4,4 @@ pub mod barrier;
 #[cfg(test)]
 mod case;
 #[cfg(test)]
-mod tests;
+pub(in crate::coll) mod tests;

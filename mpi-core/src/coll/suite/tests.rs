@@ -4,10 +4,13 @@ use super::barrier::{self, Form};
 use super::case::{Case, Part, Random};
 use crate::coll::algo::Algorithm;
 use crate::coll::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
-use crate::comm::Comm;
+use crate::comm::{Comm, SplitKey};
+use crate::engine::Engine;
 use crate::engine::testing::Job;
+use crate::request::{Operation, Persistent, Req};
 use mpi_base::param::Source;
 use std::rc::Rc;
+use std::time::Duration;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=17;
 
@@ -48,40 +51,135 @@ fn every_algorithm_gives_what_the_definition_says() {
     }
 }
 
-/// Runs random calls through whatever serves them in `job`: now one at a time, now several under way and waited for in any order.
-fn exercise(job: &Job, seed: u64) {
-    const LAPS: u32 = 12;
-    job.run(|engine| {
-        let world = engine.world().expect("a world");
-        let (me, size) = (world.rank(), world.size());
-        // Decisions that all ranks share, and those that each makes for itself.
-        let mut shared = Random(seed ^ u64::from(size));
-        let mut own = Random(seed ^ u64::from(me) << 32);
-        for _ in 0..LAPS {
-            let mut flight: Vec<(Case, Part, _)> = Vec::new();
-            for _ in 0..1 + shared.below(6) {
-                let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
-                let case = Case::random(call, size, &mut shared);
-                let part = case.part(me);
-                if shared.below(3) == 0 {
-                    world.collective(part.call.clone()).expect("a collective");
-                    part.check(&(size, &case));
-                } else {
-                    let req = world.icollective(part.call.clone()).expect("a collective");
-                    flight.push((case, part, req));
-                }
-                if own.below(4) == 0 {
-                    std::thread::yield_now();
-                }
-            }
-            while !flight.is_empty() {
-                let (case, part, req) = flight.swap_remove(own.below(flight.len() as u64) as usize);
+/// How one call of a random program is made.
+enum Flight {
+    Nonblocking(Req),
+    Persistent(Persistent),
+}
+
+impl Flight {
+    fn land(self, engine: &Engine) {
+        match self {
+            Flight::Nonblocking(req) => {
                 engine.wait(&req).expect("the end of a collective");
-                part.check(&(size, &case));
+            }
+            Flight::Persistent(mut persistent) => {
+                engine.wait_until(|| persistent.is_complete());
+                persistent.finish().expect("the end of a collective");
             }
         }
+    }
+}
+
+/// The world, a duplicate, and a part of it in which ranks have other numbers.
+fn communicators(engine: &Engine) -> Vec<Comm> {
+    let world = engine.world().expect("a world");
+    let twin = engine.block_on(world.dup()).expect("a duplicate");
+    let me = world.rank();
+    let part = SplitKey {
+        color: Some(u64::from(me % 2)),
+        key: -(me as i32),
+    };
+    let part = engine.block_on(world.split(part)).expect("a part");
+    [world, twin].into_iter().chain(part).collect()
+}
+
+/// Runs random calls through whatever serves them in `job`, on several communicators:
+/// now one at a time, now several under way and waited for in any order, by ranks that come late now and then.
+pub(in crate::coll) fn exercise(job: &Job, seed: u64) {
+    const LAPS: u32 = 12;
+    job.run(|engine| {
+        let comms = communicators(engine);
+        let me = engine.world().expect("a world").rank();
+        // Decisions that all ranks share, and those that each makes for itself.
+        let mut shared = Random(seed ^ u64::from(comms[0].size()));
+        let mut own = Random(seed ^ u64::from(me) << 32);
+        for _ in 0..LAPS {
+            let mut flights: Vec<(Case, Part, Flight)> = Vec::new();
+            for _ in 0..1 + shared.below(6) {
+                let comm = &comms[shared.below(comms.len() as u64) as usize];
+                let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
+                // Drawn by everybody alike, though the parts of the world may have other sizes.
+                let mut drawn = Random(shared.next());
+                let case = Case::random(call, comm.size(), &mut drawn);
+                let part = case.part(comm.rank());
+                match own.below(16) {
+                    0 => std::thread::sleep(Duration::from_micros(own.below(300))),
+                    1..=4 => std::thread::yield_now(),
+                    _ => {}
+                }
+                match shared.below(3) {
+                    0 => {
+                        comm.collective(part.call.clone()).expect("a collective");
+                        part.check(&(comm.name(), comm.size(), &case));
+                    }
+                    1 => {
+                        let req = comm.icollective(part.call.clone()).expect("a collective");
+                        flights.push((case, part, Flight::Nonblocking(req)));
+                    }
+                    _ => {
+                        let call = Operation::Collective(part.call.clone());
+                        let mut persistent = Persistent::new(comm, call);
+                        persistent.start().expect("a collective");
+                        flights.push((case, part, Flight::Persistent(persistent)));
+                    }
+                }
+            }
+            while !flights.is_empty() {
+                let which = own.below(flights.len() as u64) as usize;
+                let (case, part, flight) = flights.swap_remove(which);
+                flight.land(engine);
+                part.check(&case);
+            }
+        }
+        drop(comms);
         assert_eq!(engine.pml().requests().live(), 0);
     });
+}
+
+#[test]
+fn a_persistent_collective_started_again_gives_the_same_again() {
+    for size in [1, 2, 5] {
+        Job::of(size).run(|engine| {
+            let world = engine.world().expect("a world");
+            let mut random = Random(7);
+            for call in CallId::ALL {
+                let case = Case::random(call, size, &mut random);
+                if case.is_in_place() {
+                    // Its input is gone after the first time.
+                    continue;
+                }
+                let part = case.part(world.rank());
+                let operation = Operation::Collective(part.call.clone());
+                let mut persistent = Persistent::new(&world, operation);
+                for _ in 0..3 {
+                    persistent.start().expect("a collective");
+                    engine.wait_until(|| persistent.is_complete());
+                    persistent.finish().expect("the end of a collective");
+                    part.check(&case);
+                }
+            }
+        });
+    }
+}
+
+/// Every algorithm as users force it, blocking and not, through the component that chooses.
+#[test]
+fn every_algorithm_forced_by_its_parameter_is_the_one_that_serves() {
+    for call in CallId::ALL {
+        for algorithm in Algorithm::serving(call) {
+            let parameter = format!("coll_tuned_{call}_algorithm");
+            let job = job(3, "tuned").with(&parameter, algorithm.name());
+            job.run(|engine| {
+                let world = engine.world().expect("a world");
+                let mut random = Random(11);
+                let case = Case::random(call, 3, &mut random);
+                let part = case.part(world.rank());
+                world.collective(part.call.clone()).expect("a collective");
+                part.check(&(algorithm, &case));
+            });
+        }
+    }
 }
 
 /// A job in which these components are asked, in the order of their priorities.
@@ -102,6 +200,13 @@ fn basic_serves_everything_in_any_order_of_waiting() {
 fn tuned_serves_everything_in_any_order_of_waiting() {
     for size in SIZES {
         exercise(&job(size, "tuned"), 3);
+    }
+}
+
+#[test]
+fn checked_calls_give_what_unchecked_ones_give() {
+    for size in [2, 3, 8] {
+        exercise(&job(size, "").with("coll_base_check", "true"), 6);
     }
 }
 
@@ -149,13 +254,14 @@ fn short_calls_in_shared_memory_do_not_mix() {
 
 #[test]
 fn calls_in_single_copies_do_not_mix() {
-    // Every length goes through the others' memory, or only what is long, beside short calls in cells.
-    for (from, gate) in [("0", "flags"), ("0", "counter"), ("2k", "flags")] {
+    // Nearly every length goes through the others' memory, or only what is long, beside short calls in cells.
+    for (cell, gate) in [("1", "flags"), ("1", "counter"), ("2k", "flags")] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
             job.params.set("coll_shm_gate", gate, Source::Environment);
-            let from_parameter = "coll_shm_single_copy_from";
-            job.params.set(from_parameter, from, Source::Environment);
+            let job = job
+                .with("coll_shm_single_copy_from", "0")
+                .with("coll_shm_cell_size", cell);
             one_after_another(&job, 5, 200);
         }
     }

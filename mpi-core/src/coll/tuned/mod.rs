@@ -3,7 +3,8 @@
 //! The table is data ([`rules`]); `coll_tuned_rules` replaces it by a file, and `coll_tuned_<call>_algorithm` forces one algorithm.
 //! What decides must be equal at all members: the size of the communicator, the bytes that the standard makes equal everywhere,
 //! and whether ranks share cores, which rank 0 tells the others when the communicator is made.
-//! An algorithm that may not reorder operands is passed over where the operator does not commute.
+//! An algorithm that reorders operands is passed over where the operator does not commute.
+//! A table that cannot be read, or the name of an algorithm that does not exist, ends the job with a sentence.
 
 mod params;
 mod rules;
@@ -11,13 +12,15 @@ mod rules;
 mod tests;
 
 use super::algo::{self, Algorithm, bcast_binomial};
+use super::reproducible::{REPRODUCIBLE, is_sensitive};
 use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
 use crate::Error;
 use crate::comm::Comm;
-use mpi_base::param::About;
+use mpi_base::param::{About, Params};
 use rules::{Rules, Setting, Step, algorithm_named};
 use std::cell::OnceCell;
 use std::future::Future;
+use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -25,7 +28,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Tuned {
     /// Read at the first communicator.
-    rules: OnceCell<Result<Rc<Rules>, Refusal>>,
+    rules: OnceCell<Result<Rc<Rules>, String>>,
 }
 
 impl Component for Tuned {
@@ -41,34 +44,46 @@ impl Component for Tuned {
         params::all().collect()
     }
 
+    fn verify(&self, params: &Params) -> Result<(), String> {
+        read(params)?;
+        forced(params).map(|_| ())
+    }
+
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
-        let file = comm.engine().params().text(params::RULES.about());
-        let rules = self.rules.get_or_init(|| read(file)).clone()?;
-        let mut forced = [None; CallId::ALL.len()];
-        for call in CallId::ALL {
-            let about = params::algorithm(call).about();
-            let name = comm.engine().params().text(about);
-            if !name.is_empty() {
-                let complain = |expected| {
-                    let parameter = about.full_name();
-                    Refusal(format!(
-                        "{parameter} is \"{name}\", but {expected} is expected"
-                    ))
-                };
-                forced[call as usize] = Some(algorithm_named(call, name).map_err(complain)?);
-            }
-        }
+        let params = comm.engine().params();
+        let rules = self.rules.get_or_init(|| read(params)).clone();
+        let reproducible = params.get(&REPRODUCIBLE);
         Ok(Rc::new(TunedModule {
-            rules,
-            forced,
+            rules: rules.map_err(Refusal)?,
+            forced: forced(params).map_err(Refusal)?,
+            reproducible: reproducible.map_err(|e| Refusal(e.to_string()))?,
             plan: OnceCell::new(),
         }))
     }
 }
 
-fn read(file: &str) -> Result<Rc<Rules>, Refusal> {
-    let complain =
-        |what: &dyn std::fmt::Display| Refusal(format!("the decision table {file}: {what}"));
+/// By [`CallId`], what the parameters force.
+type Forced = [Option<Algorithm>; CallId::ALL.len()];
+
+fn forced(params: &Params) -> Result<Forced, String> {
+    let mut forced = [None; CallId::ALL.len()];
+    for call in CallId::ALL {
+        let about = params::algorithm(call).about();
+        let name = params.text(about);
+        if !name.is_empty() {
+            let complain = |expected| {
+                let parameter = about.full_name();
+                format!("{parameter} is \"{name}\", but {expected} is expected")
+            };
+            forced[call as usize] = Some(algorithm_named(call, name).map_err(complain)?);
+        }
+    }
+    Ok(forced)
+}
+
+fn read(params: &Params) -> Result<Rc<Rules>, String> {
+    let file = params.text(params::RULES.about());
+    let complain = |what: &dyn std::fmt::Display| format!("the decision table {file}: {what}");
     let text = match file {
         "" => rules::BUILT_IN.into(),
         _ => std::fs::read_to_string(file).map_err(|e| complain(&e))?,
@@ -79,8 +94,8 @@ fn read(file: &str) -> Result<Rc<Rules>, Refusal> {
 /// The choices for one communicator.
 struct TunedModule {
     rules: Rc<Rules>,
-    /// By [`CallId`].
-    forced: [Option<Algorithm>; CallId::ALL.len()],
+    forced: Forced,
+    reproducible: bool,
     plan: OnceCell<[Box<[Step]>; CallId::ALL.len()]>,
 }
 
@@ -88,14 +103,19 @@ impl TunedModule {
     /// Agrees on what the members might see differently, and picks the rows that concern this communicator.
     async fn make_plan(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
-        let crowded = algo::bytes(1).map_err(failed)?.all();
-        crowded
-            .clone()
-            .unpack_at(0, &[u8::from(comm.engine().is_crowded())]);
-        bcast_binomial::bcast(&comm.hidden(), &crowded, 0)
+        let choices = self.fingerprint().to_le_bytes();
+        let mine = [&[u8::from(comm.engine().is_crowded())], &choices[..]].concat();
+        let letter = algo::bytes(mine.len() as i64).map_err(failed)?.all();
+        letter.clone().unpack_at(0, &mine);
+        bcast_binomial::bcast(&comm.hidden(), &letter, 0)
             .await
             .map_err(failed)?;
-        let crowded = crowded.as_send().to_vec() != [0];
+        let said = letter.as_send().to_vec();
+        if said[1..] != choices {
+            let why = "its decision table, forced algorithms or coll_base_reproducible are not those of rank 0";
+            return Err(Refusal(why.into()));
+        }
+        let crowded = said[0] != 0;
         let setting = Setting {
             ranks: comm.size(),
             crowded,
@@ -108,6 +128,14 @@ impl TunedModule {
         Ok(())
     }
 
+    /// Condenses everything that has to be the same at all members.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        let names = self.forced.map(|algorithm| algorithm.map(Algorithm::name));
+        (self.rules.as_ref(), names, self.reproducible).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// The algorithm for a call; a table that says nothing about it leaves it to the first there is.
     fn choose(&self, call: &Call, ranks: u32) -> Option<Algorithm> {
         let bytes = decisive_bytes(call, ranks);
@@ -115,13 +143,14 @@ impl TunedModule {
             .plan
             .get()
             .map_or(&[][..], |plan| &plan[call.id() as usize]);
+        let fixed = self.reproducible && is_sensitive(call);
         let mut met = steps
             .iter()
             .rev()
             .filter(|(from, _)| *from <= bytes)
             .map(|(_, a)| *a);
-        met.find(|a| a.suits(call))
-            .or_else(|| Algorithm::serving(call.id()).next())
+        met.find(|a| a.suits(call) && (!fixed || a.is_fixed()))
+            .or_else(|| Algorithm::usual(call.id(), fixed))
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 pub const BUILT_IN: &str = include_str!("rules.txt");
 
 /// One choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Rule {
     call: CallId,
     ranks: u32,
@@ -20,7 +20,7 @@ struct Rule {
 }
 
 /// A decision table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rules(Vec<Rule>);
 
 /// Why a text is not a decision table.

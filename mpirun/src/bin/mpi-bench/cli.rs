@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,8 +8,13 @@ use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
 /// Micro-benchmarks for any MPI library with the standard ABI (and Open MPI's).
-#[derive(Debug, Parser)]
-#[command(name = "mpi-bench", version)]
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "mpi-bench",
+    version,
+    after_help = "mpi-bench tune [OPTIONS] measures every algorithm of every collective, on 2 ranks, 4 and so on up to -n, \
+                  and writes a decision table for --mca coll_tuned_rules."
+)]
 pub struct Options {
     /// What to measure
     #[arg(value_enum)]
@@ -62,9 +68,35 @@ pub struct Options {
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub our_arg: Vec<String>,
 
+    /// Write the table of tune to this file instead of printing it
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
     /// A run that takes longer is stopped and counts as not measured, with --vs
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = parse_seconds)]
     pub timeout: Duration,
+}
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub enum Task {
+    Measure(Options),
+    /// `mpi-bench tune`, with the options of a benchmark.
+    Tune(Options),
+}
+
+impl Task {
+    pub fn parse() -> Task {
+        let mut arguments: Vec<OsString> = std::env::args_os().collect();
+        match arguments.get_mut(1) {
+            Some(first) if first == "tune" => {
+                // The options are those of any benchmark, and which one it is does not matter here.
+                *first = Benchmark::Barrier.name().into();
+                Task::Tune(Options::parse_from(arguments))
+            }
+            _ => Task::Measure(Options::parse_from(arguments)),
+        }
+    }
 }
 
 /// What can be measured.

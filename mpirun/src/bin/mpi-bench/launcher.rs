@@ -42,7 +42,7 @@ pub struct Setting {
 const ALWAYS: fn(Benchmark, u32, usize) -> bool = |_, _, _| true;
 
 /// How a library comes; ours is measured like this only.
-const AS_IT_COMES: &[Setting] = &[Setting {
+const AS_IT_COMES: &[Setting; 1] = &[Setting {
     name: "default",
     arguments: &[],
     environment: &[],
@@ -300,6 +300,18 @@ impl Installation {
         all.iter()
             .filter(|setting| (setting.suits)(benchmark, ranks, cores))
             .collect()
+    }
+
+    /// [`Installation::run`] without any setting.
+    pub fn run_as_it_comes(
+        &self,
+        ranks: u32,
+        extra: &[String],
+        benchmark_arguments: &[String],
+        timeout: Duration,
+    ) -> Result<(Report, Duration), RunError> {
+        let [plain] = AS_IT_COMES;
+        self.run(plain, ranks, extra, benchmark_arguments, timeout)
     }
 
     /// Runs this program on `ranks` processes; the report and how long the whole command took.

@@ -4,8 +4,9 @@
 //! It opens one when it starts and calls it through the MPI 5.0 standard ABI, so one file measures our library, MPICH's and, by a small table of handles, Open MPI's.
 //! The loops are those of the OSU micro-benchmarks (D. K. Panda and others, "OSU Micro-Benchmarks" 7), so the columns can be laid beside theirs.
 //!
-//! Two ways to run it:
+//! Three ways to run it:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
+//! - as `mpi-bench tune` it starts our launcher for each algorithm and writes a decision table;
 //! - with `--vs LIBDIR` it starts launchers itself, alternates between the libraries and prints ratios of medians.
 //!
 //! Promise: every figure printed was measured in this run; a setting that cannot be measured is named with its reason and never replaced.
@@ -20,20 +21,18 @@ mod measure;
 mod mpi;
 mod pace;
 mod table;
+mod tune;
 mod versus;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use cli::Options;
+use cli::{Options, Task};
 
 fn main() -> ExitCode {
-    let options = Options::parse();
-    let outcome = if options.vs.is_empty() && !options.alone {
-        measure_here(&options)
-    } else {
-        versus::run(&options).map_err(|e| Failure::Sentence(e.to_string()))
+    let outcome = match Task::parse() {
+        Task::Tune(options) => tune::run(&options).map_err(sentence),
+        Task::Measure(options) if options.vs.is_empty() && !options.alone => measure_here(&options),
+        Task::Measure(options) => versus::run(&options).map_err(sentence),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -103,10 +103,15 @@ pub fn run(options: &Options) -> Result<(), VersusError> {
     Ok(())
 }
 
+/// The folder of the library under test.
+pub fn own_library(options: &Options) -> Result<PathBuf, find::NotFound> {
+    let own = find::library(options.lib.as_deref())?;
+    Ok(own.parent().map_or_else(PathBuf::new, PathBuf::from))
+}
+
 /// Ours first, then every peer at every setting.
 fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
-    let own = find::library(options.lib.as_deref()).map_err(VersusError::NoOwnLibrary)?;
-    let own = own.parent().map_or_else(PathBuf::new, PathBuf::from);
+    let own = own_library(options).map_err(VersusError::NoOwnLibrary)?;
     let mut all = Vec::new();
     for folder in std::iter::once(&own).chain(&options.vs) {
         let installation = Installation::at(folder).map_err(VersusError::Peer)?;
@@ -151,7 +156,7 @@ impl Contestant {
 }
 
 /// What the ranks are told, so that both sides run the same loops.
-fn benchmark_arguments(options: &Options) -> Vec<String> {
+pub fn benchmark_arguments(options: &Options) -> Vec<String> {
     let mut arguments = vec![options.benchmark.name()];
     let mut option = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -238,7 +243,7 @@ fn best_of_each(
 }
 
 /// The middle value, or the mean of the two in the middle.
-fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
@@ -286,7 +291,7 @@ fn print_table(options: &Options, rows: &[Comparison]) {
 }
 
 /// One line on the terminal, overwritten by the next; nothing when nobody looks.
-fn progress(line: &str) {
+pub fn progress(line: &str) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {
         // A terminal that does not take the line loses nothing but the line.
