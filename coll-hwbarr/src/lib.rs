@@ -36,6 +36,8 @@
 
 #![deny(unsafe_code)]
 
+mod channels;
+mod circle;
 mod module;
 mod parley;
 mod port;

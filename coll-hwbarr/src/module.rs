@@ -3,12 +3,13 @@
 //! All state is in one cell that is borrowed for one look at a time and never while MPI progresses,
 //! because progress looks at the nonblocking barriers of the same module.
 
-use crate::parley::{Finding, Parley};
-use crate::port::{self, MOST_NODES, Mark, Port};
+use crate::channels::{self, Station};
+use crate::parley::{Finding, Parley, Remark};
+use crate::port::{self, MOST_NODES, Mark, Port, ReadBack};
 use crate::queue::{Over, Queue};
-use crate::settings::Settings;
+use crate::settings::{Settings, Version};
 use crate::setup::{self, Ready};
-use mpi_core::plugin::guest::{self, Comm, Served, Started};
+use mpi_core::plugin::guest::{self, Comm, Common, Served, Started};
 use std::cell::{Cell, RefCell};
 use std::task::Poll;
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub struct Module {
     comm: Comm,
     settings: Settings,
     state: RefCell<Option<State>>,
+    /// This process's lines of version 2, which its communicators share; the world's module makes it.
+    station: RefCell<Option<Common<Station>>>,
     /// Looks since the clock and the messages were last looked at.
     looks: Cell<u32>,
 }
@@ -26,8 +29,11 @@ struct State {
     queue: Queue,
     parley: Parley,
     port: Box<dyn Port>,
+    nodes: u32,
     /// What the port said when it failed; from then on it is not touched.
     lost: Option<String>,
+    /// What this node says when it gives up.
+    remark: Option<Remark>,
     /// This node has told the user why the hardware is left, or has seen that another one does.
     warned: bool,
 }
@@ -40,23 +46,30 @@ const SELDOM: u32 = 16;
 
 impl Module {
     pub fn new(comm: Comm) -> Result<Module, String> {
-        if !comm.is_world() {
-            return Err("each node has one wire pair, and it belongs to MPI_COMM_WORLD".into());
-        }
         let settings = Settings::read(&comm)?;
-        if comm.size() > MOST_NODES {
-            return Err(format!(
-                "there are {} ranks, and the barrier has at most {MOST_NODES} wires",
-                comm.size()
-            ));
-        }
-        port::suits(&settings.port, &comm)?;
+        let station = match settings.version {
+            Version::Toggle => {
+                suits_version_1(&settings, &comm)?;
+                None
+            }
+            Version::Channels => channels::suits(&settings, &comm)?,
+        };
         Ok(Module {
             comm,
             settings,
             state: RefCell::default(),
+            station: RefCell::new(station),
             looks: Cell::new(0),
         })
+    }
+
+    fn bring_up(&self) -> Result<Ready, String> {
+        match self.settings.version {
+            Version::Toggle => setup::bring_up(&self.comm, &self.settings),
+            Version::Channels => {
+                channels::bring_up(&self.comm, &self.settings, &mut self.station.borrow_mut())
+            }
+        }
     }
 
     /// Looks once at what moves the barriers.
@@ -98,6 +111,19 @@ impl Module {
     }
 }
 
+fn suits_version_1(settings: &Settings, comm: &Comm) -> Result<(), String> {
+    if !comm.is_world() {
+        return Err("each node has one wire pair, and it belongs to MPI_COMM_WORLD".into());
+    }
+    if comm.size() > MOST_NODES {
+        return Err(format!(
+            "there are {} ranks, and the barrier has at most {MOST_NODES} wires",
+            comm.size()
+        ));
+    }
+    port::suits(&settings.port, comm)
+}
+
 impl State {
     /// Moves the barriers; a port that fails does so once, and the members then leave the hardware together.
     fn drive(&mut self) {
@@ -115,8 +141,12 @@ impl State {
         let limit = timeout.unwrap_or(Duration::MAX);
         let give_up = self.lost.is_some() || waiting.is_some_and(|waiting| waiting >= limit);
         let entered = self.queue.entered();
-        let lost = self.lost.as_deref();
-        let finding = self.parley.look(comm, give_up, entered, lost)?;
+        if give_up && self.remark.is_none() {
+            self.remark = self.own_remark(comm, waiting.or(timeout));
+        }
+        let finding = self
+            .parley
+            .look(comm, give_up, entered, self.remark.as_ref())?;
         match finding {
             Finding::Nothing => return Ok(()),
             Finding::Stopped => self.queue.stop(),
@@ -125,14 +155,35 @@ impl State {
         if !self.warned
             && let Some(why) = self.why(comm, give_up, entered, waiting.or(timeout))
         {
-            self.warned = true;
-            comm.warn(&format!(
-                "the hardware barrier of {} nodes {why}; {} goes on in software",
-                comm.size(),
-                comm.name(),
-            ));
+            self.warn(comm, &why);
         }
         Ok(())
+    }
+
+    fn warn(&mut self, comm: &Comm, why: &str) {
+        self.warned = true;
+        comm.warn(&format!(
+            "the hardware barrier of {} nodes {why}; {} goes on in software",
+            self.nodes,
+            comm.name(),
+        ));
+    }
+
+    /// What this node has to say as it gives up: of its port, or what it has heard from the hardware.
+    fn own_remark(&mut self, comm: &Comm, waited: Option<Duration>) -> Option<Remark> {
+        if let Some(reason) = &self.lost {
+            return Some(Remark::Lost(reason.clone()));
+        }
+        let ReadBack { sentence, speaks } = self.port.read_back()?;
+        let why = format!(
+            "has not released for {:.1?}, {sentence}",
+            waited.unwrap_or_default()
+        );
+        if !speaks {
+            return Some(Remark::Missing(why));
+        }
+        self.warn(comm, &why);
+        Some(Remark::Told)
     }
 
     /// Why the hardware is left, if this node knows and is the one to tell the user.
@@ -143,18 +194,31 @@ impl State {
         entered: u64,
         waited: Option<Duration>,
     ) -> Option<String> {
-        if let Some((node, reason)) = self.parley.loss() {
-            return Some(format!("is lost at node {node}: {reason}"));
+        let remarks = self.parley.remarks();
+        if remarks.iter().any(|(_, remark)| *remark == Remark::Told) {
+            self.warned = true;
+            return None;
+        }
+        for (rank, remark) in remarks {
+            match remark {
+                Remark::Lost(reason) => return Some(format!("is lost at rank {rank}: {reason}")),
+                // Somebody else may have told the user.
+                Remark::Missing(why) => return self.parley.has_heard_all().then(|| why.clone()),
+                Remark::Told => {}
+            }
         }
         // Rank 0 hears of it and says so.
-        if self.lost.is_some() {
+        if self.remark.is_some() {
             return None;
         }
         let missing = self.missing(comm, give_up, entered)?;
         Some(format!(
             "has not released for {:.1?}, {}",
             waited.unwrap_or_default(),
-            sentence(&missing, comm.size())
+            sentence(
+                &missing.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                comm.size() as usize
+            )
         ))
     }
 
@@ -173,13 +237,12 @@ impl State {
     }
 }
 
-/// The part of a sentence that names these nodes.
-fn sentence(missing: &[u32], nodes: u32) -> String {
-    let names: Vec<_> = missing.iter().map(ToString::to_string).collect();
-    match names.as_slice() {
+/// The part of a sentence that names these of so many nodes, which are missing.
+pub fn sentence(missing: &[String], nodes: usize) -> String {
+    match missing {
         [] => "although all have entered".into(),
         // This node has entered, so a barrier with nobody in it has let everybody go since.
-        all if all.len() == nodes as usize => "and did so at this very moment".into(),
+        all if all.len() == nodes => "and did so at this very moment".into(),
         [one] => format!("node {one} has not entered"),
         [most @ .., last] => format!("nodes {} and {last} have not entered", most.join(", ")),
     }
@@ -188,12 +251,14 @@ fn sentence(missing: &[u32], nodes: u32) -> String {
 impl guest::Module for Module {
     fn enable(&self) -> Result<(), String> {
         let parley = Parley::new(&self.comm)?;
-        let Ready { wire, port } = setup::bring_up(&self.comm, &self.settings)?;
+        let Ready { wire, port, nodes } = self.bring_up()?;
         *self.state.borrow_mut() = Some(State {
             queue: Queue::new(wire),
             parley,
             port,
+            nodes,
             lost: None,
+            remark: None,
             warned: false,
         });
         Ok(())
@@ -234,8 +299,14 @@ impl guest::Module for Module {
         else {
             return;
         };
-        queue.close();
-        if let Err(reason) = port.close(queue.released()) {
+        let gate = queue.close();
+        if let Err(reason) = port.close(gate, queue.released()) {
+            self.comm.warn(&reason);
+        }
+        if self.comm.is_world()
+            && let Some(station) = &*self.station.borrow()
+            && let Err(reason) = station.close()
+        {
             self.comm.warn(&reason);
         }
     }
@@ -254,9 +325,13 @@ mod tests {
 
     #[test]
     fn missing_nodes_are_named() {
-        assert_eq!(sentence(&[2], 4), "node 2 has not entered");
-        assert_eq!(sentence(&[1, 2, 3], 4), "nodes 1, 2 and 3 have not entered");
-        assert_eq!(sentence(&[], 4), "although all have entered");
-        assert_eq!(sentence(&[0, 1], 2), "and did so at this very moment");
+        let named = |missing: &[u32], nodes| {
+            let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
+            sentence(&missing, nodes)
+        };
+        assert_eq!(named(&[2], 4), "node 2 has not entered");
+        assert_eq!(named(&[1, 2, 3], 4), "nodes 1, 2 and 3 have not entered");
+        assert_eq!(named(&[], 4), "although all have entered");
+        assert_eq!(named(&[0, 1], 2), "and did so at this very moment");
     }
 }

@@ -31,15 +31,26 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 const WORD: usize = size_of::<u64>();
 
-/// What a member tells rank 0: its number, and a sentence with zeros behind it.
+/// What a member tells rank 0: its number, the kind of its remark, and a sentence with zeros behind it.
 const STATEMENT: usize = 256;
+
+/// What a member says beside its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// Its port has failed, and said this.
+    Lost(String),
+    /// The hardware has told it who has not entered.
+    Missing(String),
+    /// It has told the user already.
+    Told,
+}
 
 pub struct Parley {
     role: Role,
     /// When this member stopped, and so asked.
     stopped: Option<Instant>,
-    /// The first member that told rank 0 of a port that has failed, and what that said.
-    loss: Option<(u32, String)>,
+    /// At rank 0: the members' remarks, and its own.
+    remarks: Vec<(u32, Remark)>,
 }
 
 enum Role {
@@ -85,19 +96,19 @@ impl Parley {
         Ok(Parley {
             role,
             stopped: None,
-            loss: None,
+            remarks: Vec::new(),
         })
     }
 
     /// Looks for messages; `entered` is how often this node has entered, which must not change any more once the answer is not [`Finding::Nothing`].
     ///
-    /// `lost` is what this node's port said when it failed, if it did.
+    /// `remark` is what this member has to say when it gives up.
     pub fn look(
         &mut self,
         comm: &Comm,
         give_up: bool,
         entered: u64,
-        lost: Option<&str>,
+        remark: Option<&Remark>,
     ) -> Result<Finding, String> {
         let was_stopped = self.stopped.is_some();
         if give_up {
@@ -108,15 +119,17 @@ impl Parley {
             Role::Chair(numbers) => {
                 for (rank, number) in (1..).zip(numbers.iter_mut()) {
                     if let Number::Expected(message) = number
-                        && let Some((theirs, reason)) = hear(comm, message)?
+                        && let Some((theirs, remark)) = hear(comm, message)?
                     {
                         *number = Number::Known(theirs);
                         heard = true;
-                        self.loss = self.loss.take().or(reason.map(|reason| (rank, reason)));
+                        self.remarks.extend(remark.map(|remark| (rank, remark)));
                     }
                 }
-                if let (None, Some(reason)) = (&self.loss, lost) {
-                    self.loss = Some((0, reason.to_owned()));
+                if let Some(mine) = remark
+                    && !self.remarks.iter().any(|(rank, _)| *rank == 0)
+                {
+                    self.remarks.push((0, mine.clone()));
                 }
                 if heard {
                     self.stopped.get_or_insert_with(Instant::now);
@@ -152,7 +165,7 @@ impl Parley {
                     return Ok(Finding::Nothing);
                 }
                 let Some(verdict) = verdict else {
-                    comm.start_send(0, &statement(entered, lost))?;
+                    comm.start_send(0, &statement(entered, remark))?;
                     *verdict = Some(comm.start_recv(0, WORD)?);
                     return Ok(Finding::Stopped);
                 };
@@ -161,10 +174,18 @@ impl Parley {
         }
     }
 
-    /// The member whose port has failed, and what it said; rank 0 knows, and before it says that the hardware is left.
-    pub fn loss(&self) -> Option<(u32, &str)> {
-        let (rank, reason) = self.loss.as_ref()?;
-        Some((*rank, reason))
+    /// What the members have said, in the order in which rank 0 has heard it; nothing at the others.
+    pub fn remarks(&self) -> &[(u32, Remark)] {
+        &self.remarks
+    }
+
+    /// Whether rank 0 has heard everybody who is in the barrier.
+    pub fn has_heard_all(&self) -> bool {
+        let Role::Chair(numbers) = &self.role else {
+            return false;
+        };
+        let all = numbers.iter().all(|n| matches!(n, Number::Known(_)));
+        all || self.stopped.is_some_and(|at| at.elapsed() >= PATIENCE)
     }
 
     /// The members that have not entered, as far as this member knows: it may have to wait for answers first.
@@ -199,30 +220,39 @@ fn tell_all(comm: &Comm, word: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// A member's number, and what its port said, as a message.
-fn statement(entered: u64, lost: Option<&str>) -> [u8; STATEMENT] {
+/// A member's number and its remark, as a message.
+fn statement(entered: u64, remark: Option<&Remark>) -> [u8; STATEMENT] {
+    let (kind, text) = match remark {
+        None => (0, ""),
+        Some(Remark::Lost(reason)) => (1, reason.as_str()),
+        Some(Remark::Missing(nodes)) => (2, nodes.as_str()),
+        Some(Remark::Told) => (3, ""),
+    };
     let mut bytes = [0; STATEMENT];
     bytes[..WORD].copy_from_slice(&entered.to_le_bytes());
-    let reason = lost.unwrap_or_default().bytes();
-    bytes[WORD..]
-        .iter_mut()
-        .zip(reason)
-        .for_each(|(to, from)| *to = from);
+    bytes[WORD] = kind;
+    let places = bytes[WORD + 1..].iter_mut();
+    places.zip(text.bytes()).for_each(|(to, from)| *to = from);
     bytes
 }
 
 /// A [`statement`], when it has come.
-fn hear(comm: &Comm, message: &Message) -> Result<Option<(u64, Option<String>)>, String> {
+fn hear(comm: &Comm, message: &Message) -> Result<Option<(u64, Option<Remark>)>, String> {
     let mut bytes = [0; STATEMENT];
     if !comm.test_message(message, &mut bytes)? {
         return Ok(None);
     }
-    let (mut number, text) = ([0; WORD], &bytes[WORD..]);
+    let (mut number, text) = ([0; WORD], &bytes[WORD + 1..]);
     number.copy_from_slice(&bytes[..WORD]);
     let end = text.iter().position(|b| *b == 0).unwrap_or(text.len());
-    let reason = String::from_utf8_lossy(&text[..end]).into_owned();
-    let reason = Some(reason).filter(|reason| !reason.is_empty());
-    Ok(Some((u64::from_le_bytes(number), reason)))
+    let text = String::from_utf8_lossy(&text[..end]).into_owned();
+    let remark = match bytes[WORD] {
+        1 => Some(Remark::Lost(text)),
+        2 => Some(Remark::Missing(text)),
+        3 => Some(Remark::Told),
+        _ => None,
+    };
+    Ok(Some((u64::from_le_bytes(number), remark)))
 }
 
 fn test(comm: &Comm, message: &Message) -> Result<Option<u64>, String> {

@@ -102,12 +102,12 @@ impl Queue {
     /// The hardware has released so many barriers and will release no other.
     pub fn leave(&mut self, released: u64) {
         self.released = released.min(self.entered);
-        self.close();
+        drop(self.close());
     }
 
-    /// Makes the wire idle.
-    pub fn close(&mut self) {
-        self.wire = None;
+    /// Takes the wire out of use; dropping it makes it idle.
+    pub fn close(&mut self) -> Option<Box<dyn Gate>> {
+        self.wire.take()
     }
 
     /// Whether the hardware has been left.

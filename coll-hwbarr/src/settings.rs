@@ -10,16 +10,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const PORT: &CStr = c"port";
+const VERSION: &CStr = c"version";
 const TIMEOUT: &CStr = c"timeout";
 const REBOOT: &CStr = c"reboot";
 const SELF_TEST: &CStr = c"self_test";
 const SIM_VCD: &CStr = c"sim_vcd";
 const SIM_REPORT: &CStr = c"sim_report";
 const SIM_RECORD: &CStr = c"sim_record";
+const SIM_NODES: &CStr = c"sim_nodes";
 const RTL_CACHE: &CStr = c"rtl_cache";
 
-pub static PARAMS: [Param; 8] = [
-    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, rtl for the simulator's board with the Verilated RTL in place of the model (rtl:DIR for the Verilog in a folder), or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number"),
+pub static PARAMS: [Param; 10] = [
+    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, rtl for the simulator's board with the Verilated RTL in place of the model (rtl:DIR for the Verilog in a folder), or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number, and {leader} that of the lowest rank of the host"),
+    param(
+        VERSION,
+        c"1",
+        c"unsigned_int",
+        c"The barrier's version: 1 is one wire pair for each rank and serves MPI_COMM_WORLD; 2 is five channels for each node, which any communicator may get while they last, with ports such as sim, or ppdev:/dev/parport0 for all ranks of a node",
+    ),
     param(
         TIMEOUT,
         c"60",
@@ -36,16 +44,27 @@ pub static PARAMS: [Param; 8] = [
     param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and a GTKWave save file beside it"),
     param(SIM_REPORT, c"", c"string", c"Write what the simulator counted to this JSON file"),
     param(SIM_RECORD, c"1M", c"size_t", c"How many changes of wires are recorded for coll_hwbarr_sim_vcd"),
+    param(SIM_NODES, c"0", c"unsigned_int", c"How many nodes the simulator's board of version 2 has, among which the ranks are divided in order; 0 is one for each rank"),
     param(RTL_CACHE, c"", c"string", c"The folder where translated RTL is kept; if empty, portcullis/rtl in the user's folder for caches"),
 ];
 
 /// What the user wants.
 pub struct Settings {
     pub port: Choice,
+    pub version: Version,
     pub timeout: Option<Duration>,
     pub late_nodes: usize,
     /// The level of a wire whose node reboots, if barriers are to bear that.
     pub reboot: Option<PinState>,
+}
+
+/// Which barrier it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// One barrier, one wire pair for each rank.
+    Toggle,
+    /// Channels with members, one port for each node.
+    Channels,
 }
 
 /// The port that the user has chosen.
@@ -76,6 +95,8 @@ pub struct SimFiles {
     pub report: Option<PathBuf>,
     /// Events to record; zero without a VCD file.
     pub record: usize,
+    /// Nodes of a version 2 board; zero for one for each rank.
+    pub nodes: u32,
 }
 
 impl Settings {
@@ -84,6 +105,15 @@ impl Settings {
         let timeout: Duration = value(comm, TIMEOUT)?;
         Ok(Settings {
             port,
+            version: match value::<u32>(comm, VERSION)? {
+                1 => Version::Toggle,
+                2 => Version::Channels,
+                other => {
+                    return Err(format!(
+                        "coll_hwbarr_version is {other}, and there are 1 and 2"
+                    ));
+                }
+            },
             timeout: Some(timeout).filter(|t| !t.is_zero()),
             late_nodes: value::<u32>(comm, SELF_TEST)? as usize,
             reboot: match comm.param(REBOOT).as_str() {
@@ -148,6 +178,7 @@ impl SimFiles {
             vcd,
             report: file(SIM_REPORT),
             record,
+            nodes: value(comm, SIM_NODES)?,
         })
     }
 }

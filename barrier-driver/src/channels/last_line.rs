@@ -45,7 +45,7 @@ impl<I: InputPin> InputPin for LastLine<I> {
 }
 
 /// The release of a channel: a line of its own, or the one that is shared with the replies.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum ReleaseLine<I> {
     /// Only this channel's.
     Own(I),

@@ -33,8 +33,8 @@ pub struct BoxedChannels {
     pub resting: Resting,
 }
 
-/// One channel's wires at a port chosen at run time.
-#[derive(Debug)]
+/// One channel's wires at a port chosen at run time; clones are the same wires.
+#[derive(Debug, Clone)]
 pub struct BoxedChannel {
     /// The arrival wire.
     pub out: BoxedOut,
@@ -42,13 +42,15 @@ pub struct BoxedChannel {
     pub input: ReleaseLine<BoxedIn>,
 }
 
-/// The wire to the barrier at a port chosen at run time; its `Debug` is the wire's name.
+/// The wire to the barrier at a port chosen at run time; its `Debug` is the wire's name, and clones are the same wire.
+#[derive(Clone)]
 pub struct BoxedOut {
     pub(super) port: Arc<dyn Claimed>,
     pub(super) line: usize,
 }
 
-/// The wire from the barrier at a port chosen at run time; its `Debug` is the wire's name.
+/// The wire from the barrier at a port chosen at run time; its `Debug` is the wire's name, and clones are the same wire.
+#[derive(Clone)]
 pub struct BoxedIn {
     pub(super) port: Arc<dyn Claimed>,
     pub(super) line: usize,

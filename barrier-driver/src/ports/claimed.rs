@@ -2,7 +2,8 @@
 
 use super::error::Failure;
 use super::spec::{LineName, Spec};
-use super::{BoxedIn, BoxedOut, PortError};
+use super::{BoxedIn, BoxedOut, PortError, SERIAL};
+use fpga_model::channels::MAX_CHANNELS;
 use std::fmt;
 use std::sync::Arc;
 
@@ -58,6 +59,41 @@ pub(super) trait Claimed: Send + Sync + 'static {
     fn in_name(&self, input: usize) -> String;
 }
 
+/// The lines of version 2 where they belong to no port of this machine, such as a simulator's: high is a high wire.
+///
+/// Outward they are the arrivals of the five channels, then serial clock, data and select; inward the releases.
+pub trait Lines: Send + Sync + 'static {
+    /// Drives an outward line; `None` if the lines are gone.
+    fn set(&self, out: usize, high: bool) -> Option<()>;
+
+    /// The level of an inward line; `None` if the lines are gone.
+    fn get(&self, input: usize) -> Option<bool>;
+}
+
+/// [`Lines`] as a port.
+pub(super) struct Elsewhere<L> {
+    pub lines: L,
+    pub name: String,
+}
+
+impl<L: Lines> Claimed for Elsewhere<L> {
+    fn set(&self, out: usize, high: bool) -> Result<(), Failure> {
+        self.lines.set(out, high).ok_or(Failure::Gone)
+    }
+
+    fn get(&self, input: usize) -> Result<bool, Failure> {
+        self.lines.get(input).ok_or(Failure::Gone)
+    }
+
+    fn out_name(&self, out: usize) -> String {
+        format!("line {out} to {}", self.name)
+    }
+
+    fn in_name(&self, input: usize) -> String {
+        format!("line {input} from {}", self.name)
+    }
+}
+
 /// Puts a node's wires back to idle without a lock, without memory, and without knowing of the barrier's state:
 /// it may be called by a signal handler, and by a process that has no time left.
 ///
@@ -78,6 +114,15 @@ impl Resting {
         Self {
             port: port.clone(),
             outs: outs.map(|out| wanted.rests_at(out)).collect(),
+        }
+    }
+
+    /// The lines of version 2.
+    pub(super) fn of_channels(port: &Arc<dyn Claimed>) -> Self {
+        let rests_at = |out| (out < MAX_CHANNELS).then_some(out);
+        Self {
+            port: port.clone(),
+            outs: (0..MAX_CHANNELS + SERIAL).map(rests_at).collect(),
         }
     }
 

@@ -10,6 +10,8 @@ pub(super) enum Failure {
     Kernel(Errno),
     #[cfg(all(target_os = "linux", feature = "gpio"))]
     Gpio(gpiocdev::Error),
+    /// The other end is not there any more.
+    Gone,
     /// At the end of the process, another access was in progress.
     #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
     InUse,
@@ -21,6 +23,7 @@ impl fmt::Display for Failure {
             Self::Kernel(errno) => errno.fmt(f),
             #[cfg(all(target_os = "linux", feature = "gpio"))]
             Self::Gpio(error) => error.fmt(f),
+            Self::Gone => f.write_str("its board is gone"),
             Self::InUse => f.write_str("another thread is using the wire"),
         }
     }

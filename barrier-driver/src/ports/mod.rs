@@ -35,11 +35,11 @@ mod spec;
 mod x86;
 
 pub use boxed::{BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, BoxedWires, Pause};
-pub use claimed::Resting;
+pub use claimed::{Lines, Resting};
 pub use error::{PortError, WireError};
 
 use crate::channels::{Programmer, ReleaseLine, SerialPins};
-use claimed::{Claimed, Wanted};
+use claimed::{Claimed, Elsewhere, Wanted};
 use fpga_model::channels::MAX_CHANNELS;
 use spec::Spec;
 use std::sync::Arc;
@@ -97,8 +97,26 @@ pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
     let count = (MAX_CHANNELS + SERIAL, MAX_CHANNELS);
     let wanted = Wanted::many(&spec, count, kind.usual)?;
     let port = (kind.claim)(&spec, &wanted)?;
-    let reply = claimed::input(&port, MAX_CHANNELS - 1).shared();
-    let [clock, data, select] = [0, 1, 2].map(|serial| claimed::out(&port, MAX_CHANNELS + serial));
+    channels_of(&port, text, Resting::new(&port, &wanted))
+}
+
+/// The same over lines that belong to no port of this machine, which people know as `name`.
+pub fn channels_over(lines: impl Lines, name: &str) -> Result<BoxedChannels, PortError> {
+    let port: Arc<dyn Claimed> = Arc::new(Elsewhere {
+        lines,
+        name: name.to_owned(),
+    });
+    let resting = Resting::of_channels(&port);
+    channels_of(&port, name, resting)
+}
+
+fn channels_of(
+    port: &Arc<dyn Claimed>,
+    text: &str,
+    resting: Resting,
+) -> Result<BoxedChannels, PortError> {
+    let reply = claimed::input(port, MAX_CHANNELS - 1).shared();
+    let [clock, data, select] = [0, 1, 2].map(|serial| claimed::out(port, MAX_CHANNELS + serial));
     let pins = SerialPins {
         clock,
         data,
@@ -111,17 +129,17 @@ pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
             cause: e.to_string(),
         })?;
     let channels = core::array::from_fn(|channel| BoxedChannel {
-        out: claimed::out(&port, channel),
+        out: claimed::out(port, channel),
         input: if channel + 1 == MAX_CHANNELS {
             ReleaseLine::Shared(reply.clone())
         } else {
-            ReleaseLine::Own(claimed::input(&port, channel))
+            ReleaseLine::Own(claimed::input(port, channel))
         },
     });
     Ok(BoxedChannels {
         channels,
         programmer,
-        resting: Resting::new(&port, &wanted),
+        resting,
     })
 }
 

@@ -1,7 +1,7 @@
 //! For tests: the simulator's wires with a fault at one node.
 
 use super::sim::Sim;
-use super::{Fence, Mark, Port, Wire};
+use super::{Fence, Mark, Pair, Port, Wire};
 use crate::settings::SimFiles;
 use barrier_driver::ToggleBarrier;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
@@ -45,7 +45,7 @@ impl Broken {
     }
 }
 
-impl Port for Broken {
+impl Pair for Broken {
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
         let (out, input) = self.sim.pins()?;
         let follows = (self.defect == Some(Defect::Floating)).then(|| Rc::new(Cell::new(false)));
@@ -62,7 +62,9 @@ impl Port for Broken {
             ToggleBarrier::open(out, input, fence).map_err(|e| e.to_string())?,
         ))
     }
+}
 
+impl Port for Broken {
     fn mark(&mut self, mark: Mark) {
         self.sim.mark(mark);
     }

@@ -27,6 +27,9 @@ pub trait Gate {
 
     /// Ready when the barrier has released this node.
     fn poll(&mut self) -> Result<Poll<()>, String>;
+
+    /// The wire behind it, at the member that drives one.
+    fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>>;
 }
 
 /// An open wire pair, to be tested before it is used as a gate.
@@ -64,7 +67,20 @@ pub enum Fault {
     Named(String),
 }
 
-impl<O: OutputPin, I: InputPin<Error = O::Error>> Gate for ToggleBarrier<O, I> {
+impl Fault {
+    /// The sentence.
+    pub fn reason(self) -> String {
+        match self {
+            Fault::Here(reason) | Fault::Somewhere(reason) | Fault::Named(reason) => reason,
+        }
+    }
+}
+
+impl<O, I> Gate for ToggleBarrier<O, I>
+where
+    O: OutputPin + 'static,
+    I: InputPin<Error = O::Error> + 'static,
+{
     fn enter(&mut self) -> Result<(), String> {
         ToggleBarrier::enter(self).map_err(|e| e.to_string())
     }
@@ -72,15 +88,27 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Gate for ToggleBarrier<O, I> {
     fn poll(&mut self) -> Result<Poll<()>, String> {
         ToggleBarrier::poll(self).map_err(|e| e.to_string())
     }
+
+    fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>> {
+        Some(self)
+    }
 }
 
-impl<O: OutputPin, I: InputPin<Error = O::Error>> Gate for ReturningBarrier<O, I> {
+impl<O, I> Gate for ReturningBarrier<O, I>
+where
+    O: OutputPin + 'static,
+    I: InputPin<Error = O::Error> + 'static,
+{
     fn enter(&mut self) -> Result<(), String> {
         ReturningBarrier::enter(self).map_err(|e| e.to_string())
     }
 
     fn poll(&mut self) -> Result<Poll<()>, String> {
         ReturningBarrier::poll(self).map_err(|e| e.to_string())
+    }
+
+    fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>> {
+        Some(self)
     }
 }
 
@@ -124,16 +152,24 @@ where
 /// What the driver's `open` is given to meet the other nodes in.
 pub type Fence<'a> = &'a mut dyn FnMut() -> Result<(), String>;
 
-/// A node's port.
-pub trait Port {
+/// A node's port of version 1: one wire pair.
+pub trait Pair: Port {
     /// Makes this node's wires idle around `fence`, which it calls once.
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String>;
+}
 
+/// A node's port, while a communicator uses it.
+pub trait Port {
     /// All nodes have opened and tested their wires: what happens from now on is the program's.
     fn ready(&mut self, _way: Way) {}
 
     /// Which nodes have entered the barrier that is not released yet, bit by bit, where a port can tell.
     fn arrived(&self) -> Option<u64> {
+        None
+    }
+
+    /// Who has not entered, as the hardware and the members of this node know it, where a port can ask.
+    fn read_back(&self) -> Option<ReadBack> {
         None
     }
 
@@ -145,10 +181,21 @@ pub trait Port {
     /// The program has called a barrier, or come back from one.
     fn mark(&mut self, _mark: Mark) {}
 
-    /// This node has put its wire back for good, after so many barriers.
-    fn close(&mut self, _barriers: u64) -> Result<(), String> {
+    /// This node has passed its last barrier, the how-manieth it was; `gate` is what it passed them by,
+    /// unless the hardware has been left before.
+    fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {
+        drop(gate);
         Ok(())
     }
+}
+
+/// See [`Port::read_back`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadBack {
+    /// Such as "node 3 (rank 3) has not entered".
+    pub sentence: String,
+    /// This member is the one to tell the user, for rank 0 is among those that are missing.
+    pub speaks: bool,
 }
 
 /// How a barrier goes over the wires.
@@ -180,7 +227,7 @@ pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
 }
 
 /// The chosen port at this node; every node calls.
-pub fn attach(choice: &Choice, comm: &Comm) -> Result<Box<dyn Port>, String> {
+pub fn attach(choice: &Choice, comm: &Comm) -> Result<Box<dyn Pair>, String> {
     match choice {
         Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files, None)?)),
         Choice::Rtl(files, source) => Ok(Box::new(sim::Sim::attach(comm, files, Some(source))?)),

@@ -3,7 +3,7 @@
 //! A rank that hears of a release wakes those of its host that sleep: the server has told them too, but who sleeps does not listen.
 //! The connection is this rank's alone, so nothing here is shared with another process.
 
-use super::{Fence, Port, Wire};
+use super::{Fence, Gate, Pair, Port, Wire};
 use barrier_driver::ToggleBarrier;
 use mpi_core::plugin::guest::Comm;
 use sim::served::{Address, InWire, Lookout, OutWire, Wires};
@@ -20,7 +20,7 @@ struct Served<R> {
 }
 
 /// Connects this rank to its node; a board for another number of ranks is refused.
-pub fn attach(comm: &Comm, server: &Address) -> Result<impl Port + use<>, String> {
+pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String> {
     let rank = comm.rank();
     let (bells, neighbours) = (comm.clone(), comm.node_ranks());
     let ring = move || {
@@ -44,7 +44,7 @@ pub fn attach(comm: &Comm, server: &Address) -> Result<impl Port + use<>, String
     })
 }
 
-impl<R: Fn() + 'static> Port for Served<R> {
+impl<R: Fn() + 'static> Pair for Served<R> {
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
         let (out, input) = self
             .wires
@@ -54,7 +54,9 @@ impl<R: Fn() + 'static> Port for Served<R> {
             ToggleBarrier::open(out, input, fence).map_err(|e| e.to_string())?,
         ))
     }
+}
 
+impl<R: Fn() + 'static> Port for Served<R> {
     fn arrived(&self) -> Option<u64> {
         let view = self.lookout.as_ref()?.look().ok()?;
         Some(view.board.arrived())
@@ -68,7 +70,8 @@ impl<R: Fn() + 'static> Port for Served<R> {
         first && !self.warned.replace(true)
     }
 
-    fn close(&mut self, _barriers: u64) -> Result<(), String> {
+    fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {
+        drop(gate);
         // The pins have been dropped, so this is the last handle: the node is free when it returns.
         self.lookout = None;
         Ok(())

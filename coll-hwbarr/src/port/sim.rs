@@ -5,7 +5,7 @@
 //! and who counts out last owns everything and writes the files. `warned` is for whoever comes first.
 #![allow(unsafe_code)]
 
-use super::{Fence, MOST_NODES, Mark, Port, Way, Wire, rtl};
+use super::{Fence, Gate, MOST_NODES, Mark, Pair, Port, Way, Wire, rtl};
 use crate::settings::{RtlSource, SimFiles};
 use barrier_driver::ToggleBarrier;
 use embedded_hal::digital::{InputPin, OutputPin};
@@ -204,14 +204,16 @@ struct Report {
     releases_of_self_test: u64,
 }
 
-impl Port for Sim {
+impl Pair for Sim {
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
         let (out, input) = self.pins()?;
         Ok(Box::new(
             ToggleBarrier::open(out, input, fence).map_err(|e| e.to_string())?,
         ))
     }
+}
 
+impl Port for Sim {
     fn ready(&mut self, way: Way) {
         self.way = way;
         if self.comm.rank() == 0 {
@@ -236,7 +238,8 @@ impl Port for Sim {
         }
     }
 
-    fn close(&mut self, barriers: u64) -> Result<(), String> {
+    fn close(&mut self, gate: Option<Box<dyn Gate>>, barriers: u64) -> Result<(), String> {
+        drop(gate);
         self.marks = None;
         self.desk.barriers[self.comm.rank() as usize].store(barriers, Ordering::Relaxed);
         let edges = self.rtl.map_or(0, Rtl::edges);

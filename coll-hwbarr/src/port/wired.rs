@@ -3,14 +3,14 @@
 //! Each node has its own wire pair, so a port serves the ranks of a host only if each gets one of its own:
 //! `{rank}` in the text is the rank's number, for hosts with several ports.
 
-use super::{Fence, Port, Wire};
+use super::{Fence, Pair, Port, Wire};
 use barrier_driver::ToggleBarrier;
 use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedWires, PORTS};
 use mpi_core::plugin::guest::Comm;
 
 /// What stands for the rank in a port's text.
-const RANK: &str = "{rank}";
+pub const RANK: &str = "{rank}";
 
 pub struct Wired {
     /// Claimed until the driver takes them.
@@ -20,8 +20,8 @@ pub struct Wired {
     _watch: Option<Watch>,
 }
 
-/// Whether the text can be meant for this communicator. Local.
-pub fn suits(text: &str, comm: &Comm) -> Result<(), String> {
+/// Whether there is such a port.
+pub fn is_known(text: &str) -> Result<(), String> {
     let name = text.split([':', ',']).next().unwrap_or(text).trim();
     if !PORTS.iter().any(|kind| kind.name == name) {
         let known: Vec<_> = PORTS.iter().map(|kind| kind.syntax).collect();
@@ -30,6 +30,12 @@ pub fn suits(text: &str, comm: &Comm) -> Result<(), String> {
             known.join("  ")
         ));
     }
+    Ok(())
+}
+
+/// Whether the text can be meant for this communicator. Local.
+pub fn suits(text: &str, comm: &Comm) -> Result<(), String> {
+    is_known(text)?;
     let here = comm.node_ranks();
     if here.len() > 1 && !text.contains(RANK) {
         return Err(format!(
@@ -54,7 +60,7 @@ impl Wired {
     }
 }
 
-impl Port for Wired {
+impl Pair for Wired {
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
         let BoxedWires {
             out,
@@ -70,3 +76,5 @@ impl Port for Wired {
         Ok(Box::new(barrier))
     }
 }
+
+impl Port for Wired {}

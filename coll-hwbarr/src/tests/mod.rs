@@ -1,5 +1,6 @@
 //! The component on the simulator, ranks as threads of this process, everything through the C tables.
 
+mod channels;
 mod falling_back;
 mod on_rtl;
 mod refusing;

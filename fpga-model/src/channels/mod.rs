@@ -134,6 +134,15 @@ impl ChannelMachine {
         Self { lease, ..self }
     }
 
+    /// The same board with these flip-flops, and with counts of releases that go on from there.
+    pub const fn load(self, channel: [Channel; MAX_CHANNELS], serial: Serial) -> Self {
+        Self {
+            channel,
+            serial,
+            ..self
+        }
+    }
+
     /// The reset line: every flip-flop to its power-on level; the counts of releases go on.
     pub fn reset(&mut self) {
         for (number, channel) in self.channel.iter_mut().enumerate() {

@@ -117,6 +117,11 @@ typedef struct portcullis_host {
     uint64_t (*now_ns)(void);
     /* Lets the next component down carry out this call. Blocking. */
     int (*call_next)(portcullis_call *, portcullis_why *);
+    /*
+     * The place of one pointer, NULL at first, that all modules of the component in this process share,
+     * for what belongs to the process rather than to a communicator. Whoever frees the last module leaves NULL there.
+     */
+    void **(*component_data)(portcullis_comm *);
 } portcullis_host;
 
 /*

@@ -129,6 +129,7 @@ pub struct Host {
     pub log: Option<unsafe extern "C" fn(*mut Comm, level: c_int, line: *const c_char)>,
     pub now_ns: Option<unsafe extern "C" fn() -> u64>,
     pub call_next: Option<unsafe extern "C" fn(*mut Call, *mut Why) -> c_int>,
+    pub component_data: Option<unsafe extern "C" fn(*mut Comm) -> *mut *mut c_void>,
 }
 
 /// `portcullis_module`: what a component does for one communicator.

@@ -25,12 +25,15 @@ use std::task::Poll;
 pub(super) struct PluginComponent {
     plugin: Rc<Plugin>,
     grave: Rc<Grave>,
+    /// The plugin's own, see `component_data` in the header.
+    data: Rc<Cell<*mut c_void>>,
 }
 
 impl PluginComponent {
     pub fn new(plugin: Rc<Plugin>) -> PluginComponent {
         PluginComponent {
             grave: Rc::default(),
+            data: Rc::new(Cell::new(std::ptr::null_mut())),
             plugin,
         }
     }
@@ -56,7 +59,7 @@ impl Component for PluginComponent {
                 "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
             ));
         }
-        let seat = Rc::new(Seat::new(&self.plugin, &self.grave, comm));
+        let seat = Rc::new(Seat::new(&self.plugin, &self.grave, &self.data, comm));
         let (mut this, mut why) = (std::ptr::null_mut(), Why::new());
         // SAFETY: whoever loaded the plugin vouched for its functions; the seat lives until its module is freed.
         let table = unsafe {

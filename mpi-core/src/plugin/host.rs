@@ -42,6 +42,7 @@ pub(super) static HOST: Host = Host {
     log: Some(log),
     now_ns: Some(now_ns),
     call_next: Some(call_next),
+    component_data: Some(component_data),
 };
 
 const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
@@ -306,6 +307,11 @@ unsafe extern "C" fn call_next(call: *mut Call, why: *mut Why) -> c_int {
     };
     // SAFETY: `why` is the plugin's, null or writable.
     unsafe { answer(why, next) }
+}
+
+unsafe extern "C" fn component_data(comm: *mut Comm) -> *mut *mut c_void {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    unsafe { seat(comm) }.component_data.as_ptr()
 }
 
 /// # Safety

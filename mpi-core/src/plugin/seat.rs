@@ -17,7 +17,7 @@ use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -42,6 +42,8 @@ pub(super) struct Seat {
     messages: RefCell<BTreeMap<u64, Message>>,
     last_message: Cell<u64>,
     pub(super) memory: Memory,
+    /// What the modules of the component share in this process; the host only keeps it.
+    pub(super) component_data: Rc<Cell<*mut c_void>>,
 }
 
 /// What is kept apart: messages that are waited for, messages that are tested, fences.
@@ -60,7 +62,12 @@ struct Message {
 }
 
 impl Seat {
-    pub fn new(plugin: &Rc<Plugin>, grave: &Rc<Grave>, comm: &Comm) -> Seat {
+    pub fn new(
+        plugin: &Rc<Plugin>,
+        grave: &Rc<Grave>,
+        component_data: &Rc<Cell<*mut c_void>>,
+        comm: &Comm,
+    ) -> Seat {
         let engine = comm.engine().clone();
         let node = (0u32..)
             .zip(engine.neighbours())
@@ -88,6 +95,7 @@ impl Seat {
             messages: RefCell::default(),
             last_message: Cell::new(0),
             memory: Memory::new(grave),
+            component_data: component_data.clone(),
             comm: comm.downgrade(),
             plugin: plugin.clone(),
             engine,

@@ -132,7 +132,7 @@ impl<'m> Board<'m> {
 
     /// Bytes for a board of `nodes` nodes that records `record` events; the memory must begin at a multiple of 128.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
-        Geometry::size(nodes, record).unwrap_or(usize::MAX)
+        Geometry::size::<SLOT_WORDS>(nodes, record).unwrap_or(usize::MAX)
     }
 
     /// How many wire pairs the board has.

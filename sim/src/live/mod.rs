@@ -55,6 +55,7 @@
 //! If exactly that process is killed between write and ring, nobody rings: sleep with a time limit.
 
 mod board;
+mod channels;
 mod engine;
 mod find;
 mod shared;
@@ -64,6 +65,7 @@ mod tests;
 mod wires;
 
 pub use board::{AttachError, Board, InitError, Snapshot};
+pub use channels::{ChannelBoard, NodeLines};
 pub use find::{Found, boards, boards_of};
 pub use shared::{Memory, MemoryError, Window};
 pub use wires::{InWire, Marks, OutWire, Wires, WiresError};

@@ -94,7 +94,7 @@ impl<'m> Board<'m> {
         let hand = |which| Hand {
             board: *self,
             node,
-            slots: Shared::slots_of(node, which),
+            slots: <Shared<'_>>::slots_of(node, which),
             _claim: claim.clone(),
         };
         Ok(Wires {
@@ -116,13 +116,13 @@ impl<'m> Board<'m> {
 
 /// The right of this process to a node's slots, given back when the last handle is dropped.
 #[derive(Debug)]
-struct Claim<'m> {
+pub(super) struct Claim<'m> {
     word: &'m AtomicU32,
     me: u32,
 }
 
 impl<'m> Claim<'m> {
-    fn take(word: &'m AtomicU32, node: usize) -> Result<Self, WiresError> {
+    pub(super) fn take(word: &'m AtomicU32, node: usize) -> Result<Self, WiresError> {
         let me = getpid().as_raw_nonzero().get().unsigned_abs();
         let mut holder = 0;
         loop {

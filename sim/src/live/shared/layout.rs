@@ -6,7 +6,15 @@ use fpga_model::MAX_NODES;
 use std::ptr::NonNull;
 
 /// "hwbarr" and the version of this layout; a board of another version is not a board.
-pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x00\x01");
+pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
+
+/// Boards whose slots differ are different boards: the one toggle barrier, and the channels of version 2.
+const fn magic<const WORDS: usize>() -> u64 {
+    u64::from_le_bytes(match WORDS {
+        SLOT_WORDS => *b"hwbarr\x00\x01",
+        _ => *b"hwbarr\x00\x02",
+    })
+}
 
 /// Handles of one node: the wire to the barrier, the wire from it, the marks.
 pub(in crate::live) const HANDS: usize = 3;
@@ -14,9 +22,9 @@ pub(in crate::live) const HANDS: usize = 3;
 /// The memory must begin at a multiple of this, which every page does.
 pub(super) const ALIGN: usize = align_of::<Header>();
 
-/// Two cache lines, because the prefetcher fetches lines in pairs.
+/// Pairs of cache lines, because the prefetcher fetches lines in pairs.
 #[repr(C, align(128))]
-struct Slot([AtomicU64; SLOT_WORDS]);
+struct Slot<const WORDS: usize>([AtomicU64; WORDS]);
 
 #[repr(C, align(128))]
 struct Head(AtomicU64);
@@ -71,23 +79,26 @@ impl Geometry {
     }
 
     /// Bytes that a board of this geometry needs; `None` if no memory is that large.
-    pub(in crate::live) fn size(nodes: usize, capacity: usize) -> Option<usize> {
-        let slots = Self::slots(nodes) * size_of::<Slot>();
+    pub(in crate::live) fn size<const WORDS: usize>(
+        nodes: usize,
+        capacity: usize,
+    ) -> Option<usize> {
+        let slots = Self::slots(nodes) * size_of::<Slot<WORDS>>();
         capacity
             .checked_mul(size_of::<Entry>())?
             .checked_add(size_of::<Header>() + slots)
     }
 }
 
-/// The views of a board's memory.
+/// The views of a board's memory, whose state has so many words.
 #[derive(Clone, Copy)]
-pub(in crate::live) struct Shared<'m> {
+pub(in crate::live) struct Shared<'m, const WORDS: usize = SLOT_WORDS> {
     header: &'m Header,
-    slots: &'m [Slot],
+    slots: &'m [Slot<WORDS>],
     entries: &'m [Entry],
 }
 
-impl<'m> Shared<'m> {
+impl<'m, const WORDS: usize> Shared<'m, WORDS> {
     /// Lays a board out in memory that holds none, or one that nobody uses any more.
     ///
     /// # Safety
@@ -96,7 +107,7 @@ impl<'m> Shared<'m> {
     pub(in crate::live) unsafe fn init(
         base: NonNull<u8>,
         geometry: Geometry,
-        power_on: &[u64; SLOT_WORDS],
+        power_on: &[u64; WORDS],
     ) -> Self {
         // SAFETY: the caller's promise is the promise that `views` asks for.
         let shared: Self = unsafe { Self::views(base, geometry.nodes, geometry.capacity) };
@@ -120,7 +131,7 @@ impl<'m> Shared<'m> {
             .for_each(|entry| entry.what.store(0, Ordering::Relaxed));
         shared.fill(0, power_on);
         // Pairs with the Acquire in `attach`: whoever sees the magic sees the board.
-        header.magic.store(MAGIC, Ordering::Release);
+        header.magic.store(magic::<WORDS>(), Ordering::Release);
         shared
     }
 
@@ -138,14 +149,14 @@ impl<'m> Shared<'m> {
         // SAFETY: the caller promises `len` valid bytes, which are enough for a header; every bit pattern is one.
         let header: &'m Header = unsafe { base.cast().as_ref() };
         // Pairs with the Release in `init`.
-        if header.magic.load(Ordering::Acquire) != MAGIC {
+        if header.magic.load(Ordering::Acquire) != magic::<WORDS>() {
             return None;
         }
         let nodes = header.nodes.load(Ordering::Relaxed) as usize;
         let capacity = header.capacity.load(Ordering::Relaxed) as usize;
         let origin_ns = header.origin_ns.load(Ordering::Relaxed);
         // What another process wrote is not trusted to be in bounds.
-        if nodes == 0 || nodes > MAX_NODES || Geometry::size(nodes, capacity)? > len {
+        if nodes == 0 || nodes > MAX_NODES || Geometry::size::<WORDS>(nodes, capacity)? > len {
             return None;
         }
         // SAFETY: the line above has checked that a board of this geometry lies within the `len` bytes.
@@ -168,7 +179,7 @@ impl<'m> Shared<'m> {
         // a multiple of the slots' alignment and the slots' size of the entries'; all fields are atomics, so shared
         // references to memory that other processes change are sound, and every bit pattern is a value.
         unsafe {
-            let first_slot = base.add(size_of::<Header>()).cast::<Slot>();
+            let first_slot = base.add(size_of::<Header>()).cast::<Slot<WORDS>>();
             let first_entry = first_slot.add(slots).cast::<Entry>();
             Self {
                 header: base.cast().as_ref(),
@@ -184,9 +195,9 @@ impl<'m> Shared<'m> {
         [first, first + 1]
     }
 
-    /// A consistent copy of the first `WORDS` words of the current slot.
+    /// A consistent copy of the first `FIRST` words of the current slot.
     #[inline]
-    pub(in crate::live) fn read<const WORDS: usize>(&self) -> (HeadWord, [u64; WORDS]) {
+    pub(in crate::live) fn read<const FIRST: usize>(&self) -> (HeadWord, [u64; FIRST]) {
         loop {
             // Pairs with the Release half of `commit`: the slot's words are there.
             let head = HeadWord(self.header.head.0.load(Ordering::Acquire));
@@ -203,7 +214,7 @@ impl<'m> Shared<'m> {
     }
 
     /// Writes a slot that is not current.
-    pub(in crate::live) fn fill(&self, slot: usize, words: &[u64; SLOT_WORDS]) {
+    pub(in crate::live) fn fill(&self, slot: usize, words: &[u64; WORDS]) {
         // Pairs with the fence in `read`; this handle has seen a head that names another slot.
         fence(Ordering::Release);
         for (place, word) in self.slots[slot].0.iter().zip(words) {
@@ -235,7 +246,7 @@ impl<'m> Shared<'m> {
     pub(in crate::live) fn entries(
         &self,
         count: u64,
-    ) -> impl Iterator<Item = (u64, u64)> + use<'m> {
+    ) -> impl Iterator<Item = (u64, u64)> + use<'m, WORDS> {
         let count = usize::try_from(count)
             .unwrap_or(usize::MAX)
             .min(self.entries.len());

@@ -1,6 +1,6 @@
 //! Memory for boards of programs that have no shared memory of their own.
 
-use crate::live::{AttachError, Board, InitError};
+use crate::live::{AttachError, Board, ChannelBoard, InitError};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -93,6 +93,12 @@ impl Memory {
         // SAFETY: the memory is mapped while `self` lives, for which the board borrows it,
         // and there is no other access to it than through boards.
         unsafe { Board::init(self.base, self.len, nodes, record) }
+    }
+
+    /// Makes a version 2 board in this memory; see [`ChannelBoard::init`].
+    pub fn init_channels(&self, nodes: usize) -> Result<ChannelBoard<'_>, InitError> {
+        // SAFETY: as in `init`, with version 2 boards.
+        unsafe { ChannelBoard::init(self.base, self.len, nodes) }
     }
 
     /// Finds the board in this memory; see [`Board::attach`].

@@ -14,7 +14,7 @@ pub use memory::{Memory, MemoryError};
 pub use window::Window;
 
 use super::state::State;
-use super::{AttachError, Board, InitError, monotonic_ns};
+use super::{AttachError, Board, ChannelBoard, InitError, monotonic_ns};
 use fpga_model::ToggleMachine;
 use std::ptr::NonNull;
 
@@ -68,5 +68,42 @@ impl<'m> Board<'m> {
         let blank =
             ToggleMachine::new(geometry.nodes).map_err(|_| AttachError::NoBoard { have: len })?;
         Ok(Self::new(shared, geometry, blank))
+    }
+}
+
+impl<'m> ChannelBoard<'m> {
+    /// Makes a version 2 board of `nodes` nodes, as after power-on; the others [`attach`](Self::attach) when that has been done.
+    ///
+    /// # Safety
+    /// As for [`Board::init`], with version 2 boards.
+    pub unsafe fn init(base: NonNull<u8>, len: usize, nodes: usize) -> Result<Self, InitError> {
+        let (geometry, words) = Self::power_on(nodes, len)?;
+        if !base.cast::<layout::Header>().is_aligned() {
+            return Err(InitError::Misaligned {
+                align: layout::ALIGN,
+            });
+        }
+        // SAFETY: the caller vouches for the memory; size and alignment have been checked above.
+        let shared = unsafe { Shared::init(base, geometry, &words) };
+        Self::over(shared, geometry, len).map_err(|_| InitError::TooSmall {
+            need: Self::layout_size(nodes),
+            have: len,
+        })
+    }
+
+    /// Finds the version 2 board that another process has made in this memory.
+    ///
+    /// # Safety
+    /// As for [`init`](Self::init).
+    pub unsafe fn attach(base: NonNull<u8>, len: usize) -> Result<Self, AttachError> {
+        if !base.cast::<layout::Header>().is_aligned() {
+            return Err(AttachError::Misaligned {
+                align: layout::ALIGN,
+            });
+        }
+        // SAFETY: the caller vouches for the memory, and the alignment has been checked above.
+        let found = unsafe { Shared::attach(base, len) };
+        let (shared, geometry) = found.ok_or(AttachError::NoBoard { have: len })?;
+        Self::over(shared, geometry, len)
     }
 }

@@ -1,0 +1,243 @@
+//! Where a node's lines come from.
+
+use crate::port::wired::RANK;
+use crate::port::{self, wired};
+use crate::settings::{Choice, Settings, SimFiles};
+use barrier_driver::last_resort::{self, Watch};
+use barrier_driver::ports::{self, BoxedChannels};
+use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
+use mpi_core::plugin::guest::{Comm, SharedMemory};
+use serde::Serialize;
+use sim::live::{ChannelBoard, NodeLines};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What stands for the lowest rank of the host.
+const LEADER: &str = "{leader}";
+
+/// A node's lines, at its leader.
+pub struct Lines {
+    pub channels: BoxedChannels,
+    /// The node's number, where it need not be asked for.
+    pub node: Option<u32>,
+    /// The wires go back to idle also if the process ends without us.
+    pub watch: Option<Watch>,
+    pub simulated: Option<Simulated>,
+}
+
+/// Who is at this rank's node, in `MPI_COMM_WORLD`, its leader first. Local.
+pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
+    match &settings.port {
+        Choice::Sim(files) => {
+            if files.vcd.is_some() {
+                return Err("version 2 of the simulator's board records no waveform".into());
+            }
+            port::sim::suits(world)?;
+            let nodes = nodes_of(files, world);
+            let node = node_of(world.rank(), nodes, world);
+            let ours = |rank: &u32| node_of(*rank, nodes, world) == node;
+            Ok((0..world.size()).filter(ours).collect())
+        }
+        Choice::Wired(text) => {
+            wired::is_known(text)?;
+            Ok(match text.contains(RANK) {
+                true => vec![world.rank()],
+                false => world.node_ranks(),
+            })
+        }
+        _ => Err("version 2 works with the ports sim, parport, ppdev, gpio and rppal".into()),
+    }
+}
+
+/// How many nodes a simulated board has.
+fn nodes_of(files: &SimFiles, world: &Comm) -> u32 {
+    match files.nodes {
+        0 => world.size(),
+        nodes => nodes.min(world.size()),
+    }
+}
+
+/// The node of a rank, if so many nodes are divided among the ranks in order.
+fn node_of(rank: u32, nodes: u32, world: &Comm) -> u32 {
+    (u64::from(rank) * u64::from(nodes) / u64::from(world.size())) as u32
+}
+
+/// The lines of this rank's node, if it is the leader; every rank of the world calls.
+pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<Lines>, String> {
+    match &settings.port {
+        Choice::Sim(files) => Simulated::attach(world, files, leads),
+        Choice::Wired(text) if leads => {
+            let rank = world.rank().to_string();
+            let place = text.replace(RANK, &rank).replace(LEADER, &rank);
+            let channels = ports::open_channels(&place).map_err(|e| e.to_string())?;
+            let watch = last_resort::watch(channels.resting.clone());
+            Ok(Some(Lines {
+                channels,
+                node: None,
+                watch,
+                simulated: None,
+            }))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What the nodes of a simulated board tell each other beside the lines.
+#[repr(C)]
+struct Desk {
+    /// How many have put their lines back for good.
+    closed: AtomicU32,
+    /// Communicators that got a channel.
+    taken: AtomicU64,
+    /// Barriers that programs passed over channels, each counted once.
+    barriers: AtomicU64,
+}
+
+/// The board begins here; it wants a multiple of 128.
+const BOARD: usize = 128;
+const _: () = assert!(size_of::<Desk>() <= BOARD);
+
+/// A node of the simulator's board in the memory of the world's ranks.
+pub struct Simulated {
+    lent: Lent,
+    desk: &'static Desk,
+    board: ChannelBoard<'static>,
+    nodes: u32,
+    report: Option<PathBuf>,
+}
+
+/// The lines, until the memory goes.
+#[derive(Clone)]
+struct Lent(Arc<Mutex<Option<NodeLines<'static>>>>);
+
+impl ports::Lines for Lent {
+    fn set(&self, out: usize, high: bool) -> Option<()> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.as_ref().map(|lines| lines.set(out, high))
+    }
+
+    fn get(&self, input: usize) -> Option<bool> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.as_ref().map(|lines| lines.get(input))
+    }
+}
+
+impl Simulated {
+    /// Makes or finds the board; every rank of the world calls, and those that lead a node get its lines.
+    #[allow(unsafe_code)]
+    fn attach(world: &Comm, files: &SimFiles, leads: bool) -> Result<Option<Lines>, String> {
+        let nodes = nodes_of(files, world);
+        let bytes = BOARD.saturating_add(ChannelBoard::layout_size(nodes as usize));
+        let SharedMemory { at, len } = world.shared_memory(bytes, BOARD)?;
+        // SAFETY: `BOARD` is inside the memory, whose length includes it.
+        let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
+        let made = if world.rank() == 0 {
+            // SAFETY: zeroed memory beyond the desk, which all ranks use as a board only. It stays until the world's module
+            // is freed, and that module's disable takes the lines away from whoever may outlive it.
+            unsafe { ChannelBoard::<'static>::init(place, len, nodes as usize) }
+                .map(|_| ())
+                .map_err(|e| e.to_string())
+        } else {
+            Ok(())
+        };
+        world.fence()?;
+        made?;
+        if !leads {
+            return Ok(None);
+        }
+        // SAFETY: as above.
+        let board =
+            unsafe { ChannelBoard::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
+        // SAFETY: zeroed, aligned, of the desk's size, used as a desk by all ranks, and it stays as the board does.
+        let desk = unsafe { at.cast::<Desk>().as_ref() };
+        let node = node_of(world.rank(), nodes, world);
+        let lines = board.lines(node as usize).map_err(|e| e.to_string())?;
+        let lent = Lent(Arc::new(Mutex::new(Some(lines))));
+        let name = format!("node {node} of the simulator's board");
+        let channels = ports::channels_over(lent.clone(), &name).map_err(|e| e.to_string())?;
+        Ok(Some(Lines {
+            channels,
+            node: Some(node),
+            watch: None,
+            simulated: Some(Simulated {
+                lent,
+                desk,
+                board,
+                nodes,
+                report: files.report.clone(),
+            }),
+        }))
+    }
+
+    /// A communicator has got a channel.
+    pub fn note_taken(&self) {
+        self.desk.taken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A communicator has passed so many barriers; one of its members tells.
+    pub fn note_barriers(&self, barriers: u64) {
+        self.desk.barriers.fetch_add(barriers, Ordering::Relaxed);
+    }
+
+    /// Takes the lines away; the last node writes the report.
+    pub fn close(self) -> Result<(), String> {
+        let machine = self.board.machine();
+        let lines = self
+            .lent
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(lines);
+        // SYNC POINT desk.closed: the last one sees what all others have written before.
+        if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 != self.nodes {
+            return Ok(());
+        }
+        let Some(path) = &self.report else {
+            return Ok(());
+        };
+        let channels = (0..).map_while(|number| machine.channel(number));
+        let report = Report {
+            version: 2,
+            nodes: self.nodes,
+            machine: "model",
+            barriers: self.desk.barriers.load(Ordering::Relaxed),
+            channels_taken: self.desk.taken.load(Ordering::Relaxed),
+            channels: channels
+                .map(|channel| ChannelReport {
+                    releases: channel.releases,
+                    members: channel.mask,
+                })
+                .collect(),
+        };
+        File::create(path)
+            .and_then(|file| {
+                serde_json::to_writer_pretty(BufWriter::new(file), &report)
+                    .map_err(std::io::Error::from)
+            })
+            .map_err(|e| format!("the report {} was not written: {e}", path.display()))
+    }
+}
+
+/// What `coll_hwbarr_sim_report` holds for version 2.
+#[derive(Serialize)]
+struct Report {
+    version: u32,
+    nodes: u32,
+    machine: &'static str,
+    /// Barriers that the program passed over channels.
+    barriers: u64,
+    /// How often a communicator got a channel.
+    channels_taken: u64,
+    channels: Vec<ChannelReport>,
+}
+
+#[derive(Serialize)]
+struct ChannelReport {
+    /// Releases in all: barriers of programs, self-tests and farewells.
+    releases: u64,
+    /// Who has it at the end, bit by bit; nobody if it was given back.
+    members: u64,
+}

@@ -1,0 +1,305 @@
+//! A channel for a communicator: who takes part, and which one it is.
+
+use super::lines;
+use super::meeting::{Desk, Meeting};
+use super::station::{Obstacle, Station};
+use crate::circle::Circle;
+use crate::module::sentence;
+use crate::port::{Fault, Gate, MOST_NODES, Port, ReadBack, Wire};
+use crate::settings::Settings;
+use crate::setup::{self, Ready};
+use mpi_core::plugin::guest::{Comm, Common};
+
+/// How often another channel is tried when others were faster; each time one of them got what it wanted.
+const TRIES: u32 = 16;
+
+/// Whether this communicator may get a channel, as far as this process knows; what it has at the board, if anything yet.
+pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<Station>>, String> {
+    if comm.size() < 2 {
+        return Err("one rank has nobody to wait for".into());
+    }
+    let station = comm.common::<Station>();
+    match (comm.is_world(), station) {
+        (true, None) => lines::mates(settings, comm).map(|_| None),
+        (true, Some(_)) => Err("this process is at the board already".into()),
+        (false, None) => Err("MPI_COMM_WORLD is not at a board of version 2".into()),
+        (false, station) => Ok(station),
+    }
+}
+
+/// Who takes part; the same at every rank.
+struct Plan {
+    /// The node of each rank.
+    nodes: Vec<u8>,
+    /// The ranks that drive lines.
+    leaders: Vec<u32>,
+    /// Channels that some node cannot take.
+    in_use: u8,
+}
+
+/// Every rank of the communicator calls; the world's makes the station.
+pub fn bring_up(
+    comm: &Comm,
+    settings: &Settings,
+    station: &mut Option<Common<Station>>,
+) -> Result<Ready, String> {
+    let all = Circle::of_all(comm);
+    if station.is_none() {
+        let arrived = Station::arrive(comm, settings)?;
+        *station = Some(all.agree(comm.share(arrived).map_err(Fault::Here))?);
+    }
+    let station = comm.common::<Station>();
+    let station = all.agree(station.ok_or(Fault::Here("the station is gone".into())))?;
+    let plan = Plan::agree(&all, &station)?;
+    let desk = match plan.is_crowded() {
+        true => Some(all.agree(Desk::new(comm).map_err(Fault::Here))?),
+        false => None,
+    };
+    let led = match station.leads() {
+        true => lead(comm, &plan, &station, settings).map(Some),
+        false => Ok(None),
+    };
+    // The leaders have agreed among themselves, and the others hear of it.
+    let led = all.agree(led.map_err(Fault::Named))?;
+    let (channel, wire) = led.map_or((None, None), |(channel, wire)| (Some(channel), Some(wire)));
+    let node = station.node();
+    let meeting = Meeting::new(comm, plan.ranks_of(node), plan.leader_of(node), desk, wire);
+    Ok(Ready {
+        wire: Box::new(meeting),
+        nodes: plan.leaders.len() as u32,
+        port: Box::new(Channel {
+            rank: comm.rank(),
+            channel,
+            desk,
+            plan,
+            station,
+        }),
+    })
+}
+
+impl Plan {
+    /// Every rank says where it is, and hears who takes part.
+    fn agree(all: &Circle, station: &Station) -> Result<Plan, String> {
+        let mine = [
+            station.node() as u8,
+            station.leads().into(),
+            station.in_use(),
+        ];
+        let mut places = all.gather(mine)?;
+        let judged = match all.is_first() {
+            true => judge(&places),
+            false => Ok(()),
+        };
+        all.agree(judged.map_err(Fault::Named))?;
+        places.resize(all.ranks().len(), mine);
+        let mut table = places.concat();
+        all.tell(&mut table)?;
+        let places = || table.chunks_exact(3).zip(0..);
+        Ok(Plan {
+            nodes: places().map(|(place, _)| place[0]).collect(),
+            leaders: places()
+                .filter(|(place, _)| place[1] != 0)
+                .map(|(_, rank)| rank)
+                .collect(),
+            in_use: places().fold(0, |in_use, (place, _)| in_use | place[2]),
+        })
+    }
+
+    /// Whether a node has several ranks.
+    fn is_crowded(&self) -> bool {
+        self.nodes.len() > self.leaders.len()
+    }
+
+    /// The nodes, bit by bit.
+    fn members(&self) -> u64 {
+        self.nodes.iter().fold(0, |mask, node| mask | 1 << node)
+    }
+
+    fn ranks_of(&self, node: u32) -> Vec<u32> {
+        let ranks = (0..).zip(&self.nodes);
+        let ours = ranks.filter(|(_, theirs)| u32::from(**theirs) == node);
+        ours.map(|(rank, _)| rank).collect()
+    }
+
+    fn leader_of(&self, node: u32) -> u32 {
+        let ours = |rank: &&u32| self.node_of(**rank) == node;
+        self.leaders.iter().find(ours).copied().unwrap_or(0)
+    }
+
+    fn node_of(&self, rank: u32) -> u32 {
+        self.nodes.get(rank as usize).copied().unwrap_or(0).into()
+    }
+}
+
+/// Whether a channel can serve ranks that are at these places: node, whether it leads, channels in use.
+fn judge(places: &[[u8; 3]]) -> Result<(), String> {
+    let led = |node: u8| places.iter().any(|place| place[0] == node && place[1] != 0);
+    if let Some(rank) = places.iter().position(|place| !led(place[0])) {
+        return Err(format!(
+            "rank {rank} is at node {}, whose lines are led by a rank that is no member",
+            places[rank][0]
+        ));
+    }
+    if places.iter().all(|place| place[0] == places[0][0]) {
+        return Err(format!("all its ranks are at node {}", places[0][0]));
+    }
+    Ok(())
+}
+
+/// Finds a channel and takes it; every leader calls.
+fn lead(
+    comm: &Comm,
+    plan: &Plan,
+    station: &Station,
+    settings: &Settings,
+) -> Result<(u8, Box<dyn Gate>), String> {
+    let circle = Circle::of(comm, plan.leaders.clone(), station.node());
+    let names: Vec<_> = plan
+        .leaders
+        .iter()
+        .map(|rank| plan.node_of(*rank))
+        .collect();
+    let (channel, wire) = take(&circle, plan, station)?;
+    let proved = match wire {
+        Ok(wire) => setup::prove(comm, &circle, wire, &names, settings),
+        Err(reason) => Err(reason),
+    };
+    match proved {
+        Ok((gate, _way)) => {
+            if circle.is_first() {
+                station.count(|simulated| simulated.note_taken());
+            }
+            Ok((channel, gate))
+        }
+        Err(reason) => {
+            // All lines rest, so the channel can be given back; if the board refuses, the next job does it.
+            circle.fence()?;
+            if circle.is_first() {
+                station.give_back(channel);
+            }
+            station.forget(channel);
+            Err(reason)
+        }
+    }
+}
+
+/// A channel that is these leaders' now, and whether all lines of theirs could be opened.
+type Taken = (u8, Result<Box<dyn Wire>, String>);
+
+fn take(circle: &Circle, plan: &Plan, station: &Station) -> Result<Taken, String> {
+    for _ in 0..TRIES {
+        let choice = match circle.is_first() {
+            true => station.free_channel(plan.in_use),
+            false => Ok(0),
+        };
+        let mut word = [circle.agree(choice)?];
+        circle.tell(&mut word)?;
+        let [channel] = word;
+        let opened = station.open(channel, plan.members(), circle.is_first(), || {
+            circle.fence()
+        });
+        let mut lost = [u8::from(matches!(opened, Err(Obstacle::Taken)))];
+        circle.tell(&mut lost)?;
+        if lost == [0] {
+            let opened = opened.map_err(|obstacle| match obstacle {
+                Obstacle::Fault(fault) => fault,
+                // The first has told everybody that it is not so.
+                Obstacle::Taken => Fault::Here(format!("channel {channel} is taken")),
+            });
+            return Ok((channel, circle.agree(opened)));
+        }
+        drop(opened);
+        station.forget(channel);
+    }
+    Err(format!(
+        "others were faster at every channel, {TRIES} times"
+    ))
+}
+
+/// A communicator's channel.
+struct Channel {
+    rank: u32,
+    /// At a leader.
+    channel: Option<u8>,
+    desk: Option<Desk>,
+    plan: Plan,
+    station: Common<Station>,
+}
+
+impl Channel {
+    /// The nodes of this communicator that have not arrived, with their ranks, as people call them.
+    fn names(&self, arrived: u64) -> Vec<String> {
+        let nodes = (0..MOST_NODES).filter(|node| self.plan.members() & !arrived & 1 << node != 0);
+        let name = |node| {
+            let mut ranks = self.plan.ranks_of(node);
+            // Of its own node a leader knows more than the board.
+            if node == self.station.node()
+                && let Some(desk) = self.desk
+            {
+                ranks = Meeting::late(desk, &ranks);
+            }
+            let ranks: Vec<_> = ranks.iter().map(ToString::to_string).collect();
+            match ranks.as_slice() {
+                [] => format!("{node}"),
+                [one] => format!("{node} (rank {one})"),
+                several => format!("{node} (ranks {})", several.join(", ")),
+            }
+        };
+        nodes.map(name).collect()
+    }
+}
+
+impl Port for Channel {
+    fn read_back(&self) -> Option<ReadBack> {
+        let node = self.station.node();
+        let Some(channel) = self.channel else {
+            // The board is the leader's to ask, unless it is the leader that is late.
+            let late = Meeting::late(self.desk?, &self.plan.ranks_of(node));
+            let sentence = match late.contains(&self.plan.leader_of(node)) {
+                true => sentence(&self.names(!(1 << node)), self.plan.leaders.len()),
+                false => return None,
+            };
+            let speaks = false;
+            return Some(ReadBack { sentence, speaks });
+        };
+        Some(match self.station.arrived(channel) {
+            Ok(arrived) => {
+                let first = arrived & self.plan.members();
+                let here = |node| first >> node & 1 == 1;
+                ReadBack {
+                    sentence: sentence(&self.names(arrived), self.plan.leaders.len()),
+                    speaks: !here(self.plan.node_of(0)) && first.trailing_zeros() == node,
+                }
+            }
+            Err(reason) => ReadBack {
+                sentence: format!("and the board does not say who is missing: {reason}"),
+                speaks: false,
+            },
+        })
+    }
+
+    fn close(&mut self, gate: Option<Box<dyn Gate>>, barriers: u64) -> Result<(), String> {
+        if self.plan.leaders.first() == Some(&self.rank) {
+            self.station
+                .count(|simulated| simulated.note_barriers(barriers));
+        }
+        if let (Some(channel), Some(wire)) = (self.channel, gate.and_then(Gate::into_wire)) {
+            self.station.depart(channel, wire);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judge;
+
+    #[test]
+    fn a_node_without_its_leader_is_named() {
+        assert_eq!(judge(&[[0, 1, 0], [3, 1, 0], [3, 0, 0]]), Ok(()));
+        let said = judge(&[[0, 1, 0], [3, 0, 0]]).expect_err("node 3 is not led");
+        assert!(said.starts_with("rank 1 is at node 3, "), "{said}");
+        let said = judge(&[[2, 1, 0], [2, 0, 0]]).expect_err("one node");
+        assert_eq!(said, "all its ranks are at node 2");
+    }
+}

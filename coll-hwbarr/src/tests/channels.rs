@@ -1,0 +1,247 @@
+//! Version 2: channels for communicators, over the simulator and over parallel ports.
+
+use super::*;
+use mpi_core::comm::SplitKey;
+use sim::emulate::channels::ChannelBoard;
+use sim::emulate::ppdev::Parports;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SIM: [(&str, &str); 2] = [("port", "sim"), ("version", "2")];
+/// Releases of the self-test of a channel.
+const TESTED: u64 = 2;
+
+/// A twin of a communicator.
+fn dup(comm: &Comm) -> Comm {
+    comm.engine().block_on(comm.dup()).expect("a duplicate")
+}
+
+/// The part of a communicator whose ranks have this color.
+fn part(comm: &Comm, color: u32) -> Comm {
+    let key = comm.rank() as i32;
+    let part = comm.engine().block_on(comm.split(SplitKey {
+        color: Some(color.into()),
+        key,
+    }));
+    part.expect("a split").expect("a part")
+}
+
+fn pass(comm: &Comm, barriers: u32) {
+    (0..barriers).for_each(|round| barrier::pass(comm, Form::Mixed, round));
+}
+
+/// The report of a board that is at rest: what it counted fits together.
+fn consistent_barriers(files: &Files) -> u64 {
+    let text = std::fs::read_to_string(files.report()).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let count = |value: &serde_json::Value| value.as_u64().expect("a number");
+    let channels = report["channels"].as_array().expect("channels");
+    let releases: u64 = channels.iter().map(|c| count(&c["releases"])).sum();
+    let [barriers, taken] = ["barriers", "channels_taken"].map(|what| count(&report[what]));
+    // Each channel has its self-test and its farewell.
+    assert_eq!(releases, barriers + taken * (TESTED + 1), "{text}");
+    assert!(channels.iter().all(|c| count(&c["members"]) == 0), "{text}");
+    barriers
+}
+
+#[test]
+fn nobody_leaves_before_all_have_entered() {
+    for ranks in [2, 7, 24] {
+        for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
+            let job = job(ranks, &SIM);
+            barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, 20);
+        }
+    }
+}
+
+#[test]
+fn ranks_of_a_node_meet_before_their_leader_passes_the_wire() {
+    for (ranks, nodes) in [(4, "2"), (7, "3"), (12, "2")] {
+        for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
+            let set = [&SIM[..], &[("sim_nodes", nodes)]].concat();
+            let job = job(ranks, &set);
+            barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, 30);
+            barrier::a_late_rank_holds_everyone(&job, "hwbarr", form);
+        }
+    }
+}
+
+#[test]
+fn barriers_in_flight_end_in_order() {
+    for nodes in ["0", "2"] {
+        let set = [&SIM[..], &[("sim_nodes", nodes)]].concat();
+        barrier::barriers_in_flight_end_in_order(&job(5, &set), "hwbarr");
+    }
+}
+
+#[test]
+fn a_barrier_does_not_stop_messages() {
+    for form in [Form::Blocking, Form::Nonblocking] {
+        barrier::a_barrier_does_not_stop_messages(&job(6, &SIM), "hwbarr", form);
+    }
+}
+
+#[test]
+fn communicators_do_not_meet() {
+    barrier::communicators_do_not_meet(&job(4, &SIM), 10);
+}
+
+/// The halves do not wait for each other: one passes its barriers while the other has not begun.
+#[test]
+fn parts_of_the_world_have_channels_of_their_own() {
+    let files = Files::new();
+    let report = files.report();
+    let set = [&SIM[..], &[("sim_report", text(&report))]].concat();
+    run(6, &set, |engine| {
+        let world = world(engine);
+        let half = part(&world, world.rank() % 2);
+        assert_eq!(verdict(&world), Ok(()));
+        assert_eq!(verdict(&half), Ok(()));
+        if world.rank() % 2 == 1 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        pass(&half, 20);
+        pass(&world, 5);
+        pass(&half, 20);
+    });
+    // Those of two halves, those of the world, and the one with which the job ends.
+    assert_eq!(consistent_barriers(&files), 80 + 5 + 1);
+}
+
+#[test]
+fn when_channels_are_used_up_the_next_component_serves() {
+    run(4, &SIM, |engine| {
+        let world = world(engine);
+        let twins: Vec<_> = (0..6).map(|_| dup(&world)).collect();
+        let verdicts: Vec<_> = twins.iter().map(verdict).collect();
+        assert!(verdicts[..4].iter().all(Result::is_ok), "{verdicts:?}");
+        for refused in &verdicts[4..] {
+            let said = refused.as_ref().expect_err("there are five channels");
+            assert!(said.contains("no channel is free: 0 serves"), "{said}");
+        }
+        twins.iter().for_each(|twin| pass(twin, 5));
+    });
+}
+
+#[test]
+fn a_free_communicator_gives_its_channel_back() {
+    let files = Files::new();
+    let report = files.report();
+    let set = [&SIM[..], &[("sim_report", text(&report))]].concat();
+    run(4, &set, |engine| {
+        let world = world(engine);
+        for round in 0..12 {
+            let twin = dup(&world);
+            assert_eq!(verdict(&twin), Ok(()), "round {round}");
+            pass(&twin, round % 3);
+            drop(twin);
+        }
+    });
+    assert_eq!(consistent_barriers(&files), 12 + 1);
+}
+
+#[test]
+fn one_rank_and_one_node_need_no_channel() {
+    let set = [&SIM[..], &[("sim_nodes", "2")]].concat();
+    run(4, &set, |engine| {
+        let world = world(engine);
+        let node = part(&world, world.rank() / 2);
+        let said = verdict(&node).expect_err("shared memory is there for that");
+        assert!(said.contains("all its ranks are at node "), "{said}");
+        let alone = part(&world, world.rank());
+        let said = verdict(&alone).expect_err("nobody to wait for");
+        assert!(said.contains("one rank has nobody to wait for"), "{said}");
+        // Rank 1 and 3 lead no node.
+        let led = part(&world, world.rank() % 2);
+        assert_eq!(verdict(&led).is_ok(), world.rank().is_multiple_of(2));
+        pass(&led, 5);
+    });
+}
+
+#[test]
+fn a_rank_that_is_too_late_still_holds_everyone() {
+    for nodes in ["0", "2"] {
+        for late in 0..4 {
+            let come = AtomicBool::new(false);
+            let set = [&SIM[..], &[("sim_nodes", nodes), ("timeout", "50ms")]].concat();
+            run(4, &set, |engine| {
+                let world = world(engine);
+                let twin = dup(&world);
+                pass(&twin, 5);
+                if world.rank() == late {
+                    std::thread::sleep(Duration::from_millis(300));
+                    come.store(true, Ordering::SeqCst);
+                }
+                blocking(&twin);
+                assert!(come.load(Ordering::SeqCst), "rank {late} had not come");
+                pass(&twin, 5);
+                pass(&world, 5);
+            });
+        }
+    }
+}
+
+#[test]
+fn barriers_that_go_there_and_back_work_over_channels() {
+    for reboot in ["low", "high"] {
+        let set = [&SIM[..], &[("reboot", reboot)]].concat();
+        run(3, &set, |engine| {
+            let world = world(engine);
+            for _ in 0..8 {
+                let twin = dup(&world);
+                assert_eq!(verdict(&twin), Ok(()));
+                pass(&twin, 5);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_version_that_is_none_is_refused() {
+    let said = run(2, &[("port", "sim"), ("version", "3")], |engine| {
+        verdict(&world(engine)).expect_err("it should have refused")
+    });
+    assert!(
+        said[0].contains("coll_hwbarr_version is 3, and there are 1 and 2"),
+        "{said:?}"
+    );
+}
+
+/// A version 2 board of so many nodes, whose ports have this in their latches; `None` where this process may not mount.
+fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports, TempDir)> {
+    let board = ChannelBoard::power_on(nodes).expect("a board");
+    let folder = tempfile::tempdir().expect("a folder");
+    let ports = (0..nodes).map(|node| board.port(node, data)).collect();
+    match Parports::mount(folder.path(), ports) {
+        Ok(files) => Some((board, files, folder)),
+        Err(e) => {
+            eprintln!("SKIPPED: ppdev is not tested, this process may not mount /dev/fuse: {e}");
+            None
+        }
+    }
+}
+
+/// The board has more nodes than the job, whose ranks find their numbers; leftovers in the latches are no arrivals.
+#[test]
+fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
+    let Some((board, _files, folder)) = ports(5, 0b0000_0101) else {
+        return;
+    };
+    let text = format!("ppdev:{}/parport{{rank}}", folder.path().display());
+    for _ in 0..2 {
+        run(3, &[("port", &text), ("version", "2")], |engine| {
+            let world = world(engine);
+            assert_eq!(verdict(&world), Ok(()));
+            let half = part(&world, u32::from(world.rank() > 0));
+            assert_eq!(verdict(&half).is_ok(), world.rank() > 0);
+            pass(&world, 10);
+            pass(&half, 10);
+        });
+        let machine = board.machine();
+        let members: Vec<_> = (0..5)
+            .filter_map(|c| machine.channel(c))
+            .map(|c| c.mask)
+            .collect();
+        assert!(members.iter().all(|mask| mask & 0b111 == 0), "{members:?}");
+    }
+}
