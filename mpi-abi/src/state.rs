@@ -151,7 +151,7 @@ pub(crate) fn set_locking(locking: bool) {
 
 /// How threads wait together in the engine.
 pub const THREADS: Threads = Threads {
-    follow: |news| GIANT.follow(news),
+    follow: |busy, slept| GIANT.follow(busy, slept),
     wanted: || GIANT.is_wanted(),
 };
 

@@ -54,8 +54,8 @@ pub struct Parts {
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     /// If another thread looks already, waits until that one has news or has gone, and answers yes; else the caller is the one that looks.
-    /// It tells whether there may be news for those who follow.
-    pub follow: fn(news: bool) -> bool,
+    /// It tells whether there may be news for those who follow: its look was `busy`, or it `slept` before.
+    pub follow: fn(busy: bool, slept: bool) -> bool,
     /// Whether a thread wants to begin a call, so that nobody may sleep.
     pub wanted: fn() -> bool,
 }

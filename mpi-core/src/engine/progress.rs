@@ -158,7 +158,7 @@ impl Engine {
         }
         let threads = self.0.threads.get();
         if let Some(threads) = &threads
-            && (threads.follow)(busy || self.0.slept.take())
+            && (threads.follow)(busy, self.0.slept.take())
         {
             // Another thread has looked for this one, and something has happened.
             return false;
