@@ -38,18 +38,18 @@ pub static PARAMS: &[&About] = &[
 
 /// Sizes, in bytes, that choose how the data of a rendezvous travel: in one copy from `single_copy_min` up to `single_copy_max`, else in fragments.
 ///
-/// Measured with two ranks on two cores, in us or MB/s, medians:
+/// Measured with two ranks on two cores, medians in us and MB/s, read by the receiver alone or copied by both:
 ///
-/// | bytes | latency: read | together | fragments | stream: read | together | fragments |
+/// | bytes | latency: alone | both | stream: alone | both | both ways: alone | both |
 /// |---|---|---|---|---|---|---|
-/// | 64 Ki | 4.6 | 3.8 | - | 14,200 | 10,000 | - |
-/// | 128 Ki | 7.5 | 5.3 | - | 16,400 | 12,200 | - |
-/// | 256 Ki | 14.3 | 9.8 | - | 18,300 | 16,100 | - |
-/// | 1 Mi | 80 | 36 | - | 13,400 | 21,000 | - |
-/// | 4 Mi | 427 | 217 | 467 | 9,100 | 16,400 | 9,000 |
+/// | 64 Ki | 4.9 | 4.2 | 15,600 | 19,000 | 28,100 | 22,500 |
+/// | 128 Ki | 8.1 | 5.7 | 18,000 | 24,700 | 32,200 | 27,100 |
+/// | 256 Ki | 14.3 | 10.5 | 19,900 | 28,300 | 37,000 | 30,700 |
+/// | 512 Ki | 26.7 | 17.1 | 18,900 | 33,800 | - | - |
+/// | 1 Mi | 86 | 41 | 15,000 | 38,400 | 28,100 | 27,300 |
+/// | 4 Mi | 436 | 235 | 9,650 | 20,800 | 18,400 | 17,900 |
 ///
-/// In a stream of shorter messages the receiver goes on to the next one before the sender has looked up,
-/// and what each of the two copies changes from one message to the next, so that it is never in its cache.
+/// Fragments took 9,000 MB/s for a stream of 4 MiB; where both have messages for each other, each reads alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub single_copy_min: u64,
