@@ -412,6 +412,7 @@ pub unsafe fn MPI_Recv_c(
     Ok(())
 }
 
+#[inline]
 pub unsafe fn MPI_Irecv_c(
     buf: *mut c_void,
     count: MPI_Count,

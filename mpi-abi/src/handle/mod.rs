@@ -44,6 +44,17 @@ const GENERATION_SHIFT: u32 = 20;
 const INDEX_MASK: usize = (1 << GENERATION_SHIFT) - 1;
 const GENERATION_MASK: usize = (1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1;
 
+/// The bits of a handle in which the generation is.
+pub const GENERATIONS: usize = GENERATION_MASK << GENERATION_SHIFT;
+
+/// The handle of this kind, of this generation as far as there is room for it, at this index below two to the power of 20.
+#[inline]
+pub const fn make(kind: Kind, generation: u32, index: usize) -> usize {
+    (kind as usize) << KIND_SHIFT
+        | (generation as usize & GENERATION_MASK) << GENERATION_SHIFT
+        | index
+}
+
 impl Kind {
     const ALL: [Kind; 11] = [
         Kind::Op,

@@ -1,6 +1,6 @@
 //! The table of one kind of object: a vector of slots with a list of the free ones.
 
-use super::{GENERATION_MASK, GENERATION_SHIFT, INDEX_MASK, KIND_SHIFT, Kind};
+use super::{GENERATION_SHIFT, INDEX_MASK, Kind, make};
 
 /// Objects of one kind by handle.
 #[derive(Debug)]
@@ -33,11 +33,8 @@ impl<T> Table<T> {
         let slot = match self.free.pop() {
             Some(index) => {
                 let slot = self.slots.get_mut(index as usize)?;
-                let generation =
-                    (slot.handle >> GENERATION_SHIFT).wrapping_add(1) & GENERATION_MASK;
-                slot.handle = (self.kind as usize) << KIND_SHIFT
-                    | generation << GENERATION_SHIFT
-                    | index as usize;
+                let generation = (slot.handle >> GENERATION_SHIFT) as u32;
+                slot.handle = make(self.kind, generation.wrapping_add(1), index as usize);
                 slot
             }
             None => self.grow()?,
@@ -54,7 +51,7 @@ impl<T> Table<T> {
             return None;
         }
         self.slots.push(Slot {
-            handle: (self.kind as usize) << KIND_SHIFT | index,
+            handle: make(self.kind, 0, index),
             value: None,
         });
         self.slots.last_mut()
@@ -100,6 +97,7 @@ impl<T> Table<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::GENERATION_MASK;
     use super::*;
 
     #[test]

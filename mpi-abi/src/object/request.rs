@@ -3,21 +3,29 @@
 //! A handle leads to an operation of the engine, a persistent operation, or a generalized request of the program.
 //! A send that was over when it returned needs none of these: it gets the handle [`DONE`], which is always complete.
 //!
+//! One operation of the engine is the commonest case, and its handle leads straight into the engine's own table (`direct`):
+//! bit [`DIRECT`] is set, the index is that of the engine, and the engine knows the request by its handle.
+//! All others are in the table of the process, whose handles have that bit clear.
+//!
 //! Protocol: the table is never borrowed while the engine progresses or a function of the program runs.
 
 use super::comm::CommObject;
 use crate::abi::*;
 use crate::call::Target;
 use crate::error::Failure;
-use crate::handle::{Kind, wrong};
+use crate::handle::{self, Kind, wrong};
 use crate::state::{self, state};
-use mpi_core::request::{Operation, Partitioned, Persistent, Req, Status};
+use mpi_core::request::{Operation, Partitioned, Persistent, Req, Status, Table};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 /// The handle of an operation that was complete from the start; no table gives it out.
 pub const DONE: MPI_Request = MPI_Request(((Kind::Request as usize + 1) << 27) - 1);
+
+/// Set in a handle whose index is one of the engine's table.
+const DIRECT: usize = 1 << 19;
 
 /// What a request handle leads to.
 #[derive(Clone)]
@@ -92,7 +100,7 @@ pub fn c_status(status: Status) -> MPI_Status {
 pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
     let handle = state().requests.borrow_mut().insert(object);
     handle
-        .filter(|h| *h != DONE.0)
+        .filter(|handle| handle & DIRECT == 0)
         .map(MPI_Request)
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many requests"))
 }
@@ -105,11 +113,37 @@ pub fn running(req: Req, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> 
 /// The same, perhaps without a communicator.
 #[inline(always)]
 pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request, Failure> {
+    // The last index is left out: with it a handle could be `DONE`.
+    if (req.index() as usize) < DIRECT - 1 {
+        let handle = handle::make(
+            Kind::Request,
+            req.generation(),
+            req.index() as usize | DIRECT,
+        );
+        req.hold(handle as u32, comm.map(|comm| comm as Rc<dyn Any>));
+        return Ok(MPI_Request(handle));
+    }
     register(RequestObject::Running {
         req,
         also: None,
         comm,
     })
+}
+
+/// The place in the engine's table that a handle leads to, if it leads there, and the name by which the engine knows it.
+#[inline]
+fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
+    /// What such handles have in common.
+    const COMMON: usize = handle::make(Kind::Request, 0, DIRECT);
+    let leads_there = handle.0 & !(DIRECT - 1 | handle::GENERATIONS) == COMMON;
+    leads_there.then_some(((handle.0 & (DIRECT - 1)) as u32, handle.0 as u32))
+}
+
+/// Uses the engine's table of requests; `None` while there is no engine.
+#[inline]
+fn with_table<R>(use_it: impl FnOnce(&Table) -> Option<R>) -> Option<R> {
+    let engine = state().engine.borrow();
+    use_it(engine.as_ref()?.pml().requests())
 }
 
 /// A handle for a persistent operation.
@@ -123,12 +157,36 @@ pub fn persistent(comm: &Rc<CommObject>, operation: Operation) -> Result<MPI_Req
 
 /// The object behind a handle that is neither null nor [`DONE`].
 fn object(handle: MPI_Request) -> Result<RequestObject, Failure> {
-    state()
-        .requests
-        .borrow()
-        .get(handle.0)
-        .cloned()
-        .ok_or_else(|| wrong(Kind::Request, handle.0))
+    let found = match direct(handle) {
+        Some((index, name)) => with_table(|table| {
+            let req = table.named(index, name)?;
+            let comm = req.held().and_then(|held| held.downcast().ok());
+            Some(RequestObject::Running {
+                req,
+                also: None,
+                comm,
+            })
+        }),
+        None => state().requests.borrow().get(handle.0).cloned(),
+    };
+    found.ok_or_else(|| wrong(Kind::Request, handle.0))
+}
+
+/// Takes a handle out of the world; the engine takes its own when their requests are handed back.
+fn remove(handle: MPI_Request) -> Result<RequestObject, Failure> {
+    match direct(handle) {
+        Some(_) => {
+            let object = object(handle)?;
+            if let RequestObject::Running { req, .. } = &object {
+                req.forget_name();
+            }
+            Ok(object)
+        }
+        None => {
+            let removed = state().requests.borrow_mut().remove(handle.0);
+            removed.ok_or_else(|| wrong(Kind::Request, handle.0))
+        }
+    }
 }
 
 /// How far the operation behind a handle is.
@@ -139,6 +197,18 @@ pub fn look(handle: MPI_Request) -> Result<Look, Failure> {
         DONE => return Ok(Look::Complete),
         _ => {}
     }
+    if let Some((index, name)) = direct(handle) {
+        return match with_table(|table| table.is_named_complete(index, name)) {
+            Some(true) => Ok(Look::Complete),
+            Some(false) => Ok(Look::Running),
+            None => Err(wrong(Kind::Request, handle.0)),
+        };
+    }
+    look_up(handle)
+}
+
+/// How far an operation of the table of the process is.
+fn look_up(handle: MPI_Request) -> Result<Look, Failure> {
     let requests = state().requests.borrow();
     let object = requests
         .get(handle.0)
@@ -236,7 +306,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
         }
         RequestObject::General(g) => g.query(),
     };
-    if gone {
+    if gone && direct(handle).is_none() {
         state().requests.borrow_mut().remove(handle.0);
     }
     let freed = match &object {
@@ -256,21 +326,8 @@ pub fn finish_simple(handle: MPI_Request) -> Option<Status> {
     if handle == DONE {
         return Some(Status::EMPTY);
     }
-    let mut requests = state().requests.borrow_mut();
-    let RequestObject::Running {
-        req,
-        also: None,
-        comm: Some(comm),
-    } = requests.get(handle.0)?
-    else {
-        return None;
-    };
-    let status = comm.comm.engine().pml().requests().finish_well(req)?;
-    let object = requests.remove(handle.0);
-    drop(requests);
-    // It may be the last to hold a communicator.
-    drop(object);
-    Some(status)
+    let (index, name) = direct(handle)?;
+    with_table(|table| table.finish_named(index, name))
 }
 
 /// Looks at the outcome of a complete operation and leaves it there (`MPI_Request_get_status`).
@@ -335,9 +392,8 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());
     }
-    let removed = state().requests.borrow_mut().remove(handle.0);
     let orphans = &state().orphans;
-    match removed.ok_or_else(|| wrong(Kind::Request, handle.0))? {
+    match remove(handle)? {
         RequestObject::Running { req, also, .. } => {
             orphans.borrow_mut().extend(also.into_iter().chain([req]))
         }

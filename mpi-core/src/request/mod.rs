@@ -7,6 +7,9 @@
 //! whoever completes the operation calls [`Table::complete`] exactly once;
 //! whoever waits takes the [`Outcome`] and gives the cell back with [`Table::finish`].
 //! Handing a cell back advances its generation.
+//!
+//! The layer above may give a request a number of its own with [`Request::hold`] and find it again by [`Table::named`] and its relatives,
+//! so that it needs no table of its own; the number goes when the cell is handed back.
 
 mod partitioned;
 mod persistent;
@@ -16,7 +19,10 @@ pub use persistent::{Operation, Persistent};
 
 use crate::Error;
 use crate::coll::Running;
-use crate::pml::ob1::{RecvBody, SendBody};
+use crate::datatype::Room;
+use crate::pml::ob1::matching::Key;
+use crate::pml::ob1::{Matching, RecvBody, SendBody};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -92,6 +98,10 @@ pub struct Request {
     complete: Cell<bool>,
     status: Cell<Status>,
     error: RefCell<Option<Error>>,
+    /// The number that the layer above knows the request by; 0 if it does not.
+    name: Cell<u32>,
+    /// What that layer wants to live as long as the operation.
+    held: RefCell<Option<Rc<dyn Any>>>,
     pub(crate) body: RefCell<Body>,
 }
 
@@ -108,6 +118,17 @@ impl Request {
         self.complete.get()
     }
 
+    /// Whether it has no error and its body nothing that needs to go before the request is used again.
+    #[inline]
+    fn is_light(&self) -> bool {
+        let body = match &*self.body.borrow() {
+            Body::Recv(recv) => recv.is_light(),
+            Body::Idle => true,
+            _ => false,
+        };
+        body && self.error.borrow().is_none()
+    }
+
     /// The status as known so far; final once complete.
     pub fn status(&self) -> Status {
         self.status.get()
@@ -121,8 +142,38 @@ impl Request {
         }
     }
 
+    #[inline]
     pub(crate) fn set_status(&self, status: Status) {
         self.status.set(status);
+    }
+
+    /// Its place in the table, which it keeps for life.
+    #[inline]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// How often its cell has been handed back.
+    #[inline]
+    pub fn generation(&self) -> u32 {
+        self.generation.get()
+    }
+
+    /// Gives the request a number, not 0, and something that lives until it is handed back.
+    #[inline]
+    pub fn hold(&self, name: u32, held: Option<Rc<dyn Any>>) {
+        self.name.set(name);
+        *self.held.borrow_mut() = held;
+    }
+
+    /// What was given to [`Request::hold`].
+    pub fn held(&self) -> Option<Rc<dyn Any>> {
+        self.held.borrow().clone()
+    }
+
+    /// Takes the number away; what is held stays until the operation is over.
+    pub fn forget_name(&self) {
+        self.name.set(0);
     }
 }
 
@@ -142,6 +193,29 @@ impl Table {
     pub fn begin(&self, body: Body) -> Req {
         let req = self.take();
         *req.body.borrow_mut() = body;
+        req
+    }
+
+    /// The same for a receive, which takes over what it can of the receive that used the cell before it.
+    #[inline(always)]
+    pub(crate) fn begin_recv(
+        &self,
+        buf: Room,
+        key: Key,
+        receiver: i32,
+        matching: &Rc<Matching>,
+    ) -> Req {
+        let req = self.take();
+        let mut body = req.body.borrow_mut();
+        match &mut *body {
+            Body::Recv(recv) if recv.is_light() && recv.is_in(matching) => {
+                recv.renew(buf, key, receiver);
+            }
+            body => {
+                *body = Body::Recv(RecvBody::matched(buf, key, receiver, matching.clone()));
+            }
+        }
+        drop(body);
         req
     }
 
@@ -166,6 +240,8 @@ impl Table {
             complete: Cell::new(false),
             status: Cell::new(Status::EMPTY),
             error: RefCell::new(None),
+            name: Cell::new(0),
+            held: RefCell::new(None),
             body: RefCell::new(Body::Idle),
         });
         all.push(req.clone());
@@ -173,10 +249,19 @@ impl Table {
     }
 
     /// The live request of this name; `None` for one that was handed back or never existed.
+    #[inline]
     pub fn get(&self, id: ReqId) -> Option<Req> {
         let all = self.all.borrow();
         let req = all.get(id.index())?;
         (req.generation.get() == id.generation()).then(|| req.clone())
+    }
+
+    /// Shows the live request of this name to `f`, which begins no other.
+    #[inline]
+    pub(crate) fn with<R>(&self, id: ReqId, f: impl FnOnce(&Req) -> R) -> Option<R> {
+        let all = self.all.borrow();
+        let req = all.get(id.index())?;
+        (req.generation.get() == id.generation()).then(|| f(req))
     }
 
     /// Marks an operation as ended and lets its waiter see it.
@@ -185,13 +270,14 @@ impl Table {
             Ok(status) => req.status.set(status),
             Err(e) => *req.error.borrow_mut() = Some(e),
         }
-        req.complete.set(true);
-        self.completions.set(self.completions.get().wrapping_add(1));
+        self.complete_ok(req);
     }
 
     /// Completes successfully with the status collected on the way.
+    #[inline]
     pub fn complete_ok(&self, req: &Request) {
-        self.complete(req, Ok(req.status.get()));
+        req.complete.set(true);
+        self.nudge();
     }
 
     /// Takes the outcome and hands the request back to the pool.
@@ -204,39 +290,60 @@ impl Table {
         outcome
     }
 
-    /// Takes the status of a request that went well and hands it back; one with an error is left to [`Table::finish`].
+    /// The request at `index` if the layer above calls it `name`.
+    pub fn named(&self, index: u32, name: u32) -> Option<Req> {
+        let all = self.all.borrow();
+        let req = all.get(index as usize)?;
+        (req.name.get() == name && name != 0).then(|| req.clone())
+    }
+
+    /// Whether the request of this name is complete.
     #[inline]
-    pub fn finish_well(&self, req: &Req) -> Option<Status> {
-        if req.error.borrow().is_some() {
+    pub fn is_named_complete(&self, index: u32, name: u32) -> Option<bool> {
+        let all = self.all.borrow();
+        let req = all.get(index as usize)?;
+        (req.name.get() == name && name != 0).then(|| req.is_complete())
+    }
+
+    /// Takes the status of a complete request of this name that went well and is the commonest of all, a short receive, and hands it back;
+    /// all others are left to [`Table::finish`].
+    #[inline]
+    pub fn finish_named(&self, index: u32, name: u32) -> Option<Status> {
+        let all = self.all.borrow();
+        let req = all.get(index as usize)?;
+        if req.name.get() != name || name == 0 || !req.is_light() {
             return None;
         }
         let status = req.status.get();
-        self.release(req);
+        let held = self.retire(req);
+        drop(all);
+        // It may be the last to hold a communicator, whose drop looks at this table again.
+        drop(held);
         Some(status)
     }
 
     /// Hands a request back to the pool without looking at it.
     #[inline]
     pub fn release(&self, req: &Req) {
-        req.generation
-            .set(req.generation.get().wrapping_add(1).max(1));
-        if req.error.borrow().is_some() {
-            req.error.borrow_mut().take();
-        }
-        let light = match &*req.body.borrow() {
-            Body::Idle => true,
-            Body::Recv(recv) => recv.is_light(),
-            _ => false,
-        };
-        if light {
-            // Nothing that needs to go before the request is used again.
-            self.free.borrow_mut().push(req.index);
+        if req.is_light() {
+            drop(self.retire(req));
             return;
         }
+        req.error.borrow_mut().take();
         // The body may own the last reference to a communicator whose drop looks at this table again.
         let body = req.body.take();
+        let held = self.retire(req);
+        drop((body, held));
+    }
+
+    /// Puts a cell into the pool, as it is; returns what was held with it.
+    #[inline]
+    fn retire(&self, req: &Request) -> Option<Rc<dyn Any>> {
+        let generation = req.generation.get();
+        req.generation.set(generation.wrapping_add(1).max(1));
+        req.name.set(0);
         self.free.borrow_mut().push(req.index);
-        drop(body);
+        req.held.take()
     }
 
     /// Counts every completion, so that a waiter knows when looking again is worth it.
@@ -246,6 +353,7 @@ impl Table {
     }
 
     /// Wakes waiters that look at something other than a request.
+    #[inline]
     pub fn nudge(&self) {
         self.completions.set(self.completions.get().wrapping_add(1));
     }
@@ -262,3 +370,6 @@ impl Table {
         self.all.borrow().len() - self.free.borrow().len()
     }
 }
+
+#[cfg(test)]
+mod tests;

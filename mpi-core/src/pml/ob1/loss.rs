@@ -48,11 +48,16 @@ impl Ob1 {
     }
 
     /// The error of a receive that nobody is left to serve, if that is so.
-    #[inline]
+    #[inline(always)]
     pub(super) fn in_vain(&self, matching: &Matching, key: Key, req: &Req) -> Option<PmlError> {
-        if self.losses.borrow().is_empty() {
-            return None;
+        match self.losses.borrow().is_empty() {
+            true => None,
+            false => self.is_in_vain(matching, key, req),
         }
+    }
+
+    #[cold]
+    fn is_in_vain(&self, matching: &Matching, key: Key, req: &Req) -> Option<PmlError> {
         match matching.names(key) {
             Some(peer) => {
                 let lost = self.losses.borrow().contains_key(&peer);

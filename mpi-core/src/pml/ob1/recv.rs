@@ -48,6 +48,20 @@ impl RecvBody {
         matches!(self.buf, Room::Bytes(_)) && self.incoming.is_none()
     }
 
+    /// Whether its messages come in this context.
+    #[inline]
+    pub(crate) fn is_in(&self, matching: &Rc<Matching>) -> bool {
+        Rc::ptr_eq(&self.matching, matching)
+    }
+
+    /// Makes a [light](RecvBody::is_light) receive another one of the same context.
+    #[inline]
+    pub(crate) fn renew(&mut self, buf: Room, key: Key, receiver: i32) {
+        self.buf = buf;
+        self.key = key;
+        self.receiver = receiver;
+    }
+
     /// What can complete it: a message of this context and key, or the process whose message it has met.
     pub(super) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
         let incoming = self.incoming.as_ref().map(|incoming| incoming.from);
@@ -77,7 +91,7 @@ impl RecvBody {
 
     /// A receive whose message is known already.
     #[inline(always)]
-    pub(super) fn matched(buf: Room, key: Key, receiver: i32, matching: Rc<Matching>) -> RecvBody {
+    pub(crate) fn matched(buf: Room, key: Key, receiver: i32, matching: Rc<Matching>) -> RecvBody {
         RecvBody {
             buf,
             key,
@@ -104,12 +118,9 @@ impl Ob1 {
             false => unexpected.take(key),
         };
         drop(unexpected);
-        let req = self.requests.begin(Body::Recv(RecvBody::matched(
-            buf.into(),
-            key,
-            receiver,
-            matching.clone(),
-        )));
+        let req = self
+            .requests
+            .begin_recv(buf.into(), key, receiver, matching);
         match arrived {
             Some((key, message)) => self.meet_message(&req, key, message),
             None => match self.in_vain(matching, key, &req) {
@@ -136,39 +147,53 @@ impl Ob1 {
         if self.slot.takes(context, key) {
             return self.land(key, payload);
         }
-        let matching = self.matching(context);
-        let receive = matching.posted.borrow_mut().take(key);
-        match receive.and_then(|id| self.requests.get(id)) {
-            Some(req) => self.accept_eager(&req, key, payload),
-            None => {
-                let message = Arrived {
-                    from,
-                    content: Content::Eager(payload.into()),
-                };
-                matching.unexpected.borrow_mut().push(key, message);
-                self.requests.nudge();
-            }
+        let receive = match self.take_recent(context, key) {
+            Some(taken) => taken,
+            None => self.matching(context).posted.borrow_mut().take(key),
+        };
+        let met = receive.and_then(|id| {
+            self.requests
+                .with(id, |req| self.accept_eager(req, key, payload))
+        });
+        if met.is_none() {
+            self.keep_eager(from, context, key, payload);
         }
+    }
+
+    /// Takes the receive for a message in the context of the last message; `None` if this is another context.
+    #[inline]
+    fn take_recent(&self, context: Context, key: Key) -> Option<Option<ReqId>> {
+        let recent = self.recent.borrow();
+        let matching = recent.as_ref().filter(|m| m.context == context)?;
+        Some(matching.posted.borrow_mut().take(key))
+    }
+
+    /// A short message has come before its receive.
+    fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
+        let message = Arrived {
+            from,
+            content: Content::Eager(payload.into()),
+        };
+        let matching = self.matching(context);
+        matching.unexpected.borrow_mut().push(key, message);
+        self.requests.nudge();
     }
 
     #[inline]
     fn accept_eager(&self, req: &Req, key: Key, data: &[u8]) {
-        let (receiver, capacity) = {
-            let mut body = req.body.borrow_mut();
-            let Body::Recv(recv) = &mut *body else {
-                return self.garble();
-            };
-            recv.buf.fill(data);
-            (recv.receiver, recv.buf.bytes())
+        let mut body = req.body.borrow_mut();
+        let Body::Recv(recv) = &mut *body else {
+            return self.garble();
         };
-        let bytes = data.len() as u64;
+        recv.buf.fill(data);
+        let (bytes, capacity) = (data.len() as u64, recv.buf.bytes());
         req.set_status(status(key, bytes.min(capacity)));
         if bytes <= capacity {
-            self.requests.complete_ok(req);
-        } else {
-            self.requests
-                .complete(req, Err(truncated(receiver, key, bytes, capacity).into()));
+            return self.requests.complete_ok(req);
         }
+        let error = truncated(recv.receiver, key, bytes, capacity);
+        drop(body);
+        self.requests.complete(req, Err(error.into()));
     }
 
     pub(super) fn on_rendezvous(&self, from: ProcId, header: Header, payload: &[u8]) {

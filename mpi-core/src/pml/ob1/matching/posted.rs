@@ -48,7 +48,7 @@ impl<R: PartialEq> Posted<R> {
     }
 
     /// Posts a receive behind all others.
-    #[inline]
+    #[inline(always)]
     pub fn post(&mut self, key: Key, receive: R) {
         let order = self.next_order;
         self.next_order += 1;
@@ -64,6 +64,7 @@ impl<R: PartialEq> Posted<R> {
         }
     }
 
+    #[cold]
     fn queue(&mut self, key: Key, entry: Entry<R>) {
         self.forms[key.form()] += 1;
         self.queued += 1;
