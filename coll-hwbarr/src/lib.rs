@@ -1,10 +1,11 @@
-//! The hardware barrier as a component of the coll framework: version 1, as in the paper.
+//! The hardware barrier as a component of the coll framework.
 //!
 //! T. Hoefler, J. Squyres, T. Mehlan, F. Mietke, W. Rehm, "Implementing a Hardware-based Barrier in Open MPI",
 //! Chemnitzer Informatik-Berichte, 2005.
 //!
-//! It serves `MPI_Barrier` and `MPI_Ibarrier` on `MPI_COMM_WORLD` with one rank for each wire,
-//! and refuses everything else with a reason, so that the next component serves it.
+//! Version 1, the default, is as in the paper: it serves `MPI_Barrier`, `MPI_Ibarrier` and `MPI_Barrier_init` on `MPI_COMM_WORLD`
+//! with one rank for each wire, and refuses everything else with a reason, so that the next component serves it.
+//! Version 2 (`channels`) gives any intracommunicator one of five channels, while they last.
 //!
 //! It is written once, against the tables of the plugin ABI:
 //! the library builds in [`TABLE`], and the plugin file exports it.
@@ -12,7 +13,7 @@
 //! # The life of a module
 //!
 //! * Query: is it the world, is a port configured, does the port reach every rank?
-//! * Enable: every node opens its wires around one software fence, all agree that all could, then a self-test in which one node is late.
+//! * Enable: in version 2 a channel is agreed on first; then every node opens its wires around one software fence, all agree that all could, then a self-test in which one node is late.
 //!   Any doubt refuses with a sentence that names the node; the driver leaves the wire idle.
 //! * Barrier: write the opposite level, then poll and let MPI progress between polls; a release rings whoever sleeps.
 //! * When a barrier has not been released for `coll_hwbarr_timeout`, or a port fails, the members leave the hardware together
@@ -29,7 +30,10 @@
 //! | `port::sim` | the simulator's live board in the node's shared memory |
 //! | `port::rtl` | the Verilated RTL in the place of that board's model |
 //! | `port::served` | the simulator's board of another process, over TCP, for ranks on several hosts |
-//! | `setup` | opening, agreeing, testing |
+//! | `port::wired` | a real port of this machine |
+//! | `channels` | version 2: channels for communicators, several ranks at a node |
+//! | `circle` | members that set something up together |
+//! | `setup` | opening, testing |
 //! | `queue` | barriers that were started, in order, and whether each is over |
 //! | `parley` | how the members leave the hardware together |
 //! | `module` | all of it as a module of the plugin ABI |
