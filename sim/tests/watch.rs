@@ -1,14 +1,17 @@
 //! `hwbarr watch` on boards of other processes: served, in shared memory, and on a terminal.
 
 use embedded_hal::digital::OutputPin;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use sim::live::{Board, Memory};
 use sim::served::{Address, Server, Wires};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Child, Command, Output, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
@@ -175,43 +178,80 @@ fn terminal() -> (File, File) {
     (ours.into(), theirs)
 }
 
-#[test]
-fn on_a_terminal_it_is_a_screen_until_q_is_pressed() {
-    served(60, |address| {
-        let (mut ours, theirs) = terminal();
+/// `hwbarr watch` on a terminal of its own.
+struct Screen {
+    watching: Running,
+    keyboard: File,
+    /// What the terminal gets.
+    output: Receiver<Vec<u8>>,
+    shown: Vec<u8>,
+}
+
+impl Screen {
+    fn watch(address: &Address) -> Screen {
+        let (ours, theirs) = terminal();
         let side = || Stdio::from(theirs.try_clone().expect("a descriptor"));
         let mut command = Command::new(HWBARR);
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
-        let mut watching = Running(command.spawn().expect("hwbarr starts"));
-        drop((command, theirs));
+        let watching = Running(command.spawn().expect("hwbarr starts"));
         // Read on a thread of its own: a terminal that nobody reads stops the program that writes to it.
-        let (to, from) = std::sync::mpsc::channel();
+        let (to, output) = channel();
         let mut reader = ours.try_clone().expect("a descriptor");
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // Ends with an error when the other side has been closed.
+            // Ends with an error when the other side has been closed, which is when the program has ended.
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 let _ = to.send(bytes[..count].to_vec());
             }
         });
-        let mut shown = Vec::new();
+        Screen {
+            watching,
+            keyboard: ours,
+            output,
+            shown: Vec::new(),
+        }
+    }
+
+    fn shows(&mut self, what: &str) {
         let begin = Instant::now();
-        let mut until = |what: &str| {
-            while !String::from_utf8_lossy(&shown).contains(what) {
-                let left = LIMIT.saturating_sub(begin.elapsed());
-                let more = from.recv_timeout(left);
-                shown.extend(more.unwrap_or_else(|_| {
-                    panic!("no {what:?} in {}", String::from_utf8_lossy(&shown))
-                }));
-            }
-        };
+        while !String::from_utf8_lossy(&self.shown).contains(what) {
+            let left = LIMIT.saturating_sub(begin.elapsed());
+            let more = self.output.recv_timeout(left);
+            self.shown.extend(more.unwrap_or_else(|_| {
+                panic!("no {what:?} in {}", String::from_utf8_lossy(&self.shown))
+            }));
+        }
+    }
+
+    /// The terminal is given back: the other screen is left.
+    fn is_given_back(&mut self) -> ExitStatus {
+        self.shows("\u{1b}[?1049l");
+        self.watching.0.wait().expect("it is ours")
+    }
+}
+
+#[test]
+fn on_a_terminal_it_is_a_screen_until_q_is_pressed() {
+    served(60, |address| {
+        let mut screen = Screen::watch(address);
         // One word: between words the cursor is moved instead of a space written.
-        until("awaited");
-        ours.write_all(b"q").expect("typed");
-        // The terminal is given back: the other screen is left.
-        until("\u{1b}[?1049l");
-        let status = watching.0.wait().expect("it is ours");
+        screen.shows("awaited");
+        screen.keyboard.write_all(b"q").expect("typed");
+        let status = screen.is_given_back();
         assert!(status.success(), "{status}");
+    });
+}
+
+#[test]
+fn a_signal_that_ends_it_gives_the_terminal_back_first() {
+    served(3, |address| {
+        for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+            let mut screen = Screen::watch(address);
+            screen.shows("awaited");
+            kill_process(Pid::from_child(&screen.watching.0), signal).expect("it runs");
+            let status = screen.is_given_back();
+            assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
+        }
     });
 }

@@ -12,12 +12,19 @@
 //! LogP is LogGP with `G = 0`, so there is one [`Network::leave_times`] for both.
 //! It starts from when each node enters, so that a comparison with a hardware run uses the same arrivals.
 //!
+//! [`Collective`] is the same in closed form for the library's own algorithms, for more ranks than schedules are made for,
+//! and [`fit()`] finds a network's parameters in what was measured on it.
+//!
 //! The models are kind to software: no contention, no unexpected message, no operating system.
 
 mod algorithms;
+mod collectives;
+mod fit;
 mod schedule;
 
 pub use algorithms::{ALGORITHMS, Algorithm};
+pub use collectives::{BARRIERS, COLLECTIVES, Collective};
+pub use fit::{BadFit, Point, fit};
 pub use schedule::{BadSchedule, Operation, Schedule};
 
 use crate::virtual_time::{Distribution, Time};

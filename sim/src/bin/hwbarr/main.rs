@@ -7,6 +7,7 @@ mod options;
 mod port;
 mod report;
 mod run;
+mod scale;
 mod serve;
 mod tables;
 mod watch;
@@ -40,6 +41,8 @@ macro_rules! commands {
 commands! {
     /// Run in virtual time, print latencies, and compare with software barriers.
     run::Run,
+    /// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
+    scale::Scale,
     /// Break every wire, node and clock at every moment, and see what the driver makes of it.
     faults::Faults,
     /// Run in virtual time and write one HTML page: waveforms, latencies, comparison.

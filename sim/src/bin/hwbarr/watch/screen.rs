@@ -1,6 +1,7 @@
 //! A watched board on a terminal.
 //!
-//! [`draw`] makes one picture of a [`History`] on whatever backend; [`run`] owns the terminal and gives it back, whatever happens.
+//! [`draw`] makes one picture of a [`History`] on whatever backend; [`run`] owns the terminal and gives it back, whatever happens:
+//! a signal that asks the program to end is noted, the terminal is restored, and then the program ends by that signal.
 
 use super::history::{History, Phase, Sight};
 use super::source::Source;
@@ -12,7 +13,16 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Gauge, Paragraph, Sparkline};
 use ratatui::{DefaultTerminal, Frame};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+/// Signals that ask a program to end.
+const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+/// A signal is noticed within this time.
+const HEED: Duration = Duration::from_millis(50);
 
 /// Shows the board until the user has seen enough, for so many looks at most.
 pub fn run(
@@ -21,15 +31,26 @@ pub fn run(
     every: Duration,
     looks: Option<u64>,
 ) -> Result<(), Failure> {
+    let asked = Arc::new(AtomicUsize::new(0));
+    for signal in SIGNALS {
+        let number = usize::try_from(signal)?;
+        signal_hook::flag::register_usize(signal, asked.clone(), number)?;
+    }
     // Restores the terminal also when we panic.
     let mut terminal = ratatui::try_init()?;
-    let shown = show(&mut terminal, source, history, every, looks);
-    ratatui::try_restore()?;
+    let shown = show(&mut terminal, &asked, source, history, every, looks);
+    let restored = ratatui::try_restore();
+    let signal = asked.load(Ordering::Relaxed);
+    if signal != 0 {
+        signal_hook::low_level::emulate_default_handler(c_int::try_from(signal)?)?;
+    }
+    restored?;
     shown
 }
 
 fn show(
     terminal: &mut DefaultTerminal,
+    asked: &AtomicUsize,
     source: &mut Source,
     history: &mut History,
     every: Duration,
@@ -42,7 +63,17 @@ fn show(
             return Ok(());
         }
         let next = Instant::now() + every;
-        while event::poll(next.saturating_duration_since(Instant::now()))? {
+        loop {
+            if asked.load(Ordering::Relaxed) != 0 {
+                return Ok(());
+            }
+            let left = next.saturating_duration_since(Instant::now());
+            if !event::poll(left.min(HEED))? {
+                match left.is_zero() {
+                    true => break,
+                    false => continue,
+                }
+            }
             match event::read()? {
                 Event::Key(key) if asks_to_end(key) => return Ok(()),
                 Event::Key(key) if key.code == KeyCode::Char(' ') && is_press(key) => {

@@ -1,0 +1,156 @@
+//! `hwbarr scale`: what collectives would take on more ranks than there are, software against hardware.
+//!
+//! Software is predicted by LogGP (`sim::software`), with parameters from options or fitted from what `mpi-bench` has measured.
+//! The hardware is run in virtual time with as many nodes as one board takes; more ranks need boards above boards,
+//! and each level adds the way of an edge through one more board, up and down. Such a tree of boards has not been built.
+
+use crate::Failure;
+use crate::options::{Hardware, Software};
+use crate::tables::{Format, Table, Tool};
+use clap::Args;
+use serde_json::{Value, json};
+use sim::software::{BARRIERS, COLLECTIVES, Collective, Network, Point, fit};
+use sim::study::Study;
+use sim::virtual_time::Time;
+use std::path::{Path, PathBuf};
+
+/// A board's nodes.
+const BOARD: u64 = 60;
+/// Barriers in virtual time, of which the median is taken.
+const BARRIERS_RUN: usize = 1000;
+/// Where a node's and a board's ways are in a run's phases: the cable there, the synchroniser, the machine, the cable back.
+const BOARD_PHASES: std::ops::Range<usize> = 1..5;
+
+/// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
+#[derive(Args)]
+pub struct Scale {
+    /// How many ranks.
+    #[arg(long, value_delimiter = ',', value_name = "RANKS", default_values_t = [60, 1024, 65_536])]
+    ranks: Vec<u64>,
+    /// How many bytes the collectives beside the barrier move: each rank's, or, for alltoall, each pair's.
+    #[arg(long = "size", value_name = "BYTES", default_value_t = 8)]
+    size: u64,
+    /// Fit the network from what `mpi-bench latency --json` and `mpi-bench rate --json` have printed, instead of the options below.
+    #[arg(long, num_args = 2, value_names = ["LATENCY", "RATE"])]
+    fit: Option<Vec<PathBuf>>,
+    #[command(flatten)]
+    hardware: Hardware,
+    #[command(flatten)]
+    tool: Tool,
+    #[command(flatten)]
+    software: Software,
+}
+
+impl Scale {
+    pub fn execute(self) -> Result<(), Failure> {
+        let network = match self.fit.as_deref() {
+            Some([latency, rate]) => fit(&points(latency, "latency")?, &points(rate, "rate")?)?,
+            _ => self.software.network(),
+        };
+        let parameters = self.hardware.parameters(BOARD as usize, BARRIERS_RUN)?;
+        let study = Study::conduct(parameters, network, false)?;
+        let board = study.summary.complete.median();
+        let level = study.summary.phases[BOARD_PHASES]
+            .iter()
+            .fold(Time::ZERO, |sum, phase| sum + phase.worst());
+        let hardware = |ranks: u64| {
+            let more = u64::from(levels(ranks)).saturating_sub(1);
+            board + Time::from_ps(2 * more * level.ps())
+        };
+        let barriers = self.table(&network, BARRIERS, Some(&hardware));
+        let others = self.table(&network, COLLECTIVES, None);
+        let text = match self.tool.format() {
+            Format::Text => format!(
+                "software under LogGP: L {}, o {}, g {}, G {} for each byte after the first\n\
+                 hardware: one board of {BOARD} nodes, {board}; each further level of boards {level} up and as much down\n\n\
+                 barrier\n{}\n{} bytes\n{}",
+                network.latency,
+                network.overhead,
+                network.gap,
+                network.byte_gap,
+                barriers.to_text(),
+                self.size,
+                others.to_text()
+            ),
+            Format::Csv => barriers.to_csv() + &others.to_csv(),
+            Format::Json => format!(
+                "{:#}\n",
+                json!({"barrier": barriers.to_json(), "bytes": self.size, "others": others.to_json()})
+            ),
+        };
+        crate::say(&text)
+    }
+
+    /// A row for each collective, a column for each number of ranks.
+    fn table(
+        &self,
+        network: &Network,
+        rules: &[Collective],
+        hardware: Option<&dyn Fn(u64) -> Time>,
+    ) -> Table {
+        let columns = self.ranks.iter().map(|ranks| format!("{ranks} ranks"));
+        let mut table = Table::new(std::iter::once("what".to_owned()).chain(columns));
+        let mut row = |name: String, time: &dyn Fn(u64) -> Time| {
+            let times = self.ranks.iter().map(|ranks| self.cell(time(*ranks)));
+            table.row(std::iter::once(Value::from(name)).chain(times));
+        };
+        if let Some(hardware) = hardware {
+            row("this hardware".into(), hardware);
+        }
+        for rule in rules {
+            let name = format!("{} {}", rule.call, rule.algorithm);
+            row(name, &|ranks| rule.time(*network, ranks, self.size));
+        }
+        table
+    }
+
+    /// For people with a unit, for programs in nanoseconds.
+    fn cell(&self, time: Time) -> Value {
+        match self.tool.format() {
+            Format::Text => time.to_string().into(),
+            _ => (time.ps() as f64 / 1000.0).into(),
+        }
+    }
+}
+
+/// How many levels of boards join so many ranks.
+fn levels(ranks: u64) -> u32 {
+    let mut levels = 1;
+    let mut joined = BOARD;
+    while joined < ranks {
+        levels += 1;
+        joined = joined.saturating_mul(BOARD);
+    }
+    levels
+}
+
+/// The points of a report of `mpi-bench --json`.
+fn points(path: &Path, benchmark: &str) -> Result<Vec<Point>, Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))?;
+    let report: Value = serde_json::from_str(&text)
+        .map_err(|e| format!("{name} is not what mpi-bench --json prints: {e}"))?;
+    let of = report["benchmark"].as_str().unwrap_or("nothing");
+    if of != benchmark {
+        return Err(format!("{name} is a measurement of {of}, and {benchmark} is needed").into());
+    }
+    let rows = report["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    let point = |row: &Value| {
+        Some(Point {
+            bytes: row["size"].as_u64()?,
+            figure: row["avg"].as_f64()?,
+        })
+    };
+    Ok(rows.iter().filter_map(point).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::levels;
+
+    #[test]
+    fn boards_above_boards_join_sixty_times_as_many() {
+        let of = [1, 60, 61, 3600, 3601, 65_536, 216_000, 216_001].map(levels);
+        assert_eq!(of, [1, 1, 2, 2, 3, 3, 3, 4]);
+    }
+}
