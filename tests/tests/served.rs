@@ -15,7 +15,7 @@ struct Server {
     process: Child,
     address: String,
     /// Kept open, for the server writes a log.
-    _log: BufReader<ChildStdout>,
+    log: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -26,22 +26,17 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()
             .expect("hwbarr starts");
-        let mut log = BufReader::new(process.stdout.take().expect("a pipe"));
-        let mut line = String::new();
-        let read = log.read_line(&mut line);
-        let server = |address: String| Self {
+        let log = process.stdout.take().expect("a pipe");
+        let mut server = Self {
             process,
-            address,
-            _log: log,
+            address: String::new(),
+            log: BufReader::new(log),
         };
-        let server = server(
-            line.trim()
-                .rsplit(' ')
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-        );
+        let mut line = String::new();
+        let read = server.log.read_line(&mut line);
         read.expect("it says where it listens");
+        let address = line.trim().rsplit(' ').next();
+        server.address = address.unwrap_or_default().to_owned();
         server
     }
 
