@@ -135,7 +135,7 @@ pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request
 fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
     /// What such handles have in common.
     const COMMON: usize = handle::make(Kind::Request, 0, DIRECT);
-    let leads_there = handle.0 & !(DIRECT - 1 | handle::GENERATIONS) == COMMON;
+    let leads_there = handle.0 & !((DIRECT - 1) | handle::GENERATIONS) == COMMON;
     leads_there.then_some(((handle.0 & (DIRECT - 1)) as u32, handle.0 as u32))
 }
 
