@@ -16,15 +16,20 @@
 //! they begin with different networks. Using them together is the BML's business.
 //!
 //! Who may touch what: [`lobby::Lobby`] owns every connection that is not established, a [`Peer`] every one that is; nothing is shared between threads.
+//! What [`Tcp`] does with them is in rooms: [`connect`], [`look`] and [`farewell`].
 
 mod address;
 mod card;
+mod connect;
+mod farewell;
 mod frame;
 mod hello;
 mod incoming;
 mod lobby;
+mod look;
 mod outgoing;
 mod params;
+mod peer;
 #[cfg(test)]
 mod tests;
 
@@ -33,22 +38,21 @@ use super::{
     SELECTION, SendError, Sink, Surroundings, Transport,
 };
 use crate::rte;
-use address::{Candidate, Local};
 use card::Card;
 use frame::{Frame, Kind};
-use incoming::{End, Incoming, Turn};
-use lobby::{Lobby, Met, News, Settled};
+use lobby::Lobby;
 use mpi_base::fdpass::Key;
 use mpi_base::param::ParamError;
-use outgoing::{Outgoing, Refused};
+use outgoing::Refused;
 use params::Settings;
+use peer::{Fate, Peer};
 use rustix::event::{Timespec, epoll};
 use rustix::net::Shutdown;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// So many connections are read without asking the poller first; a read in vain costs about as much as a question.
 const DIRECT: usize = 4;
@@ -104,50 +108,6 @@ struct Tcp {
     starving: Cell<bool>,
     /// Set while the sink runs.
     busy: Cell<bool>,
-}
-
-/// A process we have had to do with.
-struct Peer {
-    proc: ProcId,
-    fate: Cell<Fate>,
-    card: OnceCell<Result<Card, String>>,
-    socket: RefCell<Option<Met>>,
-    megabits: Cell<u32>,
-    outgoing: RefCell<Outgoing>,
-    incoming: RefCell<Option<Incoming>>,
-    /// The poller reports when the socket is writable.
-    stuck: Cell<bool>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Fresh,
-    Calling,
-    Up,
-    Lost,
-}
-
-impl Peer {
-    fn new(proc: ProcId) -> Peer {
-        Peer {
-            proc,
-            fate: Cell::new(Fate::Fresh),
-            card: OnceCell::new(),
-            socket: RefCell::default(),
-            megabits: Cell::new(0),
-            outgoing: RefCell::default(),
-            incoming: RefCell::default(),
-            stuck: Cell::new(false),
-        }
-    }
-
-    /// Forgets the connection; the next message makes a new one.
-    fn reset(&self) {
-        self.fate.set(Fate::Fresh);
-        self.outgoing.take();
-        self.incoming.take();
-        self.socket.take();
-    }
 }
 
 impl Tcp {
@@ -211,299 +171,6 @@ impl Tcp {
     fn peer(&self, proc: ProcId) -> Option<&Peer> {
         let cell = self.peers.get(proc as usize)?;
         Some(cell.get_or_init(|| Box::new(Peer::new(proc))))
-    }
-
-    /// A peer's card, read once, with the addresses worth trying.
-    fn candidates(&self, peer: &Peer) -> Result<(Key, Vec<Candidate>), String> {
-        let card = peer.card.get_or_init(|| {
-            let bytes = self.board.get(peer.proc, &board_key(self.link))?;
-            let card = Card::decode(&bytes).ok_or("what it made known is not a card of ours")?;
-            if card.links != self.ours.links {
-                return Err(format!(
-                    "it has {} links and this process {}; btl_tcp_links must be the same everywhere",
-                    card.links, self.ours.links
-                ));
-            }
-            Ok(card)
-        });
-        let card = card.as_ref().map_err(String::clone)?;
-        let candidates = address::candidates(
-            &self.ours.addresses,
-            &card.addresses,
-            card.machine == self.ours.machine,
-            card.port,
-            self.link as usize,
-        );
-        if candidates.is_empty() {
-            let shown: Vec<String> = card.addresses.iter().map(|a| a.ip.to_string()).collect();
-            return Err(format!(
-                "none of its addresses ({}) can be reached from another machine",
-                shown.join(", ")
-            ));
-        }
-        Ok((card.key, candidates))
-    }
-
-    /// Begins to make a connection.
-    #[cold]
-    fn call(&self, peer: &Peer) -> Result<(), SendError> {
-        let begun =
-            self.candidates(peer)
-                .and_then(|(key, candidates)| match self.lobby.try_borrow_mut() {
-                    Ok(mut lobby) => lobby.call(peer.proc, key, candidates),
-                    Err(_) => Err("a connection is being made".into()),
-                });
-        match begun {
-            Ok(()) => {
-                peer.fate.set(Fate::Calling);
-                Ok(())
-            }
-            Err(_) => Err(SendError::PeerGone),
-        }
-    }
-
-    /// Takes over an established connection.
-    fn welcome(&self, met: Met) {
-        let Some(peer) = self.peer(met.proc) else {
-            return;
-        };
-        let token = epoll::EventData::new_u64(met.proc.into());
-        let ready = self
-            .settings
-            .prepare(&met.socket)
-            .and_then(|()| epoll::modify(&self.epoll, &met.socket, token, epoll::EventFlags::IN));
-        // A connection that cannot be prepared is closed; the other end sees that and this one will call again.
-        if ready.is_err() {
-            peer.fate.set(Fate::Fresh);
-            return;
-        }
-        *peer.socket.borrow_mut() = Some(met);
-        peer.megabits.set(self.speed(peer));
-        *peer.incoming.borrow_mut() = Some(Incoming::new(self.limits.max_send));
-        peer.fate.set(Fate::Up);
-        self.up.borrow_mut().push(peer.proc);
-        self.flush(peer);
-    }
-
-    /// The slower of the two interfaces that a connection uses, as far as it is known.
-    fn speed(&self, peer: &Peer) -> u32 {
-        let remote = peer.socket.borrow().as_ref().and_then(|met| met.remote);
-        let card = peer.card.get().and_then(|card| card.as_ref().ok());
-        let theirs = |card: &Card| {
-            let at = |local: &&Local| Some(local.ip) == remote.map(|r| r.ip());
-            card.addresses.iter().find(at).map(|local| local.megabits)
-        };
-        card.and_then(theirs).unwrap_or(0)
-    }
-
-    /// Writes what waits for a peer, and asks the poller if there is no room for it.
-    #[cold]
-    fn flush(&self, peer: &Peer) {
-        let met = peer.socket.borrow();
-        let (Some(met), Ok(mut outgoing)) = (&*met, peer.outgoing.try_borrow_mut()) else {
-            return;
-        };
-        // A failed write is not the end: what the peer sent before is still to be read, and reading will find out.
-        let _ = outgoing.flush(met.socket.as_fd());
-        self.ask_for_room(peer, outgoing.is_stuck());
-    }
-
-    /// Keeps the poller's mind about a socket in step with the queue.
-    fn ask_for_room(&self, peer: &Peer, stuck: bool) {
-        if peer.stuck.get() == stuck {
-            return;
-        }
-        let met = peer.socket.borrow();
-        let Some(Met { socket, .. }) = &*met else {
-            return;
-        };
-        let mut events = epoll::EventFlags::IN;
-        events.set(epoll::EventFlags::OUT, stuck);
-        let token = epoll::EventData::new_u64(peer.proc.into());
-        if epoll::modify(&self.epoll, socket, token, events).is_ok() {
-            peer.stuck.set(stuck);
-            let count = self.stuck.get();
-            self.stuck.set(if stuck { count + 1 } else { count - 1 });
-        }
-    }
-
-    /// Reads from one peer.
-    #[inline]
-    fn receive(&self, peer: &Peer, sink: &dyn Sink) -> usize {
-        let met = peer.socket.borrow();
-        let (Some(met), Ok(mut incoming)) = (&*met, peer.incoming.try_borrow_mut()) else {
-            return 0;
-        };
-        let Some(reader) = &mut *incoming else {
-            return 0;
-        };
-        let Turn { delivered, end } = reader.progress(met.socket.as_fd(), peer.proc, sink);
-        if let Some(end) = end {
-            *incoming = None;
-            self.part(peer, met, end, sink);
-        }
-        delivered
-    }
-
-    /// A connection has ended; it is closed when nobody looks at it any more.
-    #[cold]
-    fn part(&self, peer: &Peer, met: &Met, end: End, sink: &dyn Sink) {
-        self.up.borrow_mut().retain(|&proc| proc != peer.proc);
-        self.ask_for_room(peer, false);
-        let _ = epoll::delete(&self.epoll, &met.socket);
-        self.ended.borrow_mut().push(peer.proc);
-        let why = match end {
-            End::Goodbye => return,
-            End::Closed => {
-                "the other end was closed without a goodbye, so its process has died".into()
-            }
-            End::Garbled(error) => error.to_string(),
-            End::System(error) => lobby::text(error),
-        };
-        // Nothing more can be meant for somebody whose stream cannot be believed.
-        let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
-        self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
-    }
-
-    /// Closes what has ended; a peer that said goodbye may be met again.
-    #[cold]
-    fn bury(&self) {
-        for proc in self.ended.take() {
-            if let Some(peer) = self.peer(proc) {
-                let lost = peer.fate.get() == Fate::Lost;
-                peer.reset();
-                if lost {
-                    peer.fate.set(Fate::Lost);
-                }
-            }
-        }
-    }
-
-    #[cold]
-    fn lose(&self, peer: &Peer, what: &str, sink: &dyn Sink) {
-        peer.fate.set(Fate::Lost);
-        let (me, proc) = (self.me, peer.proc);
-        sink.lost(
-            proc,
-            &format!("the connection between job ranks {me} and {proc} {what}"),
-        );
-    }
-
-    /// Asks the poller what there is to do, and does it.
-    #[cold]
-    fn poll(&self, sink: &dyn Sink) -> usize {
-        self.looks.set(0);
-        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
-        let Ok((events, _)) = epoll::wait(&self.epoll, &mut events, Some(&Timespec::default()))
-        else {
-            return 0;
-        };
-        let mut delivered = 0;
-        let mut guests = false;
-        for event in events {
-            let token = { event.data }.u64();
-            let Some(peer) = u32::try_from(token).ok().and_then(|proc| self.peer(proc)) else {
-                guests = true;
-                continue;
-            };
-            let flags = { event.flags };
-            if flags.contains(epoll::EventFlags::OUT) {
-                self.flush(peer);
-            }
-            if flags.intersects(!epoll::EventFlags::OUT) {
-                delivered += self.receive(peer, sink);
-            }
-        }
-        if guests || self.lobby.borrow().is_waiting() {
-            self.look_into_the_lobby(sink);
-        }
-        delivered
-    }
-
-    #[cold]
-    fn look_into_the_lobby(&self, sink: &dyn Sink) {
-        let mut news = Vec::new();
-        let settled = |proc| match self.peer(proc).map(|peer| peer.fate.get()) {
-            Some(Fate::Fresh | Fate::Calling) => Settled::No,
-            _ => Settled::Yes,
-        };
-        self.lobby
-            .borrow_mut()
-            .progress(self.epoll.as_fd(), settled, &mut news);
-        for news in news {
-            match news {
-                News::Met(met) => self.welcome(met),
-                News::Failed { proc, why } => {
-                    if let Some(peer) = self.peer(proc) {
-                        self.lose(peer, &format!("could not be made: {why}"), sink);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Drops what comes as long as some peer is such, or for [`FAREWELL`].
-    fn wait_while(&self, some: impl Fn(&Peer) -> bool) {
-        let deadline = Instant::now() + FAREWELL;
-        let mut nap = Duration::from_micros(10);
-        let peers = || self.peers.iter().filter_map(OnceCell::get);
-        while peers().any(|peer| some(peer)) && Instant::now() < deadline {
-            self.poll(&Nobody);
-            self.bury();
-            std::thread::sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(1));
-        }
-    }
-
-    /// Behind everything else that was taken.
-    fn say_goodbye(&self) {
-        self.settle();
-        let goodbye = Frame {
-            kind: Kind::Goodbye,
-            am: 0,
-            header: [0; 2],
-            len: 0,
-        };
-        for peer in self.peers.iter().filter_map(OnceCell::get) {
-            let met = peer.socket.borrow();
-            if let (Fate::Up, Some(Met { socket, .. })) = (peer.fate.get(), &*met) {
-                let mut outgoing = peer.outgoing.borrow_mut();
-                if outgoing.is_empty() {
-                    let nothing = Payload::Bytes(&[]);
-                    let _ = outgoing.send(Some(socket.as_fd()), &goodbye.encode(), nothing);
-                }
-                let _ = rustix::net::shutdown(socket, Shutdown::Write);
-            }
-        }
-    }
-
-    /// One look at everything.
-    #[inline]
-    fn look(&self, sink: &dyn Sink) -> usize {
-        let mut delivered = 0;
-        let direct = {
-            let up = self.up.borrow();
-            let mut direct = [ProcId::MAX; DIRECT];
-            match up.len() {
-                n @ 0..=DIRECT => direct[..n].copy_from_slice(&up),
-                _ => self.looks.set(ASK),
-            }
-            direct
-        };
-        for proc in direct {
-            if let Some(peer) = self.peers.get(proc as usize).and_then(OnceCell::get) {
-                delivered += self.receive(peer, sink);
-            }
-        }
-        if !self.ended.borrow().is_empty() {
-            self.bury();
-        }
-        let looks = self.looks.get() + 1;
-        self.looks.set(looks);
-        if looks > ASK || self.stuck.get() > 0 || self.lobby.borrow().is_waiting() {
-            delivered += self.poll(sink);
-        }
-        delivered
     }
 }
 
@@ -654,13 +321,6 @@ impl Btl for Tcp {
             (set, _) => set,
         }
     }
-}
-
-/// Drops what comes while a process leaves.
-struct Nobody;
-
-impl Sink for Nobody {
-    fn deliver(&self, _: ProcId, _: Am, _: Header, _: &[u8]) {}
 }
 
 impl Drop for Tcp {

@@ -1,0 +1,129 @@
+//! How a connection comes about: whose addresses are raced, and what is done with the winner.
+
+use super::address::{self, Candidate, Local};
+use super::card::Card;
+use super::incoming::Incoming;
+use super::lobby::{Met, News, Settled};
+use super::peer::{Fate, Peer};
+use super::{Tcp, board_key};
+use crate::btl::{SendError, Sink};
+use mpi_base::fdpass::Key;
+use rustix::event::epoll;
+use std::os::fd::AsFd;
+
+impl Tcp {
+    /// A peer's card, read once, with the addresses worth trying.
+    pub(super) fn candidates(&self, peer: &Peer) -> Result<(Key, Vec<Candidate>), String> {
+        let card = peer.card.get_or_init(|| {
+            let bytes = self.board.get(peer.proc, &board_key(self.link))?;
+            let card = Card::decode(&bytes).ok_or("what it made known is not a card of ours")?;
+            if card.links != self.ours.links {
+                return Err(format!(
+                    "it has {} links and this process {}; btl_tcp_links must be the same everywhere",
+                    card.links, self.ours.links
+                ));
+            }
+            Ok(card)
+        });
+        let card = card.as_ref().map_err(String::clone)?;
+        let candidates = address::candidates(
+            &self.ours.addresses,
+            &card.addresses,
+            card.machine == self.ours.machine,
+            card.port,
+            self.link as usize,
+        );
+        if candidates.is_empty() {
+            let shown: Vec<String> = card.addresses.iter().map(|a| a.ip.to_string()).collect();
+            return Err(format!(
+                "none of its addresses ({}) can be reached from another machine",
+                shown.join(", ")
+            ));
+        }
+        Ok((card.key, candidates))
+    }
+
+    /// Begins to make a connection.
+    #[cold]
+    pub(super) fn call(&self, peer: &Peer) -> Result<(), SendError> {
+        let begun =
+            self.candidates(peer)
+                .and_then(|(key, candidates)| match self.lobby.try_borrow_mut() {
+                    Ok(mut lobby) => lobby.call(peer.proc, key, candidates),
+                    Err(_) => Err("a connection is being made".into()),
+                });
+        match begun {
+            Ok(()) => {
+                peer.fate.set(Fate::Calling);
+                Ok(())
+            }
+            Err(_) => Err(SendError::PeerGone),
+        }
+    }
+
+    /// Takes over an established connection.
+    pub(super) fn welcome(&self, met: Met) {
+        let Some(peer) = self.peer(met.proc) else {
+            return;
+        };
+        let token = epoll::EventData::new_u64(met.proc.into());
+        let ready = self
+            .settings
+            .prepare(&met.socket)
+            .and_then(|()| epoll::modify(&self.epoll, &met.socket, token, epoll::EventFlags::IN));
+        // A connection that cannot be prepared is closed; the other end sees that and this one will call again.
+        if ready.is_err() {
+            peer.fate.set(Fate::Fresh);
+            return;
+        }
+        *peer.socket.borrow_mut() = Some(met);
+        peer.megabits.set(self.speed(peer));
+        *peer.incoming.borrow_mut() = Some(Incoming::new(self.limits.max_send));
+        peer.fate.set(Fate::Up);
+        self.up.borrow_mut().push(peer.proc);
+        self.flush(peer);
+    }
+
+    /// The slower of the two interfaces that a connection uses, as far as it is known.
+    fn speed(&self, peer: &Peer) -> u32 {
+        let remote = peer.socket.borrow().as_ref().and_then(|met| met.remote);
+        let card = peer.card.get().and_then(|card| card.as_ref().ok());
+        let theirs = |card: &Card| {
+            let at = |local: &&Local| Some(local.ip) == remote.map(|r| r.ip());
+            card.addresses.iter().find(at).map(|local| local.megabits)
+        };
+        card.and_then(theirs).unwrap_or(0)
+    }
+
+    #[cold]
+    pub(super) fn look_into_the_lobby(&self, sink: &dyn Sink) {
+        let mut news = Vec::new();
+        let settled = |proc| match self.peer(proc).map(|peer| peer.fate.get()) {
+            Some(Fate::Fresh | Fate::Calling) => Settled::No,
+            _ => Settled::Yes,
+        };
+        self.lobby
+            .borrow_mut()
+            .progress(self.epoll.as_fd(), settled, &mut news);
+        for news in news {
+            match news {
+                News::Met(met) => self.welcome(met),
+                News::Failed { proc, why } => {
+                    if let Some(peer) = self.peer(proc) {
+                        self.lose(peer, &format!("could not be made: {why}"), sink);
+                    }
+                }
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn lose(&self, peer: &Peer, what: &str, sink: &dyn Sink) {
+        peer.fate.set(Fate::Lost);
+        let (me, proc) = (self.me, peer.proc);
+        sink.lost(
+            proc,
+            &format!("the connection between job ranks {me} and {proc} {what}"),
+        );
+    }
+}
