@@ -16,7 +16,7 @@
 use super::gate::{LINE, Members};
 use super::wait;
 use crate::engine::Engine;
-use mpi_base::atomic::{AtomicU64, Ordering, fence};
+use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::node::{Node, ShmOffset};
 use std::cell::Cell;
 
@@ -233,8 +233,8 @@ impl Cells {
         };
         // SYNC POINT shm.finished
         word.store(number, Ordering::Release);
-        // SYNC POINT shm.hungry
-        fence(Ordering::SeqCst);
+        // SYNC POINT shm.hungry: who is hungry goes to sleep by its bell, whose fences these are.
+        members.order();
         if hungry.load(Ordering::Relaxed) > 0 {
             members.ring_all();
         }

@@ -5,7 +5,8 @@ use super::flags::Flags;
 use crate::coll::Refusal;
 use crate::comm::Comm;
 use mpi_base::atomic::{Ordering, fence};
-use mpi_base::bell::SLEEPING;
+use mpi_base::bell::{FENCE, SLEEPING};
+use mpi_base::fence::light;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};
@@ -77,6 +78,8 @@ pub struct Members {
     inboxes: Box<[Held<Inbox>]>,
     /// By rank, the ranks on the node.
     places: Box<[u32]>,
+    /// Whether others may execute this process's fences.
+    light: bool,
 }
 
 impl Members {
@@ -96,6 +99,7 @@ impl Members {
             me: comm.rank(),
             inboxes: inboxes.map_err(|e| Refusal(e.to_string()))?,
             places,
+            light: mpi_base::fence::register(),
         })
     }
 
@@ -112,7 +116,23 @@ impl Members {
     #[inline]
     pub fn ring(&self, rank: u32) {
         if let Some(inbox) = self.inboxes.get(rank as usize) {
-            inbox.bell().ring();
+            // SYNC POINT bell.sleep
+            light();
+            if !self.light || inbox.bell().wishes() != 0 {
+                inbox.bell().ring();
+            }
+        }
+    }
+
+    /// Orders what was stored before against what is loaded after, as whoever sleeps expects it of us: usually without an instruction.
+    #[inline]
+    pub fn order(&self) {
+        let wants_fence = |(rank, inbox): (u32, &Held<Inbox>)| {
+            rank != self.me && inbox.bell().wishes() & FENCE != 0
+        };
+        light();
+        if !self.light || (0..).zip(&self.inboxes).any(wants_fence) {
+            fence(Ordering::SeqCst);
         }
     }
 
@@ -120,7 +140,7 @@ impl Members {
     #[inline]
     pub fn ring_all(&self) {
         // SYNC POINT bell.sleep
-        fence(Ordering::SeqCst);
+        self.order();
         for (rank, inbox) in (0..).zip(&self.inboxes) {
             if rank != self.me && inbox.bell().wishes() & SLEEPING != 0 {
                 inbox.bell().wake();

@@ -10,6 +10,9 @@ use crate::engine::Engine;
 /// Looks at the gate, and nothing else, before the engine is asked to progress.
 const LOOKS: u32 = 256;
 
+/// The first of these looks follow one another at once: a pause lasts as long as a cache line takes from core to core.
+const EAGER: u32 = 64;
+
 /// Switches to others in a row before the engine waits.
 const YIELDS: u32 = 8;
 
@@ -19,11 +22,13 @@ pub fn until(engine: &Engine, done: &mut dyn FnMut() -> bool) {
         return;
     }
     if !engine.is_crowded() {
-        for _ in 0..LOOKS {
+        for look in 0..LOOKS {
             if done() {
                 return;
             }
-            std::hint::spin_loop();
+            if look >= EAGER {
+                std::hint::spin_loop();
+            }
         }
     }
     for _ in 0..YIELDS {
