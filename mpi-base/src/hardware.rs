@@ -80,8 +80,8 @@ impl Confinement {
     }
 }
 
-/// The instance of a kind that a processor belongs to.
-fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
+/// The instance of a kind that a processor belongs to, as the folder `sys` (`/sys/devices/system/cpu`) tells it.
+pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
     let of_cpu = sys.join(format!("cpu{cpu}"));
     let number = |file: &str| -> Option<u32> {
         let text = fs::read_to_string(of_cpu.join("topology").join(file)).ok()?;

@@ -124,18 +124,43 @@ impl Hosts {
     /// One of the C programs, with so many ranks on each host, in their order.
     pub fn job(&self, program: &str, ranks_per_host: u32) -> Job {
         let script = format!(
-            "#!/bin/sh\nunset PORTCULLIS_NODE_FD PORTCULLIS_LOCAL_RANK PORTCULLIS_LOCAL_SIZE\nexec ip netns exec {}-$((PMI_RANK / {ranks_per_host})) \"$@\"\n",
+            "#!/bin/sh\nunset PORTCULLIS_NODE_FD PORTCULLIS_LOCAL_RANK PORTCULLIS_LOCAL_SIZE PORTCULLIS_LOCAL_RANKS\nexec ip netns exec {}-$((PMI_RANK / {ranks_per_host})) \"$@\"\n",
             self.name
         );
-        let wrapper = self.script(&script, ranks_per_host);
+        let wrapper = self.script(&script, &format!("on-its-host-{ranks_per_host}"));
         Job::command(&wrapper)
             .under(&installation().join("bin/mpirun"))
             .ranks(self.count * ranks_per_host)
             .arg(compile(program))
     }
 
-    fn script(&self, text: &str, number: u32) -> PathBuf {
-        let path: PathBuf = self.wrapper.path().join(format!("on-its-host-{number}"));
+    /// A program with so many ranks on each host, which our `mpirun` reaches with a script in ssh's place; the hosts are called h0, h1, ...
+    ///
+    /// `program` is one of the C programs, or a command of the system by its path.
+    pub fn remote_job(&self, program: &Path, ranks_per_host: u32) -> Job {
+        let names: Vec<String> = (0..self.count)
+            .map(|host| format!("h{host}:{ranks_per_host}"))
+            .collect();
+        Job::command(program)
+            .under(&installation().join("bin/mpirun"))
+            .ranks(self.count * ranks_per_host)
+            .with(["--launch-agent"])
+            .with([self.in_place_of_ssh()])
+            .with(["--host", &names.join(",")])
+            .limit(30)
+    }
+
+    /// Does what ssh does with a host and a command.
+    pub fn in_place_of_ssh(&self) -> PathBuf {
+        let script = format!(
+            "#!/bin/sh\nhost=${{1#h}}\nshift\nexec ip netns exec {}-$host sh -c \"$*\"\n",
+            self.name
+        );
+        self.script(&script, "in-place-of-ssh")
+    }
+
+    fn script(&self, text: &str, name: &str) -> PathBuf {
+        let path: PathBuf = self.wrapper.path().join(name);
         let write = |path: &Path| {
             fs::write(path, text)?;
             fs::set_permissions(path, fs::Permissions::from_mode(0o755))

@@ -207,9 +207,20 @@ impl Started {
         send(i32::try_from(self.running.id()).unwrap_or(0), signal);
     }
 
+    /// The mark that all processes of the job have in their environment.
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
     /// Waits for the end and looks for what was left behind.
     #[track_caller]
     pub fn wait(self) -> Outcome {
+        self.wait_with_grace(leftovers::GRACE)
+    }
+
+    /// The same where processes may live so long after the launcher has ended.
+    #[track_caller]
+    pub fn wait_with_grace(self, grace: Duration) -> Outcome {
         let outcome = match self.running.wait(self.limit) {
             Ok(outcome) => outcome,
             Err(error @ ProcessError::TimedOut { .. }) => {
@@ -219,7 +230,7 @@ impl Started {
             }
             Err(error) => panic!("{error}"),
         };
-        leftovers::assert_none(&self.mark, self.temporary.path());
+        leftovers::assert_none_after(&self.mark, self.temporary.path(), grace);
         outcome
     }
 }

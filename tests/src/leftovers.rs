@@ -38,6 +38,12 @@ pub fn processes(mark: &str) -> Vec<String> {
 /// Fails if a process of the job lives longer than the grace, or if a file is left.
 #[track_caller]
 pub fn assert_none(mark: &str, temporary: &Path) {
+    assert_none_after(mark, temporary, GRACE);
+}
+
+/// The same with another grace.
+#[track_caller]
+pub fn assert_none_after(mark: &str, temporary: &Path, grace: Duration) {
     let begin = Instant::now();
     loop {
         let left = processes(mark);
@@ -45,9 +51,9 @@ pub fn assert_none(mark: &str, temporary: &Path) {
             break;
         }
         assert!(
-            begin.elapsed() < GRACE,
+            begin.elapsed() < grace,
             "left behind after {} s:\n{}",
-            GRACE.as_secs(),
+            grace.as_secs(),
             left.join("\n")
         );
         std::thread::sleep(Duration::from_millis(10));

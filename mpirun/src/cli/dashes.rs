@@ -64,7 +64,16 @@ pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
                 }
             }
             None => {
-                out.push(arg.clone());
+                let clustered = name
+                    .chars()
+                    .next()
+                    .and_then(|letter| short(&command, letter));
+                let with_value = clustered.is_some_and(|option| values_of(option) > 0);
+                // `-n4` is clap's; another word with one dash is a long name that clap has to suggest one for.
+                out.push(match text.starts_with("--") || with_value {
+                    true => arg.clone(),
+                    false => format!("-{text}").into(),
+                });
                 0
             }
         };
@@ -75,16 +84,23 @@ pub fn normalised(part: &[OsString]) -> Result<Vec<OsString>, CliError> {
 }
 
 fn find<'c>(command: &'c Command, name: &str, text: &str) -> Option<&'c Arg> {
-    let one_letter = (!text.starts_with("--") && name.len() == 1)
-        .then(|| name.chars().next())
-        .flatten();
-    command.get_arguments().find(|option| match one_letter {
-        Some(letter) => option
-            .get_short_and_visible_aliases()
-            .is_some_and(|letters| letters.contains(&letter)),
-        None => option
-            .get_long_and_visible_aliases()
-            .is_some_and(|names| names.contains(&name)),
+    if !text.starts_with("--") && name.chars().count() == 1 {
+        return short(command, name.chars().next()?);
+    }
+    command.get_arguments().find(|option| {
+        option.get_long() == Some(name)
+            || option
+                .get_all_aliases()
+                .is_some_and(|names| names.contains(&name))
+    })
+}
+
+fn short(command: &Command, letter: char) -> Option<&Arg> {
+    command.get_arguments().find(|option| {
+        option.get_short() == Some(letter)
+            || option
+                .get_all_short_aliases()
+                .is_some_and(|letters| letters.contains(&letter))
     })
 }
 

@@ -24,41 +24,26 @@ const fn missing(name: &'static str, values: usize, what: &'static str) -> NotYe
 }
 
 const TABLE: &[NotYet] = &[
-    NotYet {
-        name: "bind-to",
-        values: 1,
-        harmless: &["none"],
-        what: "binding ranks to cores",
-    },
-    NotYet {
-        name: "stdin",
-        values: 1,
-        harmless: &["0"],
-        what: "standard input for other ranks than 0",
-    },
-    missing("hostfile", 1, "running on other hosts"),
-    missing("machinefile", 1, "running on other hosts"),
-    missing("map-by", 1, "placing ranks on hosts"),
-    missing("rank-by", 1, "numbering ranks by place"),
-    missing("ppn", 1, "ranks for each host"),
-    missing(
-        "report-bindings",
-        0,
-        "showing which cores ranks are bound to",
-    ),
-    missing("display-map", 0, "showing where ranks run"),
-    missing("timestamp-output", 0, "putting the time before each line"),
-    missing("output", 1, "writing each rank's output to a file"),
-    missing("output-filename", 1, "writing each rank's output to a file"),
-    missing("hang-after", 1, "explaining a hang"),
     missing("trace", 1, "tracing messages"),
     missing("record", 1, "recording the order of messages"),
     missing("replay", 1, "replaying the order of messages"),
-    missing("configfile", 1, "reading the programs from a file"),
-    missing("app", 1, "reading the programs from a file"),
-    missing("path", 1, "searching programs in other places than PATH"),
     missing("with-ft", 1, "surviving the death of ranks"),
     missing("enable-recovery", 0, "surviving the death of ranks"),
+    missing("rankfile", 1, "placing ranks by a file"),
+    missing("soft", 1, "taking as many ranks as there are"),
+    missing("arch", 1, "choosing hosts by their architecture"),
+    NotYet {
+        name: "initial-errhandler",
+        values: 1,
+        harmless: &["mpi_errors_are_fatal"],
+        what: "the error handler that a program begins with",
+    },
+    NotYet {
+        name: "memory-alloc-kinds",
+        values: 1,
+        harmless: &["mpi", "system", "mpi,system", "system,mpi"],
+        what: "memory of other kinds",
+    },
 ];
 
 pub fn find(name: &str) -> Option<&'static NotYet> {

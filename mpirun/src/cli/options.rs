@@ -1,48 +1,142 @@
-//! The options, once; help, suggestions and checks follow from here.
+//! The options, once; help, topics, manual page, completions, suggestions and checks follow from here.
+//!
+//! An option's heading is also the help topic it belongs to ([`super::help`]); those hidden from the short help are in their topic.
 
-use clap::{Args, Parser};
+use clap::{ArgAction, Args, Parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Start MPI programs on this host.
+pub const RANKS: &str = "Ranks and programs";
+pub const HOSTS: &str = "Hosts";
+pub const BINDING: &str = "Binding";
+pub const OUTPUT: &str = "Input and output";
+pub const ENDING: &str = "Ending and hangs";
+pub const TELLING: &str = "Telling";
+
+/// Start MPI programs, here or on other hosts.
 #[derive(Clone, Debug, Default, Parser)]
 #[command(
     name = "mpirun",
     version,
-    override_usage = "mpirun [OPTIONS] PROGRAM [ARGS]... [: [OPTIONS] PROGRAM [ARGS]...]",
-    after_help = "Exit status: that of the first rank that failed, 128 + signal if it was killed, the code of MPI_Abort, 124 after a time-out, 127 if there is no such program."
+    disable_help_flag = true,
+    disable_version_flag = true,
+    override_usage = "mpirun [OPTIONS] PROGRAM [ARGS]... [: [OPTIONS] PROGRAM [ARGS]...]"
 )]
 pub struct Options {
     #[command(flatten)]
     pub section: Section,
 
+    /// Fill hosts ("slot"), deal out ("node", "package", "numa") or "ppr:N:node"
+    #[arg(long, value_name = "HOW", help_heading = HOSTS)]
+    pub map_by: Option<String>,
+
+    /// Number ranks by "slot" or by "node" [default: slot]
+    #[arg(long, value_name = "HOW", help_heading = HOSTS, hide_short_help = true)]
+    pub rank_by: Option<String>,
+
+    /// So many ranks on each host
+    #[arg(short = 'N', long = "ppn", alias = "npernode", value_name = "N", help_heading = HOSTS, hide_short_help = true)]
+    pub per_node: Option<usize>,
+
+    /// Allow more ranks than slots, as on one host always
+    #[arg(long, help_heading = HOSTS)]
+    pub oversubscribe: bool,
+
+    /// Refuse more ranks than slots, also on one host
+    #[arg(long, aliases = ["nooversubscribe"], help_heading = HOSTS, hide_short_help = true)]
+    pub no_oversubscribe: bool,
+
+    /// Where this installation is on the other hosts [default: as here]
+    #[arg(long, value_name = "DIR", help_heading = HOSTS, hide_short_help = true)]
+    pub prefix: Option<PathBuf>,
+
+    /// What reaches other hosts, in place of ssh; as --mca plm_rsh_agent
+    #[arg(long, aliases = ["launcher-exec", "rsh-agent"], value_name = "COMMAND", help_heading = HOSTS, hide_short_help = true)]
+    pub launch_agent: Option<OsString>,
+
+    /// Show which rank runs where
+    #[arg(long, alias = "display-devel-map", help_heading = HOSTS)]
+    pub display_map: bool,
+
+    /// Keep each rank on a "core", "hwthread", "numa" node or "package"
+    #[arg(long, value_name = "UNIT", help_heading = BINDING)]
+    pub bind_to: Option<String>,
+
+    /// Show which processors each rank may use
+    #[arg(long, help_heading = BINDING, hide_short_help = true)]
+    pub report_bindings: bool,
+
     /// Put "[job,rank]<stdout>: " before each line
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub tag_output: bool,
 
-    /// End the job after this time (seconds, or with a unit: 90s, 5min); also MPIEXEC_TIMEOUT
-    #[arg(long, value_name = "TIME")]
+    /// Put the time before each line
+    #[arg(long, help_heading = OUTPUT)]
+    pub timestamp_output: bool,
+
+    /// Put "[rank] " before each line
+    #[arg(long, aliases = ["prepend-rank", "l"], help_heading = OUTPUT, hide_short_help = true)]
+    pub label: bool,
+
+    /// Give out standard error on standard output
+    #[arg(long, alias = "merge-stderr", help_heading = OUTPUT, hide_short_help = true)]
+    pub merge_stderr_to_stdout: bool,
+
+    /// Write output to DIR/JOB/rank.N/stdout, too; "DIR:nocopy": only there
+    #[arg(long, aliases = ["output-filename", "output-directory"], value_name = "DIR", help_heading = OUTPUT)]
+    pub output: Option<String>,
+
+    /// Who reads standard input: a rank, "all" or "none" [default: 0]
+    #[arg(long, value_name = "WHO", help_heading = OUTPUT)]
+    pub stdin: Option<String>,
+
+    /// End the job after this time (90s, 5min) and say who waits for whom
+    #[arg(long, value_name = "TIME", help_heading = ENDING)]
     pub timeout: Option<String>,
 
+    /// Say who waits for whom when nothing has moved for this time
+    #[arg(long, value_name = "TIME", help_heading = ENDING)]
+    pub hang_after: Option<String>,
+
+    /// Also write the reports of hangs to this file, one JSON object to a line
+    #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]
+    pub hang_json: Option<PathBuf>,
+
     /// Print what was selected and why the rest was not
-    #[arg(long)]
+    #[arg(long, help_heading = TELLING)]
     pub explain: bool,
 
     /// Say nothing about failures; the exit status tells
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = TELLING)]
     pub quiet: bool,
 
     /// Say what is started
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = TELLING)]
     pub verbose: bool,
 
-    /// Accepted: more ranks than cores are always allowed
-    #[arg(long)]
-    pub oversubscribe: bool,
+    /// This screen, or more about a topic
+    #[arg(short, long, value_name = "TOPIC", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = TELLING)]
+    pub help: Option<String>,
+
+    /// The version
+    #[arg(short = 'V', long, help_heading = TELLING)]
+    pub version: bool,
 
     /// Accepted: root is always allowed
-    #[arg(long)]
+    #[arg(long, help_heading = TELLING, hide_short_help = true)]
     pub allow_run_as_root: bool,
+
+    /// The manual page or a shell's completions, for who installs them
+    #[arg(long, value_name = "WHAT", hide = true)]
+    pub generate: Option<String>,
+
+    /// Serves a launcher elsewhere over standard input and output
+    #[arg(long, hide = true)]
+    pub agent: bool,
+
+    /// Read the programs from a file: one part to a line, # begins a comment
+    #[arg(long, alias = "app", value_name = "FILE", action = ArgAction::Append, help_heading = RANKS, hide_short_help = true)]
+    pub configfile: Vec<PathBuf>,
 }
 
 /// One part of the command line, between colons.
@@ -56,45 +150,58 @@ pub struct Section {
     pub app: AppOptions,
 
     /// The program and its arguments
-    #[arg(last = true, value_name = "PROGRAM")]
+    #[arg(last = true, value_name = "PROGRAM", hide = true)]
     pub command: Vec<OsString>,
 }
 
 /// What may differ between the programs of one job.
 #[derive(Clone, Debug, Default, Args)]
 pub struct AppOptions {
-    /// Number of ranks [default: 1]
+    /// Number of ranks [default: the slots of the named hosts, else 1]
     #[arg(
         short = 'n',
         long = "np",
-        visible_short_alias = 'c',
-        visible_alias = "n",
+        short_alias = 'c',
+        alias = "n",
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=1024)
+        value_parser = clap::value_parser!(u32).range(1..=16_384),
+        help_heading = RANKS
     )]
     pub procs: Option<u32>,
 
-    /// Working directory of the ranks
-    #[arg(long, visible_alias = "wd", value_name = "DIR")]
+    /// Hosts to run on, each with its slots after a colon
+    #[arg(long, short = 'H', alias = "hosts", value_name = "HOST[:SLOTS],...", help_heading = HOSTS)]
+    pub host: Vec<String>,
+
+    /// A file of hosts, "NAME slots=N" on each line
+    #[arg(long, short = 'f', alias = "machinefile", value_name = "FILE", help_heading = HOSTS)]
+    pub hostfile: Vec<PathBuf>,
+
+    /// Working directory of the ranks [default: this one]
+    #[arg(long, alias = "wd", value_name = "DIR", help_heading = RANKS)]
     pub wdir: Option<PathBuf>,
 
+    /// Where to look for the program, before PATH
+    #[arg(long, value_name = "DIR:...", help_heading = RANKS, hide_short_help = true)]
+    pub path: Option<OsString>,
+
     /// Set (NAME=VALUE) or export (NAME) a variable for all ranks
-    #[arg(short = 'x', long = "x", value_name = "NAME[=VALUE]")]
+    #[arg(short = 'x', long = "x", value_name = "NAME[=VALUE]", help_heading = RANKS)]
     pub export: Vec<OsString>,
 
     /// Set a parameter; see mpi-info
-    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true)]
+    #[arg(long, alias = "gmca", num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true, help_heading = RANKS)]
     pub mca: Vec<OsString>,
 
     /// Set a variable for all ranks
-    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true)]
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true, help_heading = RANKS, hide_short_help = true)]
     pub genv: Vec<OsString>,
 
     /// Set a variable for the ranks of this program
-    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true)]
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true, help_heading = RANKS, hide_short_help = true)]
     pub env: Vec<OsString>,
 
-    /// Hosts to run on; this one only, so far
-    #[arg(long, visible_aliases = ["hosts", "H"], value_name = "HOST,...")]
-    pub host: Vec<String>,
+    /// Accepted: ranks get the whole environment, on every host
+    #[arg(long, alias = "envall", help_heading = RANKS, hide_short_help = true)]
+    pub genvall: bool,
 }

@@ -1,11 +1,17 @@
 use super::*;
 
 fn parsed(line: &str) -> Result<Plan, CliError> {
-    plan(
-        std::iter::once("mpirun")
-            .chain(line.split_whitespace())
-            .map(OsString::from),
-    )
+    let words = line.split_whitespace().map(OsString::from);
+    match request(std::iter::once("mpirun".into()).chain(words))? {
+        Request::Job(plan) => Ok(*plan),
+        Request::Agent => panic!("{line} makes an agent"),
+    }
+}
+
+/// The host of each rank.
+fn placed(line: &str) -> Vec<usize> {
+    let plan = parsed(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    plan.place(&plan.apps).unwrap().concat()
 }
 
 fn value<'a>(plan: &'a Plan, name: &str) -> Option<&'a OsStr> {
@@ -22,16 +28,16 @@ fn every_way_to_say_the_number_is_understood() {
     ] {
         let plan =
             parsed(&format!("{form} prog -n 9")).unwrap_or_else(|error| panic!("{form}: {error}"));
-        assert_eq!(plan.apps[0].procs, 4, "{form}");
+        assert_eq!(plan.apps[0].procs, Some(4), "{form}");
         assert_eq!(plan.apps[0].args, ["-n", "9"], "{form}");
     }
-    assert_eq!(parsed("prog").unwrap().apps[0].procs, 1);
+    assert_eq!(parsed("prog").unwrap().apps[0].procs, Some(1));
 }
 
 #[test]
 fn colons_separate_programs() {
     let plan = parsed("-n 2 a x : -np 3 -wdir /tmp b : c").unwrap();
-    let procs: Vec<usize> = plan.apps.iter().map(|app| app.procs).collect();
+    let procs: Vec<usize> = plan.apps.iter().filter_map(|app| app.procs).collect();
     assert_eq!(procs, [2, 3, 1]);
     assert_eq!(plan.apps[1].dir, Some("/tmp".into()));
     let error = parsed("-n 2 a : -n 3").unwrap_err().to_string();
@@ -54,33 +60,192 @@ fn an_unknown_option_gets_a_suggestion() {
 }
 
 #[test]
+fn a_misspelt_option_with_one_dash_gets_a_suggestion_too() {
+    for (wrong, right) in [
+        ("-hostfle", "--hostfile"),
+        ("-bind-too", "--bind-to"),
+        ("-wdri", "--wdir"),
+    ] {
+        let error = parsed(&format!("{wrong} x prog")).unwrap_err().to_string();
+        assert!(error.contains(right), "{error}");
+    }
+}
+
+#[test]
 fn what_is_not_there_yet_is_refused_by_name() {
     for (line, part) in [
-        (
-            "-hostfile hosts prog",
-            "-hostfile (running on other hosts) is not there yet",
-        ),
-        (
-            "--bind-to core prog",
-            "--bind-to (binding ranks to cores) is not there yet",
-        ),
         (
             "--trace=f prog",
             "--trace (tracing messages) is not there yet",
         ),
-        ("-host elsewhere prog", "cannot be started on elsewhere"),
+        (
+            "-rankfile f prog",
+            "-rankfile (placing ranks by a file) is not there yet",
+        ),
     ] {
         let error = parsed(line).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
-    for line in [
-        "--bind-to none prog",
-        "-host localhost prog",
-        "--stdin 0 prog",
-        "-host localhost:4 prog",
-    ] {
-        assert!(parsed(line).is_ok(), "{line}");
+    assert!(parsed("-initial-errhandler mpi_errors_are_fatal prog").is_ok());
+}
+
+#[test]
+fn hosts_are_named_filled_and_dealt() {
+    assert_eq!(placed("-host a:2,b:2 -n 3 prog"), [0, 0, 1]);
+    assert_eq!(placed("-host a:2,b:2 --map-by node -n 3 prog"), [0, 1, 0]);
+    assert_eq!(placed("-host a:2,b:2 prog"), [0, 0, 1, 1]);
+    assert_eq!(placed("-host a,b -N 2 prog"), [0, 0, 1, 1]);
+    assert_eq!(
+        placed("-H a -host b --map-by ppr:3:node prog"),
+        [0, 0, 0, 1, 1, 1]
+    );
+    assert_eq!(
+        placed("-host a:4,b:4 --rank-by node -n 8 prog"),
+        [0, 1, 0, 1, 0, 1, 0, 1]
+    );
+    // Each program on its own host, as the standard's example has it.
+    assert_eq!(placed("-n 1 -host a one : -n 2 -host b two"), [0, 1, 1]);
+    assert_eq!(placed("-n 3 -host localhost prog"), [0, 0, 0]);
+}
+
+#[test]
+fn a_hostfile_gives_slots_and_a_list_chooses_from_it() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "a slots=2\nb slots=3\n").unwrap();
+    let file = file.path().display();
+    for option in ["-hostfile", "--machinefile", "-f"] {
+        assert_eq!(placed(&format!("{option} {file} prog")), [0, 0, 1, 1, 1]);
     }
+    let plan = parsed(&format!("-hostfile {file} -host b prog")).unwrap();
+    assert_eq!(plan.hosts[0].name, "b");
+    let error = parsed(&format!("-hostfile {file} -n 6 prog"))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "6 ranks do not fit into the 5 slots of a, b; give more slots, or allow it with --oversubscribe"
+    );
+    assert_eq!(
+        placed(&format!("-hostfile {file} -n 6 --oversubscribe prog")).len(),
+        6
+    );
+}
+
+#[test]
+fn binding_is_said_in_the_words_of_the_peers() {
+    let binding = |line: &str| parsed(line).unwrap().binding;
+    assert_eq!(binding("--bind-to socket prog").to, Some(Unit::Package));
+    assert_eq!(
+        binding("-bind-to core:overload-allowed prog").to,
+        Some(Unit::Core)
+    );
+    assert_eq!(
+        binding("--map-by numa --bind-to core prog").over,
+        Some(Unit::Numa)
+    );
+    assert_eq!(binding("--map-by slot:PE=2 prog").each, 2);
+    assert_eq!(binding("--bind-to none prog").to, None);
+    let error = parsed("--bind-to chair prog").unwrap_err().to_string();
+    assert!(
+        error.starts_with("--bind-to \"chair\" is not understood; it takes none, core"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_configuration_file_gives_the_programs() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "-n 2 one # first\n-n 1 -wdir /tmp two x\n").unwrap();
+    let plan = parsed(&format!(
+        "-x A=1 --tag-output -configfile {}",
+        file.path().display()
+    ))
+    .unwrap();
+    assert_eq!(plan.apps.len(), 2);
+    assert_eq!(plan.apps[1].args, ["x"]);
+    assert!(plan.io.tag);
+    assert_eq!(value(&plan, "A").unwrap(), "1");
+}
+
+#[test]
+fn input_and_output_go_where_they_are_told() {
+    let io = |line: &str| parsed(line).unwrap().io;
+    assert_eq!(io("--stdin all prog").stdin, StdinTo::All);
+    assert_eq!(io("-stdin 3 prog").stdin, StdinTo::Rank(3));
+    assert!(
+        io("--output /tmp/x:nocopy prog")
+            .folder
+            .is_some_and(|f| f.ends_with("x"))
+    );
+    assert!(!io("--output dir=/tmp/x:nocopy prog").echo);
+    assert!(parsed("--stdin some prog").is_err());
+}
+
+#[test]
+fn the_first_help_fits_a_screen_and_topics_tell_the_rest() {
+    let answer = |line: &str| match parsed(line) {
+        Err(CliError::Answer(text)) => text,
+        other => panic!("{line}: {other:?}"),
+    };
+    let screen = answer("--help");
+    assert!(
+        screen.lines().count() <= 42,
+        "{} lines",
+        screen.lines().count()
+    );
+    insta::assert_snapshot!("help", screen);
+    for topic in ["ranks", "hosts", "binding", "output", "ending", "telling"] {
+        insta::assert_snapshot!(format!("help_{topic}"), answer(&format!("--help {topic}")));
+    }
+    assert_eq!(answer("--help=hosts"), answer("-h hosts"));
+    let error = parsed("--help cheese").unwrap_err().to_string();
+    assert!(error.contains("topics are ranks, hosts"), "{error}");
+}
+
+#[test]
+fn the_manual_page_and_completions_know_every_option() {
+    use clap::CommandFactory as _;
+    let make = |what: &str| match parsed(&format!("--generate {what}")) {
+        Err(CliError::Answer(text)) => text,
+        other => panic!("{what}: {other:?}"),
+    };
+    let (page, bash) = (make("man").replace('\\', ""), make("bash"));
+    for option in Options::command()
+        .get_arguments()
+        .filter(|option| !option.is_hide_set())
+    {
+        if let Some(long) = option.get_long() {
+            assert!(
+                page.contains(&format!("--{long}")),
+                "the page lacks --{long}"
+            );
+            assert!(bash.contains(&format!("--{long}")), "bash lacks --{long}");
+        }
+    }
+    assert!(!make("zsh").is_empty() && !make("fish").is_empty());
+}
+
+#[test]
+fn mistakes_are_told_in_sentences() {
+    let mut said = String::new();
+    for line in [
+        "",
+        "-n 2",
+        "-n 0 prog",
+        "-n prog",
+        "-n 2 a : -n 3",
+        "--tag-outptu prog",
+        "-host a;b prog",
+        "-hostfile /nowhere prog",
+        "--map-by chance prog",
+        "--timeout soon prog",
+        "--record f prog",
+        "--mca btl",
+    ] {
+        let error = parsed(line).unwrap_err().to_string();
+        said += &format!("$ mpirun {line}\n{}\n\n", error.trim_end());
+    }
+    insta::assert_snapshot!(said);
 }
 
 #[test]
@@ -100,15 +265,22 @@ fn options_of_the_whole_job_stand_before_the_first_program() {
 
 #[test]
 fn a_spawned_program_takes_the_infos_of_the_standard() {
-    let app = spawned_app(pmi::App {
-        procs: 2,
-        program: "sh".into(),
-        args: vec!["x".into()],
-        info: vec![
-            ("wdir".into(), "/tmp".into()),
-            ("path".into(), "/nowhere:/bin".into()),
-        ],
-    });
-    assert_eq!(app.program, "/bin/sh");
+    let hosts = [Host::new("a", None), Host::new("b", None)];
+    let app = spawned_app(
+        pmi::App {
+            procs: 2,
+            program: "sh".into(),
+            args: vec!["x".into()],
+            info: vec![
+                ("wdir".into(), "/tmp".into()),
+                ("path".into(), "/nowhere:/bin".into()),
+                ("host".into(), "b".into()),
+            ],
+        },
+        &hosts,
+    );
+    assert_eq!(app.hosts, [1]);
     assert_eq!(app.dir, Some("/tmp".into()));
+    let found = app.resolve(&[("PATH".into(), "/nowhere".into())], None);
+    assert_eq!(found.unwrap(), std::path::Path::new("/bin/sh"));
 }

@@ -55,8 +55,14 @@ pub fn all(params: &Params) -> Vec<Framework> {
         Framework {
             name: "mpirun",
             what: "the launcher",
-            params: vec![crate::cli::GRACE.about()],
+            params: crate::cli::PARAMS.to_vec(),
             components: Vec::new(),
+        },
+        Framework {
+            name: "plm",
+            what: "how other hosts are reached",
+            params: Vec::new(),
+            components: vec![Component::new("rsh", &[crate::cli::RSH_AGENT.about()])],
         },
         Framework {
             name: "pml",

@@ -1,20 +1,30 @@
-//! The agent: one thread, one epoll, that owns the ranks of all jobs of one `mpirun` on this host.
+//! The agent: one thread, one epoll, that owns the ranks of all jobs of one `mpirun`.
+//!
+//! Ranks of this host are its children; those of other hosts are children of an [outpost](super::outpost) there,
+//! which does what the agent says over a [link](super::link) and tells what happens. What a rank's end, output or question means
+//! is decided here alone, wherever the rank is.
 //!
 //! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
 //! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
 //! What ranks do after that is a consequence and is not reported.
 
 mod deaths;
+mod input;
+mod links;
 mod relay;
+mod start;
 
 use super::descendants;
 use super::ending::{Cause, list};
+use super::feed::Feed;
+use super::link::Link;
 use super::output::{Read, Sink, Target};
 use super::program::Plan;
-use super::ranks::{Heard, Rank, Ranks, StartError, Starter};
+use super::ranks::{Heard, Ranks, StartError, hear, tell};
 use super::sys::{self, Signal};
+use super::wire::Down;
 use crate::node::{self, Node};
-use crate::pmi::{Effect, Job, Proc, Server, SpawnRequest};
+use crate::pmi::{Effect, Proc, Server};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -42,7 +52,10 @@ enum Watch {
     Pmi(Proc),
     Stdout(Proc),
     Stderr(Proc),
+    /// There is room somewhere, or a stopped feed may go on; what to do is looked up.
     SinkRoom,
+    Link(usize),
+    Stdin,
 }
 
 impl Watch {
@@ -51,6 +64,9 @@ impl Watch {
             Watch::Front => (0, 0),
             Watch::Signals => (1, 0),
             Watch::SinkRoom => (2, 0),
+            // Both are few; a process's number is never so large.
+            Watch::Stdin => (2, 1),
+            Watch::Link(number) => (2, 2 + number),
             Watch::Pmi(proc) => (3, proc.0),
             Watch::Stdout(proc) => (4, proc.0),
             Watch::Stderr(proc) => (5, proc.0),
@@ -63,7 +79,11 @@ impl Watch {
         match token & 7 {
             0 => Watch::Front,
             1 => Watch::Signals,
-            2 => Watch::SinkRoom,
+            2 => match proc.0 {
+                0 => Watch::SinkRoom,
+                1 => Watch::Stdin,
+                number => Watch::Link(number - 2),
+            },
             3 => Watch::Pmi(proc),
             4 => Watch::Stdout(proc),
             _ => Watch::Stderr(proc),
@@ -104,11 +124,13 @@ pub fn run(plan: &Plan, wires: Wires) -> i32 {
 struct Agent<'a> {
     plan: &'a Plan,
     wires: Wires,
-    host: String,
     server: Server,
     ranks: Ranks,
-    /// Each job's node segment.
-    nodes: Vec<Node>,
+    /// Each job's segment of this host, if it has ranks here.
+    nodes: Vec<Option<Node>>,
+    links: Vec<Link>,
+    feed: Feed,
+    pump: input::Pump,
     epoll: OwnedFd,
     null: OwnedFd,
     reports: (OwnedFd, OwnedFd),
@@ -121,6 +143,8 @@ struct Agent<'a> {
     watching_room: bool,
     status: i32,
     ending: Ending,
+    /// An abort that may be the consequence of something that another host has still to tell.
+    doubt: Option<deaths::Doubt>,
     deadline: Option<Instant>,
     front_lives: bool,
 }
@@ -146,19 +170,18 @@ impl<'a> Agent<'a> {
             rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(system("copying an output"))
         };
         let to_terminal = rustix::termios::isatty(rustix::stdio::stdout());
-        let host = rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned();
+        let host = crate::hosts::own_name();
         let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
         let agent = Agent {
             deadline: plan.timeout.map(|limit| Instant::now() + limit),
             plan,
             wires,
-            host,
             server: Server::new(stem),
             ranks: Ranks::default(),
             nodes: Vec::new(),
+            links: Vec::new(),
+            feed: Feed::default(),
+            pump: input::Pump::default(),
             epoll,
             null,
             reports,
@@ -169,6 +192,7 @@ impl<'a> Agent<'a> {
             watching_room: false,
             status: 0,
             ending: Ending::No,
+            doubt: None,
             front_lives: true,
         };
         watch(&agent.epoll, &agent.wires.front, Watch::Front);
@@ -178,8 +202,9 @@ impl<'a> Agent<'a> {
 
     fn run(&mut self) -> Result<i32, StartError> {
         self.launch(&self.plan.apps, &[])?;
+        self.show_map();
         let mut events = Vec::with_capacity(64);
-        while self.ranks.any_alive() && !self.has_given_up() {
+        while (self.ranks.any_alive() || self.doubt.is_some()) && !self.has_given_up() {
             events.clear();
             let timeout = self.until_next_step();
             match epoll::wait(
@@ -200,73 +225,6 @@ impl<'a> Agent<'a> {
         Ok(self.status)
     }
 
-    // ---- starting -------------------------------------------------------------------------------------------------
-
-    /// Starts a job; nothing runs if a program of it is missing.
-    fn launch(
-        &mut self,
-        apps: &[super::program::App],
-        preput: &[(String, String)],
-    ) -> Result<Job, StartError> {
-        let starter = Starter {
-            plan: self.plan,
-            report: self.reports.1.as_fd(),
-            null: self.null.as_fd(),
-            nofile: self.wires.nofile,
-        };
-        let resolved = starter.resolve(apps)?;
-        let appnums: Vec<usize> = apps
-            .iter()
-            .enumerate()
-            .flat_map(|(appnum, app)| std::iter::repeat_n(appnum, app.procs))
-            .collect();
-        let node = Node::create(appnums.len()).map_err(StartError::Node)?;
-        let job = self.server.add_job(&appnums, preput);
-        // A terminal's or a pipe's input belongs to the first job; what is spawned later reads nothing.
-        let stdin = match job.0 {
-            0 => self.wires.stdin.as_fd(),
-            _ => self.null.as_fd(),
-        };
-        let (ranks, epoll) = (&mut self.ranks, &self.epoll);
-        let outcome = starter.start(&self.server, job, &resolved, node.fd(), stdin, |rank| {
-            watch_rank(epoll, &rank, Proc(ranks.count()));
-            ranks.push(rank);
-        });
-        self.nodes.push(node);
-        outcome?;
-        if self.plan.verbose {
-            for proc in self.server.procs(job).to_vec() {
-                let who = self.who(proc);
-                self.say(&format!("{who} was started"));
-            }
-        }
-        Ok(job)
-    }
-
-    fn spawn(&mut self, parent: Proc, request: SpawnRequest) {
-        let apps: Vec<super::program::App> = request
-            .apps
-            .into_iter()
-            .map(crate::cli::spawned_app)
-            .collect();
-        let procs = apps.iter().map(|app| app.procs).sum();
-        let known = self.ranks.count();
-        let outcome = match self.launch(&apps, &request.preput) {
-            Ok(_) => Ok(procs),
-            // Half a job is no job: the caller's MPI_Comm_spawn fails only if nothing was started.
-            Err(error) if self.ranks.count() > known => {
-                self.say(&format!(
-                    "a spawned job could not be started whole: {error}"
-                ));
-                self.end(1, libc::SIGTERM);
-                return;
-            }
-            Err(error) => Err(error.to_string()),
-        };
-        let effects = self.server.spawned(parent, outcome);
-        self.apply(effects);
-    }
-
     // ---- events ---------------------------------------------------------------------------------------------------
 
     fn serve(&mut self, event: Watch) {
@@ -276,7 +234,14 @@ impl<'a> Agent<'a> {
             Watch::Pmi(proc) => self.hear_client(proc),
             Watch::Stdout(proc) => self.relay(proc, Target::Stdout),
             Watch::Stderr(proc) => self.relay(proc, Target::Stderr),
-            Watch::SinkRoom => {}
+            Watch::SinkRoom => {
+                for link in &mut self.links {
+                    link.drain();
+                }
+                self.pump_stdin();
+            }
+            Watch::Stdin => self.pump_stdin(),
+            Watch::Link(number) => self.hear_link(number),
         }
     }
 
@@ -309,9 +274,10 @@ impl<'a> Agent<'a> {
             }
         }
         while let Some((pid, ended)) = sys::reap() {
-            // Others are strays that came to us when their parents died.
+            // Others are strays that came to us when their parents died, and commands that reached other hosts,
+            // whose end is heard on their link.
             if let Some(proc) = self.ranks.by_pid(pid) {
-                self.bury(proc, ended);
+                self.mourn(proc, ended);
             }
         }
     }
@@ -324,8 +290,14 @@ impl<'a> Agent<'a> {
             }
             self.end(128 + signal, signal);
         } else {
-            self.ranks.signal(signal);
+            self.signal_all(signal);
         }
+    }
+
+    /// Sends a signal to every rank on every host.
+    fn signal_all(&mut self, signal: Signal) {
+        self.ranks.signal(signal);
+        self.tell_all(&Down::Signal(signal));
     }
 
     fn hear_client(&mut self, proc: Proc) {
@@ -333,31 +305,50 @@ impl<'a> Agent<'a> {
             let Some(client) = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut()) else {
                 return;
             };
-            let heard = client.hear();
-            let lines: Result<Vec<_>, _> =
-                std::iter::from_fn(|| client.lines.next_line().transpose()).collect();
-            match lines {
-                Ok(lines) => {
-                    for line in lines {
-                        match self.server.line(proc, &line) {
-                            Ok(effects) => self.apply(effects),
-                            Err(nonsense) => return self.give_up_on(proc, nonsense.to_string()),
-                        }
-                    }
-                }
-                Err(error) => return self.give_up_on(proc, error.to_string()),
+            let Some(fd) = &client.fd else {
+                return;
+            };
+            let heard = hear(fd, |bytes| client.lines.push(bytes));
+            if !self.answer_lines(proc) {
+                return;
             }
             match heard {
                 Heard::Bytes => {}
                 Heard::Nothing => return,
-                Heard::HungUp => {
-                    if let Some(rank) = self.ranks.get_mut(proc) {
-                        rank.pmi = None;
-                    }
-                    return self.look_for_abandoned();
-                }
+                Heard::HungUp => return self.hung_up(proc),
             }
         }
+    }
+
+    /// Serves what a rank has said; whether it may go on.
+    fn answer_lines(&mut self, proc: Proc) -> bool {
+        let Some(client) = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut()) else {
+            return false;
+        };
+        let lines: Result<Vec<_>, _> =
+            std::iter::from_fn(|| client.lines.next_line().transpose()).collect();
+        let nonsense = match lines {
+            Ok(lines) => lines.into_iter().find_map(|line| {
+                match self.server.line(proc, &line) {
+                    Ok(effects) => self.apply(effects),
+                    Err(nonsense) => return Some(nonsense.to_string()),
+                }
+                None
+            }),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(reason) = nonsense {
+            self.give_up_on(proc, reason);
+            return false;
+        }
+        true
+    }
+
+    fn hung_up(&mut self, proc: Proc) {
+        if let Some(rank) = self.ranks.get_mut(proc) {
+            rank.pmi = None;
+        }
+        self.look_for_abandoned();
     }
 
     fn give_up_on(&mut self, proc: Proc, reason: String) {
@@ -371,9 +362,21 @@ impl<'a> Agent<'a> {
         for effect in effects {
             match effect {
                 Effect::Send(to, bytes) => {
-                    let client = self.ranks.get(to).and_then(|rank| rank.pmi.as_ref());
-                    if client.is_some_and(|client| !client.tell(&bytes)) {
-                        self.give_up_on(to, "it does not read the answers it asked for".into());
+                    let Some(rank) = self.ranks.get(to) else {
+                        continue;
+                    };
+                    match (
+                        rank.here,
+                        rank.pmi.as_ref().and_then(|client| client.fd.as_ref()),
+                    ) {
+                        (true, Some(fd)) if !tell(fd, &bytes) => {
+                            self.give_up_on(to, "it does not read the answers it asked for".into());
+                        }
+                        (true, _) => {}
+                        (false, _) => {
+                            let (host, proc) = (rank.host, to.0);
+                            self.tell_host(host, &Down::Pmi { proc, bytes });
+                        }
                     }
                 }
                 Effect::Abort { who, code, message } => {
@@ -383,7 +386,7 @@ impl<'a> Agent<'a> {
                         0 => 1,
                         low => low,
                     };
-                    self.fail(who, &cause, status);
+                    self.doubt_or_fail(who, cause, status);
                 }
                 Effect::Spawn { parent, request } => self.spawn(parent, request),
             }
@@ -393,6 +396,9 @@ impl<'a> Agent<'a> {
 
     /// A rank that has ended and closed its socket never enters a barrier; if others wait there, they wait for ever.
     fn look_for_abandoned(&mut self) {
+        if !self.is_running() {
+            return;
+        }
         let found = self
             .ranks
             .iter()
@@ -408,13 +414,18 @@ impl<'a> Agent<'a> {
         let Some(rank) = self.ranks.get_mut(proc) else {
             return;
         };
-        let (slot, sink) = match to {
-            Target::Stdout => (&mut rank.stdout, &mut self.out),
-            Target::Stderr => (&mut rank.stderr, &mut self.err),
+        let slot = match to {
+            Target::Stdout => &mut rank.stdout,
+            Target::Stderr => &mut rank.stderr,
         };
-        if let Some(stream) = slot
-            && stream.read(sink) == Read::End
-        {
+        let Some(stream) = slot else {
+            return;
+        };
+        let sink = match stream.to {
+            Target::Stdout => &mut self.out,
+            Target::Stderr => &mut self.err,
+        };
+        if stream.read(sink) == Read::End {
             stream.flush(sink);
             *slot = None;
         }
@@ -428,7 +439,9 @@ impl<'a> Agent<'a> {
             Ending::Asked { until } | Ending::Killed { until } => Some(until),
         };
         let prompt = (self.to_terminal && self.any_partial()).then(|| Instant::now() + PROMPT);
-        let next = [end, prompt].into_iter().flatten().min()?;
+        let beat = self.next_beat();
+        let verdict = self.doubt.as_ref().map(|doubt| doubt.until);
+        let next = [end, prompt, beat, verdict].into_iter().flatten().min()?;
         let left = next.saturating_duration_since(Instant::now());
         Some(Timespec {
             tv_sec: left.as_secs() as i64,
@@ -444,6 +457,8 @@ impl<'a> Agent<'a> {
             Ending::Asked { until } if now >= until => self.kill(),
             _ => {}
         }
+        self.settle_doubt();
+        self.keep_links();
         self.out.drain();
         self.err.drain();
         if self.out.is_broken() && self.is_running() {
@@ -493,14 +508,13 @@ fn watch(epoll: &OwnedFd, fd: impl AsFd, what: Watch) {
     let _ = epoll::add(epoll, fd, EventData::new_u64(what.token()), EventFlags::IN);
 }
 
-fn watch_rank(epoll: &OwnedFd, rank: &Rank, proc: Proc) {
-    if let Some(client) = &rank.pmi {
-        watch(epoll, &client.fd, Watch::Pmi(proc));
-    }
-    if let Some(stream) = &rank.stdout {
-        watch(epoll, &stream.fd, Watch::Stdout(proc));
-    }
-    if let Some(stream) = &rank.stderr {
-        watch(epoll, &stream.fd, Watch::Stderr(proc));
-    }
+/// Watches a pipe into which something may have to wait: the epoll tells once when it has room again.
+fn watch_room(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
+    let flags = EventFlags::OUT | EventFlags::ET;
+    let _ = epoll::add(
+        epoll,
+        fd,
+        EventData::new_u64(Watch::SinkRoom.token()),
+        flags,
+    );
 }

@@ -24,10 +24,20 @@ fn children(pid: i32) -> Vec<i32> {
 
 /// All descendants of this process, parents before children.
 pub fn all() -> Vec<i32> {
-    let mut found = children(rustix::process::getpid().as_raw_pid());
+    all_but(&[])
+}
+
+/// All descendants but the spared and those below them.
+fn all_but(spared: &[i32]) -> Vec<i32> {
+    let unspared = |pid: i32| {
+        let mut below = children(pid);
+        below.retain(|pid| !spared.contains(pid));
+        below
+    };
+    let mut found = unspared(rustix::process::getpid().as_raw_pid());
     let mut next = 0;
     while next < found.len() {
-        let below = children(found[next]);
+        let below = unspared(found[next]);
         found.extend(below);
         next += 1;
     }
@@ -46,9 +56,14 @@ pub fn signal_all(signal: Signal) {
 /// A process that forks while it is being killed leaves a child for the next round;
 /// the number of rounds is bounded so that a fork bomb cannot keep the launcher.
 pub fn end_all() {
+    end_all_but(&[]);
+}
+
+/// The same without the spared and those below them.
+pub fn end_all_but(spared: &[i32]) {
     const ROUNDS: usize = 100;
     for _ in 0..ROUNDS {
-        let strays = all();
+        let strays = all_but(spared);
         if strays.is_empty() {
             return;
         }
@@ -58,7 +73,7 @@ pub fn end_all() {
         // A killed child is reaped here; its own children come to us and are found in the next round.
         // A process in an uninterruptible sleep would hold us, so wait for one and poll for the rest.
         while sys::reap().is_some() {}
-        if !all().is_empty() {
+        if !all_but(spared).is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }

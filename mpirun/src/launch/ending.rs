@@ -1,7 +1,7 @@
 //! What mpirun says when something ends as it should not: who, where, why, and the last MPI call.
 
 use super::sys::{Ended, signal_name};
-use mpi_base::state::{NO_PEER, NO_TAG, Phase, State};
+use crate::glimpse::{Glimpse, Stage};
 use std::fmt;
 
 /// Who a message is about.
@@ -45,6 +45,11 @@ pub enum Cause {
         waiting: Vec<u32>,
     },
     Nonsense(String),
+    /// Its host cannot be reached any more.
+    HostLost {
+        host: String,
+        why: String,
+    },
 }
 
 impl fmt::Display for Cause {
@@ -75,6 +80,7 @@ impl fmt::Display for Cause {
                 )
             }
             Cause::Nonsense(reason) => write!(f, "was given up: {reason}"),
+            Cause::HostLost { host, why } => write!(f, "is lost with its host {host}: {why}"),
         }
     }
 }
@@ -94,35 +100,32 @@ pub fn list(ranks: &[u32]) -> String {
     text
 }
 
-/// The last MPI call, as the rank's state page tells it; `name` turns a call number into the function's name.
-///
-/// `now_ns` is CLOCK_MONOTONIC, the clock of the page.
-pub fn last_call(state: &State, now_ns: u64, name: impl Fn(u16) -> String) -> Option<String> {
-    if state.phase == Phase::Absent {
-        return None;
-    }
-    if state.call == 0 {
-        return Some(match state.last_call {
-            0 => format!("It {}.", state.phase),
-            last => format!("It was outside MPI; its last call was {}.", name(last)),
+/// The last MPI call of a rank, as a sentence; `None` if it has never been in one.
+pub fn last_call(glimpse: &Glimpse) -> Option<String> {
+    let stage = match glimpse.stage {
+        Stage::Before => return None,
+        Stage::Starting => "is in MPI_Init",
+        Stage::Running => "is running",
+        Stage::Finalized => "has finalized",
+    };
+    let Some(call) = &glimpse.call else {
+        return Some(match &glimpse.last_call {
+            None => format!("It {stage}."),
+            Some(last) => format!("It was outside MPI; its last call was {last}."),
         });
-    }
-    let mut text = format!("It was in {}", name(state.call));
-    if state.peer != NO_PEER {
-        text += &format!(" with rank {}", state.peer);
-        if state.tag != NO_TAG {
-            text += &format!(", tag {}", state.tag);
+    };
+    let mut text = format!("It was in {call}");
+    if let Some(peer) = glimpse.peer {
+        text += &format!(" with rank {peer}");
+        if let Some(tag) = glimpse.tag {
+            text += &format!(", tag {tag}");
         }
-        text += &format!(", {} bytes", state.bytes);
-    } else if state.collective.seq > 0 && state.collective.call == state.call {
-        text += &format!(
-            " #{} of communicator {}",
-            state.collective.seq, state.collective.comm
-        );
+        text += &format!(", {} bytes", glimpse.bytes);
+    } else if let Some(round) = glimpse.round.as_ref().filter(|round| round.call == *call) {
+        text += &format!(" #{} of communicator {}", round.number, round.comm);
     }
-    if state.since_ns > 0 {
-        let seconds = now_ns.saturating_sub(state.since_ns) / 1_000_000_000;
-        text += &format!(" and had waited {seconds} s");
+    if let Some(waited) = glimpse.waited {
+        text += &format!(" and had waited {} s", waited.as_secs());
     }
     Some(text + ".")
 }
@@ -130,10 +133,11 @@ pub fn last_call(state: &State, now_ns: u64, name: impl Fn(u16) -> String) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mpi_base::state::StatePage;
+    use mpi_base::state::{NO_PEER, NO_TAG, StatePage};
 
-    fn name(call: u16) -> String {
-        format!("MPI_Call{call}")
+    fn last_call_on(page: &StatePage, now_ns: u64) -> Option<String> {
+        let name = |call| format!("MPI_Call{call}");
+        last_call(&Glimpse::of(&page.snapshot(), now_ns, name))
     }
 
     #[test]
@@ -156,19 +160,19 @@ mod tests {
     #[test]
     fn the_last_call_is_told_with_peer_tag_and_waiting_time() {
         let page = StatePage::default();
-        assert_eq!(last_call(&page.snapshot(), 0, name), None);
+        assert_eq!(last_call_on(&page, 0), None);
         page.start(1, 2);
         page.run();
         page.enter(7);
         page.about(0, 5, 7, 4096);
         page.waits_since(1_000_000_000);
         assert_eq!(
-            last_call(&page.snapshot(), 32_500_000_000, name).unwrap(),
+            last_call_on(&page, 32_500_000_000).unwrap(),
             "It was in MPI_Call7 with rank 5, tag 7, 4096 bytes and had waited 31 s."
         );
         page.leave();
         assert_eq!(
-            last_call(&page.snapshot(), 0, name).unwrap(),
+            last_call_on(&page, 0).unwrap(),
             "It was outside MPI; its last call was MPI_Call7."
         );
     }
@@ -182,7 +186,7 @@ mod tests {
         page.about(0, NO_PEER, NO_TAG, 0);
         page.collective(0, 4, 12, 1);
         assert_eq!(
-            last_call(&page.snapshot(), 0, name).unwrap(),
+            last_call_on(&page, 0).unwrap(),
             "It was in MPI_Call4 #12 of communicator 0."
         );
     }

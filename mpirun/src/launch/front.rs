@@ -83,6 +83,41 @@ fn launch(plan: &Plan) -> io::Result<i32> {
     }
 }
 
+/// Runs `work` in a child that this process guards: if the child is killed, what it has started comes to us and is ended.
+///
+/// `work` gets a socket that closes when the guard dies, the signals it is to take, and the old limit of open files.
+pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
+    sys::adopt_orphans()?;
+    let nofile = raise_open_files();
+    let (to_child, to_guard) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+    let signals = sys::signal_file(&waited)?;
+    match sys::fork()? {
+        Forked::Child => {
+            drop((to_child, signals));
+            let code = match become_agent(&waited) {
+                Ok(signals) => work(to_guard, signals, nofile),
+                Err(error) => {
+                    eprintln!("mpirun: {error}");
+                    1
+                }
+            };
+            sys::exit_now(code)
+        }
+        Forked::Parent(child) => {
+            drop(to_guard);
+            let code = attend(child, &to_child, &signals, None);
+            descendants::end_all();
+            Ok(code)
+        }
+    }
+}
+
 fn become_agent(waited: &[Signal]) -> io::Result<OwnedFd> {
     rustix::process::setpgid(None, None)?;
     sys::adopt_orphans()?;

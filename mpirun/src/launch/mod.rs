@@ -1,26 +1,36 @@
-//! Launching on one host: a front end that the user sees and an agent that owns the ranks.
+//! Launching: a front end that the user sees, an agent that owns the ranks, and an outpost on every other host.
 //!
 //! `mpirun` forks once. The parent, the *front end* ([`front`]), does little: it passes signals on, feeds a terminal's input to rank 0,
 //! and ends with the agent's exit code.
 //! The child, the *agent* ([`agent`]), starts the ranks, serves PMI-1 to them, forwards their output and ends them.
 //! The two are joined by a socket, which has no messages but one byte for a signal; its closing means that the other side has died.
 //!
+//! Ranks of another host are started by an [`outpost`] there, which is the same program, reached by ssh ([`link`], [`wire`])
+//! and guarded by a parent of its own as the agent is by the front end.
+//!
 //! Promise: whoever dies, by whatever signal, everything that was started is gone within a moment.
 //! * A rank dies: the agent reaps it and ends the others.
 //! * The front end dies: the agent sees the socket close and ends all.
 //! * The agent dies: each rank has asked the kernel to die with it, and orphans below come to the front end, which kills them.
+//! * An outpost dies, or its host: its link closes or falls silent, and the agent ends all.
+//! * A link closes: the outpost ends everything it has.
 //! * Children of ranks: the agent is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
 //!
 //! Nobody ever waits for the end of a pipe, as a stray process may hold its other end.
 
 pub mod agent;
+pub mod binding;
 pub mod descendants;
 pub mod ending;
+pub mod feed;
 pub mod front;
+pub mod link;
+pub mod outpost;
 pub mod output;
 pub mod program;
 pub mod ranks;
 pub mod sys;
+pub mod wire;
 
 /// Signals that mpirun passes on to the ranks.
 pub const FORWARDED: [sys::Signal; 8] = [

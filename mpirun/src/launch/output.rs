@@ -7,9 +7,12 @@
 //! A sink never blocks the launcher: what the reader does not take is queued, and when the queue is long,
 //! the ranks are no longer read, so that they wait as they would on a pipe of their own.
 
+use super::sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
 
 /// A line longer than this is passed on in pieces.
 const LINE_MAX: usize = 1 << 20;
@@ -23,11 +26,23 @@ const PIECE: usize = 4096;
 /// One output of one rank.
 #[derive(Debug)]
 pub struct Stream {
-    pub fd: OwnedFd,
+    /// Where the rank is read; `None` where its bytes come from another host.
+    pub fd: Option<OwnedFd>,
     pub to: Target,
-    /// Stands before each line; empty without `--tag-output`.
-    tag: String,
+    style: Style,
     partial: Vec<u8>,
+}
+
+/// What is done with the lines of a stream.
+#[derive(Debug, Default)]
+pub struct Style {
+    /// Stands before each line; empty without `--tag-output` and `--label`.
+    pub tag: String,
+    pub timestamp: bool,
+    /// Gets everything as it is.
+    pub file: Option<File>,
+    /// Whether mpirun does not give it out.
+    pub silent: bool,
 }
 
 /// Which of mpirun's outputs.
@@ -46,19 +61,22 @@ pub enum Read {
 }
 
 impl Stream {
-    pub fn new(fd: OwnedFd, to: Target, tag: String) -> Stream {
+    pub fn new(fd: Option<OwnedFd>, to: Target, style: Style) -> Stream {
         Stream {
             fd,
             to,
-            tag,
+            style,
             partial: Vec::new(),
         }
     }
 
     /// Reads once and gives whole lines to the sink.
     pub fn read(&mut self, sink: &mut Sink) -> Read {
+        let Some(fd) = &self.fd else {
+            return Read::Nothing;
+        };
         let mut buffer = [0u8; 64 * 1024];
-        match rustix::io::read(&self.fd, &mut buffer) {
+        match rustix::io::read(fd, &mut buffer) {
             Ok(0) => Read::End,
             Ok(got) => {
                 self.take(&buffer[..got], sink);
@@ -79,12 +97,30 @@ impl Stream {
     pub fn flush(&mut self, sink: &mut Sink) {
         if self.has_partial() {
             let partial = std::mem::take(&mut self.partial);
-            sink.push(self.tag.as_bytes());
+            sink.push(self.head().as_bytes());
             sink.push(&partial);
         }
     }
 
-    fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
+    /// What stands before a line that comes now.
+    fn head(&self) -> String {
+        match self.style.timestamp {
+            true => format!("{} {}", sys::wall_clock(), self.style.tag),
+            false => self.style.tag.clone(),
+        }
+    }
+
+    /// Takes bytes of the rank.
+    pub fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
+        if let Some(file) = &mut self.style.file
+            && file.write_all(bytes).is_err()
+        {
+            // A full disk must not end the job; what is on the terminal is still whole.
+            self.style.file = None;
+        }
+        if self.style.silent {
+            return;
+        }
         self.partial.extend_from_slice(bytes);
         let whole = match self.partial.iter().rposition(|&byte| byte == b'\n') {
             Some(at) => at + 1,
@@ -93,11 +129,12 @@ impl Stream {
         };
         let rest = self.partial.split_off(whole);
         let lines = std::mem::replace(&mut self.partial, rest);
-        if self.tag.is_empty() {
+        let head = self.head();
+        if head.is_empty() {
             sink.push(&lines);
         } else {
             for line in lines.split_inclusive(|&byte| byte == b'\n') {
-                sink.push(self.tag.as_bytes());
+                sink.push(head.as_bytes());
                 sink.push(line);
             }
         }
@@ -199,7 +236,14 @@ mod tests {
         let (out, to_out) = pipe();
         let (from_rank, rank) = pipe();
         let mut sink = Sink::new(to_out);
-        let mut stream = Stream::new(from_rank, Target::Stdout, "[1,0]<stdout>: ".into());
+        let mut stream = Stream::new(
+            Some(from_rank),
+            Target::Stdout,
+            Style {
+                tag: "[1,0]<stdout>: ".into(),
+                ..Style::default()
+            },
+        );
         rustix::io::write(&rank, b"one\ntwo\nthr").unwrap();
         assert_eq!(stream.read(&mut sink), Read::Some);
         sink.drain();

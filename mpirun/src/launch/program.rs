@@ -1,5 +1,9 @@
 //! What is to run: programs, how many of each, and the environment they get.
 
+use crate::hosts::Host;
+use crate::hosts::map::{self, MapError, Policy, Wish};
+use crate::launch::binding::Binding;
+use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -8,12 +12,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One program of a job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct App {
-    pub procs: usize,
+    /// `None` is as many as there are slots.
+    pub procs: Option<usize>,
+    /// Where it may run, as indexes of the plan's hosts; empty is everywhere.
+    pub hosts: Vec<usize>,
     pub program: OsString,
     pub args: Vec<OsString>,
     pub dir: Option<PathBuf>,
+    /// Searched before `PATH`.
+    pub path: Option<OsString>,
     /// Set over the job's environment, for this program only.
     pub env: Vec<(OsString, OsString)>,
 }
@@ -22,21 +31,112 @@ pub struct App {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub apps: Vec<App>,
+    pub hosts: Vec<Host>,
+    pub policy: Policy,
+    pub rank_by_node: bool,
+    pub oversubscribe: bool,
+    /// Slots are a limit also on one host.
+    pub strict: bool,
+    pub binding: Binding,
+    pub report_bindings: bool,
+    pub display_map: bool,
+    pub io: Io,
     /// The environment of every rank, without what the launcher adds.
     pub env: Vec<(OsString, OsString)>,
-    pub tag_output: bool,
     pub timeout: Option<Duration>,
+    pub hang_after: Option<Duration>,
+    pub hang_json: Option<PathBuf>,
     /// Between the polite signal and SIGKILL.
     pub grace: Duration,
     pub quiet: bool,
     pub verbose: bool,
+    pub far: Far,
+}
+
+/// What becomes of the ranks' input and output.
+#[derive(Clone, Debug, Default)]
+pub struct Io {
+    pub tag: bool,
+    pub timestamp: bool,
+    pub label: bool,
+    /// Standard error is given out on standard output.
+    pub merge: bool,
+    /// Each rank's output is also written below this folder.
+    pub folder: Option<PathBuf>,
+    /// Whether it is given out by mpirun as well.
+    pub echo: bool,
+    pub stdin: StdinTo,
+}
+
+/// Who reads our standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StdinTo {
+    Rank(u32),
+    All,
+    Nobody,
+}
+
+impl Default for StdinTo {
+    fn default() -> StdinTo {
+        StdinTo::Rank(0)
+    }
+}
+
+impl StdinTo {
+    pub fn goes_to(self, rank: u32) -> bool {
+        match self {
+            StdinTo::Rank(reader) => reader == rank,
+            StdinTo::All => true,
+            StdinTo::Nobody => false,
+        }
+    }
+}
+
+/// How other hosts are reached.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Far {
+    /// A command and its first arguments; the host and a shell command follow.
+    pub agent: Vec<OsString>,
+    /// This program on the other hosts.
+    pub mpirun: PathBuf,
+    pub fanout: usize,
+    pub silence: Duration,
+}
+
+impl Plan {
+    /// The host of each rank, program by program.
+    pub fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
+        let everywhere: Vec<usize> = (0..self.hosts.len()).collect();
+        let wishes: Vec<Wish> = apps
+            .iter()
+            .map(|app| Wish {
+                procs: app.procs,
+                hosts: match app.hosts.is_empty() {
+                    true => everywhere.clone(),
+                    false => app.hosts.clone(),
+                },
+            })
+            .collect();
+        let limits = map::Limits {
+            oversubscribe: self.oversubscribe,
+            strict: self.strict,
+        };
+        let mut placed = map::place(&wishes, &self.hosts, self.policy, limits)?;
+        if self.rank_by_node {
+            for ranks in &mut placed {
+                *ranks = map::rank_by_node(ranks);
+            }
+        }
+        Ok(placed)
+    }
 }
 
 /// Variables that belong to one process of one launch and must not leak into another launch.
 fn is_of_a_launch(name: &OsStr) -> bool {
     const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
-    const NAMES: [&str; 7] = [
+    const NAMES: [&str; 8] = [
         "PORTCULLIS_NODE_FD",
+        "PORTCULLIS_LOCAL_RANKS",
         "PORTCULLIS_LOCAL_RANK",
         "PORTCULLIS_LOCAL_SIZE",
         "PORTCULLIS_JOB",
@@ -128,14 +228,27 @@ impl fmt::Display for ProgramError {
 impl std::error::Error for ProgramError {}
 
 impl App {
+    /// The working directory; `here` is that of the job, `None` this process's own.
+    pub fn dir_from(&self, here: Option<&Path>) -> Option<PathBuf> {
+        match (&self.dir, here) {
+            (Some(dir), Some(here)) => Some(here.join(dir)),
+            (Some(dir), None) => Some(dir.clone()),
+            (None, here) => here.map(Path::to_path_buf),
+        }
+    }
+
     /// The file to execute: a name with a slash is seen from the working directory, another is searched in `PATH`.
-    pub fn resolve(&self, env: &[(OsString, OsString)]) -> Result<PathBuf, ProgramError> {
-        let dir = match &self.dir {
+    pub fn resolve(
+        &self,
+        env: &[(OsString, OsString)],
+        here: Option<&Path>,
+    ) -> Result<PathBuf, ProgramError> {
+        let dir = match self.dir_from(here) {
             Some(dir) if !dir.is_dir() => {
                 let dir = dir.display().to_string();
                 return Err(ProgramError::NoSuchDirectory { dir });
             }
-            Some(dir) => dir.clone(),
+            Some(dir) => dir,
             None => PathBuf::from("."),
         };
         let program = self.program.to_string_lossy().into_owned();
@@ -159,7 +272,10 @@ impl App {
             .iter()
             .find(|(name, _)| name == "PATH")
             .map_or(OsStr::new("/usr/bin:/bin"), |(_, value)| value);
-        std::env::split_paths(path)
+        let first = self.path.as_deref().unwrap_or_default();
+        std::env::split_paths(first)
+            .filter(|place| !place.as_os_str().is_empty())
+            .chain(std::env::split_paths(path))
             .map(|place| dir.join(place).join(&self.program))
             .find(|path| kind_of(path) == Kind::Executable)
             .ok_or_else(|| ProgramError::NotInPath {
@@ -190,10 +306,12 @@ mod tests {
 
     fn app(program: &str, dir: Option<&Path>) -> App {
         App {
-            procs: 1,
+            procs: Some(1),
+            hosts: Vec::new(),
             program: program.into(),
             args: Vec::new(),
             dir: dir.map(Path::to_path_buf),
+            path: None,
             env: Vec::new(),
         }
     }
@@ -201,21 +319,27 @@ mod tests {
     #[test]
     fn a_plain_name_is_found_in_path_only() {
         let env = [("PATH".into(), "/nowhere:/bin".into())];
-        assert_eq!(app("sh", None).resolve(&env).unwrap(), Path::new("/bin/sh"));
+        assert_eq!(
+            app("sh", None).resolve(&env, None).unwrap(),
+            Path::new("/bin/sh")
+        );
         let missing =
-            app("sh", Some(Path::new("/bin"))).resolve(&[("PATH".into(), "/nowhere".into())]);
+            app("sh", Some(Path::new("/bin"))).resolve(&[("PATH".into(), "/nowhere".into())], None);
         let sentence = missing.unwrap_err().to_string();
         assert!(sentence.ends_with("write ./sh"), "{sentence}");
     }
 
     #[test]
     fn a_name_with_a_slash_is_seen_from_the_working_directory() {
-        let found = app("./sh", Some(Path::new("/bin"))).resolve(&[]);
+        let found = app("./sh", Some(Path::new("/bin"))).resolve(&[], None);
         assert!(found.unwrap().starts_with("/bin"));
-        let error = app("./nothing-here", None).resolve(&[]).unwrap_err();
+        let error = app("./nothing-here", None).resolve(&[], None).unwrap_err();
         assert_eq!(error.code(), 127);
         assert_eq!(
-            app("/etc/passwd", None).resolve(&[]).unwrap_err().code(),
+            app("/etc/passwd", None)
+                .resolve(&[], None)
+                .unwrap_err()
+                .code(),
             126
         );
     }

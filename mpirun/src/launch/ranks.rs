@@ -1,19 +1,23 @@
-//! The ranks of one or more jobs: starting them, and what is known of each while it lives.
+//! The ranks of one or more jobs: starting those of this host, and what is known of each while it lives.
 
-use super::output::{Stream, Target};
-use super::program::{App, Plan, ProgramError};
+use super::binding::Machine;
+use super::output::Stream;
+use super::program::{App, ProgramError};
 use super::sys::{self, Image, Wiring};
-use crate::pmi::{Job, Proc, Server};
+use super::wire::Order;
+use crate::glimpse::Glimpse;
+use crate::hosts::map::MapError;
+use crate::launch::binding;
+use crate::pmi::{Job, Proc};
 use mpi_base::node::NodeError;
 use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
-use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One rank of one job.
 #[derive(Debug)]
@@ -22,17 +26,27 @@ pub struct Rank {
     pub rank: u32,
     pub size: usize,
     pub program: String,
+    /// Its host, as an index of the plan's.
+    pub host: u32,
+    /// Whether that is this one.
+    pub here: bool,
+    /// Among the job's ranks of its host.
+    pub local_rank: u32,
+    /// 0 until a launcher elsewhere has said it.
     pub pid: i32,
     pub alive: bool,
     pub pmi: Option<Client>,
     pub stdout: Option<Stream>,
     pub stderr: Option<Stream>,
+    /// What another host said last of what it does.
+    pub glimpse: Option<Glimpse>,
 }
 
-/// Our end of a rank's PMI socket.
+/// A rank's side of PMI.
 #[derive(Debug)]
 pub struct Client {
-    pub fd: OwnedFd,
+    /// Our end of its socket; `None` where another host has it.
+    pub fd: Option<OwnedFd>,
     pub lines: Lines,
 }
 
@@ -44,35 +58,39 @@ pub enum Heard {
     HungUp,
 }
 
-impl Client {
-    /// Reads once.
-    pub fn hear(&mut self) -> Heard {
-        let mut buffer = [0u8; 16 * 1024];
-        // Our end is not set nonblocking, as the rank shares the socket pair's other end with libraries that expect to block;
-        // each receive asks not to wait.
-        match rustix::net::recv(&self.fd, &mut buffer, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Heard::HungUp,
-            Ok((got, _)) => {
-                self.lines.push(&buffer[..got]);
-                Heard::Bytes
-            }
-            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
-            Err(_) => Heard::HungUp,
+/// Reads a PMI socket once.
+///
+/// Our end is not set nonblocking, as the rank shares the socket pair's other end with libraries that expect to block;
+/// each receive asks not to wait.
+pub fn hear(fd: impl AsFd, take: impl FnOnce(&[u8])) -> Heard {
+    let mut buffer = [0u8; 16 * 1024];
+    match rustix::net::recv(fd, &mut buffer, RecvFlags::DONTWAIT) {
+        Ok((0, _)) => Heard::HungUp,
+        Ok((got, _)) => {
+            take(&buffer[..got]);
+            Heard::Bytes
         }
+        Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
+        Err(_) => Heard::HungUp,
     }
+}
 
-    /// Sends a reply; a client that does not read its replies is not waited for.
-    pub fn tell(&self, bytes: &[u8]) -> bool {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        rustix::net::send(&self.fd, bytes, flags) == Ok(bytes.len())
-    }
+/// Sends a reply; a client that does not read its replies is not waited for.
+pub fn tell(fd: impl AsFd, bytes: &[u8]) -> bool {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    rustix::net::send(fd, bytes, flags) == Ok(bytes.len())
 }
 
 /// Why a job could not be started.
 #[derive(Debug)]
 pub enum StartError {
     Program(ProgramError),
+    Place(MapError),
     Node(NodeError),
+    Output {
+        path: String,
+        error: io::Error,
+    },
     System {
         doing: &'static str,
         error: io::Error,
@@ -83,7 +101,7 @@ impl StartError {
     pub fn code(&self) -> i32 {
         match self {
             StartError::Program(error) => error.code(),
-            StartError::Node(_) | StartError::System { .. } => 1,
+            _ => 1,
         }
     }
 }
@@ -92,7 +110,11 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Program(error) => error.fmt(f),
+            StartError::Place(error) => error.fmt(f),
             StartError::Node(error) => error.fmt(f),
+            StartError::Output { path, error } => {
+                write!(f, "the ranks' output cannot be written to {path}: {error}")
+            }
             StartError::System { doing, error } => write!(f, "{doing} failed: {error}"),
         }
     }
@@ -107,18 +129,34 @@ fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartErr
     }
 }
 
-/// What all starts of one `mpirun` share.
+/// What all starts of one launcher on one host share.
 pub struct Starter<'a> {
-    pub plan: &'a Plan,
+    /// The environment of every rank, without what is added here.
+    pub env: &'a [(OsString, OsString)],
+    /// The working directory of programs that name none; `None` is this process's own.
+    pub dir: Option<&'a Path>,
     /// Where a child says that it could not become its program.
     pub report: BorrowedFd<'a>,
     pub null: BorrowedFd<'a>,
     pub nofile: Option<u64>,
 }
 
-/// A job whose programs have been found.
+/// A rank that was just started.
+pub struct Fresh {
+    pub rank: u32,
+    pub local_rank: u32,
+    pub pid: i32,
+    pub pmi: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+    /// Which processors it was bound to.
+    pub bound: Option<String>,
+}
+
+/// The programs of a job that run on this host, by their number.
 pub struct Resolved<'a> {
-    apps: Vec<ResolvedApp<'a>>,
+    apps: Vec<Option<ResolvedApp<'a>>>,
+    ranks: Vec<u32>,
 }
 
 struct ResolvedApp<'a> {
@@ -128,61 +166,87 @@ struct ResolvedApp<'a> {
     env: Vec<(OsString, OsString)>,
 }
 
+impl Resolved<'_> {
+    /// How many ranks run here.
+    pub fn count(&self) -> usize {
+        self.ranks.len()
+    }
+}
+
 impl Starter<'_> {
-    /// Finds all programs of a job, so that nothing is started if one is missing.
-    pub fn resolve<'a>(&self, apps: &'a [App]) -> Result<Resolved<'a>, StartError> {
-        let apps = apps
+    /// Finds all programs of a job that run on `host`, so that nothing is started if one is missing.
+    pub fn resolve<'a>(&self, order: &'a Order, host: u32) -> Result<Resolved<'a>, StartError> {
+        let ranks = order.ranks_on(host);
+        let apps = order
+            .apps
             .iter()
-            .map(|app| {
-                let mut env = self.plan.env.clone();
+            .enumerate()
+            .map(|(appnum, app)| {
+                let here = |rank: &u32| order.appnums.get(*rank as usize) == Some(&appnum);
+                if !ranks.iter().any(here) {
+                    return Ok(None);
+                }
+                let mut env = self.env.to_vec();
                 for (name, value) in &app.env {
                     super::program::set_env(&mut env, name, value);
                 }
-                let path = app.resolve(&env).map_err(StartError::Program)?;
-                Ok(ResolvedApp { app, path, env })
+                let path = app.resolve(&env, self.dir).map_err(StartError::Program)?;
+                Ok(Some(ResolvedApp { app, path, env }))
             })
             .collect::<Result<_, StartError>>()?;
-        Ok(Resolved { apps })
+        Ok(Resolved { apps, ranks })
     }
 
-    /// Starts all ranks of a job; `stdin` goes to rank 0.
+    /// Starts the ranks of this host; `input` says what a rank reads, where `None` is nothing.
     ///
     /// Each rank is handed to `started` as soon as it lives, so that whoever ends jobs knows it even if a later start fails.
     pub fn start(
         &self,
-        server: &Server,
-        job: Job,
+        order: &Order,
         resolved: &Resolved<'_>,
         node: BorrowedFd<'_>,
-        stdin: BorrowedFd<'_>,
-        mut started: impl FnMut(Rank),
+        mut input: impl FnMut(u32) -> io::Result<Option<OwnedFd>>,
+        mut started: impl FnMut(Fresh),
     ) -> Result<(), StartError> {
-        let size = server.procs(job).len();
-        let mut rank = 0;
-        for (appnum, app) in resolved.apps.iter().enumerate() {
-            for _ in 0..app.app.procs {
-                let input = if rank == 0 { stdin } else { self.null };
-                let place = Place {
-                    job,
-                    rank,
-                    size,
-                    appnum,
-                };
-                started(self.start_rank(server, &place, app, node, input)?);
-                rank += 1;
-            }
+        let machine = order.binding.to.map(|_| Machine::of_this_process());
+        let bound = machine
+            .as_ref()
+            .and_then(|machine| machine.bind(order.binding, resolved.count()));
+        let numbers: Vec<usize> = resolved.ranks.iter().map(|&rank| rank as usize).collect();
+        let place = Place {
+            order,
+            local_size: resolved.count(),
+            local_ranks: binding::ranges(&numbers),
+            node: node.as_raw_fd(),
+        };
+        for (local_rank, &rank) in (0u32..).zip(&resolved.ranks) {
+            let appnum = order.appnums.get(rank as usize).copied().unwrap_or(0);
+            let Some(app) = resolved.apps.get(appnum).and_then(Option::as_ref) else {
+                continue;
+            };
+            let stdin = input(rank).map_err(system("making a rank's input"))?;
+            let cpus = bound
+                .as_ref()
+                .map(|bound| bound[local_rank as usize].as_slice());
+            let mut fresh =
+                self.start_rank(&place, (rank, local_rank, appnum), app, stdin, cpus)?;
+            fresh.bound = machine.as_ref().map(|machine| match cpus {
+                Some(cpus) => format!("bound to {}", machine.describe(cpus)),
+                None => "not bound (more ranks than there are units on its host)".to_string(),
+            });
+            started(fresh);
         }
         Ok(())
     }
 
     fn start_rank(
         &self,
-        server: &Server,
-        place: &Place,
+        place: &Place<'_>,
+        (rank, local_rank, appnum): (u32, u32, usize),
         resolved: &ResolvedApp<'_>,
-        node: BorrowedFd<'_>,
-        stdin: BorrowedFd<'_>,
-    ) -> Result<Rank, StartError> {
+        stdin: Option<OwnedFd>,
+        cpus: Option<&[usize]>,
+    ) -> Result<Fresh, StartError> {
         let app = resolved.app;
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,
@@ -191,90 +255,85 @@ impl Starter<'_> {
             None,
         )
         .map_err(system("making a rank's PMI socket"))?;
-        let (out, to_out) = output_pipe()?;
-        let (err, to_err) = output_pipe()?;
+        // Only our ends do not block: a program that finds its standard output nonblocking would lose output.
+        let pipe = || super::link::reading_pipe().map_err(system("making a rank's output pipe"));
+        let (out, to_out) = pipe()?;
+        let (err, to_err) = pipe()?;
         let mut env = resolved.env.clone();
-        env.extend(place.env(server, theirs.as_raw_fd(), node.as_raw_fd()));
+        env.extend(place.env(rank, local_rank, appnum, theirs.as_raw_fd()));
         let argv = std::iter::once(&app.program).chain(&app.args);
-        let dir = app.dir.as_ref().map(|dir| dir.as_os_str());
+        let dir = app.dir_from(self.dir);
         let image = Image::new(
             resolved.path.as_os_str(),
             argv,
             env.iter().map(|(n, v)| (n, v)),
-            dir,
+            dir.as_ref().map(|dir| dir.as_os_str()),
         )
         .map_err(system("preparing a program's arguments"))?;
         let pid = sys::start(
             &image,
             &Wiring {
-                stdin,
+                stdin: stdin.as_ref().map_or(self.null, AsFd::as_fd),
                 stdout: to_out.as_fd(),
                 stderr: to_err.as_fd(),
-                keep: &[theirs.as_raw_fd(), node.as_raw_fd()],
+                keep: &[theirs.as_raw_fd(), place.node],
                 report: self.report,
                 nofile: self.nofile,
+                cpus,
             },
         )
         .map_err(system("starting a process"))?;
-        let tag = |name: &str| match self.plan.tag_output {
-            true => format!("[{},{}]<{name}>: ", place.job.0 + 1, place.rank),
-            false => String::new(),
-        };
-        Ok(Rank {
-            job: place.job,
-            rank: place.rank,
-            size: place.size,
-            program: app.program.to_string_lossy().into_owned(),
+        Ok(Fresh {
+            rank,
+            local_rank,
             pid,
-            alive: true,
-            pmi: Some(Client {
-                fd: ours,
-                lines: Lines::default(),
-            }),
-            stdout: Some(Stream::new(out, Target::Stdout, tag("stdout"))),
-            stderr: Some(Stream::new(err, Target::Stderr, tag("stderr"))),
+            pmi: ours,
+            stdout: out,
+            stderr: err,
+            bound: None,
         })
     }
 }
 
-/// Which rank of which job.
-struct Place {
-    job: Job,
-    rank: u32,
-    size: usize,
-    appnum: usize,
+/// What the ranks of one job on one host have in common.
+struct Place<'a> {
+    order: &'a Order,
+    local_size: usize,
+    local_ranks: String,
+    node: i32,
 }
 
-impl Place {
+impl Place<'_> {
     /// What a rank is told about itself: the standard PMI-1 variables, those that scripts look at, and our own,
     /// which spare our library every question at start.
-    fn env(&self, server: &Server, pmi: i32, node: i32) -> Vec<(OsString, OsString)> {
-        let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(12);
+    fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
+        let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(13);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));
+        let size = self.order.hosts.len();
         set("PMI_FD", pmi.to_string());
-        set("PMI_RANK", self.rank.to_string());
-        set("PMI_SIZE", self.size.to_string());
-        set("MPI_LOCALRANKID", self.rank.to_string());
-        set("MPI_LOCALNRANKS", self.size.to_string());
-        set("PORTCULLIS_NODE_FD", node.to_string());
-        set("PORTCULLIS_LOCAL_RANK", self.rank.to_string());
-        set("PORTCULLIS_LOCAL_SIZE", self.size.to_string());
-        set("PORTCULLIS_JOB", server.kvsname(self.job).to_string());
-        set("PORTCULLIS_APPNUM", self.appnum.to_string());
-        set("PORTCULLIS_UNIVERSE_SIZE", self.size.to_string());
-        if server.is_spawned(self.job) {
+        set("PMI_RANK", rank.to_string());
+        set("PMI_SIZE", size.to_string());
+        set("MPI_LOCALRANKID", local.to_string());
+        set("MPI_LOCALNRANKS", self.local_size.to_string());
+        set("PORTCULLIS_NODE_FD", self.node.to_string());
+        set("PORTCULLIS_LOCAL_RANK", local.to_string());
+        set("PORTCULLIS_LOCAL_SIZE", self.local_size.to_string());
+        set("PORTCULLIS_LOCAL_RANKS", self.local_ranks.clone());
+        set("PORTCULLIS_JOB", self.order.kvsname.clone());
+        set("PORTCULLIS_APPNUM", appnum.to_string());
+        set("PORTCULLIS_UNIVERSE_SIZE", size.to_string());
+        if self.order.spawned {
             set("PMI_SPAWNED", "1".to_string());
         }
         env
     }
 }
 
-fn output_pipe() -> Result<(OwnedFd, OwnedFd), StartError> {
-    let (read, write) =
-        pipe_with(PipeFlags::CLOEXEC).map_err(system("making a rank's output pipe"))?;
-    // Only our end: a program that finds its standard output nonblocking would lose output.
-    rustix::io::ioctl_fionbio(&read, true).map_err(system("making a rank's output pipe"))?;
-    Ok((read, write))
+impl Rank {
+    /// Whether it is a child of this process.
+    pub fn is_here(&self) -> bool {
+        self.here
+    }
 }
 
 /// The processes of all jobs, by their number.
@@ -315,7 +374,7 @@ impl Ranks {
 
     pub fn by_pid(&self, pid: i32) -> Option<Proc> {
         self.iter()
-            .find(|(_, rank)| rank.pid == pid && rank.alive)
+            .find(|(_, rank)| rank.pid == pid && rank.alive && rank.is_here())
             .map(|(proc, _)| proc)
     }
 
@@ -323,9 +382,10 @@ impl Ranks {
         self.ranks.iter().any(|rank| rank.alive)
     }
 
-    /// Sends a signal to the process group of each rank that lives.
+    /// Sends a signal to the process group of each rank of this host that lives.
     pub fn signal(&self, signal: sys::Signal) {
-        for rank in self.ranks.iter().filter(|rank| rank.alive) {
+        let here = |rank: &&Rank| rank.alive && rank.is_here();
+        for rank in self.ranks.iter().filter(here) {
             sys::signal_group(rank.pid, signal);
         }
     }

@@ -96,6 +96,8 @@ pub struct Wiring<'a> {
     pub report: BorrowedFd<'a>,
     /// The soft limit of open files that the launcher itself was started with.
     pub nofile: Option<u64>,
+    /// The only processors it may use.
+    pub cpus: Option<&'a [usize]>,
 }
 
 impl Image {
@@ -154,16 +156,19 @@ impl FailedStart {
         let word = |at: usize| {
             i32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        let step = match word(8) {
-            1 => FailedStep::Wiring,
-            2 => FailedStep::Directory,
-            _ => FailedStep::Exec,
-        };
         Some(FailedStart {
             pid: word(0),
             errno: word(4),
-            step,
+            step: FailedStep::numbered(word(8)),
         })
+    }
+
+    /// The exit code that a shell would give.
+    pub fn code(&self) -> i32 {
+        match self.errno {
+            libc::EACCES => 126,
+            _ => 127,
+        }
     }
 }
 
@@ -188,11 +193,22 @@ pub enum FailedStep {
     Exec = 3,
 }
 
+impl FailedStep {
+    pub fn numbered(number: i32) -> FailedStep {
+        match number {
+            1 => FailedStep::Wiring,
+            2 => FailedStep::Directory,
+            _ => FailedStep::Exec,
+        }
+    }
+}
+
 /// Starts a program in a process group of its own, which dies if this process dies.
 pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
     let argv = pointers(&image.argv);
     let envp = pointers(&image.envp);
     let shell_argv = pointers(&image.shell_argv);
+    let cpus = wiring.cpus.map(cpu_set);
     let launcher = rustix::process::getpid();
     match fork()? {
         Forked::Parent(pid) => {
@@ -205,6 +221,10 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
             // SAFETY: only system calls from here on; every pointer is to memory made before the fork that is never freed,
             // because the child ends in exec or _exit.
             unsafe {
+                if let Some(set) = &cpus {
+                    // A processor that has been taken away meanwhile is no reason not to run.
+                    libc::sched_setaffinity(0, size_of_val(set), set);
+                }
                 let (errno, step) = become_program(
                     image,
                     wiring,
@@ -226,6 +246,41 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
             }
         }
     }
+}
+
+fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
+    // SAFETY: a set of zero bits is a valid set, and CPU_SET ignores numbers beyond its size.
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::cpu_set_t>();
+        for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
+            libc::CPU_SET(cpu, &mut set);
+        }
+        set
+    }
+}
+
+/// The time of day as a clock on the wall here shows it, `2026-11-21 11:23:12.345`.
+pub fn wall_clock() -> String {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    let seconds = now.as_secs() as libc::time_t;
+    // SAFETY: both pointers are to live values; a `tm` of zero bits is valid.
+    let tm = unsafe {
+        let mut tm = std::mem::zeroed::<libc::tm>();
+        libc::localtime_r(&seconds, &mut tm);
+        tm
+    };
+    format!(
+        "{}-{:02}-{:02} {:02}:{:02}:{:02}.{:03}",
+        tm.tm_year + 1900,
+        tm.tm_mon + 1,
+        tm.tm_mday,
+        tm.tm_hour,
+        tm.tm_min,
+        tm.tm_sec,
+        now.subsec_millis()
+    )
 }
 
 fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {

@@ -1,8 +1,8 @@
 //! Barriers of a job and, since PMI-1.2, of groups of its ranks.
 //!
 //! `barrier_in` alone is everybody; `group=0,1:7` are the ranks 0 and 1 with the tag 7;
-//! `group=WORLD:5` and `group=NODE:3` are everybody, on the one host this server serves.
-//! A barrier is known by its text, so that several may be under way at once.
+//! `group=WORLD:5` is everybody, `group=NODE:3` everybody on the caller's host.
+//! A barrier is known by its text and its members, so that several may be under way at once.
 
 use mpi_core::rte::wire::WireError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Barriers that have been entered by some and not by all.
 #[derive(Debug, Default)]
 pub struct Barriers {
-    open: BTreeMap<String, Open>,
+    open: BTreeMap<(String, BTreeSet<u32>), Open>,
 }
 
 #[derive(Debug)]
@@ -28,22 +28,23 @@ pub struct Release {
 }
 
 impl Barriers {
-    /// A rank of a job of `size` enters; the last one releases all.
+    /// A rank of a job whose rank `r` is on host `hosts[r]` enters; the last one releases all.
     pub fn enter(
         &mut self,
         rank: u32,
-        size: u32,
+        hosts: &[u32],
         group: Option<&str>,
     ) -> Result<Option<Release>, WireError> {
         let name = group.unwrap_or_default().to_string();
-        let (members, tag) = parse(group, size)?;
+        let (members, tag) = parse(group, rank, hosts)?;
         if !members.contains(&rank) {
             return Err(WireError::Unexpected {
                 wanted: format!("barrier_in with a group that has rank {rank}"),
                 line: name,
             });
         }
-        let open = self.open.entry(name.clone()).or_insert_with(|| Open {
+        let key = (name, members.clone());
+        let open = self.open.entry(key.clone()).or_insert_with(|| Open {
             members,
             arrived: BTreeSet::new(),
             tag,
@@ -52,7 +53,7 @@ impl Barriers {
         if open.arrived.len() < open.members.len() {
             return Ok(None);
         }
-        Ok(self.open.remove(&name).map(|open| Release {
+        Ok(self.open.remove(&key).map(|open| Release {
             ranks: open.members.into_iter().collect(),
             tag: open.tag,
         }))
@@ -68,7 +69,12 @@ impl Barriers {
     }
 }
 
-fn parse(group: Option<&str>, size: u32) -> Result<(BTreeSet<u32>, Option<String>), WireError> {
+fn parse(
+    group: Option<&str>,
+    rank: u32,
+    hosts: &[u32],
+) -> Result<(BTreeSet<u32>, Option<String>), WireError> {
+    let size = hosts.len() as u32;
     let Some(group) = group else {
         return Ok(((0..size).collect(), None));
     };
@@ -77,7 +83,12 @@ fn parse(group: Option<&str>, size: u32) -> Result<(BTreeSet<u32>, Option<String
         None => (group, None),
     };
     let members = match names {
-        "WORLD" | "NODE" | "" => (0..size).collect(),
+        "WORLD" | "" => (0..size).collect(),
+        "NODE" => {
+            let here = hosts.get(rank as usize);
+            let on = |other: &u32| hosts.get(*other as usize) == here;
+            (0..size).filter(on).collect()
+        }
         ranks => ranks
             .split(',')
             .map(|text| match text.parse::<u32>() {

@@ -68,6 +68,8 @@ struct JobState {
     kvs: HashMap<String, String>,
     /// Rank to process.
     procs: Vec<Proc>,
+    /// Rank to host.
+    hosts: Vec<u32>,
     barriers: Barriers,
     spawned: bool,
 }
@@ -110,8 +112,14 @@ impl Server {
         }
     }
 
-    /// Adds a job whose rank `r` runs program number `appnums[r]`; its processes are numbered on from those that are there.
-    pub fn add_job(&mut self, appnums: &[usize], preput: &[(String, String)]) -> Job {
+    /// Adds a job whose rank `r` runs program number `appnums[r]` on host `hosts[r]`;
+    /// its processes are numbered on from those that are there.
+    pub fn add_job(
+        &mut self,
+        appnums: &[usize],
+        hosts: &[u32],
+        preput: &[(String, String)],
+    ) -> Job {
         let job = self.jobs.len();
         let size = appnums.len();
         let first = self.clients.len();
@@ -124,14 +132,16 @@ impl Server {
                 spawn: None,
             }));
         let mut kvs: HashMap<String, String> = preput.iter().cloned().collect();
-        kvs.insert(
-            "PMI_process_mapping".into(),
-            format!("(vector,(0,1,{size}))"),
-        );
+        // One that is too long for a client is left out, as servers do; clients then find out by themselves.
+        let mapping = process_mapping(hosts);
+        if mapping.len() < VALUE_MAX {
+            kvs.insert("PMI_process_mapping".into(), mapping);
+        }
         self.jobs.push(JobState {
             kvsname: format!("kvs_{}_{job}", self.stem),
             kvs,
             procs: (first..first + size).map(Proc).collect(),
+            hosts: hosts.to_vec(),
             barriers: Barriers::default(),
             spawned: job > 0,
         });
@@ -303,8 +313,8 @@ impl Server {
         message: &Message,
     ) -> Result<Vec<Effect>, WireError> {
         let state = &mut self.jobs[job];
-        let size = state.procs.len() as u32;
-        let Some(release) = state.barriers.enter(rank, size, message.get("group"))? else {
+        let group = message.get("group");
+        let Some(release) = state.barriers.enter(rank, &state.hosts, group)? else {
             return Ok(Vec::new());
         };
         let procs = &state.procs;
@@ -341,6 +351,28 @@ impl Server {
         let parent = who;
         Ok(Some(vec![Effect::Spawn { parent, request }]))
     }
+}
+
+/// `(vector,(0,1,4),(1,1,2))`: which rank is on which node, nodes counted from 0 in the order of their first ranks.
+fn process_mapping(hosts: &[u32]) -> String {
+    let mut nodes: Vec<u32> = Vec::new();
+    let mut blocks: Vec<(usize, usize)> = Vec::new();
+    for host in hosts {
+        let node = nodes.iter().position(|known| known == host);
+        let node = node.unwrap_or_else(|| {
+            nodes.push(*host);
+            nodes.len() - 1
+        });
+        match blocks.last_mut() {
+            Some((last, ranks)) if *last == node => *ranks += 1,
+            _ => blocks.push((node, 1)),
+        }
+    }
+    let blocks: Vec<String> = blocks
+        .into_iter()
+        .map(|(node, ranks)| format!("({node},1,{ranks})"))
+        .collect();
+    format!("(vector,{})", blocks.join(","))
 }
 
 fn abort(who: Proc, message: &Message) -> Effect {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 fn server(size: usize) -> Server {
     let mut server = Server::new("test");
-    server.add_job(&vec![0; size], &[]);
+    server.add_job(&vec![0; size], &vec![0; size], &[]);
     server
 }
 
@@ -85,7 +85,7 @@ fn barriers_of_groups_do_not_meet() {
 #[test]
 fn a_client_reaches_no_other_jobs_keys_and_no_reserved_ones() {
     let mut server = server(1);
-    server.add_job(&[0], &[("PARENT".into(), "port".into())]);
+    server.add_job(&[0], &[0], &[("PARENT".into(), "port".into())]);
     assert!(
         told(&mut server, 0, "cmd=get kvsname=kvs_test_1 key=PARENT")[0]
             .1
@@ -106,7 +106,7 @@ fn a_client_reaches_no_other_jobs_keys_and_no_reserved_ones() {
 #[test]
 fn names_are_shared_by_all_jobs() {
     let mut server = server(1);
-    server.add_job(&[0], &[]);
+    server.add_job(&[0], &[0], &[]);
     told(&mut server, 0, "cmd=publish_name service=ocean port=p1");
     assert!(
         told(&mut server, 1, "cmd=lookup_name service=ocean")[0]
@@ -175,5 +175,29 @@ proptest! {
         for (n, line) in lines.iter().enumerate() {
             let _ = server.line(Proc(n % 3), line.as_bytes());
         }
+    }
+}
+
+#[test]
+fn the_mapping_and_node_barriers_follow_the_hosts() {
+    let mut server = Server::new("t");
+    server.add_job(&[0; 4], &[7, 7, 3, 7], &[]);
+    let ask = |server: &mut Server, who: usize, line: &str| {
+        server.line(Proc(who), line.as_bytes()).unwrap()
+    };
+    let said = ask(&mut server, 0, "cmd=get key=PMI_process_mapping");
+    let text = format!("{:?}", String::from_utf8(bytes_of(&said[0])).unwrap());
+    assert!(text.contains("(vector,(0,1,2),(1,1,1),(0,1,1))"), "{text}");
+    // Rank 2 is alone on its node, so nobody keeps it.
+    assert_eq!(ask(&mut server, 2, "cmd=barrier_in group=NODE:1").len(), 1);
+    assert!(ask(&mut server, 0, "cmd=barrier_in group=NODE:1").is_empty());
+    assert!(ask(&mut server, 1, "cmd=barrier_in group=NODE:1").is_empty());
+    assert_eq!(ask(&mut server, 3, "cmd=barrier_in group=NODE:1").len(), 3);
+}
+
+fn bytes_of(effect: &Effect) -> Vec<u8> {
+    match effect {
+        Effect::Send(_, bytes) => bytes.clone(),
+        other => panic!("{other:?} is not sent"),
     }
 }

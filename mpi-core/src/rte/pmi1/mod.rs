@@ -96,7 +96,7 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
 struct Inherited {
     fd: OwnedFd,
     local_rank: u32,
-    local_size: u32,
+    local_ranks: Vec<u32>,
 }
 
 impl Inherited {
@@ -108,10 +108,16 @@ impl Inherited {
         ) else {
             return Ok(None);
         };
-        if local_size != size {
-            // Several nodes: who is where is found by cards.
+        let local_ranks = match env.get("PORTCULLIS_LOCAL_RANKS") {
+            Some(text) => ranks(text, size),
+            None if local_size == size => Some((0..size).collect()),
+            // Several nodes, and nobody says who is where: that is found by cards.
+            None => None,
+        };
+        let Some(local_ranks) = local_ranks.filter(|ranks| ranks.len() == local_size as usize)
+        else {
             return Ok(None);
-        }
+        };
         let number = i32::try_from(number).unwrap_or(-1);
         let fd = sys::inherited(number, |fd| {
             rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_size > 0)
@@ -119,9 +125,23 @@ impl Inherited {
         Ok(fd.map(|fd| Inherited {
             fd,
             local_rank,
-            local_size,
+            local_ranks,
         }))
     }
+}
+
+/// The numbers that `0-3,8` stands for; `None` if it is no such list, or not of ranks of a job of `size`.
+fn ranks(text: &str, size: u32) -> Option<Vec<u32>> {
+    let mut ranks = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if last >= size {
+            return None;
+        }
+        ranks.extend(first..=last);
+    }
+    ranks.is_sorted().then_some(ranks)
 }
 
 struct Pmi1 {
@@ -171,7 +191,7 @@ impl Rte for Pmi1 {
             Some(inherited) => Ok(NodeMembership {
                 fd: inherited.fd,
                 local_rank: inherited.local_rank,
-                local_ranks: (0..inherited.local_size).collect(),
+                local_ranks: inherited.local_ranks,
             }),
             None => cards::meet(self, self.patience),
         }
@@ -211,5 +231,18 @@ impl Rte for Pmi1 {
             client::send_abort(socket, code, message);
         }
         sys::exit_now(sys::abort_status(code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranks;
+
+    #[test]
+    fn a_list_of_ranks_is_read_and_nonsense_is_none() {
+        assert_eq!(ranks("0-2,5", 6), Some(vec![0, 1, 2, 5]));
+        for bad in ["", "x", "3-9", "4,1", "1-"] {
+            assert_eq!(ranks(bad, 6), None, "{bad}");
+        }
     }
 }

@@ -2,35 +2,77 @@
 
 use super::super::ending::{Cause, Who, last_call};
 use super::super::sys::{Ended, FailedStart, Signal};
+use super::super::wire::Down;
 use super::{Agent, Ending, GIVE_UP};
-use crate::node;
+use crate::glimpse::Glimpse;
 use crate::pmi::Proc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long an abort waits for news from other hosts.
+const HEARSAY: Duration = Duration::from_millis(50);
+
+/// An abort whose cause is not yet clear.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    pub(super) until: Instant,
+    who: Proc,
+    cause: Cause,
+    code: i32,
+    /// Everybody who has asked for the end since; their own ends are no news.
+    asked: Vec<Proc>,
+}
 
 impl Agent<'_> {
-    pub(super) fn bury(&mut self, proc: Proc, ended: Ended) {
+    /// A rank asks for the end of the job.
+    ///
+    /// With ranks on several hosts it may have seen a connection break sooner than we hear that the rank at its other end has died,
+    /// which is what people want to know.
+    pub(super) fn doubt_or_fail(&mut self, who: Proc, cause: Cause, code: i32) {
+        if self.links.is_empty() {
+            return self.fail(who, &cause, code);
+        }
+        if !self.is_running() {
+            return;
+        }
+        let doubt = self.doubt.get_or_insert_with(|| Doubt {
+            until: Instant::now() + HEARSAY,
+            who,
+            cause,
+            code,
+            asked: Vec::new(),
+        });
+        doubt.asked.push(who);
+    }
+
+    /// Believes an abort that nothing else has explained in the meantime.
+    pub(super) fn settle_doubt(&mut self) {
+        if let Some(doubt) = self.doubt.take_if(|doubt| Instant::now() >= doubt.until) {
+            self.fail(doubt.who, &doubt.cause, doubt.code);
+        }
+    }
+
+    /// A rank of this host has ended.
+    pub(super) fn mourn(&mut self, proc: Proc, ended: Ended) {
         // What it said before it died counts before its death does: an abort, a finalize, a failed start.
         self.hear_client(proc);
         let report = FailedStart::read(&self.reports.0);
+        self.bury(proc, ended, report);
+    }
+
+    /// A rank has ended, on whichever host.
+    pub(super) fn bury(&mut self, proc: Proc, ended: Ended, failed: Option<FailedStart>) {
         let Some(rank) = self.ranks.get_mut(proc) else {
             return;
         };
         rank.alive = false;
-        if let Some(report) = report {
+        if let Some(report) = failed {
             let (program, rank) = (rank.program.clone(), rank.rank);
             if self.is_running() {
                 self.say(&format!(
                     "rank {rank} ({program}) could not be started: {report}"
                 ));
             }
-            self.end(
-                if report.errno == libc::EACCES {
-                    126
-                } else {
-                    127
-                },
-                libc::SIGTERM,
-            );
+            self.end(report.code(), libc::SIGTERM);
             return;
         }
         let (initialized, finalized) = (
@@ -54,9 +96,11 @@ impl Agent<'_> {
 
     /// Something went wrong with a rank; if it is the first thing, it decides, and all others are ended.
     pub(super) fn fail(&mut self, proc: Proc, cause: &Cause, code: i32) {
-        if !self.is_running() {
+        let explained = |doubt: &Doubt| doubt.asked.contains(&proc);
+        if !self.is_running() || self.doubt.as_ref().is_some_and(explained) {
             return;
         }
+        self.doubt = None;
         let who = self.who(proc);
         let others = self.ranks.iter().filter(|(_, rank)| rank.alive).count();
         let mut text = format!("{who} {cause}.");
@@ -78,16 +122,23 @@ impl Agent<'_> {
                 job: rank.job.0,
                 pid: rank.pid,
                 program: rank.program.clone(),
-                host: self.host.clone(),
+                host: self.host_name(rank.host),
             }
             .to_string()
         })
     }
 
     pub(super) fn last_call(&self, proc: Proc) -> Option<String> {
-        let (job, rank) = self.ranks.get(proc).map(|rank| (rank.job, rank.rank))?;
-        let state = self.nodes.get(job.0)?.state_of(rank)?;
-        last_call(&state, node::now_ns(), node::call_name)
+        last_call(&self.glimpse(proc)?)
+    }
+
+    /// What a rank does, or did last.
+    pub(super) fn glimpse(&self, proc: Proc) -> Option<Glimpse> {
+        let rank = self.ranks.get(proc)?;
+        match self.nodes.get(rank.job.0)?.as_ref().filter(|_| rank.here) {
+            Some(node) => Glimpse::of_local(node, rank.local_rank),
+            None => rank.glimpse.clone(),
+        }
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -102,13 +153,13 @@ impl Agent<'_> {
         if self.status == 0 {
             self.status = code;
         }
-        self.ranks.signal(signal);
+        self.signal_all(signal);
         if signal != libc::SIGTERM {
             // A shell ignores SIGINT for what it runs; SIGTERM reaches those too.
-            self.ranks.signal(libc::SIGTERM);
+            self.signal_all(libc::SIGTERM);
         }
         // A stopped process takes no signal but this one and SIGKILL.
-        self.ranks.signal(libc::SIGCONT);
+        self.signal_all(libc::SIGCONT);
         self.ending = Ending::Asked {
             until: Instant::now() + self.plan.grace,
         };
@@ -116,6 +167,7 @@ impl Agent<'_> {
 
     pub(super) fn kill(&mut self) {
         self.ranks.signal(libc::SIGKILL);
+        self.tell_all(&Down::Kill);
         self.ending = Ending::Killed {
             until: Instant::now() + GIVE_UP,
         };

@@ -26,11 +26,11 @@ impl Agent<'_> {
 
     pub(super) fn show_prompts(&mut self) {
         for rank in self.ranks.iter_mut() {
-            if let Some(stream) = &mut rank.stdout {
-                stream.flush(&mut self.out);
-            }
-            if let Some(stream) = &mut rank.stderr {
-                stream.flush(&mut self.err);
+            for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
+                stream.flush(match stream.to {
+                    Target::Stdout => &mut self.out,
+                    Target::Stderr => &mut self.err,
+                });
             }
         }
     }
@@ -64,9 +64,9 @@ impl Agent<'_> {
                     (&rank.stdout, Watch::Stdout(proc)),
                     (&rank.stderr, Watch::Stderr(proc)),
                 ] {
-                    if let Some(stream) = stream {
+                    if let Some(fd) = stream.as_ref().and_then(|stream| stream.fd.as_ref()) {
                         let token = EventData::new_u64(watch.token());
-                        let _ = epoll::modify(&self.epoll, &stream.fd, token, flags);
+                        let _ = epoll::modify(&self.epoll, fd, token, flags);
                     }
                 }
             }
@@ -75,7 +75,8 @@ impl Agent<'_> {
 
     /// Everybody has ended: kill strays, give out what the pipes still hold, and wait for our reader.
     pub(super) fn last_words(&mut self) {
-        descendants::end_all();
+        let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
+        descendants::end_all_but(&links);
         let by_force = !self.is_running();
         let limit = Instant::now() + LAST_WORDS;
         for n in 0..self.ranks.count() {
@@ -83,6 +84,10 @@ impl Agent<'_> {
                 self.empty(Proc(n), to, by_force.then_some(limit));
             }
         }
+        self.part(by_force.then_some(limit));
+        self.show_prompts();
+        // The commands that reached the other hosts have nothing more to do.
+        descendants::end_all();
         self.write_out(by_force.then_some(limit));
     }
 
@@ -91,15 +96,19 @@ impl Agent<'_> {
             if self.out.is_full() || self.err.is_full() {
                 self.write_out(limit);
             }
-            let Some(rank) = self.ranks.get_mut(proc) else {
+            let Some(rank) = self.ranks.get_mut(proc).filter(|rank| rank.here) else {
                 return;
             };
-            let (slot, sink) = match to {
-                Target::Stdout => (&mut rank.stdout, &mut self.out),
-                Target::Stderr => (&mut rank.stderr, &mut self.err),
+            let slot = match to {
+                Target::Stdout => &mut rank.stdout,
+                Target::Stderr => &mut rank.stderr,
             };
             let Some(stream) = slot else {
                 return;
+            };
+            let sink = match stream.to {
+                Target::Stdout => &mut self.out,
+                Target::Stderr => &mut self.err,
             };
             if stream.read(sink) != Read::Some {
                 stream.flush(sink);

@@ -1,0 +1,103 @@
+//! `--configfile`: the parts of a command line as lines of a file (MPI 5.0, section 11.5).
+//!
+//! One part to a line; `#` begins a comment, a backslash at the end continues a line,
+//! and words with spaces stand in quotes, double or single.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::Path;
+
+/// Why a file is not a list of programs.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    File { path: String, reason: String },
+    Quote { path: String, line: usize },
+    Empty { path: String },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::File { path, reason } => {
+                write!(f, "the configuration file {path} cannot be read: {reason}")
+            }
+            ConfigError::Quote { path, line } => {
+                write!(f, "line {line} of {path} has a quote that does not end")
+            }
+            ConfigError::Empty { path } => write!(f, "{path} names no program"),
+        }
+    }
+}
+
+/// The parts, each as the words of its line.
+pub fn read(path: &Path) -> Result<Vec<Vec<OsString>>, ConfigError> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::File {
+        path: shown.clone(),
+        reason: error.to_string(),
+    })?;
+    parse(&text, &shown)
+}
+
+fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, ConfigError> {
+    let mut parts = Vec::new();
+    let mut pending = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(begin) = line.strip_suffix('\\') {
+            pending += begin;
+            continue;
+        }
+        pending += line;
+        let words = words(&std::mem::take(&mut pending)).ok_or_else(|| ConfigError::Quote {
+            path: path.into(),
+            line: number,
+        })?;
+        if !words.is_empty() {
+            parts.push(words.into_iter().map(OsString::from).collect());
+        }
+    }
+    match parts.is_empty() {
+        true => Err(ConfigError::Empty { path: path.into() }),
+        false => Ok(parts),
+    }
+}
+
+/// `None` if a quote does not end.
+fn words(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (c, quote) {
+            (_, Some(q)) if c == q => quote = None,
+            (_, Some(_)) => word.get_or_insert_default().push(c),
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            ('#', None) if word.is_none() => break,
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, None) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_parts_with_comments_continuations_and_quotes() {
+        let text = "# two programs\n-n 2 ./a \"x y\" '' # why\n\n-n 1 \\\n  ./b it\\'s#1'\n";
+        let parts = parse(&text.replace("it\\'s#1'", "its#1"), "f").unwrap();
+        assert_eq!(parts[0], ["-n", "2", "./a", "x y", ""]);
+        assert_eq!(parts[1], ["-n", "1", "./b", "its#1"]);
+    }
+
+    #[test]
+    fn an_open_quote_is_told_by_its_line() {
+        let error = parse("a\n'b\n", "f").unwrap_err().to_string();
+        assert_eq!(error, "line 2 of f has a quote that does not end");
+        assert!(parse("# nothing\n", "f").is_err());
+    }
+}

@@ -1,0 +1,153 @@
+//! Where ranks may run: the hosts that the user, a file or the resource manager named, with their slots.
+//!
+//! * [`named`] reads `--host a,b:4` and hostfiles in the spellings of both peers;
+//! * [`allocation`] asks Slurm's and PBS's environment;
+//! * [`map`] puts ranks onto the hosts.
+//!
+//! A host is known by the name that was given, which is the one that messages use and that ssh is called with.
+//! Names of this machine all mean the one host *here*, on which ranks are started without ssh.
+
+pub mod allocation;
+pub mod map;
+pub mod named;
+
+use std::fmt;
+
+/// One host of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    pub name: String,
+    /// How many ranks it is meant to have.
+    pub slots: usize,
+    /// Whether somebody said how many; else the number is a default and no limit.
+    pub counted: bool,
+    pub here: bool,
+}
+
+impl Host {
+    pub fn new(name: &str, slots: Option<usize>) -> Host {
+        Host {
+            here: is_here(name),
+            name: name.to_string(),
+            slots: slots.unwrap_or(1),
+            counted: slots.is_some(),
+        }
+    }
+
+    /// This machine, with a slot for each core that this process may use.
+    pub fn here() -> Host {
+        let cores = mpi_base::cpu::Cores::of_this_process().usable;
+        Host {
+            name: own_name(),
+            slots: cores.max(1),
+            counted: false,
+            here: true,
+        }
+    }
+}
+
+/// Why the hosts are not clear.
+#[derive(Debug, PartialEq, Eq)]
+pub enum HostError {
+    File {
+        path: String,
+        reason: String,
+    },
+    Line {
+        path: String,
+        line: usize,
+        text: String,
+        wanted: &'static str,
+    },
+    Word {
+        text: String,
+        wanted: &'static str,
+    },
+    Empty {
+        path: String,
+    },
+    Variable {
+        name: &'static str,
+        value: String,
+    },
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostError::File { path, reason } => {
+                write!(f, "the hostfile {path} cannot be read: {reason}")
+            }
+            HostError::Line {
+                path,
+                line,
+                text,
+                wanted,
+            } => write!(
+                f,
+                "line {line} of the hostfile {path} is \"{text}\", where {wanted} was expected"
+            ),
+            HostError::Word { text, wanted } => {
+                write!(
+                    f,
+                    "\"{text}\" is no host for --host, where {wanted} was expected"
+                )
+            }
+            HostError::Empty { path } => write!(f, "the hostfile {path} names no host"),
+            HostError::Variable { name, value } => write!(
+                f,
+                "{name}=\"{value}\" of the resource manager is not understood; name the hosts with --host or --hostfile"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
+/// The name of this machine.
+pub fn own_name() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Whether a name means this machine: a loopback name, or its own with or without the domain.
+pub fn is_here(name: &str) -> bool {
+    let own = own_name();
+    let short = |name: &str| name.split('.').next().unwrap_or(name).to_string();
+    ["localhost", "127.0.0.1", "::1"].contains(&name)
+        || name == own
+        || (name.parse::<std::net::IpAddr>().is_err() && short(name) == short(&own))
+}
+
+/// Adds hosts to a list; one that is there already gets more slots.
+pub fn merge(list: &mut Vec<Host>, more: impl IntoIterator<Item = Host>) {
+    for host in more {
+        let known = list
+            .iter_mut()
+            .find(|known| known.name == host.name || (known.here && host.here));
+        match known {
+            Some(known) => {
+                known.slots += host.slots;
+                known.counted |= host.counted;
+            }
+            None => list.push(host),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_names_of_this_machine_are_one_host() {
+        let mut list = Vec::new();
+        let names = ["localhost", "127.0.0.1", &own_name(), "elsewhere"];
+        merge(&mut list, names.map(|name| Host::new(name, None)));
+        assert_eq!(list.len(), 2);
+        assert_eq!((list[0].here, list[0].slots), (true, 3));
+        assert!(!list[1].here);
+    }
+}

@@ -1,0 +1,142 @@
+//! Hosts that the user names: `--host a,b:4` and hostfiles.
+//!
+//! A hostfile has one host to a line: `name`, `name slots=4`, `name max_slots=8` (Open MPI), `name:4` (MPICH); `#` begins a comment.
+//! A host that is named twice has the slots of both.
+
+use super::{Host, HostError, merge};
+use std::path::Path;
+
+const SLOTS: &str = "name, name:SLOTS or name slots=SLOTS";
+
+/// The hosts of a comma-separated list.
+pub fn list(text: &str) -> Result<Vec<Host>, HostError> {
+    let mut hosts = Vec::new();
+    for word in text.split(',').filter(|word| !word.is_empty()) {
+        let host = word_with_count(word).ok_or(HostError::Word {
+            text: word.into(),
+            wanted: "name or name:SLOTS",
+        })?;
+        merge(&mut hosts, [host]);
+    }
+    Ok(hosts)
+}
+
+/// The hosts of a file.
+pub fn file(path: &Path) -> Result<Vec<Host>, HostError> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| HostError::File {
+        path: shown.clone(),
+        reason: error.to_string(),
+    })?;
+    let hosts = parse(&text, &shown)?;
+    if hosts.is_empty() {
+        return Err(HostError::Empty { path: shown });
+    }
+    Ok(hosts)
+}
+
+fn parse(text: &str, path: &str) -> Result<Vec<Host>, HostError> {
+    let mut hosts = Vec::new();
+    for (number, whole) in (1..).zip(text.lines()) {
+        let line = whole.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let host = line_of(line).ok_or_else(|| HostError::Line {
+            path: path.into(),
+            line: number,
+            text: line.into(),
+            wanted: SLOTS,
+        })?;
+        merge(&mut hosts, [host]);
+    }
+    Ok(hosts)
+}
+
+fn line_of(line: &str) -> Option<Host> {
+    // "slots = 4" is written with spaces by some.
+    let line = line.replace(" =", "=").replace("= ", "=");
+    let mut words = line.split_whitespace();
+    let mut host = word_with_count(words.next()?)?;
+    for word in words {
+        let (key, value) = word.split_once('=')?;
+        match key {
+            "slots" | "cpu" | "count" => {
+                host.slots = value.parse().ok().filter(|&slots| slots > 0)?;
+                host.counted = true;
+            }
+            // The limit of what slots may grow to, and names to log in with, which ssh's own configuration says better.
+            "max_slots" | "max-slots" | "user" | "username" | "binding" | "ifhn" => {}
+            _ => return None,
+        }
+    }
+    Some(host)
+}
+
+/// `name` or `name:SLOTS`; a bare IPv6 address has colons of its own.
+fn word_with_count(word: &str) -> Option<Host> {
+    if word.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Some(Host::new(word, None));
+    }
+    let (name, slots) = match word.rsplit_once(':') {
+        Some((name, count)) => (name, Some(count.parse().ok().filter(|&n: &usize| n > 0)?)),
+        None => (word, None),
+    };
+    let clean = |c: char| c.is_ascii_alphanumeric() || "-_.@:[]%".contains(c);
+    // A name that begins with a dash would be an option of ssh.
+    let good = !name.is_empty() && !name.starts_with('-') && name.chars().all(clean);
+    good.then(|| Host::new(name, slots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shape(hosts: &[Host]) -> Vec<(&str, usize, bool)> {
+        hosts
+            .iter()
+            .map(|host| (host.name.as_str(), host.slots, host.counted))
+            .collect()
+    }
+
+    #[test]
+    fn hostfiles_of_both_peers_are_read() {
+        let text = "# mine\nnode1 slots=4 max_slots=8\nnode2:2   # old\n\nnode3\nnode1 slots = 1\nfd00::1\n";
+        let hosts = parse(text, "hosts").unwrap();
+        let expected = [
+            ("node1", 5, true),
+            ("node2", 2, true),
+            ("node3", 1, false),
+            ("fd00::1", 1, false),
+        ];
+        assert_eq!(shape(&hosts), expected);
+    }
+
+    #[test]
+    fn a_line_that_is_no_host_is_quoted_with_its_number() {
+        let error = parse("a\nb slots=many\n", "hosts").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "line 2 of the hostfile hosts is \"b slots=many\", where name, name:SLOTS or name slots=SLOTS was expected"
+        );
+    }
+
+    #[test]
+    fn a_name_can_not_be_an_option_or_a_command() {
+        for bad in ["-oProxyCommand=x", "a;b", "a b", ":3", "a:0", "a:x"] {
+            assert!(list(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            shape(&list("a,b:3,a").unwrap()),
+            [("a", 2, false), ("b", 3, true)]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text: String) {
+            let _ = (parse(&text, "x"), list(&text));
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The agent and other hosts: reaching them, telling them what to do, and hearing what happens there.
+
+use super::super::ending::Cause;
+use super::super::link::{Heard, Link};
+use super::super::output::Target;
+use super::super::sys::Ended;
+use super::super::wire::{self, ALL, Branch, Down, End, Hello, Order, Up, VERSION};
+use super::{Agent, Watch, watch, watch_room};
+use crate::launch::sys::{FailedStart, FailedStep};
+use crate::pmi::Proc;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use std::io;
+use std::time::{Duration, Instant};
+
+impl Agent<'_> {
+    /// Opens links to the hosts of a job that cannot be reached yet.
+    pub(super) fn reach(&mut self, order: &Order) -> io::Result<()> {
+        let here = self.here();
+        let mut missing: Vec<(u32, String)> = Vec::new();
+        for &host in &order.hosts {
+            let known = self.links.iter().any(|link| link.covers(host));
+            if host != here && !known && !missing.iter().any(|(other, _)| *other == host) {
+                missing.push((host, self.host_name(host)));
+            }
+        }
+        let dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        for branch in Branch::tree(&missing, self.plan.far.fanout) {
+            let hello = Hello {
+                version: VERSION.into(),
+                you: branch,
+                far: self.plan.far.clone(),
+                grace: self.plan.grace,
+                dir: dir.clone(),
+                env: self.plan.env.clone(),
+            };
+            let link = Link::open(hello, self.reports.1.as_fd(), self.wires.nofile)?;
+            let number = self.links.len();
+            if let (Some(ear), Some(mouth)) = (link.ear(), link.mouth()) {
+                watch(&self.epoll, ear, Watch::Link(number));
+                watch_room(&self.epoll, mouth);
+            }
+            self.links.push(link);
+        }
+        Ok(())
+    }
+
+    pub(super) fn host_name(&self, host: u32) -> String {
+        let host = self.plan.hosts.get(host as usize);
+        host.map_or_else(String::new, |host| host.name.clone())
+    }
+
+    pub(super) fn tell_all(&mut self, what: &Down) {
+        if self.links.is_empty() {
+            return;
+        }
+        let frame = wire::frame(ALL, what);
+        for link in &mut self.links {
+            link.send(&frame);
+        }
+    }
+
+    pub(super) fn tell_host(&mut self, host: u32, what: &Down) {
+        if let Some(link) = self.links.iter_mut().find(|link| link.covers(host)) {
+            link.send(&wire::frame(host, what));
+        }
+    }
+
+    /// Reads once, so that one talkative host does not keep the others waiting.
+    pub(super) fn hear_link(&mut self, number: usize) {
+        // While our own reader is slow nobody is read; what is said waits on its way.
+        if self.out.is_full() || self.err.is_full() {
+            return;
+        }
+        let Some(link) = self.links.get_mut(number) else {
+            return;
+        };
+        if link.hear() == Heard::End {
+            let why = match link.frames.is_greeted() {
+                true => "its launcher has ended".to_string(),
+                false => {
+                    let agent = self
+                        .plan
+                        .far
+                        .agent
+                        .first()
+                        .map(|word| word.to_string_lossy());
+                    format!(
+                        "{} did not reach it, or {} is not there",
+                        agent.unwrap_or("ssh".into()),
+                        self.plan.far.mpirun.display()
+                    )
+                }
+            };
+            return self.lose_link(number, &why);
+        }
+        loop {
+            let Some(link) = self.links.get_mut(number) else {
+                return;
+            };
+            let said = match link.frames.next_frame() {
+                Ok(None) => return,
+                Ok(Some((host, body))) => wire::open::<Up>(&body).map(|up| (host, up)),
+                Err(error) => Err(error),
+            };
+            match said {
+                Ok((host, up)) => self.take_word(host, up),
+                Err(error) => return self.lose_link(number, &error.to_string()),
+            }
+        }
+    }
+
+    fn take_word(&mut self, host: u32, said: Up) {
+        match said {
+            Up::Beat => {}
+            Up::Started { proc, pid, bound } => {
+                let proc = Proc(proc);
+                if let Some(rank) = self.on_host(proc, host) {
+                    rank.pid = pid;
+                    self.tell_of_start(proc, bound.as_deref());
+                }
+            }
+            Up::NotStarted { job, why, code } => {
+                let on = self.host_name(host);
+                for rank in self.ranks.iter_mut() {
+                    if rank.host == host && rank.job.0 == job && rank.pid == 0 {
+                        rank.alive = false;
+                        rank.pmi = None;
+                    }
+                }
+                if self.is_running() {
+                    self.say(&format!("on {on}: {why}"));
+                }
+                self.end(code, libc::SIGTERM);
+            }
+            Up::Pmi { proc, bytes } => {
+                let proc = Proc(proc);
+                let Some(client) = self.on_host(proc, host).and_then(|rank| rank.pmi.as_mut())
+                else {
+                    return;
+                };
+                client.lines.push(&bytes);
+                self.answer_lines(proc);
+            }
+            Up::Output {
+                proc,
+                stderr,
+                bytes,
+            } => self.take_output(host, Proc(proc), stderr, &bytes),
+            Up::Ended { proc, end, glimpse } => {
+                let proc = Proc(proc);
+                let Some(rank) = self.on_host(proc, host) else {
+                    return;
+                };
+                rank.glimpse = glimpse;
+                let pid = rank.pid;
+                let (ended, failed) = match end {
+                    End::Exited(code) => (Ended::Exited(code), None),
+                    End::Killed(signal) => (Ended::Killed(signal), None),
+                    End::NeverBegan { errno, step } => {
+                        let step = FailedStep::numbered(step);
+                        (Ended::Exited(127), Some(FailedStart { pid, errno, step }))
+                    }
+                };
+                rank.pmi = None;
+                self.bury(proc, ended, failed);
+            }
+            Up::Glimpses(glimpses) => {
+                for (proc, glimpse) in glimpses {
+                    if let Some(rank) = self.on_host(Proc(proc), host) {
+                        rank.glimpse = Some(glimpse);
+                    }
+                }
+            }
+            Up::Fed(bytes) => self.fed(host, bytes),
+            Up::Lost { hosts, why } => self.lose_hosts(&hosts, &why),
+        }
+    }
+
+    /// A rank, if it runs on the host that speaks of it.
+    fn on_host(&mut self, proc: Proc, host: u32) -> Option<&mut super::super::ranks::Rank> {
+        self.ranks
+            .get_mut(proc)
+            .filter(|rank| rank.host == host && !rank.here)
+    }
+
+    fn take_output(&mut self, host: u32, proc: Proc, stderr: bool, bytes: &[u8]) {
+        let (out, err) = (&mut self.out, &mut self.err);
+        let Some(rank) = self
+            .ranks
+            .get_mut(proc)
+            .filter(|rank| rank.host == host && !rank.here)
+        else {
+            return;
+        };
+        let stream = match stderr {
+            true => &mut rank.stderr,
+            false => &mut rank.stdout,
+        };
+        if let Some(stream) = stream {
+            let sink = match stream.to {
+                Target::Stdout => out,
+                Target::Stderr => err,
+            };
+            match bytes.is_empty() {
+                true => stream.flush(sink),
+                false => stream.take(bytes, sink),
+            }
+        }
+    }
+
+    fn lose_link(&mut self, number: usize, why: &str) {
+        let Some(link) = self.links.get_mut(number) else {
+            return;
+        };
+        link.close();
+        let hosts = link.branch.hosts();
+        // Those behind it are lost with it.
+        self.lose_hosts(&hosts, why);
+    }
+
+    fn lose_hosts(&mut self, hosts: &[u32], why: &str) {
+        let lost: Vec<Proc> = self
+            .ranks
+            .iter()
+            .filter(|(_, rank)| rank.alive && !rank.here && hosts.contains(&rank.host))
+            .map(|(proc, _)| proc)
+            .collect();
+        for &proc in &lost {
+            if let Some(rank) = self.ranks.get_mut(proc) {
+                rank.alive = false;
+                rank.pmi = None;
+            }
+        }
+        if let Some(&first) = lost.first() {
+            let host = self.ranks.get(first).map_or(0, |rank| rank.host);
+            let cause = Cause::HostLost {
+                host: self.host_name(host),
+                why: why.to_string(),
+            };
+            self.fail(first, &cause, 1);
+        }
+    }
+
+    /// Says that we are still there, and looks who is not.
+    pub(super) fn keep_links(&mut self) {
+        let silence = self.plan.far.silence;
+        if silence.is_zero() {
+            return;
+        }
+        let beat = wire::frame(ALL, &Down::Beat);
+        let mut lost = Vec::new();
+        for (number, link) in self.links.iter_mut().enumerate() {
+            if link.should_beat(silence) {
+                link.send(&beat);
+            }
+            if link.is_silent(silence) {
+                lost.push(number);
+            }
+        }
+        for number in lost {
+            let why = format!("it has said nothing for {} s", silence.as_secs_f64());
+            self.lose_link(number, &why);
+        }
+    }
+
+    pub(super) fn next_beat(&self) -> Option<Instant> {
+        let silence = self.plan.far.silence;
+        let linked = self.links.iter().any(Link::is_open);
+        (linked && !silence.is_zero())
+            .then(|| Instant::now() + (silence / 6).max(Duration::from_millis(10)))
+    }
+
+    /// All ranks have ended: takes the other hosts' last output and lets them go.
+    pub(super) fn part(&mut self, limit: Option<Instant>) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        self.tell_all(&Down::Finish);
+        while self.links.iter().any(Link::is_open) {
+            let late = limit.is_some_and(|limit| Instant::now() >= limit);
+            if late || !self.front_lives {
+                break;
+            }
+            for link in &mut self.links {
+                link.drain();
+            }
+            let open: Vec<usize> = (0..self.links.len())
+                .filter(|&number| self.links[number].is_open())
+                .collect();
+            let mut fds: Vec<PollFd<'_>> = open
+                .iter()
+                .filter_map(|&number| self.links[number].ear())
+                .map(|ear| PollFd::from_borrowed_fd(ear, PollFlags::IN))
+                .collect();
+            fds.push(PollFd::new(&self.wires.front, PollFlags::RDHUP));
+            let pause = Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            };
+            match poll(&mut fds, Some(&pause)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => break,
+            }
+            let front = fds.pop().map(|fd| fd.revents());
+            if front.is_some_and(|events| !events.is_empty()) {
+                self.front_lives = false;
+            }
+            drop(fds);
+            for number in open {
+                self.hear_link(number);
+            }
+            self.keep_links();
+            if self.out.is_full() || self.err.is_full() {
+                self.write_out(limit);
+            }
+        }
+        for link in &mut self.links {
+            link.close();
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Binding: which processors each rank of a host may use.
+//!
+//! The processors that this launcher itself may use are cut into *units* (hardware threads, cores, memory nodes, packages);
+//! the host's ranks take units in turn, in an order that the mapping says: next to each other, or dealt over packages or memory nodes.
+//! When there are more ranks than units nobody is bound, as two bound to one core are slower than two that may move;
+//! who wants it says `:overload-allowed`.
+
+use mpi_base::hardware::{self, Kind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const SYS: &str = "/sys/devices/system/cpu";
+
+/// What `--bind-to` and `--map-by` ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// `None` binds nobody.
+    pub to: Option<Unit>,
+    /// Ranks are dealt over these, not put next to each other.
+    pub over: Option<Unit>,
+    /// So many units for each rank.
+    pub each: usize,
+    pub overload: bool,
+}
+
+/// A part of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    Thread,
+    Core,
+    Numa,
+    Package,
+}
+
+impl Unit {
+    /// The unit by any of the names that users know.
+    pub fn named(name: &str) -> Option<Unit> {
+        Some(match name {
+            "hwthread" | "hwt" | "pu" => Unit::Thread,
+            "core" => Unit::Core,
+            "numa" | "numanode" | "l3cache" | "l3" => Unit::Numa,
+            "package" | "socket" => Unit::Package,
+            _ => return None,
+        })
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Unit::Thread => Kind::ProcessingUnit,
+            Unit::Core => Kind::Core,
+            Unit::Numa => Kind::NumaNode,
+            Unit::Package => Kind::Package,
+        }
+    }
+}
+
+/// The processors of one unit, and where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    package: u32,
+    over: u32,
+    cpus: Vec<usize>,
+}
+
+/// A machine as far as binding is concerned.
+#[derive(Debug)]
+pub struct Machine {
+    /// Each allowed processor with its instance of each kind.
+    cpus: Vec<(usize, BTreeMap<Kind, u32>)>,
+}
+
+impl Machine {
+    /// The processors that this process may use.
+    pub fn of_this_process() -> Machine {
+        let allowed = rustix::thread::sched_getaffinity(None).map_or_else(
+            |_| Vec::new(),
+            |mask| {
+                let all = 0..rustix::thread::CpuSet::MAX_CPU;
+                all.filter(|&cpu| mask.is_set(cpu)).collect()
+            },
+        );
+        Machine::new(allowed.into_iter().map(|cpu| {
+            let place = Kind::ALL.map(|kind| hardware::instance(cpu, kind, Path::new(SYS)));
+            (cpu, place)
+        }))
+    }
+
+    fn new(cpus: impl Iterator<Item = (usize, [Option<u32>; Kind::ALL.len()])>) -> Machine {
+        let cpus = cpus
+            .map(|(cpu, place)| {
+                // What the kernel does not tell is taken for one.
+                let place = Kind::ALL
+                    .into_iter()
+                    .zip(place.map(|instance| instance.unwrap_or(0)));
+                (cpu, place.collect())
+            })
+            .collect();
+        Machine { cpus }
+    }
+
+    /// The processors for each of a host's ranks; `None` binds nobody.
+    pub fn bind(&self, binding: Binding, ranks: usize) -> Option<Vec<Vec<usize>>> {
+        let to = binding.to?;
+        let parts = self.parts(to, binding.over);
+        let each = binding.each.max(1);
+        let places = parts.len() / each;
+        if places == 0 || (ranks > places && !binding.overload) {
+            return None;
+        }
+        let bundles: Vec<Vec<usize>> = parts
+            .chunks_exact(each)
+            .map(|bundle| bundle.iter().flat_map(|part| part.cpus.clone()).collect())
+            .collect();
+        Some(bundles.into_iter().cycle().take(ranks).collect())
+    }
+
+    fn parts(&self, unit: Unit, over: Option<Unit>) -> Vec<Part> {
+        let mut parts: BTreeMap<u32, Part> = BTreeMap::new();
+        for (cpu, place) in &self.cpus {
+            let part = parts.entry(place[&unit.kind()]).or_insert_with(|| Part {
+                package: place[&Kind::Package],
+                over: over.map_or(0, |over| place[&over.kind()]),
+                cpus: Vec::new(),
+            });
+            part.cpus.push(*cpu);
+        }
+        let mut parts: Vec<Part> = parts.into_values().collect();
+        parts.sort_by_key(|part| (part.package, part.cpus.first().copied()));
+        if over.is_some() {
+            // The first part of each, then the second of each.
+            let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
+            let mut dealt: Vec<(usize, u32, Part)> = parts
+                .into_iter()
+                .map(|part| {
+                    let round = seen.entry(part.over).or_insert(0);
+                    *round += 1;
+                    (*round, part.over, part)
+                })
+                .collect();
+            dealt.sort_by_key(|(round, over, _)| (*round, *over));
+            parts = dealt.into_iter().map(|(_, _, part)| part).collect();
+        }
+        parts
+    }
+
+    /// `package[0][core:0-3]`, as users read it elsewhere.
+    pub fn describe(&self, cpus: &[usize]) -> String {
+        let mut packages: BTreeMap<u32, (Vec<u32>, Vec<usize>)> = BTreeMap::new();
+        for (cpu, place) in self.cpus.iter().filter(|(cpu, _)| cpus.contains(cpu)) {
+            let (cores, threads) = packages.entry(place[&Kind::Package]).or_default();
+            // Cores are numbered within their package.
+            cores.push(place[&Kind::Core] & 0xffff);
+            threads.push(*cpu);
+        }
+        packages
+            .into_iter()
+            .map(|(package, (mut cores, threads))| {
+                cores.sort_unstable();
+                cores.dedup();
+                let cores: Vec<usize> = cores.into_iter().map(|core| core as usize).collect();
+                format!(
+                    "package[{package}][core:{}] (cpu {})",
+                    ranges(&cores),
+                    ranges(&threads)
+                )
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Numbers as `0-3,8`.
+pub fn ranges(numbers: &[usize]) -> String {
+    let mut text = String::new();
+    let mut rest = numbers.iter().copied().peekable();
+    while let Some(first) = rest.next() {
+        let mut last = first;
+        while rest.peek() == Some(&(last + 1)) {
+            last += 1;
+            rest.next();
+        }
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text += &match last == first {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two packages of two cores of two threads; threads of a core are four apart, as on many machines.
+    fn machine() -> Machine {
+        Machine::new((0..8).map(|cpu| {
+            let (package, core) = (cpu as u32 % 4 / 2, cpu as u32 % 2);
+            let place = [
+                Some(0),
+                Some(package),
+                Some(package),
+                Some(package << 16 | core),
+                Some(cpu as u32),
+            ];
+            (cpu, place)
+        }))
+    }
+
+    fn bound(to: Unit, over: Option<Unit>, each: usize, ranks: usize) -> Option<Vec<Vec<usize>>> {
+        let binding = Binding {
+            to: Some(to),
+            over,
+            each,
+            overload: false,
+        };
+        machine().bind(binding, ranks)
+    }
+
+    #[test]
+    fn ranks_take_cores_next_to_each_other_or_dealt_over_packages() {
+        let near = bound(Unit::Core, None, 1, 2).unwrap();
+        assert_eq!(near, [[0, 4], [1, 5]]);
+        let far = bound(Unit::Core, Some(Unit::Package), 1, 3).unwrap();
+        assert_eq!(far, [[0, 4], [2, 6], [1, 5]]);
+        let wide = bound(Unit::Core, None, 2, 2).unwrap();
+        assert_eq!(wide, [[0, 4, 1, 5], [2, 6, 3, 7]]);
+    }
+
+    #[test]
+    fn more_ranks_than_units_are_not_bound_unless_asked_for() {
+        assert_eq!(bound(Unit::Package, None, 1, 3), None);
+        let binding = Binding {
+            to: Some(Unit::Package),
+            overload: true,
+            ..Binding::default()
+        };
+        assert_eq!(machine().bind(binding, 3).unwrap().len(), 3);
+        assert_eq!(machine().bind(Binding::default(), 1), None);
+    }
+
+    #[test]
+    fn processors_are_told_by_package_and_core() {
+        assert_eq!(
+            machine().describe(&[0, 1, 4, 6]),
+            "package[0][core:0-1] (cpu 0-1,4) package[1][core:0] (cpu 6)"
+        );
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+    }
+}

@@ -1,0 +1,285 @@
+//! One link to another host: the command that reaches it, what it has still to be told, and what it has said.
+//!
+//! Nothing here waits: bytes that the command does not take are queued, and whoever owns the link is told when there is room.
+
+use super::sys::{self, Image, Wiring};
+use super::wire::{Branch, Down, Frames, Hello, frame};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A queue longer than this means that the other side is slow.
+const QUEUE_MAX: usize = 1 << 20;
+
+/// Bytes on their way into a pipe.
+#[derive(Debug, Default)]
+pub struct Queue {
+    bytes: VecDeque<u8>,
+}
+
+impl Queue {
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= QUEUE_MAX
+    }
+
+    /// Writes what the pipe, which must not block, takes; how many bytes that were, or `None` if nobody reads any more.
+    pub fn drain_into(&mut self, fd: impl AsFd) -> Option<usize> {
+        let mut total = 0;
+        while !self.bytes.is_empty() {
+            match rustix::io::write(&fd, self.bytes.as_slices().0) {
+                Ok(written) => {
+                    self.bytes.drain(..written);
+                    total += written;
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => {
+                    self.bytes.clear();
+                    return None;
+                }
+            }
+        }
+        Some(total)
+    }
+}
+
+/// A pipe whose reading end does not block.
+pub fn reading_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&read, true)?;
+    Ok((read, write))
+}
+
+/// A pipe whose writing end does not block.
+pub fn writing_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&write, true)?;
+    Ok((read, write))
+}
+
+/// A link to another host, and to those that are reached from it.
+#[derive(Debug)]
+pub struct Link {
+    pub branch: Branch,
+    /// Of the command that reaches the host.
+    pub pid: i32,
+    /// `None` once there is nothing more to say.
+    to: Option<OwnedFd>,
+    /// `None` once the other side has ended.
+    from: Option<OwnedFd>,
+    queue: Queue,
+    pub frames: Frames,
+    heard: Instant,
+    told: Instant,
+}
+
+/// What a read of a link found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    Bytes,
+    Nothing,
+    End,
+}
+
+impl Link {
+    /// Starts the command that reaches a host, and says hello through it.
+    pub fn open(hello: Hello, report: BorrowedFd<'_>, nofile: Option<u64>) -> io::Result<Link> {
+        let (theirs_in, ours_out) = writing_pipe()?;
+        let (ours_in, theirs_out) = reading_pipe()?;
+        let argv = command(&hello.far.agent, &hello.you.name, &hello.far.mpirun);
+        let program = find(&argv[0]);
+        let image = Image::new(program.as_os_str(), &argv, std::env::vars_os(), None)?;
+        let pid = sys::start(
+            &image,
+            &Wiring {
+                stdin: theirs_in.as_fd(),
+                stdout: theirs_out.as_fd(),
+                // A question for a password or a complaint is for the user to see.
+                stderr: rustix::stdio::stderr(),
+                keep: &[],
+                report,
+                nofile,
+                cpus: None,
+            },
+        )?;
+        let mut link = Link {
+            branch: hello.you.clone(),
+            pid,
+            to: Some(ours_out),
+            from: Some(ours_in),
+            queue: Queue::default(),
+            frames: Frames::new(true),
+            heard: Instant::now(),
+            told: Instant::now(),
+        };
+        let host = hello.you.host;
+        link.send(&frame(host, &Down::Hello(Box::new(hello))));
+        Ok(link)
+    }
+
+    pub fn covers(&self, host: u32) -> bool {
+        self.branch.hosts().contains(&host)
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// Where the other side is heard.
+    pub fn ear(&self) -> Option<BorrowedFd<'_>> {
+        self.from.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Where the other side is told something.
+    pub fn mouth(&self) -> Option<BorrowedFd<'_>> {
+        self.to.as_ref().map(AsFd::as_fd)
+    }
+
+    pub fn is_slow(&self) -> bool {
+        self.queue.is_full()
+    }
+
+    pub fn send(&mut self, frame: &[u8]) {
+        if self.to.is_some() {
+            self.told = Instant::now();
+            self.queue.push(frame);
+            self.drain();
+        }
+    }
+
+    pub fn drain(&mut self) {
+        if let Some(to) = &self.to
+            && self.queue.drain_into(to).is_none()
+        {
+            self.to = None;
+        }
+    }
+
+    /// Reads once.
+    pub fn hear(&mut self) -> Heard {
+        let Some(from) = &self.from else {
+            return Heard::End;
+        };
+        let mut buffer = [0u8; 64 * 1024];
+        match rustix::io::read(from, &mut buffer) {
+            Ok(got @ 1..) => {
+                self.heard = Instant::now();
+                self.frames.push(&buffer[..got]);
+                Heard::Bytes
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
+            _ => {
+                self.close();
+                Heard::End
+            }
+        }
+    }
+
+    /// Ends the conversation; the other side sees it and ends everything it has.
+    pub fn close(&mut self) {
+        (self.to, self.from) = (None, None);
+    }
+
+    /// Whether it is time to say that we are still there.
+    pub fn should_beat(&self, silence: Duration) -> bool {
+        self.is_open() && self.told.elapsed() >= silence / 3
+    }
+
+    /// Whether the other side, having greeted, has been silent for too long.
+    ///
+    /// Before that it may be asking the user for a password.
+    pub fn is_silent(&self, silence: Duration) -> bool {
+        self.is_open() && self.frames.is_greeted() && self.heard.elapsed() >= silence
+    }
+}
+
+/// The command that reaches a host and becomes an agent there.
+fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = agent.to_vec();
+    if words.is_empty() {
+        words.push("ssh".into());
+    }
+    let is_ssh = Path::new(&words[0])
+        .file_name()
+        .is_some_and(|name| name == "ssh");
+    if is_ssh && words.len() == 1 {
+        // No display, no terminal: a terminal would change the bytes.
+        words.extend(["-x".into(), "-T".into()]);
+    }
+    words.push(host.into());
+    let mut shell = b"exec ".to_vec();
+    shell.extend(quoted(mpirun.as_os_str().as_bytes()));
+    shell.extend_from_slice(b" --agent");
+    words.push(OsString::from_vec(shell));
+    words
+}
+
+/// A word as a POSIX shell reads it back.
+fn quoted(word: &[u8]) -> Vec<u8> {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+=@%,:".contains(b);
+    if !word.is_empty() && word.iter().all(plain) {
+        return word.to_vec();
+    }
+    let mut out = vec![b'\''];
+    for &byte in word {
+        match byte {
+            b'\'' => out.extend_from_slice(b"'\\''"),
+            byte => out.push(byte),
+        }
+    }
+    out.push(b'\'');
+    out
+}
+
+fn find(program: &OsString) -> OsString {
+    if program.as_bytes().contains(&b'/') {
+        return program.clone();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    std::env::split_paths(&path)
+        .map(|place| place.join(program))
+        .find(|path| path.is_file())
+        .map_or_else(|| program.clone(), |path| path.into_os_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_far_command_is_one_word_for_a_shell() {
+        let words = command(
+            &["ssh".into()],
+            "node1",
+            Path::new("/opt/my mpi's/bin/mpirun"),
+        );
+        let expected = [
+            "ssh",
+            "-x",
+            "-T",
+            "node1",
+            "exec '/opt/my mpi'\\''s/bin/mpirun' --agent",
+        ];
+        assert_eq!(words, expected);
+        let words = command(
+            &["rsh".into(), "-l".into(), "me".into()],
+            "h",
+            Path::new("/m"),
+        );
+        assert_eq!(words, ["rsh", "-l", "me", "h", "exec /m --agent"]);
+    }
+}

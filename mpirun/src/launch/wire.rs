@@ -1,0 +1,351 @@
+//! What launchers on different hosts say to each other, and how it is cut into frames.
+//!
+//! A link is the standard input and output of a command that reaches another host, so it is a stream of bytes in both directions.
+//! The far side begins with a line, [`GREETING`], before which it may be noisy, as login shells are; then come frames:
+//! `length: u32, host: u32, body`, little-endian, the body in postcard's encoding.
+//! The host is the addressee on the way down ([`ALL`]: everybody) and the sender on the way up;
+//! a launcher that is not meant passes a frame on unread.
+//!
+//! Both sides are the same program; [`Down::Hello`] carries the version so that two different ones part with a sentence.
+//!
+//! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
+
+use super::binding::Binding;
+use super::program::{App, Far};
+use crate::glimpse::Glimpse;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The first line of the far side.
+pub const GREETING: &[u8] = b"portcullis mpirun agent\n";
+
+/// The version that both sides must have.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Addressed to every host below.
+pub const ALL: u32 = u32::MAX;
+
+/// The longest frame; output comes in much shorter ones, and environments are no longer.
+const FRAME_MAX: usize = 32 << 20;
+
+/// The longest noise before a greeting.
+const NOISE_MAX: usize = 1 << 20;
+
+/// A host and those that are reached from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branch {
+    pub host: u32,
+    pub name: String,
+    pub below: Vec<Branch>,
+}
+
+impl Branch {
+    /// This host and all below.
+    pub fn hosts(&self) -> Vec<u32> {
+        let below = self.below.iter().flat_map(Branch::hosts);
+        std::iter::once(self.host).chain(below).collect()
+    }
+
+    /// A tree in which each reaches at most `fanout` others; the result is the first row.
+    pub fn tree(hosts: &[(u32, String)], fanout: usize) -> Vec<Branch> {
+        let rows = fanout.max(1).min(hosts.len());
+        if rows == 0 {
+            return Vec::new();
+        }
+        hosts
+            .chunks(hosts.len().div_ceil(rows))
+            .filter_map(|group| {
+                let ((host, name), below) = group.split_first()?;
+                Some(Branch {
+                    host: *host,
+                    name: name.clone(),
+                    below: Branch::tree(below, fanout),
+                })
+            })
+            .collect()
+    }
+}
+
+/// A job to start, the same for every host: each takes its own ranks from it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    pub job: usize,
+    /// The name of the job.
+    pub kvsname: String,
+    pub spawned: bool,
+    /// The number of rank 0 among all processes; the others follow.
+    pub first: usize,
+    pub apps: Vec<App>,
+    /// The program of each rank.
+    pub appnums: Vec<usize>,
+    /// The host of each rank.
+    pub hosts: Vec<u32>,
+    pub binding: Binding,
+    /// Ranks that get standard input.
+    pub readers: Vec<u32>,
+}
+
+impl Order {
+    /// The ranks of one host.
+    pub fn ranks_on(&self, host: u32) -> Vec<u32> {
+        (0..)
+            .zip(&self.hosts)
+            .filter(|(_, on)| **on == host)
+            .map(|(rank, _)| rank)
+            .collect()
+    }
+}
+
+/// What is settled once for a host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hello {
+    pub version: String,
+    pub you: Branch,
+    pub far: Far,
+    pub grace: Duration,
+    pub dir: PathBuf,
+    pub env: Vec<(OsString, OsString)>,
+}
+
+/// From the launcher that the user started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Down {
+    Hello(Box<Hello>),
+    Launch(Box<Order>),
+    /// For a process's PMI socket.
+    Pmi {
+        proc: usize,
+        bytes: Vec<u8>,
+    },
+    /// Standard input for the readers of that host.
+    Stdin(Vec<u8>),
+    StdinEnd,
+    /// To be passed on to all ranks.
+    Signal(i32),
+    Kill,
+    /// Asks for a [`Up::Glimpses`].
+    Look,
+    /// Everybody has ended: send what is left and go.
+    Finish,
+    Beat,
+}
+
+/// To the launcher that the user started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Up {
+    Started {
+        proc: usize,
+        pid: i32,
+        bound: Option<String>,
+    },
+    /// A job's part cannot be started here.
+    NotStarted {
+        job: usize,
+        why: String,
+        code: i32,
+    },
+    Pmi {
+        proc: usize,
+        bytes: Vec<u8>,
+    },
+    Output {
+        proc: usize,
+        stderr: bool,
+        bytes: Vec<u8>,
+    },
+    Ended {
+        proc: usize,
+        end: End,
+        glimpse: Option<Glimpse>,
+    },
+    Glimpses(Vec<(usize, Glimpse)>),
+    /// So many bytes of standard input have been taken.
+    Fed(usize),
+    /// Hosts that cannot be reached any more.
+    Lost {
+        hosts: Vec<u32>,
+        why: String,
+    },
+    Beat,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    Exited(i32),
+    Killed(i32),
+    /// It could not become its program.
+    NeverBegan {
+        errno: i32,
+        step: i32,
+    },
+}
+
+/// Why a link is given up.
+#[derive(Debug, PartialEq, Eq)]
+pub enum FrameError {
+    NoGreeting { begin: String },
+    TooLong { len: usize },
+    Nonsense { len: usize },
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FrameError::NoGreeting { begin } => {
+                write!(
+                    f,
+                    "it does not speak as a launcher does, but begins \"{begin}\""
+                )
+            }
+            FrameError::TooLong { len } => write!(f, "it announced a frame of {len} bytes"),
+            FrameError::Nonsense { len } => {
+                write!(
+                    f,
+                    "a frame of {len} bytes is nothing that this version says"
+                )
+            }
+        }
+    }
+}
+
+/// The bytes of a frame; empty if the message cannot be written, which none of ours is.
+pub fn frame<T: Serialize>(host: u32, message: &T) -> Vec<u8> {
+    let Ok(body) = postcard::to_stdvec(message) else {
+        return Vec::new();
+    };
+    raw_frame(host, &body)
+}
+
+/// A frame with a body that is passed on unread.
+pub fn raw_frame(host: u32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(8 + body.len());
+    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&host.to_le_bytes());
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// Reads a frame's body.
+pub fn open<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
+    postcard::from_bytes(body).map_err(|_| FrameError::Nonsense { len: body.len() })
+}
+
+/// Cuts a stream into frames.
+#[derive(Debug)]
+pub struct Frames {
+    bytes: Vec<u8>,
+    greeted: bool,
+}
+
+impl Frames {
+    /// A stream that begins with the greeting, as the far side's does, or not.
+    pub fn new(greeting: bool) -> Frames {
+        Frames {
+            bytes: Vec::new(),
+            greeted: !greeting,
+        }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+
+    /// The next whole frame: host and body.
+    pub fn next_frame(&mut self) -> Result<Option<(u32, Vec<u8>)>, FrameError> {
+        if !self.greeted && !self.find_greeting()? {
+            return Ok(None);
+        }
+        let word = |at: usize| -> Option<u32> {
+            let bytes = self.bytes.get(at..at + 4)?;
+            Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        };
+        let (Some(len), Some(host)) = (word(0), word(4)) else {
+            return Ok(None);
+        };
+        let len = len as usize;
+        if len > FRAME_MAX {
+            return Err(FrameError::TooLong { len });
+        }
+        if self.bytes.len() < 8 + len {
+            return Ok(None);
+        }
+        let rest = self.bytes.split_off(8 + len);
+        let body = std::mem::replace(&mut self.bytes, rest).split_off(8);
+        Ok(Some((host, body)))
+    }
+
+    fn find_greeting(&mut self) -> Result<bool, FrameError> {
+        let found = self
+            .bytes
+            .windows(GREETING.len())
+            .position(|window| window == GREETING);
+        if let Some(at) = found {
+            self.bytes.drain(..at + GREETING.len());
+            self.greeted = true;
+            return Ok(true);
+        }
+        match self.bytes.len() > NOISE_MAX {
+            true => Err(FrameError::NoGreeting {
+                begin: mpi_core::rte::wire::shown(&self.bytes),
+            }),
+            false => Ok(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_login_shells_noise_before_the_greeting_is_passed_over() {
+        let mut frames = Frames::new(true);
+        frames.push(b"Welcome!\nportcullis mpirun ag");
+        assert_eq!(frames.next_frame(), Ok(None));
+        frames.push(b"ent\n");
+        frames.push(&frame(3, &Up::Fed(7)));
+        let (host, body) = frames.next_frame().unwrap().unwrap();
+        assert_eq!(host, 3);
+        assert!(matches!(open(&body), Ok(Up::Fed(7))));
+        assert_eq!(frames.next_frame(), Ok(None));
+    }
+
+    #[test]
+    fn every_host_is_in_the_tree_once_and_no_row_is_wider_than_asked() {
+        for (count, fanout) in [(1, 1), (5, 2), (100, 3), (40, 64)] {
+            let hosts: Vec<(u32, String)> = (0..count).map(|n| (n, format!("h{n}"))).collect();
+            let tree = Branch::tree(&hosts, fanout);
+            let mut all: Vec<u32> = tree.iter().flat_map(Branch::hosts).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..count).collect::<Vec<_>>());
+            fn widest(row: &[Branch]) -> usize {
+                let below = row.iter().map(|branch| widest(&branch.below));
+                below.chain([row.len()]).max().unwrap_or(0)
+            }
+            assert!(widest(&tree) <= fanout);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(pieces: Vec<Vec<u8>>) {
+            let mut frames = Frames::new(false);
+            for piece in pieces {
+                frames.push(&piece);
+                while let Ok(Some((_, body))) = frames.next_frame() {
+                    let _ = (open::<Up>(&body), open::<Down>(&body));
+                }
+            }
+        }
+    }
+}
