@@ -1,14 +1,18 @@
 //! `cargo xtask install`: an installation that can be moved as a whole.
 //!
-//! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins, `lib/pkgconfig/`.
+//! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins, `lib/pkgconfig/`,
+//! `share/` the manual page and the shells' completions, which `mpirun` makes from the definition of its options.
 //! Every file is written beside its place and renamed into it, so a program that runs meanwhile keeps what it has mapped.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use crate::cargo::{Artifacts, Build, BuildError, Profile};
+use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
@@ -35,6 +39,7 @@ pub const PLUGIN: &str = "coll_hwbarr.so";
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
     ("bin/mpiexec", "mpirun"),
+    ("share/man/man1/mpiexec.1", "mpirun.1"),
 ];
 
 /// Headers: (in the repository, in the installation).
@@ -49,6 +54,17 @@ const HEADERS: &[(&str, &str)] = &[
         "include/portcullis/plugin.h",
     ),
 ];
+
+/// What `mpirun --generate` makes: (its argument, the file).
+const GENERATED: &[(&str, &str)] = &[
+    ("man", "share/man/man1/mpirun.1"),
+    ("bash", "share/bash-completion/completions/mpirun"),
+    ("zsh", "share/zsh/site-functions/_mpirun"),
+    ("fish", "share/fish/vendor_completions.d/mpirun.fish"),
+];
+
+/// How long a generation may take.
+const GENERATION: Duration = Duration::from_secs(20);
 
 /// What an installation contains besides the common part.
 #[derive(Clone, Debug)]
@@ -72,6 +88,7 @@ struct Made {
 #[derive(Debug)]
 pub enum InstallError {
     Build(BuildError),
+    Generate(ProcessError),
     File {
         action: &'static str,
         path: PathBuf,
@@ -83,6 +100,7 @@ impl fmt::Display for InstallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Build(error) => error.fmt(f),
+            Self::Generate(error) => error.fmt(f),
             Self::File {
                 action,
                 path,
@@ -185,6 +203,12 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
     for (link, target) in LINKS {
         let link = prefix.join(link);
         replace(&link, |fresh| symlink(target, fresh))?;
+    }
+    for (what, file) in GENERATED {
+        let mut command = Command::new(prefix.join("bin/mpirun"));
+        command.args(["--generate", what]);
+        let made = process::output(&mut command, GENERATION).map_err(InstallError::Generate)?;
+        replace(&prefix.join(file), |fresh| fs::write(fresh, &made.stdout))?;
     }
     let description = prefix.join("lib/pkgconfig/mpi.pc");
     make_folder_of(&description)?;

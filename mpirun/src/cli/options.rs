@@ -90,17 +90,9 @@ pub struct Options {
     #[arg(long, value_name = "WHO", help_heading = OUTPUT)]
     pub stdin: Option<String>,
 
-    /// End the job after this time (90s, 5min) and say who waits for whom
+    /// End the job after this time (90s, 5min) and say what each rank was in
     #[arg(long, value_name = "TIME", help_heading = ENDING)]
     pub timeout: Option<String>,
-
-    /// Say who waits for whom when nothing has moved for this time
-    #[arg(long, value_name = "TIME", help_heading = ENDING)]
-    pub hang_after: Option<String>,
-
-    /// Also write the reports of hangs to this file, one JSON object to a line
-    #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]
-    pub hang_json: Option<PathBuf>,
 
     /// Print what was selected and why the rest was not
     #[arg(long, help_heading = TELLING)]
