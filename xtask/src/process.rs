@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
 /// How a program ended, and everything it said.
 #[derive(Debug)]
@@ -157,6 +157,16 @@ impl Running {
             .stdout(stdout_copy)
             .stderr(stderr_copy)
             .process_group(0);
+        if is_main_thread() {
+            // A group of its own does not hear of our end by the terminal, so the kernel tells it.
+            // It does so when the thread that started the program ends, and only the main one lasts as long as we do.
+            // SAFETY: between fork and exec there is one system call on plain numbers.
+            unsafe {
+                command.pre_exec(|| {
+                    set_parent_process_death_signal(Some(Signal::TERM)).map_err(Into::into)
+                });
+            }
+        }
         let begin = Instant::now();
         let child = command.spawn().map_err(|reason| ProcessError::Start {
             program: program.clone(),
@@ -242,6 +252,10 @@ impl Drop for Running {
             self.stop();
         }
     }
+}
+
+fn is_main_thread() -> bool {
+    rustix::thread::gettid() == rustix::process::getpid()
 }
 
 /// An anonymous file, and a second handle of it for the child.
