@@ -97,6 +97,8 @@ impl StatePage {
         let call = self.call.load(Relaxed);
         self.last_call.store(call, Relaxed);
         self.call.store(0, Relaxed);
+        // The next call may have no peer, and would seem to have this one.
+        self.peer.store(NO_PEER, Relaxed);
         self.since_ns.store(0, Relaxed);
         self.count_call();
     }

@@ -7,6 +7,7 @@
 
 pub mod cli;
 pub mod glimpse;
+pub mod hang;
 pub mod hosts;
 pub mod info;
 pub mod launch;

@@ -46,7 +46,7 @@ const TOPICS: &[Topic] = &[
         heading: Some(options::ENDING),
         text: "The first rank that fails ends the job, and mpirun says who, where, why and in which MPI call. \
                All processes get a signal they can handle (SIGTERM, or the one that mpirun got) and 200 ms later SIGKILL (--mca mpirun_grace 1s). \
-               Ctrl-C twice does not wait. SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on.\n\n\
+               Ctrl-C twice does not wait. SIGUSR1 to mpirun prints who waits for whom; SIGUSR2, SIGTSTP and SIGCONT are passed on.\n\n\
                Exit status: that of the first rank that failed, 128 + signal if it was killed, the code of MPI_Abort, \
                124 after a time-out, 127 if there is no such program, 2 for a mistake on the command line.",
     },

@@ -342,6 +342,7 @@ fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError>
         display_map: options.display_map,
         io: io(options)?,
         timeout: timeout(options)?,
+        hang_after: time("--hang-after", options.hang_after.as_deref())?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
         quiet: options.quiet,
         verbose: options.verbose,

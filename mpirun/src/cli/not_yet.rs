@@ -24,7 +24,6 @@ const fn missing(name: &'static str, values: usize, what: &'static str) -> NotYe
 }
 
 const TABLE: &[NotYet] = &[
-    missing("hang-after", 1, "saying who waits for whom"),
     missing("trace", 1, "tracing messages"),
     missing("record", 1, "recording the order of messages"),
     missing("replay", 1, "replaying the order of messages"),

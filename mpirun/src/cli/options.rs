@@ -90,9 +90,13 @@ pub struct Options {
     #[arg(long, value_name = "WHO", help_heading = OUTPUT)]
     pub stdin: Option<String>,
 
-    /// End the job after this time (90s, 5min) and say what each rank was in
+    /// End the job after this time (90s, 5min) and say who waits for whom
     #[arg(long, value_name = "TIME", help_heading = ENDING)]
     pub timeout: Option<String>,
+
+    /// Say who waits for whom when nothing has moved for this time
+    #[arg(long, value_name = "TIME", help_heading = ENDING)]
+    pub hang_after: Option<String>,
 
     /// Print what was selected and why the rest was not
     #[arg(long, help_heading = TELLING)]

@@ -13,6 +13,7 @@ mod input;
 mod links;
 mod relay;
 mod start;
+mod watching;
 
 use super::descendants;
 use super::ending::{Cause, list};
@@ -145,6 +146,8 @@ struct Agent<'a> {
     ending: Ending,
     /// An abort that may be the consequence of something that another host has still to tell.
     doubt: Option<deaths::Doubt>,
+    look: Option<watching::Look>,
+    still: Option<watching::Stillness>,
     deadline: Option<Instant>,
     front_lives: bool,
 }
@@ -193,6 +196,8 @@ impl<'a> Agent<'a> {
             status: 0,
             ending: Ending::No,
             doubt: None,
+            look: None,
+            still: None,
             front_lives: true,
         };
         watch(&agent.epoll, &agent.wires.front, Watch::Front);
@@ -289,6 +294,8 @@ impl<'a> Agent<'a> {
                 self.kill();
             }
             self.end(128 + signal, signal);
+        } else if signal == libc::SIGUSR1 {
+            self.look(false);
         } else {
             self.signal_all(signal);
         }
@@ -441,7 +448,17 @@ impl<'a> Agent<'a> {
         let prompt = (self.to_terminal && self.any_partial()).then(|| Instant::now() + PROMPT);
         let beat = self.next_beat();
         let verdict = self.doubt.as_ref().map(|doubt| doubt.until);
-        let next = [end, prompt, beat, verdict].into_iter().flatten().min()?;
+        let look = self.look.map(|look| look.at);
+        let still = self.plan.hang_after.filter(|_| self.is_running());
+        let still = still.map(|_| {
+            self.still
+                .as_ref()
+                .map_or_else(Instant::now, |still| still.next)
+        });
+        let next = [end, prompt, beat, verdict, look, still]
+            .into_iter()
+            .flatten()
+            .min()?;
         let left = next.saturating_duration_since(Instant::now());
         Some(Timespec {
             tv_sec: left.as_secs() as i64,
@@ -458,6 +475,7 @@ impl<'a> Agent<'a> {
             _ => {}
         }
         self.settle_doubt();
+        self.watch_job();
         self.keep_links();
         self.out.drain();
         self.err.drain();
@@ -476,25 +494,13 @@ impl<'a> Agent<'a> {
             .map(|(_, rank)| rank.rank)
             .collect();
         let limit = self.plan.timeout.unwrap_or_default();
-        let mut text = format!(
+        self.say(&format!(
             "the time limit of {} s is over; rank {} had not finished. All ranks are ended.",
             limit.as_secs_f64(),
             list(&late)
-        );
-        let procs: Vec<Proc> = self
-            .ranks
-            .iter()
-            .filter(|(_, rank)| rank.alive)
-            .map(|(proc, _)| proc)
-            .collect();
-        for proc in procs {
-            if let Some(call) = self.last_call(proc) {
-                let who = self.who(proc);
-                text += &format!("\nmpirun: {who}: {call}");
-            }
-        }
-        self.say(&text);
-        self.end(TIMED_OUT, libc::SIGTERM);
+        ));
+        self.deadline = None;
+        self.look(true);
     }
 
     fn has_given_up(&self) -> bool {

@@ -44,6 +44,7 @@ pub struct Plan {
     /// The environment of every rank, without what the launcher adds.
     pub env: Vec<(OsString, OsString)>,
     pub timeout: Option<Duration>,
+    pub hang_after: Option<Duration>,
     /// Between the polite signal and SIGKILL.
     pub grace: Duration,
     pub quiet: bool,

@@ -1,0 +1,116 @@
+//! The agent as a watcher: reports of who waits for whom, when somebody asks, when the time is over, or when nothing moves.
+
+use super::super::wire::Down;
+use super::{Agent, TIMED_OUT};
+use crate::hang::{self, Seen};
+use crate::pmi::Proc;
+use std::time::{Duration, Instant};
+
+/// How long other hosts have to say what their ranks do.
+const ANSWER: Duration = Duration::from_millis(150);
+
+/// A report that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) at: Instant,
+    then_end: bool,
+}
+
+/// Whether the job moves.
+#[derive(Debug)]
+pub(super) struct Stillness {
+    pub(super) next: Instant,
+    since: Instant,
+    /// Calls and progress of each rank.
+    counts: Vec<(u64, u64)>,
+    told: bool,
+}
+
+impl Agent<'_> {
+    /// Asks all hosts; the report comes when they have had time to answer.
+    pub(super) fn look(&mut self, then_end: bool) {
+        if self.look.is_some_and(|look| look.then_end) {
+            return;
+        }
+        self.tell_all(&Down::Look);
+        let patience = if self.links.is_empty() {
+            Duration::ZERO
+        } else {
+            ANSWER
+        };
+        let at = Instant::now() + patience;
+        self.look = Some(Look { at, then_end });
+    }
+
+    pub(super) fn watch_job(&mut self) {
+        let now = Instant::now();
+        if let Some(look) = self.look.take_if(|look| now >= look.at) {
+            let report = self.report();
+            self.say(&report);
+            if look.then_end {
+                self.end(TIMED_OUT, libc::SIGTERM);
+            }
+        }
+        let Some(patience) = self.plan.hang_after.filter(|_| self.is_running()) else {
+            return;
+        };
+        let due = self.still.as_ref().is_none_or(|still| now >= still.next);
+        if !due {
+            return;
+        }
+        let counts = self.counts();
+        let next = now + (patience / 4).clamp(Duration::from_millis(5), Duration::from_secs(5));
+        let moved = self
+            .still
+            .as_ref()
+            .is_none_or(|still| still.counts != counts);
+        let still = self.still.get_or_insert(Stillness {
+            next,
+            since: now,
+            counts: Vec::new(),
+            told: false,
+        });
+        still.next = next;
+        if moved {
+            (still.since, still.counts, still.told) = (now, counts, false);
+        } else if !still.told && now - still.since >= patience {
+            still.told = true;
+            self.say(&format!(
+                "nothing has moved for {} s",
+                patience.as_secs_f64()
+            ));
+            self.look(false);
+        }
+        self.tell_all(&Down::Look);
+    }
+
+    fn counts(&self) -> Vec<(u64, u64)> {
+        let count = |proc: Proc| {
+            self.glimpse(proc)
+                .map_or((0, 0), |seen| (seen.calls, seen.progress))
+        };
+        self.ranks.iter().map(|(proc, _)| count(proc)).collect()
+    }
+
+    /// Job by job, as ranks of different jobs have the same numbers.
+    fn report(&self) -> String {
+        let jobs = self.nodes.len();
+        let reports = (0..jobs).map(|job| {
+            let seen: Vec<Seen> = self
+                .ranks
+                .iter()
+                .filter(|(_, rank)| rank.job.0 == job)
+                .map(|(proc, rank)| Seen {
+                    rank: rank.rank,
+                    alive: rank.alive,
+                    glimpse: self.glimpse(proc),
+                })
+                .collect();
+            match job {
+                0 => hang::report(&seen),
+                spawned => format!("spawned job {spawned}: {}", hang::report(&seen)),
+            }
+        });
+        reports.collect::<Vec<_>>().join("\n")
+    }
+}
