@@ -54,6 +54,13 @@ fn every_claim_about_the_channels_is_proved() {
     proved(&channel_claims::design(), channel_claims::CLAIMS);
 }
 
+/// `cargo test -p hdl --test proofs -- --ignored`
+#[test]
+#[ignore = "half a minute; run with --ignored"]
+fn the_other_descriptions_of_the_channels_are_the_verilog_at_full_width() {
+    proved(&channel_claims::design(), channel_claims::LONG_CLAIMS);
+}
+
 #[test]
 fn every_broken_channel_is_refuted_and_the_rule_of_rest_is_needed() {
     refuted(
