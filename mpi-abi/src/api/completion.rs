@@ -1,18 +1,16 @@
-//! Waiting for requests and testing them, starting and freeing them (sections 3.7 and 3.9), and generalized requests (13.2).
+//! Waiting for requests and testing them (section 3.7).
 //!
 //! All forms are made of three steps of [`crate::object::request`]: `look` at a handle, `finish` one that is complete, and wait
 //! with the engine in between.
 
-use super::args::{length, out, read, slice, slice_mut};
+use super::args::{length, out, read, slice_mut};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{
-    self, EMPTY, Finished, General, Look, RequestObject, c_status, finish, finish_simple,
-    is_settled, look, peek,
+    self, EMPTY, Finished, Look, c_status, finish, finish_simple, is_settled, look,
 };
 use crate::state;
-use std::ffi::{c_int, c_void};
-use std::rc::Rc;
+use std::ffi::c_int;
 
 /// Stores a status in the fields that calls returning one status set; the error field stays (section 3.2.5).
 ///
@@ -35,7 +33,7 @@ pub(crate) unsafe fn set_status(to: *mut MPI_Status, status: &MPI_Status) {
 ///
 /// # Safety
 /// As [`set_status`].
-unsafe fn set_empty(to: *mut MPI_Status) {
+pub(super) unsafe fn set_empty(to: *mut MPI_Status) {
     if to.addr() != MPI_STATUS_IGNORE.addr() {
         // SAFETY: not null, and otherwise valid by the caller's promise.
         unsafe { to.write(EMPTY) };
@@ -76,7 +74,7 @@ unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome 
 }
 
 /// Looks at a request, and once more after the engine has progressed if it is not complete.
-fn look_twice(handle: MPI_Request) -> Result<Look, Failure> {
+pub(super) fn look_twice(handle: MPI_Request) -> Result<Look, Failure> {
     match look(handle)? {
         Look::Running => {
             state::engine()?.look();
@@ -435,199 +433,4 @@ pub unsafe fn MPI_Testsome(
         out(outcount, taken as c_int, "outcount")?;
         batch.report()
     }
-}
-
-/// Looks at a complete request, leaving it as it is.
-///
-/// # Safety
-/// `status` is an output argument of the caller.
-unsafe fn peek_one(handle: MPI_Request, status: *mut MPI_Status) -> Outcome {
-    if look(handle)? == Look::Inactive {
-        // SAFETY: passed on.
-        unsafe { set_empty(status) };
-        return Ok(());
-    }
-    let (seen, failure) = peek(handle)?;
-    // SAFETY: passed on.
-    unsafe { set_status(status, &seen) };
-    failure.map_or(Ok(()), Err)
-}
-
-pub unsafe fn MPI_Request_get_status(
-    request: MPI_Request,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> Outcome {
-    let done = look_twice(request)? != Look::Running;
-    // SAFETY: arguments of the caller.
-    unsafe {
-        out(flag, done.into(), "flag")?;
-        if done {
-            peek_one(request, status)
-        } else {
-            Ok(())
-        }
-    }
-}
-
-/// The places of an array of requests that are complete, after a turn of progress.
-///
-/// # Safety
-/// The array is an argument of the caller with `count` elements.
-unsafe fn looked_at<'a>(
-    count: c_int,
-    requests: *const MPI_Request,
-) -> Result<(&'a [MPI_Request], Vec<Look>), Failure> {
-    // SAFETY: passed on.
-    let requests = unsafe { slice(requests, length(count, "count")?, "array_of_requests")? };
-    state::engine()?.look();
-    let looks = requests
-        .iter()
-        .map(|h| look(*h))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok((requests, looks))
-}
-
-pub unsafe fn MPI_Request_get_status_all(
-    count: c_int,
-    array_of_requests: *const MPI_Request,
-    flag: *mut c_int,
-    array_of_statuses: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: arguments of the caller.
-    unsafe {
-        let (requests, looks) = looked_at(count, array_of_requests)?;
-        let done = !looks.contains(&Look::Running);
-        out(flag, done.into(), "flag")?;
-        if done && array_of_statuses.addr() != MPI_STATUSES_IGNORE.addr() {
-            for (i, handle) in requests.iter().enumerate() {
-                peek_one(*handle, array_of_statuses.add(i))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-pub unsafe fn MPI_Request_get_status_any(
-    count: c_int,
-    array_of_requests: *const MPI_Request,
-    indx: *mut c_int,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: arguments of the caller.
-    unsafe {
-        let (requests, looks) = looked_at(count, array_of_requests)?;
-        if let Some(i) = looks.iter().position(|l| *l == Look::Complete) {
-            out(indx, i as c_int, "index")?;
-            out(flag, 1, "flag")?;
-            return peek_one(requests[i], status);
-        }
-        let none_active = !looks.contains(&Look::Running);
-        if none_active {
-            set_empty(status);
-        }
-        out(indx, MPI_UNDEFINED, "index")?;
-        out(flag, none_active.into(), "flag")
-    }
-}
-
-pub unsafe fn MPI_Request_get_status_some(
-    incount: c_int,
-    array_of_requests: *const MPI_Request,
-    outcount: *mut c_int,
-    array_of_indices: *mut c_int,
-    array_of_statuses: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: arguments of the caller.
-    unsafe {
-        let (requests, looks) = looked_at(incount, array_of_requests)?;
-        if looks.iter().all(|l| *l == Look::Inactive) {
-            return out(outcount, MPI_UNDEFINED, "outcount");
-        }
-        let mut found = 0;
-        for (i, _) in looks
-            .iter()
-            .enumerate()
-            .filter(|(_, l)| **l == Look::Complete)
-        {
-            out(
-                array_of_indices.wrapping_add(found),
-                i as c_int,
-                "array_of_indices",
-            )?;
-            let ignored = array_of_statuses.addr() == MPI_STATUSES_IGNORE.addr();
-            peek_one(
-                requests[i],
-                if ignored {
-                    array_of_statuses
-                } else {
-                    array_of_statuses.add(found)
-                },
-            )?;
-            found += 1;
-        }
-        out(outcount, found as c_int, "outcount")
-    }
-}
-
-pub unsafe fn MPI_Start(request: *mut MPI_Request) -> Outcome {
-    // SAFETY: an argument of the caller.
-    request::start(unsafe { read(request, "request")? })
-}
-
-pub unsafe fn MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> Outcome {
-    // SAFETY: an array of the caller.
-    let requests = unsafe {
-        slice(
-            array_of_requests,
-            length(count, "count")?,
-            "array_of_requests",
-        )?
-    };
-    requests
-        .iter()
-        .try_for_each(|handle| request::start(*handle))
-}
-
-pub unsafe fn MPI_Request_free(request: *mut MPI_Request) -> Outcome {
-    // SAFETY: an argument of the caller that is read and written.
-    unsafe {
-        request::free(read(request, "request")?)?;
-        out(request, MPI_REQUEST_NULL, "request")
-    }
-}
-
-pub unsafe fn MPI_Cancel(request: *mut MPI_Request) -> Outcome {
-    // SAFETY: an argument of the caller.
-    request::cancel(unsafe { read(request, "request")? })
-}
-
-pub unsafe fn MPI_Grequest_start(
-    query_fn: Option<MPI_Grequest_query_function>,
-    free_fn: Option<MPI_Grequest_free_function>,
-    cancel_fn: Option<MPI_Grequest_cancel_function>,
-    extra_state: *mut c_void,
-    request: *mut MPI_Request,
-) -> Outcome {
-    let (Some(query), Some(free), Some(cancel)) = (query_fn, free_fn, cancel_fn) else {
-        return Err(Failure::new(
-            MPI_ERR_ARG,
-            "a function of the generalized request is a null pointer",
-        ));
-    };
-    let general = General {
-        query,
-        free,
-        cancel,
-        extra_state,
-        complete: false.into(),
-    };
-    let handle = request::register(RequestObject::General(Rc::new(general)))?;
-    // SAFETY: an output argument of the caller.
-    unsafe { out(request, handle, "request") }
-}
-
-pub unsafe fn MPI_Grequest_complete(request: MPI_Request) -> Outcome {
-    request::complete_general(request)
 }

@@ -24,6 +24,8 @@ pub mod op;
 pub mod p2p;
 pub mod partitioned;
 pub mod probe;
+pub mod requests;
+pub mod sendrecv;
 pub mod session;
 pub mod status;
 pub mod topology;

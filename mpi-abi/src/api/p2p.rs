@@ -1,19 +1,16 @@
-//! Point-to-point communication: sending and receiving, blocking, nonblocking and persistent (sections 3.2 to 3.10).
+//! Point-to-point communication: sending and receiving, blocking, nonblocking and persistent (sections 3.2 to 3.10 but send-receive).
 
 use super::args::{out, plain_data, plain_room, recv_buf, send_buf};
 use super::completion::set_status;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
-use crate::object::request::{
-    DONE, RequestObject, c_status, persistent, register, running, running_for,
-};
+use crate::object::request::{DONE, c_status, persistent, running, running_for};
 use crate::state;
-use mpi_core::datatype::{RecvBuf, Scratch, SendBuf};
+use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::pml::Mode;
 use mpi_core::pml::ob1::Sent;
 use mpi_core::request::Operation;
-use mpi_core::request::Req;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
@@ -50,7 +47,7 @@ fn wrong_tag(tag: c_int) -> Failure {
 /// # Safety
 /// As [`send_buf`].
 #[inline]
-unsafe fn outgoing(
+pub(super) unsafe fn outgoing(
     buf: *const c_void,
     count: MPI_Count,
     datatype: MPI_Datatype,
@@ -68,7 +65,7 @@ unsafe fn outgoing(
 /// # Safety
 /// As [`recv_buf`].
 #[inline]
-unsafe fn incoming(
+pub(super) unsafe fn incoming(
     buf: *mut c_void,
     count: MPI_Count,
     datatype: MPI_Datatype,
@@ -454,197 +451,5 @@ pub unsafe fn MPI_Recv_init_c(
             persistent(&comm, Operation::Recv { buf, source, tag })?,
             "request",
         )
-    }
-}
-
-/// A send-receive under way: the receive, and the send unless it was over at once.
-struct Exchange {
-    comm: Rc<CommObject>,
-    receive: Req,
-    send: Option<Req>,
-}
-
-impl Exchange {
-    /// Posts the receive first, so that the peer's message finds it.
-    fn start(
-        comm: Rc<CommObject>,
-        (outgoing, dest, sendtag): (SendBuf, c_int, c_int),
-        (incoming, source, recvtag): (RecvBuf, c_int, c_int),
-    ) -> Result<Exchange, Failure> {
-        let receive = comm.comm.irecv(incoming, source, recvtag)?;
-        let send = match comm.comm.isend(outgoing, dest, sendtag, Mode::Standard) {
-            Ok(Sent::Done) => None,
-            Ok(Sent::Pending(req)) => Some(req),
-            Err(e) => {
-                comm.comm.engine().pml().abandon(&receive);
-                return Err(e.into());
-            }
-        };
-        Ok(Exchange {
-            comm,
-            receive,
-            send,
-        })
-    }
-
-    /// Waits for both halves.
-    fn wait(self) -> Result<MPI_Status, Failure> {
-        let engine = self.comm.comm.engine();
-        let received = engine.wait(&self.receive);
-        if let Some(send) = &self.send {
-            engine.wait(send)?;
-        }
-        Ok(c_status(received?))
-    }
-
-    /// A handle for both halves.
-    fn register(self) -> Result<MPI_Request, Failure> {
-        register(RequestObject::Running {
-            req: self.receive,
-            also: self.send,
-            comm: Some(self.comm),
-        })
-    }
-}
-
-/// The exchange of two buffers.
-///
-/// # Safety
-/// As [`send_buf`] and [`recv_buf`].
-unsafe fn exchange(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-) -> Result<Exchange, Failure> {
-    // SAFETY: passed on.
-    unsafe {
-        let (comm, outgoing) = outgoing(sendbuf, sendcount, sendtype, sendtag, comm)?;
-        check_recv_tag(recvtag)?;
-        let incoming = recv_buf(recvbuf, recvcount, recvtype)?;
-        Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))
-    }
-}
-
-/// The exchange of one buffer for another message; what is sent is copied first.
-///
-/// # Safety
-/// As [`recv_buf`].
-unsafe fn exchange_in_place(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-) -> Result<Exchange, Failure> {
-    // SAFETY: passed on.
-    let (comm, buf) = unsafe { incoming(buf, count, datatype, recvtag, comm)? };
-    check_tag(sendtag)?;
-    let copy = Scratch::bytes(buf.bytes())?;
-    if let Some(bytes) = copy.all().contiguous() {
-        buf.as_send().pack_at(0, bytes);
-    }
-    Exchange::start(
-        comm,
-        (copy.all().as_send(), dest, sendtag),
-        (buf, source, recvtag),
-    )
-}
-
-pub unsafe fn MPI_Sendrecv_c(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
-    unsafe {
-        let exchange = exchange(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm,
-        )?;
-        set_status(status, &exchange.wait()?);
-    }
-    Ok(())
-}
-
-pub unsafe fn MPI_Isendrecv_c(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
-    unsafe {
-        let exchange = exchange(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm,
-        )?;
-        out(request, exchange.register()?, "request")
-    }
-}
-
-pub unsafe fn MPI_Sendrecv_replace_c(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
-    unsafe {
-        let exchange =
-            exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
-        set_status(status, &exchange.wait()?);
-    }
-    Ok(())
-}
-
-pub unsafe fn MPI_Isendrecv_replace_c(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Outcome {
-    // SAFETY: buffers and an output argument of the caller.
-    unsafe {
-        let exchange =
-            exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
-        out(request, exchange.register()?, "request")
     }
 }
