@@ -120,10 +120,11 @@ fn a_child_in_a_session_of_its_own_that_holds_the_pipes_holds_nobody() {
 }
 
 #[test]
-fn user_signals_reach_every_rank() {
-    let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.01; done";
+fn the_second_user_signal_reaches_every_rank_and_the_first_is_for_mpirun() {
+    let script = "trap 'exit 9' USR1; trap 'echo got; exit 0' USR2; echo ready; while :; do sleep 0.01; done";
     let job = Launch::new(&["-n", "2", "sh", "-c", script]).start(2);
     job.signal_mpirun(libc::SIGUSR1);
+    job.signal_mpirun(libc::SIGUSR2);
     assert_eq!(job.end().code, 0);
 }
 
