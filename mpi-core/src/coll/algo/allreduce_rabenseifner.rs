@@ -5,7 +5,7 @@
 
 use super::fold::{Fold, Part};
 use super::halving::{Parts, halve};
-use super::{combine, contribute, twin};
+use super::{contribute, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -26,14 +26,7 @@ pub async fn allreduce(
     }
     contribute(send, recv);
     let fresh = twin(recv)?;
-    let (number, other) = match part {
-        Part::WorksFor { number, other } => {
-            cx.recv(&fresh, other).await?;
-            combine(op, &fresh.as_send(), recv)?;
-            (number, Some(other))
-        }
-        Part::Works { number } | Part::Rests { to: number } => (number, None),
-    };
+    let (number, other) = part.take_in(cx, recv, &fresh, op).await?;
 
     let parts = Parts::even(fold, recv.count());
     halve(cx, &parts, number, recv, &fresh, op).await?;

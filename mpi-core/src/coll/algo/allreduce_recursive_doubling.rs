@@ -29,14 +29,7 @@ pub async fn allreduce(
         return Ok(());
     }
     let (mut acc, mut fresh) = (recv.clone(), twin(recv)?);
-    let (number, other) = match part {
-        Part::WorksFor { number, other } => {
-            cx.recv(&fresh, other).await?;
-            combine(op, &fresh.as_send(), &acc)?;
-            (number, Some(other))
-        }
-        Part::Works { number } | Part::Rests { to: number } => (number, None),
-    };
+    let (number, other) = part.take_in(cx, &acc, &fresh, op).await?;
     let mut step = 1;
     while step < fold.power {
         let partner = number ^ step;

@@ -4,6 +4,12 @@
 //! everybody else works, numbered in the order of ranks, so that operands keep their order
 //! (R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, section 3).
 
+use super::combine;
+use crate::Error;
+use crate::coll::Cx;
+use crate::datatype::RecvBuf;
+use crate::op::Op;
+
 /// The largest power of two in a size, and who takes part in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Fold {
@@ -20,6 +26,28 @@ pub enum Part {
     WorksFor { number: u32, other: u32 },
     /// Works as `number` on its own data.
     Works { number: u32 },
+}
+
+impl Part {
+    /// Combines what the rank that rests for this one gives into `acc`, by way of `fresh`.
+    ///
+    /// Answers the number as which this rank works, and who rests for it.
+    pub async fn take_in(
+        self,
+        cx: &Cx,
+        acc: &RecvBuf,
+        fresh: &RecvBuf,
+        op: &Op,
+    ) -> Result<(u32, Option<u32>), Error> {
+        match self {
+            Part::WorksFor { number, other } => {
+                cx.recv(fresh, other).await?;
+                combine(op, &fresh.as_send(), acc)?;
+                Ok((number, Some(other)))
+            }
+            Part::Works { number } | Part::Rests { to: number } => Ok((number, None)),
+        }
+    }
 }
 
 impl Fold {

@@ -6,7 +6,7 @@
 use super::elements;
 use super::fold::{Fold, Part};
 use super::halving::{Parts, halve};
-use super::{combine, contribute, copy, twin};
+use super::{contribute, copy, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -44,14 +44,7 @@ pub async fn reduce(
         }
     };
     let fresh = twin(&acc)?;
-    let number = match part {
-        Part::WorksFor { number, other } => {
-            cx.recv(&fresh, other).await?;
-            combine(op, &fresh.as_send(), &acc)?;
-            number
-        }
-        Part::Works { number } | Part::Rests { to: number } => number,
-    };
+    let (number, _) = part.take_in(cx, &acc, &fresh, op).await?;
     let parts = Parts::even(fold, acc.count());
     halve(cx, &parts, number, &acc, &fresh, op).await?;
 

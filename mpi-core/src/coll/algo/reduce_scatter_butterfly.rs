@@ -36,14 +36,7 @@ pub async fn reduce_scatter(
     let mut acc = elements(total, recv.datatype())?.all();
     copy(&input, &acc);
     let mut fresh = twin(&acc)?;
-    let (number, other) = match part {
-        Part::WorksFor { number, other } => {
-            cx.recv(&fresh, other).await?;
-            combine(op, &fresh.as_send(), &acc)?;
-            (number, Some(other))
-        }
-        Part::Works { number } | Part::Rests { to: number } => (number, None),
-    };
+    let (number, other) = part.take_in(cx, &acc, &fresh, op).await?;
 
     let parts = Parts::of_ranks(fold, counts);
     let mut have = 0..fold.power;

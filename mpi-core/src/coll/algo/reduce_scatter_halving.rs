@@ -7,7 +7,7 @@
 use super::elements;
 use super::fold::{Fold, Part};
 use super::halving::{Parts, halve};
-use super::{Buffer, combine, copy, twin};
+use super::{Buffer, copy, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -34,14 +34,7 @@ pub async fn reduce_scatter(
     let acc = elements(total, recv.datatype())?.all();
     copy(&input, &acc);
     let fresh = twin(&acc)?;
-    let (number, other) = match part {
-        Part::WorksFor { number, other } => {
-            cx.recv(&fresh, other).await?;
-            combine(op, &fresh.as_send(), &acc)?;
-            (number, Some(other))
-        }
-        Part::Works { number } | Part::Rests { to: number } => (number, None),
-    };
+    let (number, other) = part.take_in(cx, &acc, &fresh, op).await?;
     let parts = Parts::of_ranks(fold, counts);
     halve(cx, &parts, number, &acc, &fresh, op).await?;
 
