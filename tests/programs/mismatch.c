@@ -33,6 +33,15 @@ int main(int argc, char **argv)
     say("another order", rank == 0 ? MPI_Barrier(MPI_COMM_WORLD) : MPI_Scan(value, result, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     int code = MPI_Iallgather(value, 1, rank == 1 ? MPI_SHORT : MPI_INT, result, 1, rank == 1 ? MPI_SHORT : MPI_INT, MPI_COMM_WORLD, &request);
     say("another length, nonblocking", waited(code, &request));
+    int counts[4] = {1, 1, 1, 1}, more[4] = {1, 1, 1, 1}, places[4] = {0, 1, 2, 3}, six[8] = {0};
+    if (rank == 1)
+        more[2] = 2;
+    say("another amount for one member", MPI_Alltoallv(six, more, places, MPI_INT, result, counts, places, MPI_INT, MPI_COMM_WORLD));
+    say("another amount for the root", MPI_Gatherv(value, rank == 3 ? 2 : 1, MPI_INT, result, counts, places, MPI_INT, 0, MPI_COMM_WORLD));
+    say("another amount than the root's", MPI_Scatterv(six, counts, places, MPI_INT, result, rank == 2 ? 3 : 1, MPI_INT, 0, MPI_COMM_WORLD));
+    if (rank == 3)
+        counts[0] = 2;
+    say("other counts of a sum", MPI_Reduce_scatter(six, result, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     say("on a communicator of its own", MPI_Bcast(value, rank / 2 + 1, MPI_INT, 0, half));
 
     /* What agrees goes on as ever. */

@@ -243,6 +243,43 @@ impl Call {
     }
 }
 
+impl Call {
+    /// The bytes of one rank's block, or of everything, that the standard makes equal at all members; `None` where there is no such number.
+    ///
+    /// At a root it is what the root expects from others or has for them.
+    pub fn agreed_bytes(&self) -> Option<i64> {
+        let of_send = |send: &Option<SendBuf>| send.as_ref().map(SendBuf::bytes);
+        let of_recv = |recv: &Option<RecvBuf>| recv.as_ref().map(RecvBuf::bytes);
+        match self {
+            Call::Bcast { buf, .. } => Some(buf.bytes()),
+            Call::Gather { send, recv, .. } => of_recv(recv).or(of_send(send)),
+            Call::Scatter { send, recv, .. } | Call::Reduce { send, recv, .. } => {
+                of_send(send).or(of_recv(recv))
+            }
+            Call::Allgather { recv, .. }
+            | Call::Alltoall { recv, .. }
+            | Call::Allreduce { recv, .. }
+            | Call::Scan { recv, .. }
+            | Call::Exscan { recv, .. }
+            | Call::ReduceScatterBlock { recv, .. } => Some(recv.bytes()),
+            Call::Allgatherv { recv, .. } => Some(recv.iter().map(RecvBuf::bytes).sum()),
+            Call::ReduceScatter { recv, counts, .. } => {
+                Some(recv.datatype().bytes(counts.iter().sum()))
+            }
+            Call::Barrier
+            | Call::Gatherv { .. }
+            | Call::Scatterv { .. }
+            | Call::Alltoallv { .. }
+            | Call::Alltoallw { .. }
+            | Call::NeighborAllgather { .. }
+            | Call::NeighborAllgatherv { .. }
+            | Call::NeighborAlltoall { .. }
+            | Call::NeighborAlltoallv { .. }
+            | Call::NeighborAlltoallw { .. } => None,
+        }
+    }
+}
+
 /// A set of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallSet(u32);

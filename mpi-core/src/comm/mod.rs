@@ -20,7 +20,7 @@ pub use p2p::{CommError, Probed};
 pub use words::Words;
 
 use crate::Error;
-use crate::coll::{Call, Cx, algo, select::Table};
+use crate::coll::{Call, Cx, Running, algo, select::Table};
 use crate::engine::Engine;
 use crate::group::{Comparison, Group};
 use crate::pml::ob1::Matching;
@@ -204,9 +204,13 @@ impl Comm {
 
     /// Starts a collective operation; the request completes as the engine progresses.
     pub fn icollective(&self, call: Call) -> Result<Req, Error> {
+        Ok(self.engine().spawn(self.begin(call)?))
+    }
+
+    /// Begins a collective operation that is a step of another one, which waits for it.
+    pub(crate) fn begin(&self, call: Call) -> Result<Running, Error> {
         let cx = Cx::new(self.clone(), Plane::Collective, self.next_call(), 0);
-        let running = Table::of(self, call.id())?.start(cx, call)?;
-        Ok(self.engine().spawn(running))
+        Table::of(self, call.id())?.start(cx, call)
     }
 
     /// Returns after every member has called it; for the library's own ends, no component has a part in it.

@@ -76,6 +76,16 @@ impl<B: Buffer> Blocks<B> {
         }
     }
 
+    /// All blocks as one buffer, if they lie one after another in the order of ranks and that is known.
+    pub fn as_one(&self) -> Option<B> {
+        match self {
+            Blocks::Equal { first, size } => {
+                Some(first.with_count(first.count() * i64::from(*size)))
+            }
+            Blocks::Each(_) => None,
+        }
+    }
+
     /// The packed bytes of all blocks.
     pub fn bytes(&self) -> i64 {
         (0..self.size()).map(|r| self.of(r).bytes()).sum()

@@ -56,6 +56,7 @@ enum Which {
     AlltoallBruck,
     AlltoallLinear,
     AlltoallPairwise,
+    AlltoallvBruck,
     ReduceBinomial,
     ReduceLinear,
     ReduceInOrder,
@@ -108,7 +109,7 @@ const fn fixed(which: Which, name: &'static str, calls: &'static [CallId]) -> En
 use CallId as C;
 use Which as W;
 
-static CATALOGUE: [Entry; 41] = [
+static CATALOGUE: [Entry; 42] = [
     entry(W::BarrierDissemination, "dissemination", &[C::Barrier]),
     entry(
         W::BarrierRecursiveDoubling,
@@ -150,6 +151,7 @@ static CATALOGUE: [Entry; 41] = [
         &[C::Alltoall, C::Alltoallv, C::Alltoallw],
     ),
     entry(W::AlltoallBruck, "bruck", &[C::Alltoall]),
+    entry(W::AlltoallvBruck, "bruck", &[C::Alltoallv, C::Alltoallw]),
     entry(W::ReduceBinomial, "binomial", &[C::Reduce]),
     fixed(W::ReduceLinear, "linear", &[C::Reduce]),
     entry(W::ReduceInOrder, "in_order", &[C::Reduce]),
@@ -451,6 +453,7 @@ async fn alltoall_blocks(
 ) -> Result<(), Error> {
     match which {
         Which::AlltoallPairwise => alltoall_pairwise::alltoall(cx, send, recv).await,
+        Which::AlltoallvBruck => alltoallv_bruck::alltoall(cx, send, recv).await,
         _ => alltoall_linear::alltoall(cx, send, recv, WINDOW).await,
     }
 }

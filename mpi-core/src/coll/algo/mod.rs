@@ -21,6 +21,7 @@ pub mod allreduce_segmented_ring;
 pub mod alltoall_bruck;
 pub mod alltoall_linear;
 pub mod alltoall_pairwise;
+pub mod alltoallv_bruck;
 pub mod barrier_dissemination;
 pub mod barrier_double_ring;
 pub mod barrier_recursive_doubling;

@@ -6,25 +6,23 @@
 //! where two differ, the call ends at every member with a sentence that says who calls what ([`Mismatch`]).
 //!
 //! Compared are the operation, its root, its operator, and the bytes that the standard makes equal at all members (MPI 5.0, section 6.1);
-//! for calls with a count for each rank, these counts where all members have to know them.
+//! for calls with a count for each rank, what each member sends to each other with what that one expects ([`amounts`]).
 //! The messages of the check are the first of the invocation between any two members, so they never mix with those of the operation.
 
+mod amounts;
 mod said;
 #[cfg(test)]
 mod tests;
 
 pub use said::Mismatch;
 
-use super::algo::{Blocks, allgather_bruck, bytes};
+use super::turns::{Turn, Turns};
 use super::{Call, CallSet, CollError, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
 use crate::comm::Comm;
 use mpi_base::param::{About, Level, Param};
-use said::Said;
-use std::cell::Cell;
-use std::future::poll_fn;
+use said::{Difference, Said};
 use std::rc::Rc;
-use std::task::Poll;
 
 /// Whether members tell each other what they call.
 pub static CHECK: Param<bool> = Param::new(
@@ -55,7 +53,7 @@ impl Component for Check {
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         let params = comm.engine().params();
         match params.get(&CHECK).map_err(|e| Refusal(e.to_string()))? {
-            true => Ok(Rc::new(CheckModule(Rc::default()))),
+            true => Ok(Rc::new(CheckModule(Turns::default()))),
             false => Err(Refusal("the parameter coll_base_check is off".into())),
         }
     }
@@ -63,36 +61,14 @@ impl Component for Check {
 
 /// One communicator's calls, which go down in the order in which they were made, however long their checks take:
 /// components below may count them.
-#[derive(Default)]
-struct Turns {
-    drawn: Cell<u64>,
-    passed: Cell<u64>,
+struct CheckModule(Turns);
+
+/// Checks a call and waits until all before it have gone down or failed.
+async fn check(turn: &Turn, cx: &Cx, call: &Call) -> Result<(), Error> {
+    let outcome = compare(cx, call).await;
+    turn.come(cx.engine()).await;
+    outcome
 }
-
-impl Turns {
-    fn draw(&self) -> u64 {
-        self.drawn.replace(self.drawn.get() + 1)
-    }
-
-    /// Checks a call and waits until all before it have gone down or failed.
-    async fn check(&self, number: u64, cx: &Cx, call: &Call) -> Result<(), Error> {
-        let outcome = compare(cx, call).await;
-        // No message comes when a turn has come.
-        let _restless = cx.engine().restless();
-        poll_fn(|_| match self.passed.get() == number {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        })
-        .await;
-        outcome
-    }
-
-    fn pass(&self, number: u64) {
-        self.passed.set(number + 1);
-    }
-}
-
-struct CheckModule(Rc<Turns>);
 
 impl Module for CheckModule {
     fn serves(&self) -> CallSet {
@@ -100,44 +76,41 @@ impl Module for CheckModule {
     }
 
     fn start(&self, cx: Cx, call: Call) -> Running {
-        let (turns, number) = (self.0.clone(), self.0.draw());
+        let turn = self.0.draw();
         Box::pin(async move {
-            let checked = turns.check(number, &cx, &call).await;
+            let checked = check(&turn, &cx, &call).await;
             let next = checked
                 .and_then(|()| Table::of(cx.comm(), call.id()))
                 .and_then(|table| table.start(cx.next_down(), call));
-            turns.pass(number);
+            turn.pass();
             next?.await
         })
     }
 
     fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        let number = self.0.draw();
-        let checked = cx.engine().block_on(self.0.check(number, &cx, &call));
-        self.0.pass(number);
-        checked?;
+        let turn = self.0.draw();
+        cx.engine().block_on(check(&turn, &cx, &call))?;
+        turn.pass();
         Table::run_next(&cx, call)
     }
 }
 
 /// Tells all members what this one calls, and fails where they differ.
 async fn compare(cx: &Cx, call: &Call) -> Result<(), Error> {
-    let mine = Said::of(call, cx.rank()).to_bytes();
-    let each = mine.len() as i64;
-    let all = bytes(each * i64::from(cx.size()))?;
-    let first = all.recv(0..each);
-    let blocks = Blocks::equal(&first, cx.size());
-    blocks.of(cx.rank()).unpack_at(0, &mine);
-    allgather_bruck::allgather(cx, None, &blocks).await?;
-
-    let told = all.all().as_send().to_vec();
-    let said: Vec<Said> = told.chunks(mine.len()).map(Said::from_bytes).collect();
-    match said.windows(2).all(|two| two[0] == two[1]) {
-        true => Ok(()),
-        false => Err(CollError::Mismatch(Mismatch::new(
+    let mine = Said::of(call).words();
+    let all = amounts::share(cx, &mine).await?;
+    let said: Vec<Said> = all.chunks(mine.len()).map(Said::from_words).collect();
+    let what = match said.windows(2).all(|two| two[0] == two[1]) {
+        false => Some(Difference::calls(&said)),
+        // All do the same, so all take part in the next comparison or none.
+        true => amounts::compare(cx, call).await?.map(Difference::Amounts),
+    };
+    match what {
+        None => Ok(()),
+        Some(what) => Err(CollError::Mismatch(Mismatch::new(
             cx.comm().name(),
             cx.tag(),
-            &said,
+            what,
         )))?,
     }
 }

@@ -1,7 +1,7 @@
 //! What a member says that it calls, as words that travel and as text.
 
+use super::amounts::Disagreement;
 use crate::coll::{Call, CallId};
-use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::{Op, Predefined};
 use std::fmt;
 
@@ -15,17 +15,15 @@ pub struct Said {
     op: u64,
     /// One more than the bytes; zero if they may differ.
     bytes: u64,
-    /// Condenses the counts of a call that has one for each rank.
-    counts: u64,
 }
 
 const USER: u64 = u64::MAX;
 const USER_COMMUTES: u64 = u64::MAX - 1;
-const WORDS: usize = 5;
+const WORDS: usize = 4;
 
 impl Said {
-    /// What rank `me` calls.
-    pub fn of(call: &Call, me: u32) -> Said {
+    /// What a member calls.
+    pub fn of(call: &Call) -> Said {
         let id = call.id() as u64;
         let said = Said {
             call: id,
@@ -35,50 +33,23 @@ impl Said {
             root: u64::from(*root) + 1,
             ..said
         };
-        let block = |root: &u32, at_root: Option<i64>, elsewhere: Option<i64>| {
-            let bytes = if *root == me {
-                at_root.or(elsewhere)
-            } else {
-                elsewhere
-            };
-            rooted(root).bytes(bytes)
+        let said = match call {
+            Call::Bcast { root, .. }
+            | Call::Gather { root, .. }
+            | Call::Gatherv { root, .. }
+            | Call::Scatter { root, .. }
+            | Call::Scatterv { root, .. } => rooted(root),
+            Call::Reduce { root, op, .. } => rooted(root).op(op),
+            Call::Allreduce { op, .. }
+            | Call::Scan { op, .. }
+            | Call::Exscan { op, .. }
+            | Call::ReduceScatter { op, .. }
+            | Call::ReduceScatterBlock { op, .. } => said.op(op),
+            _ => said,
         };
-        let of_send = |send: &Option<SendBuf>| send.as_ref().map(SendBuf::bytes);
-        let of_recv = |recv: &Option<RecvBuf>| recv.as_ref().map(RecvBuf::bytes);
-        match call {
-            Call::Bcast { buf, root } => rooted(root).bytes(Some(buf.bytes())),
-            Call::Gather { send, recv, root } => block(root, of_recv(recv), of_send(send)),
-            Call::Scatter { send, recv, root } => block(root, of_send(send), of_recv(recv)),
-            Call::Gatherv { root, .. } | Call::Scatterv { root, .. } => rooted(root),
-            Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => {
-                said.bytes(Some(recv.bytes()))
-            }
-            Call::Allgatherv { recv, .. } => said.counts(recv.iter().map(RecvBuf::bytes)),
-            Call::Reduce {
-                send,
-                recv,
-                op,
-                root,
-            } => rooted(root).bytes(of_send(send).or(of_recv(recv))).op(op),
-            Call::Allreduce { recv, op, .. }
-            | Call::Scan { recv, op, .. }
-            | Call::Exscan { recv, op, .. }
-            | Call::ReduceScatterBlock { recv, op, .. } => said.bytes(Some(recv.bytes())).op(op),
-            Call::ReduceScatter {
-                recv, counts, op, ..
-            } => {
-                let width = recv.datatype().size();
-                said.counts(counts.iter().map(|count| count * width)).op(op)
-            }
-            Call::Barrier
-            | Call::Alltoallv { .. }
-            | Call::Alltoallw { .. }
-            | Call::NeighborAllgather { .. }
-            | Call::NeighborAllgatherv { .. }
-            | Call::NeighborAlltoall { .. }
-            | Call::NeighborAlltoallv { .. }
-            | Call::NeighborAlltoallw { .. } => said,
-        }
+        // Where each rank has a count of its own, who sends how much to whom is compared, and a sum would say less.
+        let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
+        said.bytes(call.agreed_bytes().filter(|_| !each))
     }
 
     fn bytes(self, bytes: Option<i64>) -> Said {
@@ -95,38 +66,26 @@ impl Said {
         Said { op, ..self }
     }
 
-    /// The sum of the counts, and a word that tells most vectors with that sum apart (FNV-1a).
-    fn counts(self, bytes: impl Iterator<Item = i64> + Clone) -> Said {
-        let total = bytes.clone().fold(0i64, i64::wrapping_add);
-        let fold = |hash: u64, bytes: i64| (hash ^ bytes as u64).wrapping_mul(0x0100_0000_01b3);
-        let counts = bytes.fold(0xcbf2_9ce4_8422_2325, fold);
-        Said { counts, ..self }.bytes(Some(total))
-    }
-
-    fn words(&self) -> [u64; WORDS] {
-        [self.call, self.root, self.op, self.bytes, self.counts]
-    }
-
-    pub fn to_bytes(self) -> [u8; WORDS * 8] {
-        let mut bytes = [0; WORDS * 8];
-        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.words()) {
-            *place = word.to_le_bytes();
-        }
-        bytes
+    pub fn words(&self) -> [u64; WORDS] {
+        [self.call, self.root, self.op, self.bytes]
     }
 
     /// What is missing counts as zero.
-    pub fn from_bytes(bytes: &[u8]) -> Said {
-        let mut words = bytes.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w));
-        let mut next = || words.next().unwrap_or(0);
+    pub fn from_words(words: &[u64]) -> Said {
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
         Said {
-            call: next(),
-            root: next(),
-            op: next(),
-            bytes: next(),
-            counts: next(),
+            call: word(0),
+            root: word(1),
+            op: word(2),
+            bytes: word(3),
         }
     }
+}
+
+/// The name of a call as the standard has it.
+pub fn function(call: CallId) -> String {
+    let (first, rest) = call.name().split_at(1);
+    format!("MPI_{}{rest}", first.to_uppercase())
 }
 
 impl fmt::Display for Said {
@@ -136,8 +95,7 @@ impl fmt::Display for Said {
         let Some(call) = call else {
             return write!(f, "an unknown operation");
         };
-        let (first, rest) = call.name().split_at(1);
-        write!(f, "MPI_{}{rest}", first.to_uppercase())?;
+        f.write_str(&function(call))?;
         if let Some(root) = self.root.checked_sub(1) {
             let way = match call {
                 CallId::Bcast | CallId::Scatter | CallId::Scatterv => "from",
@@ -147,9 +105,6 @@ impl fmt::Display for Said {
         }
         if let Some(bytes) = self.bytes.checked_sub(1) {
             write!(f, " of {bytes} bytes")?;
-        }
-        if self.counts != 0 {
-            write!(f, " in counts of their own ({:04x})", self.counts & 0xffff)?;
         }
         match self.op {
             0 => Ok(()),
@@ -173,13 +128,21 @@ pub struct Mismatch {
     comm: String,
     /// Which of the communicator's collective calls, counted from one.
     number: u64,
-    /// Ranks, ascending, and what they call; whoever has the lowest rank first.
-    groups: Vec<(Vec<u32>, String)>,
+    what: Difference,
 }
 
-impl Mismatch {
-    /// `said` is by rank; `tag` counts the calls from zero.
-    pub fn new(comm: String, tag: i32, said: &[Said]) -> Mismatch {
+/// In what members differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// Ranks, ascending, and what they call; whoever has the lowest rank first.
+    Calls(Vec<(Vec<u32>, String)>),
+    /// They call the same, but not with the same amounts.
+    Amounts(Disagreement),
+}
+
+impl Difference {
+    /// Who says the same; `said` is by rank.
+    pub fn calls(said: &[Said]) -> Difference {
         let mut groups: Vec<(Said, Vec<u32>)> = Vec::new();
         for (rank, what) in (0..).zip(said) {
             match groups.iter_mut().find(|(other, _)| other == what) {
@@ -187,25 +150,34 @@ impl Mismatch {
                 None => groups.push((*what, vec![rank])),
             }
         }
+        let told = |(what, ranks): (Said, Vec<u32>)| (ranks, what.to_string());
+        Difference::Calls(groups.into_iter().map(told).collect())
+    }
+}
+
+impl Mismatch {
+    /// `tag` counts the calls from zero.
+    pub fn new(comm: String, tag: i32, what: Difference) -> Mismatch {
         Mismatch {
             comm,
             number: tag as u64 + 1,
-            groups: groups
-                .into_iter()
-                .map(|(what, ranks)| (ranks, what.to_string()))
-                .collect(),
+            what,
         }
     }
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mismatch { comm, number, .. } = self;
+        let Mismatch { comm, number, what } = self;
         write!(
             f,
             "in collective call {number} on {comm} the members differ: "
         )?;
-        for (i, (ranks, what)) in self.groups.iter().enumerate() {
+        let groups = match what {
+            Difference::Amounts(amounts) => return amounts.fmt(f),
+            Difference::Calls(groups) => groups,
+        };
+        for (i, (ranks, what)) in groups.iter().enumerate() {
             let separator = if i == 0 { "" } else { "; " };
             let (noun, verb) = match ranks.len() {
                 1 => ("rank", "calls"),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::coll::CallId;
-use crate::datatype::{Named, RecvBuf, Scratch};
+use crate::datatype::{Named, RecvBuf, Scratch, SendBuf};
 use crate::engine::testing::Job;
 use crate::op::{Op, Predefined};
 
@@ -103,22 +103,103 @@ fn another_order_is_told() {
 }
 
 #[test]
-fn other_counts_of_the_same_sum_are_told() {
-    let call = |rank: u32| Call::ReduceScatter {
-        send: None,
-        recv: words(3),
-        counts: if rank == 0 { [1, 2] } else { [2, 1] }.into(),
-        op: Predefined::Sum.into(),
+fn other_counts_for_ranks_are_told() {
+    differ(
+        2,
+        |rank| Call::ReduceScatter {
+            send: None,
+            recv: words(3),
+            counts: if rank == 0 { [1, 2] } else { [2, 1] }.into(),
+            op: Predefined::Sum.into(),
+        },
+        "MPI_Reduce_scatter: rank 1 gives rank 0 8 bytes, who takes 4; rank 0 gives rank 1 8 bytes, who takes 4",
+    );
+}
+
+fn row<B>(counts: impl IntoIterator<Item = i64>, buf: impl Fn(RecvBuf) -> B) -> Rc<[B]> {
+    counts.into_iter().map(|count| buf(words(count))).collect()
+}
+
+fn rows(send: [i64; 3], recv: [i64; 3]) -> (Rc<[SendBuf]>, Rc<[RecvBuf]>) {
+    (row(send, |b| b.as_send()), row(recv, |b| b))
+}
+
+#[test]
+fn what_one_sends_and_the_other_does_not_expect_is_told() {
+    let sentence = |call: &str| {
+        format!(
+            "{call}: rank 1 sends rank 0 12 bytes, who expects 8; rank 0 sends rank 2 4 bytes, who expects 0"
+        )
     };
-    for said in told(&checked(2), true, call) {
-        assert!(
-            said.contains("rank 0 calls MPI_Reduce_scatter of 12 bytes"),
-            "{said}"
-        );
-        assert!(
-            said.contains("rank 1 calls MPI_Reduce_scatter of 12 bytes"),
-            "{said}"
-        );
+    let counts = |rank: u32| match rank {
+        0 => rows([1, 1, 1], [1, 2, 1]),
+        1 => rows([3, 1, 1], [1, 1, 1]),
+        _ => rows([1, 1, 1], [0, 1, 1]),
+    };
+    let v = |rank| {
+        let (send, recv) = counts(rank);
+        Call::Alltoallv {
+            send: Some(send),
+            recv,
+        }
+    };
+    differ(3, v, &sentence("MPI_Alltoallv"));
+    let w = |rank| {
+        let (send, recv) = counts(rank);
+        Call::Alltoallw {
+            send: Some(send),
+            recv,
+        }
+    };
+    differ(3, w, &sentence("MPI_Alltoallw"));
+}
+
+#[test]
+fn a_root_that_expects_something_else_is_told() {
+    let gather = |rank: u32| Call::Gatherv {
+        send: Some(words(i64::from(rank)).as_send()),
+        recv: (rank == 1).then(|| row([0, 1, 3], |b| b)),
+        root: 1,
+    };
+    differ(
+        3,
+        gather,
+        "MPI_Gatherv: rank 2 sends rank 1 8 bytes, who expects 12",
+    );
+    let scatter = |rank: u32| Call::Scatterv {
+        send: (rank == 1).then(|| row([2, 1, 2], |b| b.as_send())),
+        recv: Some(words(if rank == 2 { 4 } else { i64::from(2 - rank) })),
+        root: 1,
+    };
+    differ(
+        3,
+        scatter,
+        "MPI_Scatterv: rank 1 sends rank 2 8 bytes, who expects 16",
+    );
+}
+
+#[test]
+fn a_member_with_another_length_is_told_by_those_who_expect_it() {
+    let call = |rank: u32| Call::Allgatherv {
+        send: Some(words(if rank == 1 { 2 } else { 1 }).as_send()),
+        recv: row([1, 1, 1], |b| b),
+    };
+    differ(
+        3,
+        call,
+        "MPI_Allgatherv: rank 1 sends rank 0 8 bytes, who expects 4; rank 1 sends rank 1 8 bytes, who expects 4; rank 1 sends rank 2 8 bytes, who expects 4",
+    );
+}
+
+#[test]
+fn no_more_than_four_pairs_are_named() {
+    let call = |rank: u32| Call::Alltoallv {
+        send: Some(row([i64::from(rank == 5); 6], |b| b.as_send())),
+        recv: row([0; 6], |b| b),
+    };
+    let last = "rank 5 sends rank 3 4 bytes, who expects 0; and 2 other pairs";
+    for said in told(&checked(6), true, call) {
+        assert!(said.ends_with(last), "{said}");
     }
 }
 

@@ -5,24 +5,46 @@
 //! A communicator that spans several nodes gets two below it: the members of this node, and the nodes' leaders, who are the lowest ranks there.
 //! Each has components of its own, so memory is shared inside of a node, and between leaders a message goes, or a wire toggles.
 //!
-//! It serves blocking barriers, broadcasts and reductions; everything else, and what must keep the order of ranks, goes one component down.
-//! The members of the communicators below call them in the order in which they call this one, so nonblocking calls, whose steps could
-//! overtake each other, go down too.
+//! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, of any blocks for allgather;
+//! everything else, what must keep the order of ranks, and all-to-all of long blocks go one component down.
+//!
+//! Each is one `async fn` whose steps are calls on the communicators below ([`levels::Way`]).
+//! Their members have to begin these in one order, and nonblocking calls could overtake each other between two steps;
+//! so a call begins its first step when the one before it has begun its last ([`Turns`]).
+//! That takes nothing from a program: a call depends on none that was made after it.
 
+mod blocks;
+mod levels;
+mod seats;
 #[cfg(test)]
 mod tests;
+mod whole;
 
-use super::algo;
+use super::algo::Blocks;
 use super::reproducible::{REPRODUCIBLE, is_sensitive};
+use super::turns::{Turn, Turns};
 use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
 use crate::comm::{Comm, SplitKey};
-use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
+use levels::{Levels, Way};
+use mpi_base::param::{About, Level, Param};
+use seats::Seats;
 use std::cell::OnceCell;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Up to how many bytes the blocks of an all-to-all go through leaders.
+pub static ALLTOALL_UP_TO: Param<usize> = Param::new(
+    "coll",
+    "han",
+    "alltoall_up_to",
+    "512",
+    Level::TUNER,
+    "All-to-all of blocks up to so many bytes goes through the nodes' leaders, one message between two nodes; rank 0's value counts.",
+);
 
 /// The component.
 pub struct Han;
@@ -36,15 +58,22 @@ impl Component for Han {
         50
     }
 
+    fn params(&self) -> Vec<&'static About> {
+        vec![ALLTOALL_UP_TO.about()]
+    }
+
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         let here = comm.engine().neighbours();
         if comm.group().iter().all(|proc| here.contains(&proc)) {
             return Err(Refusal("all members are on one node".into()));
         }
-        let reproducible = comm.engine().params().get(&REPRODUCIBLE);
+        let params = comm.engine().params();
+        let refuse = |e: mpi_base::param::ParamError| Refusal(e.to_string());
         Ok(Rc::new(HanModule {
-            reproducible: reproducible.map_err(|e| Refusal(e.to_string()))?,
-            levels: OnceCell::new(),
+            reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
+            alltoall_up_to: params.get(&ALLTOALL_UP_TO).map_err(refuse)? as u64,
+            place: OnceCell::new(),
+            turns: Turns::default(),
         }))
     }
 }
@@ -52,43 +81,16 @@ impl Component for Han {
 /// One communicator's services.
 struct HanModule {
     reproducible: bool,
-    levels: OnceCell<Levels>,
+    alltoall_up_to: u64,
+    place: OnceCell<Place>,
+    turns: Turns,
 }
 
-/// The two communicators below one.
-struct Levels {
-    local: Comm,
-    /// At leaders.
-    leaders: Option<Comm>,
-    seats: Box<[Seat]>,
-}
-
-/// Where a rank sits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seat {
-    /// Which node, in the order of leaders.
-    node: u32,
-    /// Its rank there; the leader's is 0.
-    place: u32,
-}
-
-/// Where ranks sit whose nodes have these names.
-fn seats(nodes: &[u64]) -> Box<[Seat]> {
-    let mut known: Vec<(u64, u32)> = Vec::new();
-    let seat = |name: &u64| {
-        let node = known.iter().position(|(n, _)| n == name);
-        let node = node.unwrap_or_else(|| {
-            known.push((*name, 0));
-            known.len() - 1
-        });
-        let place = known[node].1;
-        known[node].1 += 1;
-        Seat {
-            node: node as u32,
-            place,
-        }
-    };
-    nodes.iter().map(seat).collect()
+/// What the members have set up together.
+struct Place {
+    levels: Rc<Levels>,
+    /// Rank 0's value.
+    alltoall_up_to: i64,
 }
 
 impl HanModule {
@@ -97,33 +99,41 @@ impl HanModule {
         // A node is called by the first of its processes.
         let node = comm.engine().neighbours().first().copied();
         let node = node.map_or(u64::from(comm.rank()), u64::from);
-        let nodes = comm.share(&[node]).await.map_err(failed)?;
-        let seats = seats(&nodes);
-        if seats.iter().all(|seat| seat.place == 0) {
+        let told = comm.share(&[node, self.alltoall_up_to]).await;
+        let told = told.map_err(failed)?;
+        let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();
+        let seats = Seats::new(&nodes);
+        if seats.are_single() {
             return Err(Refusal("no two members are on one node".into()));
         }
-        let leads = seats[comm.rank() as usize].place == 0;
+        let leads = seats.of(comm.rank()).place == 0;
         let part = |color| SplitKey { color, key: 0 };
         let local = comm.split(part(Some(node))).await.map_err(failed)?;
         let leaders = comm.split(part(leads.then_some(0))).await.map_err(failed)?;
         if let Some(local) = local {
-            let _ = self.levels.set(Levels {
+            let levels = Rc::new(Levels {
                 local,
                 leaders,
                 seats,
+            });
+            let _ = self.place.set(Place {
+                levels,
+                alltoall_up_to: i64::try_from(told[1]).unwrap_or(i64::MAX),
             });
         }
         Ok(())
     }
 
-    /// Whether a call goes through the levels; the same answer at all members.
-    fn takes(&self, call: &Call) -> bool {
+    /// The levels, if a call goes through them; the same answer at all members.
+    fn takes(&self, call: &Call) -> Option<&Rc<Levels>> {
+        let place = self.place.get()?;
         let free = |op: &Op| op.is_commutative() && !(self.reproducible && is_sensitive(call));
-        match call {
-            Call::Barrier | Call::Bcast { .. } => true,
+        let takes = match call {
             Call::Reduce { op, .. } | Call::Allreduce { op, .. } => free(op),
-            _ => false,
-        }
+            Call::Alltoall { recv, .. } => recv.bytes() <= place.alltoall_up_to,
+            _ => true,
+        };
+        takes.then_some(&place.levels)
     }
 }
 
@@ -132,6 +142,11 @@ impl Module for HanModule {
         [
             CallId::Barrier,
             CallId::Bcast,
+            CallId::Gather,
+            CallId::Scatter,
+            CallId::Allgather,
+            CallId::Allgatherv,
+            CallId::Alltoall,
             CallId::Reduce,
             CallId::Allreduce,
         ]
@@ -147,140 +162,63 @@ impl Module for HanModule {
     }
 
     fn start(&self, cx: Cx, call: Call) -> Running {
-        let next = Table::of(cx.comm(), call.id()).and_then(|t| t.start(cx.next_down(), call));
-        next.unwrap_or_else(|e| Box::pin(std::future::ready(Err(e))))
+        let Some(levels) = self.takes(&call).cloned() else {
+            let next = Table::of(cx.comm(), call.id()).and_then(|t| t.start(cx.next_down(), call));
+            return next.unwrap_or_else(|e| Box::pin(std::future::ready(Err(e))));
+        };
+        let turn = self.turns.draw();
+        Box::pin(async move {
+            turn.come(cx.engine()).await;
+            carry_out(&levels, &cx, turn, false, call).await
+        })
     }
 
     fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        match self.levels.get() {
-            Some(levels) if self.takes(&call) => levels.run(&cx, call),
-            _ => Table::run_next(&cx, call),
+        let Some(levels) = self.takes(&call) else {
+            return Table::run_next(&cx, call);
+        };
+        let turn = self.turns.draw();
+        if !turn.has_come() {
+            cx.engine().block_on(turn.come(cx.engine()));
+        }
+        // Its steps wait inside, so that it is polled once, and not from a loop that waits itself.
+        let mut whole = pin!(carry_out(levels, &cx, turn, true, call));
+        match whole.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => cx.engine().block_on(whole),
         }
     }
 }
 
-impl Levels {
-    fn run(&self, cx: &Cx, call: Call) -> Result<(), Error> {
-        match call {
-            Call::Bcast { buf, root } => self.bcast(cx, &buf, root),
-            Call::Reduce {
-                send,
-                recv,
-                op,
-                root,
-            } => self.reduce(cx, send, recv, op, root),
-            Call::Allreduce { send, recv, op } => self.allreduce(send, &recv, op),
-            _ => self.barrier(),
-        }
-    }
-
-    fn seat(&self, rank: u32) -> Seat {
-        self.seats[rank as usize]
-    }
-
-    /// A call of the leaders, if this rank is one.
-    fn among_leaders(&self, call: impl FnOnce() -> Call) -> Result<(), Error> {
-        match &self.leaders {
-            Some(leaders) => leaders.collective(call()),
-            None => Ok(()),
-        }
-    }
-
-    fn barrier(&self) -> Result<(), Error> {
-        self.local.collective(Call::Barrier)?;
-        self.among_leaders(|| Call::Barrier)?;
-        self.local.collective(Call::Barrier)
-    }
-
-    fn bcast(&self, cx: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
-        let from = |root| Call::Bcast {
-            buf: buf.clone(),
-            root,
-        };
-        let Seat { node, place } = self.seat(root);
-        let at_root = self.seat(cx.rank()).node == node;
-        if at_root {
-            self.local.collective(from(place))?;
-        }
-        self.among_leaders(|| from(node))?;
-        if !at_root {
-            self.local.collective(from(0))?;
-        }
-        Ok(())
-    }
-
-    fn reduce(
-        &self,
-        cx: &Cx,
-        send: Option<SendBuf>,
-        recv: Option<RecvBuf>,
-        op: Op,
-        root: u32,
-    ) -> Result<(), Error> {
-        let me = cx.rank();
-        let recv = recv.filter(|_| me == root);
-        let Some(own) = send.or_else(|| recv.as_ref().map(RecvBuf::as_send)) else {
-            return Ok(());
-        };
-        let room = || Ok::<_, Error>(algo::elements(own.count(), own.datatype())?.all());
-        let leads = self.leaders.is_some();
-        let partial = leads.then(room).transpose()?;
-        self.local.collective(Call::Reduce {
-            send: Some(own.clone()),
-            recv: partial.clone(),
-            op: op.clone(),
-            root: 0,
-        })?;
-        let to = self.seat(root);
-        let total = match &recv {
-            Some(recv) if leads => Some(recv.clone()),
-            _ if leads && self.seat(me).node == to.node => Some(room()?),
-            _ => None,
-        };
-        self.among_leaders(|| Call::Reduce {
-            send: partial.map(|partial| partial.as_send()),
-            recv: total.clone(),
-            op,
-            root: to.node,
-        })?;
-        if to.place == 0 {
-            return Ok(());
-        }
-        // The leader of the root's node has what the root wants.
-        let leader = Seat {
-            place: 0,
-            node: to.node,
-        };
-        match (&total, &recv) {
-            (Some(total), _) => cx.engine().block_on(cx.send(&total.as_send(), root)),
-            (None, Some(recv)) => {
-                let leader = self.seats.iter().position(|seat| *seat == leader);
-                let leader = leader.unwrap_or_default() as u32;
-                cx.engine().block_on(cx.recv(recv, leader))
-            }
-            (None, None) => Ok(()),
-        }
-    }
-
-    fn allreduce(&self, send: Option<SendBuf>, recv: &RecvBuf, op: Op) -> Result<(), Error> {
-        let (send, at_leader) = match &self.leaders {
-            Some(_) => (send, Some(recv.clone())),
-            None => (Some(send.unwrap_or_else(|| recv.as_send())), None),
-        };
-        self.local.collective(Call::Reduce {
+async fn carry_out(
+    levels: &Levels,
+    cx: &Cx,
+    turn: Turn,
+    blocking: bool,
+    call: Call,
+) -> Result<(), Error> {
+    let way = &Way {
+        levels,
+        cx,
+        turn,
+        blocking,
+    };
+    match call {
+        Call::Bcast { buf, root } => whole::bcast(way, &buf, root).await,
+        Call::Reduce {
             send,
-            recv: at_leader,
-            op: op.clone(),
-            root: 0,
-        })?;
-        self.among_leaders(|| Call::Allreduce {
-            send: None,
-            recv: recv.clone(),
+            recv,
             op,
-        })?;
-        self.local.collective(Call::Bcast {
-            buf: recv.clone(),
-            root: 0,
-        })
+            root,
+        } => whole::reduce(way, send, recv, op, root).await,
+        Call::Allreduce { send, recv, op } => whole::allreduce(way, send, &recv, op).await,
+        Call::Gather { send, recv, root } => blocks::gather(way, send, recv, root).await,
+        Call::Scatter { send, recv, root } => blocks::scatter(way, send, recv, root).await,
+        Call::Allgather { send, recv } => {
+            blocks::allgather(way, send, &Blocks::equal(&recv, cx.size())).await
+        }
+        Call::Allgatherv { send, recv } => blocks::allgather(way, send, &Blocks::Each(recv)).await,
+        Call::Alltoall { send, recv } => blocks::alltoall(way, send, &recv).await,
+        _ => whole::barrier(way).await,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::coll::suite::barrier::{self, Form};
+use crate::coll::suite::case::{Case, Random};
 use crate::coll::suite::tests::exercise;
 use crate::engine::testing::Job;
 
@@ -12,18 +13,22 @@ fn job(ranks: u32, nodes: u32) -> Job {
 }
 
 #[test]
-fn seats_follow_the_order_of_ranks() {
-    let seat = |node, place| Seat { node, place };
-    let expected = [seat(0, 0), seat(1, 0), seat(0, 1), seat(2, 0), seat(1, 1)];
-    assert_eq!(*seats(&[7, 3, 7, 9, 3]), expected);
-}
-
-#[test]
 fn several_nodes_are_served_in_two_levels() {
     job(5, 2).run(|engine| {
         let world = engine.world().expect("a world");
         let table = world.coll().expect("a table");
-        for call in [CallId::Barrier, CallId::Bcast, CallId::Allreduce] {
+        let served = [
+            CallId::Barrier,
+            CallId::Bcast,
+            CallId::Gather,
+            CallId::Scatter,
+            CallId::Allgather,
+            CallId::Allgatherv,
+            CallId::Alltoall,
+            CallId::Reduce,
+            CallId::Allreduce,
+        ];
+        for call in served {
             let first = table.chain(call).next();
             assert_eq!(first, Some("han"), "{:?}", table.explain("the world"));
         }
@@ -54,4 +59,52 @@ fn nobody_leaves_before_all_have_entered() {
         let job = job(ranks, nodes);
         barrier::nobody_leaves_before_all_have_entered(&job, "han", Form::Mixed, 40);
     }
+}
+
+#[test]
+fn long_and_short_blocks_give_the_same_on_either_side_of_the_limit() {
+    for limit in ["0", "1G"] {
+        for (ranks, nodes) in [(5, 2), (7, 3)] {
+            let job = job(ranks, nodes).with("coll_han_alltoall_up_to", limit);
+            exercise(&job, 9);
+        }
+    }
+}
+
+#[test]
+fn barriers_in_flight_end_in_the_order_in_which_they_began() {
+    barrier::barriers_in_flight_end_in_order(&job(5, 2), "han");
+    barrier::a_barrier_does_not_stop_messages(&job(5, 2), "han", Form::Mixed);
+}
+
+/// Many calls under way at once, of different numbers of steps: whoever serves them below begins them in one order.
+#[test]
+fn calls_that_are_under_way_together_do_not_overtake_each_other() {
+    job(7, 3).run(|engine| {
+        let world = engine.world().expect("a world");
+        let mut shared = Random(21);
+        let mut own = Random(u64::from(world.rank()));
+        for _ in 0..6 {
+            let mut under_way = Vec::new();
+            for _ in 0..10 {
+                let calls = [
+                    CallId::Barrier,
+                    CallId::Bcast,
+                    CallId::Allreduce,
+                    CallId::Allgather,
+                ];
+                let call = calls[shared.below(calls.len() as u64) as usize];
+                let case = Case::random(call, world.size(), &mut shared);
+                let part = case.part(world.rank());
+                let req = world.icollective(part.call.clone()).expect("a collective");
+                under_way.push((case, part, req));
+            }
+            while !under_way.is_empty() {
+                let which = own.below(under_way.len() as u64) as usize;
+                let (case, part, req) = under_way.swap_remove(which);
+                engine.wait(&req).expect("the end of a collective");
+                part.check(&case);
+            }
+        }
+    });
 }

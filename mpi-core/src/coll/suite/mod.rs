@@ -2,6 +2,6 @@
 
 pub mod barrier;
 #[cfg(test)]
-mod case;
+pub(in crate::coll) mod case;
 #[cfg(test)]
 pub(in crate::coll) mod tests;

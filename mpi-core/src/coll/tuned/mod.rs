@@ -156,40 +156,10 @@ impl TunedModule {
 
 /// The bytes that decide: a number that the standard makes equal at all members.
 fn decisive_bytes(call: &Call, ranks: u32) -> i64 {
+    let bytes = call.agreed_bytes().unwrap_or(0);
     match call {
-        Call::Bcast { buf, .. } => buf.bytes(),
-        Call::Gather { send, recv, .. } => send
-            .as_ref()
-            .map(|s| s.bytes())
-            .or(recv.as_ref().map(|r| r.bytes()))
-            .unwrap_or(0),
-        Call::Scatter { send, recv, .. } => recv
-            .as_ref()
-            .map(|r| r.bytes())
-            .or(send.as_ref().map(|s| s.bytes()))
-            .unwrap_or(0),
-        Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => recv.bytes(),
-        Call::Allgatherv { recv, .. } => recv.iter().map(|r| r.bytes()).sum(),
-        Call::Reduce { send, recv, .. } => send
-            .as_ref()
-            .map(|s| s.bytes())
-            .or(recv.as_ref().map(|r| r.bytes()))
-            .unwrap_or(0),
-        Call::Allreduce { recv, .. } | Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
-            recv.bytes()
-        }
-        Call::ReduceScatter { recv, counts, .. } => recv.datatype().bytes(counts.iter().sum()),
-        Call::ReduceScatterBlock { recv, .. } => recv.bytes().saturating_mul(ranks.into()),
-        Call::Barrier
-        | Call::Gatherv { .. }
-        | Call::Scatterv { .. }
-        | Call::Alltoallv { .. }
-        | Call::Alltoallw { .. }
-        | Call::NeighborAllgather { .. }
-        | Call::NeighborAllgatherv { .. }
-        | Call::NeighborAlltoall { .. }
-        | Call::NeighborAlltoallv { .. }
-        | Call::NeighborAlltoallw { .. } => 0,
+        Call::ReduceScatterBlock { .. } => bytes.saturating_mul(ranks.into()),
+        _ => bytes,
     }
 }
 

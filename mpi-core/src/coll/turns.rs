@@ -1,0 +1,90 @@
+//! Turns: the calls on one communicator go on in the order in which they were made, however long each takes to be ready.
+//!
+//! For components that do something before a call goes further, to another component or another communicator:
+//! whoever serves it there may count calls, so all members have to begin them in one order.
+//! A call draws its number when it is made, waits for its turn, and passes the turn on once the calls behind it may begin.
+
+use crate::engine::Engine;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// One communicator's calls.
+#[derive(Clone, Default)]
+pub struct Turns(Rc<State>);
+
+#[derive(Default)]
+struct State {
+    drawn: Cell<u64>,
+    /// The number whose turn it is.
+    passed: Cell<u64>,
+}
+
+/// A call's place in the order; dropping it passes the turn on.
+pub struct Turn {
+    turns: Turns,
+    number: u64,
+}
+
+impl Turns {
+    pub fn draw(&self) -> Turn {
+        let number = self.0.drawn.get();
+        self.0.drawn.set(number + 1);
+        Turn {
+            turns: self.clone(),
+            number,
+        }
+    }
+}
+
+impl Turn {
+    /// Whether all calls before this one have passed.
+    pub fn has_come(&self) -> bool {
+        self.turns.0.passed.get() >= self.number
+    }
+
+    /// Waits for the turn.
+    pub async fn come(&self, engine: &Engine) {
+        if self.has_come() {
+            return;
+        }
+        // No message comes when a turn has come.
+        let _restless = engine.restless();
+        poll_fn(|_| match self.has_come() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
+    }
+
+    /// Lets the next call begin.
+    pub fn pass(&self) {
+        let passed = &self.turns.0.passed;
+        passed.set(passed.get().max(self.number + 1));
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.pass();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_come_in_the_order_in_which_they_were_drawn() {
+        let turns = Turns::default();
+        let (first, second, third) = (turns.draw(), turns.draw(), turns.draw());
+        assert!(first.has_come() && !second.has_come());
+        first.pass();
+        assert!(second.has_come() && !third.has_come());
+        drop(first);
+        assert!(!third.has_come());
+        drop(second);
+        assert!(third.has_come());
+    }
+}
