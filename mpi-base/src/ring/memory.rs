@@ -180,10 +180,20 @@ impl RingMemory {
         }
     }
 
-    /// Asks for the first line of the block that starts at `start`, which the consumer will read together with the cell that names it.
+    /// Fetches the cells behind number `seq` that a spread message will probably fill next, as [`RingMemory::expect_block`] does for blocks.
     #[inline(always)]
-    pub(super) fn await_block(&self, start: usize) {
-        prefetch_for_read(self.bytes.as_ptr().wrapping_add(start));
+    pub(super) fn expect_cells(&self, seq: u32, more: u32) {
+        for i in 1..=more {
+            prefetch_for_write(std::ptr::from_ref(self.cell(seq.wrapping_add(i))).cast());
+        }
+    }
+
+    /// Asks for the cells behind number `seq`, which the consumer of a spread message will read together with that one.
+    #[inline(always)]
+    pub(super) fn await_cells(&self, seq: u32, more: u32) {
+        for i in 1..=more {
+            prefetch_for_read(std::ptr::from_ref(self.cell(seq.wrapping_add(i))).cast());
+        }
     }
 
     /// Runs `f` on the bytes of a block as its writer.

@@ -2,7 +2,8 @@
 //!
 //! A message is one 64-byte *cell*: a word of control, two words of header, five words of payload.
 //! An 8-byte message therefore moves one cache line and nothing else.
-//! Payloads beyond [`INLINE`] bytes lie in a byte ring beside the cells, whole and 64-byte aligned;
+//! A payload of up to [`SPREAD`] bytes goes on in the cells that follow, seven words in each, whose control words carry nothing but their numbers.
+//! Longer payloads lie in a byte ring beside the cells, whole and 64-byte aligned;
 //! payloads that live elsewhere (pooled fragments) send a token in the first payload word.
 //!
 //! ```text
@@ -39,13 +40,32 @@ pub use consumer::{Body, Consumer, Message, Polled};
 pub use memory::{RingMemory, Shape};
 pub use producer::{Full, Producer};
 
-/// The longest payload in bytes that travels inside the cell.
+/// The longest payload in bytes that travels inside one cell.
 pub const INLINE: usize = 40;
+
+/// What each further cell of a spread message holds, in bytes.
+const MORE: usize = 56;
+
+/// The longest payload in bytes that is spread over cells.
+///
+/// Up to here neighbouring cells take no more lines than a cell and a block would, and the processor fetches neighbours together;
+/// beyond, copying words costs more than that is worth.
+pub const SPREAD: usize = INLINE + 2 * MORE;
 
 /// The unit of the byte ring: a cache line.
 const UNIT: usize = 64;
 
 const INLINE_WORDS: usize = INLINE / 8;
+
+const MORE_WORDS: usize = MORE / 8;
+
+const SPREAD_WORDS: usize = SPREAD / 8;
+
+/// How many cells follow the first one of a message of `len` bytes, at most [`SPREAD`].
+#[inline(always)]
+fn more_cells(len: usize) -> u32 {
+    (len.saturating_sub(INLINE)).div_ceil(MORE) as u32
+}
 
 /// Where a message's payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! The writing end of a ring.
 
-use super::{Control, Cursor, INLINE, INLINE_WORDS, Kind, MAX_LEN, RingMemory, UNIT};
+use super::{
+    Control, Cursor, INLINE, INLINE_WORDS, Kind, MAX_LEN, MORE_WORDS, RingMemory, SPREAD,
+    SPREAD_WORDS, UNIT, more_cells,
+};
 use crate::atomic::Ordering;
 
 /// The ring has no room now; nothing was written.
@@ -11,7 +14,7 @@ pub struct Full;
 #[derive(Debug)]
 pub struct Producer {
     memory: RingMemory,
-    /// The number of the next message.
+    /// The number of the next cell.
     pub(super) next: u32,
     cursor: Cursor,
     /// What the consumer had given back when we last looked.
@@ -64,6 +67,9 @@ impl Producer {
             self.publish(am, Kind::Inline, len, header, &payload[..len.div_ceil(8)]);
             return Ok(());
         }
+        if len <= SPREAD {
+            return self.spread(am, header, len, fill);
+        }
         if len > self.longest {
             return Err(Full);
         }
@@ -105,22 +111,62 @@ impl Producer {
         Ok(())
     }
 
-    /// Whether a message without bytes in the byte ring would find room now.
+    /// Sends a payload that one cell does not hold in neighbouring cells; the first is written last.
+    #[inline]
+    fn spread(
+        &mut self,
+        am: u8,
+        header: [u64; 2],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Full> {
+        let more = more_cells(len);
+        if !self.has_cells(1 + more) {
+            return Err(Full);
+        }
+        let mut payload = [0u64; SPREAD_WORDS];
+        // SAFETY: len <= SPREAD, the size of `payload`, and bytes have no alignment.
+        fill(unsafe { std::slice::from_raw_parts_mut(payload.as_mut_ptr().cast::<u8>(), len) });
+        let (here, rest) = payload.split_at(INLINE_WORDS);
+        let first = self.next;
+        for (i, part) in (1..=more).zip(rest.chunks_exact(MORE_WORDS)) {
+            let seq = first.wrapping_add(i);
+            let words = &self.memory.cell(seq).words;
+            words[0].store(u64::from(seq), Ordering::Relaxed);
+            for (to, from) in words[1..].iter().zip(part) {
+                to.store(*from, Ordering::Relaxed);
+            }
+        }
+        self.publish(am, Kind::Inline, len, header, here);
+        self.next = first.wrapping_add(1 + more);
+        self.memory.expect_cells(self.next, more);
+        Ok(())
+    }
+
+    /// Whether a message of one cell would find room now.
     #[inline(always)]
     pub fn has_cell(&mut self) -> bool {
+        self.has_cells(1)
+    }
+
+    #[inline(always)]
+    fn has_cells(&mut self, count: u32) -> bool {
         let cells = self.memory.shape().cells();
         let used = |p: &Self| p.next.wrapping_sub(1).wrapping_sub(p.consumed);
-        if used(self) < cells {
+        if used(self) + count <= cells {
             return true;
         }
         self.look();
-        used(self) < cells
+        used(self) + count <= cells
     }
 
     /// Whether a payload of `len` bytes would find room now.
     pub fn has_room(&mut self, len: usize) -> bool {
+        if len <= SPREAD {
+            return self.has_cells(1 + more_cells(len));
+        }
         let (after, _) = self.cursor.advance(len, self.memory.shape().units());
-        self.has_cell() && (len <= INLINE || (len <= self.longest && self.has_units(after)))
+        self.has_cell() && len <= self.longest && self.has_units(after)
     }
 
     /// Whether everything sent has been consumed.
