@@ -147,6 +147,9 @@ pub(crate) fn tell_on(page: &'static StatePage) {
 /// Only initialization calls it, when no other thread is inside.
 pub(crate) fn set_locking(locking: bool) {
     LOCKING.store(locking, Relaxed);
+    if locking {
+        GIANT.reserve();
+    }
 }
 
 /// How threads wait together in the engine.

@@ -45,7 +45,7 @@ fn plain(nlocal: u32) -> Net {
 /// Room for little, so that everything wraps and runs out often.
 fn tiny() -> Sizes {
     Sizes {
-        ring_cells: 4,
+        ring_cells: 8,
         ring_bytes: 1024,
         frags: 2,
         frag_len: 4096,
