@@ -7,7 +7,7 @@ use barrier_driver::channels::{
 };
 use barrier_driver::suite::Rig;
 use channel_board::rtl::{self, Rtl};
-use channel_board::{Board, Clock, Fault, Machine, NODES, Wire};
+use channel_board::{Board, Clock, Fault, Machine, NODES, Sample, Wire};
 use embedded_hal::digital::PinState;
 use fpga_model::channels::ChannelMachine;
 use std::convert::Infallible;
@@ -91,6 +91,7 @@ macro_rules! on_both {
 on_both! {
     the_hardware_says_what_it_is
     two_channels_with_a_common_node_go_on_by_themselves
+    two_channels_at_once_are_this_waveform
     a_taken_channel_names_its_members
     a_line_that_a_dead_job_left_is_refused_by_name
     who_is_missing_is_named
@@ -177,6 +178,48 @@ fn two_channels_with_a_common_node_go_on_by_themselves<M: Machine>() {
         first.close(Some(leader), met).expect("all rest");
         assert_eq!(leader.members(channel), Ok(0));
     }
+}
+
+/// One row for each line, one column for each access to the port; the model's and the RTL's are the same.
+///
+/// Node 2 is in both channels, and node 3 comes late: channel 1 passes two barriers in that time.
+const TWO_CHANNELS: &str = include_str!("golden/two_channels.txt");
+
+fn two_channels_at_once_are_this_waveform<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let (mut one, mut other) = (board.node(0).programmer(), board.node(2).programmer());
+    let (left, right) = (0b0111, 0b1100);
+    let seat = |channel, members| Seat { channel, members };
+    let mut one = open_all(&board, seat(1, left), &mut one);
+    let mut four = open_all(&board, seat(4, right), &mut other);
+    let samples = board.record(|| {
+        four[0].enter().expect("out of the barrier");
+        for late in [2, 0] {
+            for offset in 1..=3 {
+                one[(late + offset) % 3]
+                    .enter()
+                    .expect("out of the barrier");
+                assert!(!ready(&mut four[0]), "node 3 has not come");
+            }
+            assert!(one.iter_mut().all(ready));
+        }
+        four[1].enter().expect("out of the barrier");
+        assert!(four.iter_mut().all(ready));
+    });
+    let row = |name: String, level: &dyn Fn(&Sample) -> bool| {
+        let levels = samples.iter().map(|s| if level(s) { '#' } else { '_' });
+        format!("{name:>20} {}\n", levels.collect::<String>())
+    };
+    let mut waveform = String::new();
+    for (channel, members) in [(1, left), (4, right)] {
+        for node in (0..NODES).filter(|node| members >> node & 1 == 1) {
+            let level = |s: &Sample| s.arrive[channel] >> node & 1 == 1;
+            waveform += &row(format!("arrive {channel} of node {node}"), &level);
+        }
+        let level = |s: &Sample| s.release >> channel & 1 == 1;
+        waveform += &row(format!("release {channel}"), &level);
+    }
+    assert!(waveform == TWO_CHANNELS, "it is\n{waveform}");
 }
 
 fn a_taken_channel_names_its_members<M: Machine>() {

@@ -124,7 +124,7 @@ fn a_report_is_one_page() {
 
 /// In Debian: `apt-get install chromium && cargo test -p sim --test command -- --ignored browser`.
 #[test]
-#[ignore = "needs a browser"]
+#[ignore = "needs a browser (Debian: chromium): cargo test -p sim --test command -- --ignored browser"]
 fn a_browser_shows_every_plot_of_a_report() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = write_report(folder.path());

@@ -69,6 +69,17 @@ pub struct State<M> {
     seen: Seen,
     releases: [u64; MAX_CHANNELS],
     pub fault: Fault,
+    /// What a logic analyser sees, one sample for each access, while there is one.
+    samples: Option<Vec<Sample>>,
+}
+
+/// The lines of all channels at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// By channel, bit `n` for node `n`.
+    pub arrive: [u64; MAX_CHANNELS],
+    /// Bit `c` for channel `c`.
+    pub release: u8,
 }
 
 impl<M: Machine> State<M> {
@@ -88,6 +99,12 @@ impl<M: Machine> State<M> {
             *count += u64::from((seen.release ^ self.seen.release) >> channel & 1);
         }
         self.seen = seen;
+        if let Some(samples) = &mut self.samples {
+            samples.push(Sample {
+                arrive: self.pins.arrive,
+                release: seen.release,
+            });
+        }
     }
 }
 
@@ -107,7 +124,15 @@ impl<M: Machine> Board<M> {
             seen: Seen::default(),
             releases: [0; MAX_CHANNELS],
             fault: Fault::None,
+            samples: None,
         })))
+    }
+
+    /// What a logic analyser sees while `body` runs.
+    pub fn record(&self, body: impl FnOnce()) -> Vec<Sample> {
+        self.state().samples = Some(Vec::new());
+        body();
+        self.state().samples.take().unwrap_or_default()
     }
 
     pub fn state(&self) -> MutexGuard<'_, State<M>> {
