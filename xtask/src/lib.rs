@@ -1,4 +1,4 @@
-//! The workshop of this repository: `cargo xtask demo | test | gen | install | mpi4py | rsmpi | bench`.
+//! The workshop of this repository: `cargo xtask demo | test | gen | install | mpi4py | rsmpi | hpcc | bench`.
 //!
 //! Promise: one command takes a fresh Debian machine with Rust, gcc and git to a result that is explained on the screen.
 //! What is missing is installed when we may, and otherwise named together with the command that installs it.
@@ -12,6 +12,7 @@ pub mod fpga;
 #[path = "gen.rs"]
 pub mod generate;
 pub mod guests;
+pub mod hpcc;
 pub mod install;
 pub mod mpi4py;
 pub mod packages;

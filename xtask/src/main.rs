@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, cargo::Profile, demo, fpga, generate, guests, install, mpi4py, rsmpi, test};
+use xtask::{
+    bench, cargo::Profile, demo, fpga, generate, guests, hpcc, install, mpi4py, rsmpi, test,
+};
 
 /// Builds, shows, tests, measures and installs Portcullis.
 #[derive(Debug, Parser)]
@@ -24,6 +26,8 @@ enum Task {
     Mpi4py(mpi4py::Options),
     /// Build the crate mpi (rsmpi) with our mpicc and run its examples
     Rsmpi(rsmpi::Options),
+    /// Build the HPC Challenge benchmark with our mpicc and run it, also with MPICH and Open MPI
+    Hpcc(hpcc::Options),
     /// Write the files that are made from tables
     Gen,
     /// Install into a folder: programs, library, header, plugins
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options).map_err(|e| e.to_string()),
         Task::Mpi4py(options) => mpi4py::run(&options).map_err(|e| e.to_string()),
         Task::Rsmpi(options) => rsmpi::run(&options).map_err(|e| e.to_string()),
+        Task::Hpcc(options) => hpcc::run(&options).map_err(|e| e.to_string()),
         Task::Gen => generate::run(),
         Task::Install { prefix, dev } => {
             let profile = if dev { Profile::Dev } else { Profile::Release };

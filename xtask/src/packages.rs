@@ -66,6 +66,13 @@ const BINDGEN: &[(Sign, &str, &str)] = &[(
     "reading mpi.h with bindgen",
 )];
 
+/// What hpcc is linked with.
+const BLAS: &[(Sign, &str, &str)] = &[(
+    Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libopenblas.so'))"),
+    "libopenblas-serial-dev",
+    "the linear algebra of hpcc",
+)];
+
 /// Something is missing and we could not or may not install it.
 #[derive(Debug)]
 pub enum PackagesError {
@@ -98,6 +105,11 @@ pub fn ensure() -> Result<(), PackagesError> {
 /// The same for what bindgen needs.
 pub fn ensure_bindgen() -> Result<(), PackagesError> {
     ensure_all(BINDGEN.iter().copied())
+}
+
+/// The same for the linear algebra that hpcc is linked with.
+pub fn ensure_blas() -> Result<(), PackagesError> {
+    ensure_all(BLAS.iter().copied())
 }
 
 fn ensure_all(
