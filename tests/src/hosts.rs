@@ -113,6 +113,15 @@ impl Hosts {
         self
     }
 
+    /// A program on a host.
+    pub fn command(&self, host: u32, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", &self.host(host)])
+            .arg(program);
+        command
+    }
+
     /// Pulls a host's cable out of a network.
     pub fn unplug(&self, host: u32, network: u32) {
         must(&format!(

@@ -10,6 +10,8 @@
 pub mod hosts;
 pub mod job;
 pub mod leftovers;
+pub mod machines;
+pub mod served;
 mod setting;
 
 pub use job::{Job, Started};

@@ -2,11 +2,9 @@
 
 use rustix::process::Signal;
 use sim::emulate::channels::ChannelBoard;
-use sim::emulate::ppdev::Parports;
 use std::fs;
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
 use tests::Job;
+use tests::machines::{self, Kind as _};
 
 fn with_channels(job: Job, port: &str) -> Job {
     job.with(["--mca", "coll_hwbarr_version", "2"])
@@ -68,88 +66,13 @@ fn a_node_that_comes_late_is_named_and_its_communicator_goes_on_in_software() {
     );
 }
 
-const RANKS: u32 = 4;
-
-/// A board whose nodes have a parallel port each, one more than ranks.
-struct Machines {
-    board: ChannelBoard,
-    folder: TempDir,
-    _files: Parports,
-}
-
-impl Machines {
-    /// `None` where this process may not mount.
-    fn new() -> Option<Self> {
-        let nodes = RANKS as usize + 1;
-        let board = ChannelBoard::power_on(nodes).expect("a board");
-        let ports = (0..nodes).map(|node| board.port(node, 0)).collect();
-        let folder = tempfile::tempdir().expect("a folder");
-        let files = Parports::mount(folder.path(), ports);
-        if let Err(e) = &files {
-            eprintln!("ppdev cannot be served here: {e}");
-        }
-        tests::needs(files.is_ok(), "the right to mount /dev/fuse").then(|| Self {
-            board,
-            folder,
-            _files: files.expect("asked before"),
-        })
-    }
-
-    fn job(&self, program: &str) -> Job {
-        let port = format!("ppdev:{}/parport{{rank}}", self.folder.path().display());
-        with_channels(Job::of(program).ranks(RANKS), &port)
-    }
-
-    fn releases(&self) -> u64 {
-        let machine = self.board.machine();
-        let channels = (0..5).filter_map(|number| machine.channel(number));
-        channels.map(|channel| channel.releases).sum()
-    }
-
-    fn members(&self) -> Vec<u64> {
-        let machine = self.board.machine();
-        let channels = (0..5).filter_map(|number| machine.channel(number));
-        channels.map(|channel| channel.mask).collect()
-    }
-
-    /// A job whose barriers are the board's, to which it then gives all channels back.
-    fn pass_fifty_barriers(&self) {
-        let before = self.releases();
-        self.job("barrier_loop").arg("50").arg("0").holds();
-        assert!(
-            self.releases() - before >= 52,
-            "{} releases",
-            self.releases()
-        );
-        assert_eq!(self.members(), [0; 5]);
-    }
-
-    /// Until the ranks but the first are in the world's barrier.
-    fn wait_for_arrivals(&self) {
-        let begin = Instant::now();
-        loop {
-            let machine = self.board.machine();
-            let channels = (0..5).filter_map(|number| machine.channel(number));
-            if channels
-                .into_iter()
-                .any(|channel| channel.arrived() == 0b1110)
-            {
-                return;
-            }
-            assert!(
-                begin.elapsed() < Duration::from_secs(60),
-                "nobody has arrived"
-            );
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
+type Machines = machines::Machines<ChannelBoard>;
 
 #[test]
 fn communicators_have_channels_over_parallel_ports() {
     if let Some(machines) = Machines::new() {
         machines.job("channels").holds();
-        assert_eq!(machines.members(), [0; 5]);
+        machines.board.must_rest();
         machines.pass_fifty_barriers();
     }
 }

@@ -1,0 +1,159 @@
+//! Nodes with a parallel port each, served by this process in front of a simulated board, and jobs that have these ports.
+//!
+//! What differs between the two versions of the board is a [`Kind`]; what jobs over either of them have to keep is written once.
+
+use std::time::{Duration, Instant};
+
+use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
+use sim::emulate::channels::ChannelBoard;
+use sim::emulate::parallel::{ParallelPort, Plug};
+use sim::emulate::ppdev::Parports;
+use sim::live::{Board, Memory, Wires};
+use tempfile::TempDir;
+
+use crate::{Job, needs};
+
+/// Ranks of a job, each at a machine of its own.
+pub const RANKS: u32 = 4;
+
+/// A board behind parallel ports.
+pub trait Kind: Sized {
+    /// The parameter `coll_hwbarr_version`.
+    const VERSION: &str;
+    /// What follows the port's name in the parameter `coll_hwbarr_port`.
+    const LINES: &str;
+
+    /// A board as after power-on, with the ports of its nodes, of which there are [`RANKS`] at least.
+    fn power_on() -> (Self, Vec<ParallelPort>);
+
+    /// How often it has released its nodes.
+    fn releases(&self) -> u64;
+
+    /// Whether these nodes, and no other, have entered a barrier.
+    fn has_arrived(&self, nodes: u64) -> bool;
+
+    /// Panics unless nobody has entered and nothing is taken.
+    fn must_rest(&self);
+}
+
+impl Kind for Board<'static> {
+    const VERSION: &str = "1";
+    const LINES: &str = ",out=D0,in=nACK";
+
+    fn power_on() -> (Self, Vec<ParallelPort>) {
+        let nodes = RANKS as usize;
+        let memory = Memory::create(Board::layout_size(nodes, 0)).expect("memory");
+        let board = Box::leak(Box::new(memory)).init(nodes, 0).expect("a board");
+        let line = |lines: &[Line], name| *lines.iter().find(|l| l.name == name).expect("a line");
+        let plug = Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"));
+        let port = |node| {
+            let Wires { out, input, .. } = board.wires(node, |_| ()).expect("free wires");
+            ParallelPort::new(plug, 0, (out, input))
+        };
+        let ports = (0..nodes).map(port).collect();
+        (board, ports)
+    }
+
+    fn releases(&self) -> u64 {
+        Board::releases(self)
+    }
+
+    fn has_arrived(&self, nodes: u64) -> bool {
+        self.snapshot().arrived() == nodes
+    }
+
+    fn must_rest(&self) {
+        assert_eq!(self.snapshot().arrived(), 0);
+    }
+}
+
+impl Kind for ChannelBoard {
+    const VERSION: &str = "2";
+    const LINES: &str = "";
+
+    /// One node more than ranks: it takes part in nothing.
+    fn power_on() -> (Self, Vec<ParallelPort>) {
+        let nodes = RANKS as usize + 1;
+        let board = ChannelBoard::power_on(nodes).expect("a board");
+        let ports = (0..nodes).map(|node| board.port(node, 0)).collect();
+        (board, ports)
+    }
+
+    fn releases(&self) -> u64 {
+        let machine = self.machine();
+        let channels = (0..5).filter_map(|number| machine.channel(number));
+        channels.map(|channel| channel.releases).sum()
+    }
+
+    fn has_arrived(&self, nodes: u64) -> bool {
+        let machine = self.machine();
+        let mut channels = (0..5).filter_map(|number| machine.channel(number));
+        channels.any(|channel| channel.arrived() == nodes)
+    }
+
+    fn must_rest(&self) {
+        let machine = self.machine();
+        let channels = (0..5).filter_map(|number| machine.channel(number));
+        let members: Vec<u64> = channels.map(|channel| channel.mask).collect();
+        assert_eq!(members, [0; 5]);
+    }
+}
+
+/// The machines with their ports.
+pub struct Machines<B> {
+    pub board: B,
+    folder: TempDir,
+    _files: Parports,
+}
+
+impl<B: Kind> Machines<B> {
+    /// `None` where this process may not mount.
+    pub fn new() -> Option<Self> {
+        let (board, ports) = B::power_on();
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = match Parports::mount(folder.path(), ports) {
+            Ok(files) => Some(files),
+            Err(e) => {
+                eprintln!("ppdev cannot be served here: {e}");
+                None
+            }
+        };
+        needs(files.is_some(), "the right to mount /dev/fuse");
+        Some(Self {
+            board,
+            folder,
+            _files: files?,
+        })
+    }
+
+    pub fn job(&self, program: &str) -> Job {
+        let folder = self.folder.path().display();
+        let port = format!("ppdev:{folder}/parport{{rank}}{}", B::LINES);
+        Job::of(program)
+            .ranks(RANKS)
+            .with(["--mca", "coll_hwbarr_version", B::VERSION])
+            .with(["--mca", "coll_hwbarr_port", &port])
+    }
+
+    /// A job whose barriers are the board's, which it then leaves at rest.
+    #[track_caller]
+    pub fn pass_fifty_barriers(&self) {
+        let before = self.board.releases();
+        self.job("barrier_loop").arg("50").arg("0").holds();
+        let made = self.board.releases() - before;
+        // The self-test makes some, and the program one before and one after its loop.
+        assert!(made >= 52, "{made} releases");
+        self.board.must_rest();
+    }
+
+    /// Until the ranks but the first are in the world's barrier.
+    #[track_caller]
+    pub fn wait_for_arrivals(&self) {
+        let begin = Instant::now();
+        while !self.board.has_arrived(0b1110) {
+            let waited = begin.elapsed();
+            assert!(waited < Duration::from_secs(60), "they have not arrived");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

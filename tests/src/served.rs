@@ -1,0 +1,89 @@
+//! `hwbarr serve` as a process, on this host or on one of [`Hosts`].
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use xtask::process;
+
+use crate::hosts::Hosts;
+use crate::installation;
+
+/// A server that is killed when it is dropped, whatever the reason.
+pub struct Server {
+    process: Child,
+    /// As in the parameter `coll_hwbarr_port`.
+    pub address: String,
+    /// Kept open, for the server writes a log.
+    _log: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// On this host; `arguments` say which board.
+    #[track_caller]
+    pub fn new<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
+        Self::start(Command::new(program()), "127.0.0.1", arguments)
+    }
+
+    /// On one of these hosts, at its address in the first network.
+    #[track_caller]
+    pub fn on<S: AsRef<OsStr>>(hosts: &Hosts, host: u32, arguments: &[S]) -> Self {
+        let address = format!("10.77.0.{}", host + 1);
+        Self::start(hosts.command(host, &program()), &address, arguments)
+    }
+
+    #[track_caller]
+    fn start<S: AsRef<OsStr>>(mut command: Command, at: &str, arguments: &[S]) -> Self {
+        let mut process = command
+            .args(["serve", "--listen", &format!("{at}:0")])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("hwbarr does not start: {e}"));
+        let Some(log) = process.stdout.take() else {
+            panic!("hwbarr has no output");
+        };
+        let mut log = BufReader::new(log);
+        let mut line = String::new();
+        if let Err(e) = log.read_line(&mut line) {
+            panic!("hwbarr does not say where it listens: {e}");
+        }
+        let address = line.trim().rsplit(' ').next().unwrap_or_default();
+        Self {
+            process,
+            address: address.to_owned(),
+            _log: log,
+        }
+    }
+
+    /// What `hwbarr watch` sees, run in this way.
+    #[track_caller]
+    fn seen(&self, mut watch: Command) -> String {
+        watch.args(["watch", &self.address, "--once", "--json"]);
+        let seen = process::output(&mut watch, Duration::from_secs(60));
+        seen.unwrap_or_else(|e| panic!("{e}")).stdout
+    }
+
+    /// How often the board has released its nodes, as a look from one of these hosts.
+    #[track_caller]
+    pub fn releases_seen_from(&self, hosts: &Hosts, host: u32) -> u64 {
+        let seen = self.seen(hosts.command(host, &program()));
+        let number = seen.split("\"releases\":").nth(1).unwrap_or_default();
+        let digits = number.split(|c: char| !c.is_ascii_digit()).next();
+        let number = digits.and_then(|digits| digits.parse().ok());
+        number.unwrap_or_else(|| panic!("no releases in {seen}"))
+    }
+}
+
+fn program() -> std::path::PathBuf {
+    installation().join("bin/hwbarr")
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only for a process that has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

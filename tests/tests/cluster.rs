@@ -1,0 +1,69 @@
+//! A cluster of four hosts, fifteen ranks on each, whose barrier is the hardware's, served by `hwbarr serve` on one of the hosts.
+//!
+//! The hosts are network namespaces of this machine: inside of one, ranks share memory; between two there is tcp over a bridge.
+
+use tests::hosts::Hosts;
+use tests::served::Server;
+
+const HOSTS: u32 = 4;
+const EACH: u32 = 15;
+const RANKS: u32 = HOSTS * EACH;
+
+/// Runs programs with their arguments, one job after another.
+fn hold(programs: &[&[&str]]) {
+    let Some(hosts) = Hosts::new(HOSTS) else {
+        return;
+    };
+    let hosts = hosts.network(0, &[1500]);
+    let server = Server::on(&hosts, 0, &["--nodes", &RANKS.to_string()]);
+    for words in programs {
+        let before = server.releases_seen_from(&hosts, 1);
+        let (program, arguments) = words.split_first().expect("a program");
+        let job = hosts
+            .job(program, EACH)
+            .with(["--mca", "coll_hwbarr_port", &server.address])
+            .limit(300);
+        let outcome = arguments
+            .iter()
+            .fold(job, |job, word| job.arg(word))
+            .succeeds();
+        let line = format!("all claims of {program} hold on {RANKS} ranks");
+        let (said, warned) = (&outcome.stdout, &outcome.stderr);
+        assert!(said.lines().any(|l| l == line), "{said}\n{warned}");
+        assert!(!warned.contains("goes on in software"), "{warned}");
+        // The self-test's, and the program's own.
+        let made = server.releases_seen_from(&hosts, 1) - before;
+        assert!(made > 2, "{program}: {made} releases");
+    }
+}
+
+#[test]
+fn sixty_ranks_on_four_hosts_pass_messages_collectives_and_the_served_barrier() {
+    hold(&[&["ring"], &["collectives", "30"]]);
+}
+
+/// All programs of messages and collectives but `communicators`, which claims that all ranks share a machine:
+/// `cargo test -p tests --test cluster -- --ignored`.
+#[test]
+#[ignore = "minutes: cargo test -p tests --test cluster -- --ignored"]
+fn every_program_holds_on_sixty_ranks_of_four_hosts() {
+    hold(&[
+        &["hello"],
+        &["ring"],
+        &["sendrecv"],
+        &["late_send"],
+        &["wildcard"],
+        &["probe"],
+        &["requests"],
+        &["partitioned"],
+        &["datatypes"],
+        &["collectives", "100"],
+        &["operators"],
+        &["intercommunicators"],
+        &["topologies"],
+        &["neighbors"],
+        &["sessions"],
+        &["errors"],
+        &["barrier_loop", "200", "0"],
+    ]);
+}
