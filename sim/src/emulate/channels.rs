@@ -4,6 +4,7 @@
 //! The lines are those of `hdl/CHANNELS.md`: D0 to D4 are arrivals, D5 to D7 clock, data and select,
 //! and the five status lines, in the order of [`INPUTS`], are the releases, of which the last is also the reply.
 
+use super::cable::Far;
 use super::parallel::{Connector, ParallelPort};
 use barrier_driver::ports::parallel::{INPUTS, Line};
 use fpga_model::CLOCK_HZ;
@@ -50,6 +51,12 @@ impl ChannelBoard {
         ParallelPort::with(data, Node { board, node })
     }
 
+    /// One outward line of a node, and the inward line of the same number if there is one: what a GPIO chip's lines are plugged to.
+    pub fn line(&self, node: usize, line: usize) -> impl Far + use<> {
+        let board = self.clone();
+        OneLine { board, node, line }
+    }
+
     /// The machine as it is now.
     pub fn machine(&self) -> ChannelMachine {
         self.now().machine
@@ -62,6 +69,39 @@ impl ChannelBoard {
     }
 }
 
+impl State {
+    /// Drives an outward line of a node: arrivals, then clock, data and select.
+    fn drive(&mut self, node: usize, line: usize, high: bool) {
+        let Pins {
+            arrive,
+            clock,
+            data,
+            select,
+        } = &mut self.pins;
+        if let Some(wires) = arrive.iter_mut().chain([clock, data, select]).nth(line) {
+            *wires = *wires & !(1 << node) | u64::from(high) << node;
+        }
+    }
+}
+
+/// See [`ChannelBoard::line`].
+struct OneLine {
+    board: ChannelBoard,
+    node: usize,
+    line: usize,
+}
+
+impl Far for OneLine {
+    fn drive(&mut self, high: bool) {
+        self.board.now().drive(self.node, self.line, high);
+    }
+
+    fn level(&mut self) -> bool {
+        // An inward line that does not exist floats high.
+        self.line >= MAX_CHANNELS || self.board.now().machine.reads(self.node, self.line)
+    }
+}
+
 /// All lines of one node.
 struct Node {
     board: ChannelBoard,
@@ -71,15 +111,8 @@ struct Node {
 impl Connector for Node {
     fn drive(&mut self, levels: u8) {
         let mut state = self.board.now();
-        let Pins {
-            arrive,
-            clock,
-            data,
-            select,
-        } = &mut state.pins;
-        let lines = arrive.iter_mut().chain([clock, data, select]);
-        for (line, wires) in lines.enumerate() {
-            *wires = *wires & !(1 << self.node) | u64::from(levels >> line & 1) << self.node;
+        for line in 0..8 {
+            state.drive(self.node, line, levels >> line & 1 == 1);
         }
     }
 

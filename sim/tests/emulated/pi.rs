@@ -1,14 +1,21 @@
 //! A Raspberry Pi whose header pins are wires of a board in this process: the real rppal and the real gpiocdev in front of it.
 
 use crate::rigs::board;
-use barrier_driver::ports::{self, BoxedIn, BoxedOut, WireError};
+use barrier_driver::channels::{ChannelBarrier, Programmer, Seat};
+use barrier_driver::ports::{self, BoxedIn, BoxedOut, Pause, WireError};
 use barrier_driver::suite::Rig;
 use embedded_hal::digital::{InputPin, OutputPin};
-use sim::emulate::gpio::{Function, GpioChip, machine};
+use sim::emulate::channels::ChannelBoard;
+use sim::emulate::gpio::{Function, GpioChip, LINES, machine};
 use sim::emulate::trap::{self, PluggedChip, Rights};
 use sim::live::{Board, Wires};
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::time::Duration;
+
+/// Reached only by a broken driver.
+const LONG: Duration = Duration::from_secs(30);
 
 /// Puts this thread on a Raspberry Pi, unless this machine lets nobody mount.
 pub fn on_a_pi() -> bool {
@@ -92,6 +99,90 @@ mod by_registers {
 
 mod by_character_device {
     crate::rigs::claims_where!(super::on_a_pi => super::Header<super::ByCharacterDevice>);
+}
+
+/// Nodes of a version 2 board at one header: thirteen lines each, so there are four.
+const NODES: usize = 4;
+const EACH: usize = 13;
+
+fn channels_text<W: Way>(node: usize) -> String {
+    let lines = |lines: std::ops::Range<usize>| {
+        let numbers = lines.map(|line| (node * EACH + line).to_string());
+        numbers.collect::<Vec<_>>().join("+")
+    };
+    format!("{}out={},in={}", W::PORT, lines(0..8), lines(8..EACH))
+}
+
+fn channels_chip(board: &ChannelBoard) -> GpioChip {
+    let nodes = (0..NODES).flat_map(|node| (0..8).map(move |line| (node, line)));
+    nodes.fold(GpioChip::default(), |chip, (node, line)| {
+        let first = node * EACH;
+        // Clock, data and select have no line that comes back.
+        let back = if line < 5 {
+            first + 8 + line
+        } else {
+            LINES as usize
+        };
+        chip.plug((first + line) as u32, back as u32, board.line(node, line))
+    })
+}
+
+/// Two communicators with a common node, programmed and passed by the real driver over GPIO lines.
+fn channels_work<W: Way>() {
+    if !on_a_pi() {
+        return;
+    }
+    let board = ChannelBoard::power_on(NODES).expect("a legal size");
+    let _chip = trap::plug_chip(channels_chip(&board));
+    let open = |node| ports::open_channels(&channels_text::<W>(node)).expect("an emulated chip");
+    let mut nodes: Vec<_> = (0..NODES).map(open).collect();
+    assert_eq!(nodes[2].programmer.identify().map(|id| id.channels), Ok(5));
+    let seats = [(1, 0b0111), (4, 0b1100)].map(|(channel, members)| Seat { channel, members });
+    for (seat, first) in seats.into_iter().zip([0, 3]) {
+        let taken = nodes[first].programmer.take(seat.channel, seat.members);
+        taken.expect("a free channel");
+    }
+    let mut barriers: [Vec<_>; 2] = Default::default();
+    for (barriers, seat) in barriers.iter_mut().zip(seats) {
+        for node in (0..NODES).filter(|node| seat.members >> node & 1 == 1) {
+            let wires = nodes[node].channels[usize::from(seat.channel)].clone();
+            let nobody = None::<&mut Programmer<BoxedOut, BoxedIn, Pause>>;
+            let met = || Ok::<(), Infallible>(());
+            let opened = ChannelBarrier::open(wires.out, wires.input, seat, nobody, met);
+            barriers.push(opened.expect("a channel at rest"));
+        }
+    }
+    let [left, right] = &mut barriers;
+    right[1].enter().expect("out of the barrier");
+    for _ in 0..5 {
+        left.iter_mut()
+            .for_each(|node| node.enter().expect("out of the barrier"));
+        for node in left.iter_mut() {
+            node.wait(std::thread::yield_now, LONG)
+                .expect("all have entered");
+        }
+    }
+    assert!(
+        right[1].poll().expect("a read").is_pending(),
+        "node 2 has not come"
+    );
+    assert_eq!(right[1].missing(&mut nodes[3].programmer), Ok(0b0100));
+    right[0].enter().expect("out of the barrier");
+    right[1]
+        .wait(std::thread::yield_now, LONG)
+        .expect("both have entered");
+    let releases = |channel| board.machine().channel(channel).map(|c| c.releases);
+    assert_eq!((releases(1), releases(4)), (Some(5), Some(1)));
+}
+
+#[test]
+fn two_channels_work_by_registers() {
+    channels_work::<ByRegisters>();
+}
+
+#[test]
+fn two_channels_work_by_the_character_device() {
+    channels_work::<ByCharacterDevice>();
 }
 
 /// What `open` says to a text that it refuses.
