@@ -19,6 +19,9 @@ const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Sessio
 /// Words that C uses as parameter names and Rust reserves.
 const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
 
+/// Stands above each call of an exported function, which adds nothing to what its C caller promised.
+const PROMISE: &str = "// SAFETY: the caller's arguments are handed on as they came; what the standard demands of them is his promise.";
+
 /// Types and constants.
 pub fn types(sections: &[Section]) -> String {
     let mut out = String::new();
@@ -297,9 +300,10 @@ impl<'a> Exports<'a> {
         };
         let _ = writeln!(
             out,
-            "{unused}#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn P{name}({params}) -> {result} {{\n    {body}\n}}\n\
+            "{unused}#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn P{name}({params}) -> {result} {{\n    \
+             {PROMISE}\n    {body}\n}}\n\
              #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({params}) -> {result} {{\n    \
-             unsafe {{ P{name}({args}) }}\n}}"
+             {PROMISE}\n    unsafe {{ P{name}({args}) }}\n}}"
         );
     }
 

@@ -61,22 +61,20 @@ fn messages_arrive_whole_and_in_order_though_the_ring_wraps() {
     });
 }
 
-/// SYNC POINT ring.cell, ring.consumed for the byte ring, whose lines loom watches for concurrent use.
-#[test]
-fn bytes_are_never_written_while_they_are_read() {
-    check(|| {
-        let (mut tx, mut rx) = ring(4, 1024);
-        let longest = tx.longest();
+/// Sends `count` messages of `len` bytes through a ring of four cells and `bytes` bytes; each is the number of its message throughout.
+fn each_arrives_whole(bytes: u32, len: usize, count: u8) {
+    check(move || {
+        let (mut tx, mut rx) = ring(4, bytes);
         let producer = thread::spawn(move || {
-            for n in 1..=5u8 {
-                while tx.push(n, [0; 2], longest, |to| to.fill(n)) == Err(Full) {
+            for n in 1..=count {
+                while tx.push(n, [0; 2], len, |to| to.fill(n)) == Err(Full) {
                     thread::yield_now();
                 }
             }
         });
-        for n in 1..=5u8 {
+        for n in 1..=count {
             while rx.pop(|m| match m.body {
-                Body::Here(bytes) => assert!(bytes.iter().all(|&b| b == n)),
+                Body::Here(bytes) => assert!(bytes.len() == len && bytes.iter().all(|&b| b == n)),
                 Body::Elsewhere { .. } => unreachable!("only bytes are sent"),
             }) == Polled::Empty
             {
@@ -88,30 +86,16 @@ fn bytes_are_never_written_while_they_are_read() {
     });
 }
 
+/// SYNC POINT ring.cell, ring.consumed for the byte ring, whose lines loom watches for concurrent use.
+#[test]
+fn bytes_are_never_written_while_they_are_read() {
+    each_arrives_whole(1024, 256, 5);
+}
+
 /// SYNC POINT ring.cell, ring.consumed for a message that goes on in the next cell: the first cell speaks for both.
 #[test]
 fn a_spread_message_is_seen_whole_or_not_at_all() {
-    check(|| {
-        let (mut tx, mut rx) = ring(4, 0);
-        let producer = thread::spawn(move || {
-            for n in 1..=3u8 {
-                while tx.push(n, [0; 2], 96, |to| to.fill(n)) == Err(Full) {
-                    thread::yield_now();
-                }
-            }
-        });
-        for n in 1..=3u8 {
-            while rx.pop(|m| match m.body {
-                Body::Here(bytes) => assert!(bytes.len() == 96 && bytes.iter().all(|&b| b == n)),
-                Body::Elsewhere { .. } => unreachable!("only bytes are sent"),
-            }) == Polled::Empty
-            {
-                rx.give_back();
-                thread::yield_now();
-            }
-        }
-        producer.join().unwrap();
-    });
+    each_arrives_whole(0, 96, 3);
 }
 
 /// SYNC POINT bell.sleep: under loom a sleep has no limit, so a lost wake-up never ends.

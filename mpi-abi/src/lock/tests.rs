@@ -4,6 +4,25 @@ use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
+/// Makes way, as the owner, until another thread has been in and out.
+fn let_another_in(giant: &Arc<Giant>) -> std::thread::JoinHandle<()> {
+    let done = Arc::new(AtomicBool::new(false));
+    let other = {
+        let (giant, done) = (giant.clone(), done.clone());
+        std::thread::spawn(move || {
+            giant.acquire();
+            done.store(true, Relaxed);
+            giant.release();
+        })
+    };
+    while !done.load(Relaxed) {
+        if !giant.relax() {
+            std::thread::yield_now();
+        }
+    }
+    other
+}
+
 #[test]
 fn a_thread_may_take_it_again_and_gives_it_back_as_often() {
     let giant = Giant::new();
@@ -111,22 +130,10 @@ fn followers_wait_outside_until_the_leader_has_news_or_goes() {
 
 #[test]
 fn a_waiting_thread_lets_the_one_in_that_it_waits_for() {
-    let (giant, done) = (Arc::new(Giant::new()), Arc::new(AtomicBool::new(false)));
+    let giant = Arc::new(Giant::new());
     giant.acquire();
     giant.acquire();
-    let other = {
-        let (giant, done) = (giant.clone(), done.clone());
-        std::thread::spawn(move || {
-            giant.acquire();
-            done.store(true, Relaxed);
-            giant.release();
-        })
-    };
-    while !done.load(Relaxed) {
-        if !giant.relax() {
-            std::thread::yield_now();
-        }
-    }
+    let other = let_another_in(&giant);
     assert_eq!(giant.depth.load(Relaxed), 2);
     giant.release();
     giant.release();
@@ -168,23 +175,11 @@ fn the_first_thread_has_it_reserved_until_another_comes() {
 
 #[test]
 fn whoever_has_it_reserved_and_is_inside_makes_way_with_all_its_takings() {
-    let (giant, done) = (Arc::new(Giant::new()), Arc::new(AtomicBool::new(false)));
+    let giant = Arc::new(Giant::new());
     giant.acquire();
     giant.reserve();
     giant.acquire();
-    let other = {
-        let (giant, done) = (giant.clone(), done.clone());
-        std::thread::spawn(move || {
-            giant.acquire();
-            done.store(true, Relaxed);
-            giant.release();
-        })
-    };
-    while !done.load(Relaxed) {
-        if !giant.relax() {
-            std::thread::yield_now();
-        }
-    }
+    let other = let_another_in(&giant);
     assert_eq!(
         (giant.owner.load(Relaxed), giant.depth.load(Relaxed)),
         (me(), 2)

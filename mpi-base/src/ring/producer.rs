@@ -61,9 +61,7 @@ impl Producer {
             return Err(Full);
         }
         if len <= INLINE {
-            let mut payload = [0u64; INLINE_WORDS];
-            // SAFETY: len <= INLINE, the size of `payload`, and bytes have no alignment.
-            fill(unsafe { std::slice::from_raw_parts_mut(payload.as_mut_ptr().cast::<u8>(), len) });
+            let payload = words::<INLINE_WORDS>(len, fill);
             self.publish(am, Kind::Inline, len, header, &payload[..len.div_ceil(8)]);
             return Ok(());
         }
@@ -124,9 +122,7 @@ impl Producer {
         if !self.has_cells(1 + more) {
             return Err(Full);
         }
-        let mut payload = [0u64; SPREAD_WORDS];
-        // SAFETY: len <= SPREAD, the size of `payload`, and bytes have no alignment.
-        fill(unsafe { std::slice::from_raw_parts_mut(payload.as_mut_ptr().cast::<u8>(), len) });
+        let payload = words::<SPREAD_WORDS>(len, fill);
         let (here, rest) = payload.split_at(INLINE_WORDS);
         let first = self.next;
         for (i, part) in (1..=more).zip(rest.chunks_exact(MORE_WORDS)) {
@@ -207,4 +203,14 @@ impl Producer {
         words[0].store(control.pack(), Ordering::Release);
         self.next = seq.wrapping_add(1);
     }
+}
+
+/// The words of a payload of `len` bytes, at most `N` words, which `fill` writes.
+#[inline(always)]
+fn words<const N: usize>(len: usize, fill: impl FnOnce(&mut [u8])) -> [u64; N] {
+    let mut words = [0; N];
+    let len = len.min(N * 8);
+    // SAFETY: `len` is not above the size of `words`, and bytes have no alignment.
+    fill(unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), len) });
+    words
 }
