@@ -25,6 +25,7 @@ use mpi_core::pml::ob1::Config;
 use mpi_core::rte::{self, Board, Env, Rte};
 use std::ffi::c_int;
 use std::fmt::Display;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -215,9 +216,11 @@ fn rest_if_unused() -> Result<(), Failure> {
 
 /// Ends a rank whose launcher has gone: nobody would ever end it otherwise.
 fn end_without_launcher() {
-    if launcher().is_some_and(Rte::launcher_lost) {
-        eprintln!(
-            "process {}: the launcher has ended, so this rank ends too",
+    if let Some(lost) = launcher().and_then(Rte::lost) {
+        // The launcher may have been who read it.
+        let _ = writeln!(
+            std::io::stderr(),
+            "process {}: {lost}, so this rank ends too",
             std::process::id()
         );
         // SAFETY: ends the process; nothing is left to run, least of all handlers that might talk to peers.

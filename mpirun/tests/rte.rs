@@ -52,9 +52,9 @@ fn as_a_rank() {
         }
         "watch the launcher" => {
             rte.fence().unwrap();
-            assert!(!rte.launcher_lost());
+            assert_eq!(rte.lost(), None);
             rte.finalize().unwrap();
-            assert!(!rte.launcher_lost());
+            assert_eq!(rte.lost(), None);
         }
         other => panic!("no task {other}"),
     }

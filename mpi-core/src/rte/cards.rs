@@ -10,12 +10,25 @@
 use super::{NodeMembership, Rte, RteError};
 use mpi_base::fdpass::{self, Giver, Key};
 use mpi_base::node::Node;
+use mpi_base::param::{Level, Param};
 use sha2::{Digest, Sha256};
 use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 const KEY: &str = "card";
+
+/// The parameter of a component whose ranks meet by cards.
+pub const fn patience(component: &'static str) -> Param<Duration> {
+    Param::new(
+        "rte",
+        component,
+        "meet",
+        "60s",
+        Level::TUNER,
+        "How long the ranks of a node wait for each other at start to share memory.",
+    )
+}
 
 /// What one rank shows of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

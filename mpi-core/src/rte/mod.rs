@@ -2,13 +2,14 @@
 //!
 //! A component speaks to one kind of launcher; the first that finds its launcher serves, without configuration:
 //! * [`pmi1`]: the PMI-1 wire protocol, which our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux speak;
+//! * [`pmix`]: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
 //! * `singleton`: nobody has launched us; it refuses where somebody has and gave us no way to speak to him,
 //!   because N processes that each believe to be alone are worse than an error.
 //!
 //! Promises of every component:
 //! * [`Rte::put`] values can be [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`], bytes for bytes;
 //! * everything blocks and is meant for start, end, and first contacts; nothing here is on a message's way;
-//! * a launcher that is lost is noticed ([`Rte::launcher_lost`]), so that no rank stays behind as an orphan;
+//! * a launcher that is lost is noticed ([`Rte::lost`]), so that no rank stays behind as an orphan;
 //! * [`Rte::node_segment`] gives all ranks of a node the same memory, whoever launched them.
 //!
 //! Nothing is read from the process but through an [`Env`], so that tests can play every launcher.
@@ -16,6 +17,7 @@
 mod board;
 mod cards;
 mod pmi1;
+mod pmix;
 mod singleton;
 mod sys;
 pub mod wire;
@@ -57,7 +59,7 @@ enum Offer {
 }
 
 /// All components, in the order in which they are asked.
-pub static BUILT_IN: &[Component] = &[pmi1::COMPONENT, singleton::COMPONENT];
+pub static BUILT_IN: &[Component] = &[pmi1::COMPONENT, pmix::COMPONENT, singleton::COMPONENT];
 
 /// Who we are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +86,24 @@ pub struct NodeMembership {
     pub local_ranks: Vec<u32>,
 }
 
+/// What a launcher's processes can lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    Launcher,
+    /// Another rank, if the launcher says which; told by launchers that do not end the job themselves.
+    Rank(Option<u32>),
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lost::Launcher => f.write_str("the launcher has ended"),
+            Lost::Rank(Some(rank)) => write!(f, "rank {rank} has died"),
+            Lost::Rank(None) => f.write_str("another rank has died"),
+        }
+    }
+}
+
 /// A launcher as its processes see it.
 pub trait Rte: Send + Sync {
     /// The name of the component.
@@ -106,8 +126,8 @@ pub trait Rte: Send + Sync {
     /// A descriptor that reports a hang-up when the launcher is lost, for whoever sleeps in `epoll_wait`.
     fn launcher(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Whether the launcher has gone away before we were done with it.
-    fn launcher_lost(&self) -> bool;
+    /// What has gone away that this process cannot go on without, before we were done with it.
+    fn lost(&self) -> Option<Lost>;
 
     /// Says good-bye: from now on this process may end with any exit code.
     fn finalize(&self) -> Result<(), RteError>;
@@ -217,6 +237,24 @@ pub enum RteError {
         doing: String,
         reason: WireError,
     },
+    /// A PMIx launcher has started us, and its library cannot be loaded.
+    NoPmix {
+        namespace: String,
+        rank: u32,
+        reasons: Vec<String>,
+    },
+    /// A PMIx launcher that does not say how many we are, or fewer than our rank needs.
+    NoSize {
+        namespace: String,
+        rank: u32,
+        size: Option<u32>,
+    },
+    /// A function of libpmix failed.
+    Pmix {
+        doing: String,
+        words: String,
+        status: i32,
+    },
     System {
         doing: String,
         error: io::Error,
@@ -268,6 +306,34 @@ impl fmt::Display for RteError {
             RteError::Wire { doing, reason } => {
                 write!(f, "{doing} failed at the launcher: {reason}")
             }
+            RteError::NoPmix {
+                namespace,
+                rank,
+                reasons,
+            } => write!(
+                f,
+                "this is rank {rank} of the job {namespace}, which was started by way of PMIx, and its library cannot be loaded ({}); install libpmix (Debian: libpmix2) or name its file by rte_pmix_library",
+                reasons.join("; ")
+            ),
+            RteError::NoSize {
+                namespace,
+                rank,
+                size,
+            } => match size {
+                Some(size) => write!(
+                    f,
+                    "the launcher says that this is rank {rank} of the {size} of the job {namespace}"
+                ),
+                None => write!(
+                    f,
+                    "the launcher does not say how many ranks the job {namespace} has"
+                ),
+            },
+            RteError::Pmix {
+                doing,
+                words,
+                status,
+            } => write!(f, "{doing} failed: {words} ({status})"),
             RteError::System { doing, error } => write!(f, "{doing} failed: {error}"),
             RteError::NoSuchKey { key, rank } => {
                 write!(f, "rank {rank} has not made \"{key}\" known")

@@ -2,7 +2,7 @@
 //!
 //! It refuses where the environment shows that a launcher has started several of us without wire-up, as plain `srun` does.
 
-use super::{Component, Env, Identity, NodeMembership, Offer, Rte, RteError, sys};
+use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, pmix, sys};
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use std::collections::HashMap;
@@ -28,18 +28,20 @@ const SILENT: &[Silent] = &[
     Silent {
         launcher: "srun",
         size: "SLURM_STEP_NUM_TASKS",
-        advice: "use srun --mpi=pmi2",
+        advice: "use srun --mpi=pmi2 or --mpi=pmix",
     },
     Silent {
-        launcher: "another MPI's mpirun (PMIx)",
+        launcher: "Open MPI's mpirun",
         size: "OMPI_COMM_WORLD_SIZE",
-        advice: "use the mpirun of this library, or mpiexec.hydra",
+        advice: "let the rte component pmix be selected, or use the mpirun of this library",
     },
 ];
 
 fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
     // A child of a rank inherits the variables but not the connection; it is alone, and rightly so.
-    let is_child_of_a_rank = env.has("PMI_FD") || env.has("PMI_PORT");
+    let is_child_of_a_rank = ["PMI_FD", "PMI_PORT", pmix::RANK]
+        .into_iter()
+        .any(|name| env.has(name));
     for silent in SILENT.iter().filter(|_| !is_child_of_a_rank) {
         if let Some(size) = env.number(silent.size)?.filter(|&size| size > 1) {
             return Err(RteError::NoWireUp {
@@ -107,8 +109,8 @@ impl Rte for Singleton {
         None
     }
 
-    fn launcher_lost(&self) -> bool {
-        false
+    fn lost(&self) -> Option<Lost> {
+        None
     }
 
     fn finalize(&self) -> Result<(), RteError> {

@@ -28,6 +28,13 @@ pub fn is_connected(fd: BorrowedFd<'_>) -> bool {
     rustix::net::getpeername(fd).is_ok()
 }
 
+/// Sets a variable of this process, for the processes that it will start.
+pub fn set_variable(name: &str, value: &str) {
+    // SAFETY: programs that read the environment in other threads while MPI is being initialized are at risk with any
+    // launcher's library, which does the same there; none of our own threads exists yet.
+    unsafe { std::env::set_var(name, value) };
+}
+
 unsafe extern "C" {
     /// ISO C11, 7.22.4.7.
     fn quick_exit(code: core::ffi::c_int) -> !;

@@ -14,7 +14,7 @@ fn a_program_without_a_launcher_is_alone() {
     let identity = opened.rte.identity();
     assert_eq!((identity.rank, identity.size), (0, 1));
     assert_eq!(opened.rte.component(), "singleton");
-    assert_eq!(opened.rejected.len(), 1);
+    assert_eq!(opened.rejected.len(), 2);
     opened.rte.put("k", b"v").unwrap();
     opened.rte.fence().unwrap();
     assert_eq!(opened.rte.get(0, "k").unwrap(), b"v");
@@ -38,7 +38,7 @@ fn a_launcher_that_gives_no_wire_up_is_refused_in_one_sentence() {
     let error = opened(&[("SLURM_STEP_NUM_TASKS", "4")]).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "this is one of 4 processes that srun started without a way to find each other; use srun --mpi=pmi2"
+        "this is one of 4 processes that srun started without a way to find each other; use srun --mpi=pmi2 or --mpi=pmix"
     );
     assert!(opened(&[("OMPI_COMM_WORLD_SIZE", "2")]).is_err());
     assert!(opened(&[("OMPI_COMM_WORLD_SIZE", "1")]).is_ok());

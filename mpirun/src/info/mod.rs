@@ -329,7 +329,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "rte has no component \"pmi9\"; it has pmi1, singleton"
+            "rte has no component \"pmi9\"; it has pmi1, pmix, singleton"
         );
     }
 

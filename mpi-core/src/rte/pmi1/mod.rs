@@ -10,22 +10,15 @@
 
 mod client;
 
-use super::{Component, Env, Identity, NodeMembership, Offer, Rte, RteError, cards, sys};
+use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, cards, sys};
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
-use mpi_base::param::{Level, Param, Params};
+use mpi_base::param::{Param, Params};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-static MEET: Param<Duration> = Param::new(
-    "rte",
-    "pmi1",
-    "meet",
-    "60s",
-    Level::TUNER,
-    "How long the ranks of a node wait for each other at start to share memory.",
-);
+static MEET: Param<Duration> = cards::patience("pmi1");
 
 pub const COMPONENT: Component = Component {
     name: "pmi1",
@@ -80,7 +73,12 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
             env.number("PORTCULLIS_APPNUM")?,
             env.number("PORTCULLIS_UNIVERSE_SIZE")?,
         ),
-        None => (client.kvsname()?, client.appnum()?, client.universe_size()?),
+        None => (
+            client.kvsname()?,
+            // Our mpirun also speaks through launchers that do not know several programs, as srun.
+            client.appnum()?.or(env.number("PORTCULLIS_APPNUM")?),
+            client.universe_size()?,
+        ),
     };
     Ok(Identity {
         job,
@@ -201,20 +199,19 @@ impl Rte for Pmi1 {
         self.socket.as_ref().map(AsFd::as_fd)
     }
 
-    fn launcher_lost(&self) -> bool {
+    fn lost(&self) -> Option<Lost> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         if self.finalized.load(Ordering::Relaxed) {
-            return false;
+            return None;
         }
-        let Some(socket) = &self.socket else {
-            return false;
-        };
+        let socket = self.socket.as_ref()?;
         let mut fds = [PollFd::new(socket, PollFlags::RDHUP)];
         let now = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+        let closed = poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0);
+        closed.then_some(Lost::Launcher)
     }
 
     fn finalize(&self) -> Result<(), RteError> {

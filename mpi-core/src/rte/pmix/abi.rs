@@ -1,0 +1,240 @@
+//! The part of PMIx's C interface that we use, as memory.
+//!
+//! Source: `include/pmix.h` and `include/pmix_common.h.in` of openpmix, where sizes, offsets and numbers below have been the same
+//! since version 3.1; the standard (PMIx 4.1, chapter 3) names the structures and their fields but not their numbers.
+//! The header's macros that make and free structures are functions of the library in newer versions and not there in older ones,
+//! so nothing but plain memory is used: zeroed memory is a valid empty structure.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::{offset_of, size_of};
+
+/// `pmix_status_t`.
+pub type Status = c_int;
+
+pub const SUCCESS: Status = 0;
+pub const UNREACHABLE: Status = -25;
+pub const NOT_FOUND: Status = -46;
+pub const LOST_CONNECTION: Status = -61;
+pub const LOST_CONNECTION_TO_SERVER: Status = -101;
+pub const EVENT_ACTION_COMPLETE: Status = -334;
+
+/// The events that say that a process of the job has died: aborted, asked to abort, ended without finalizing, killed by command
+/// or by a signal.
+pub const DEATHS: [Status; 5] = [-7, -8, -200, -400, -402];
+
+/// `pmix_scope_t`: whom a value is for.
+pub const GLOBAL: u8 = 3;
+
+/// All processes of a namespace, or what holds for it as a whole.
+pub const WILDCARD: u32 = 0xffff_fffe;
+
+/// `pmix_data_type_t`.
+pub mod kind {
+    pub const BOOL: u16 = 1;
+    pub const STRING: u16 = 3;
+    pub const SIZE: u16 = 4;
+    pub const INT: u16 = 6;
+    pub const INT32: u16 = 9;
+    pub const UINT: u16 = 11;
+    pub const UINT16: u16 = 13;
+    pub const UINT32: u16 = 14;
+    pub const UINT64: u16 = 15;
+    pub const PROC: u16 = 22;
+    pub const BYTE_OBJECT: u16 = 27;
+    pub const PROC_RANK: u16 = 40;
+}
+
+/// `PMIX_MAX_NSLEN` and `PMIX_MAX_KEYLEN`, with room for the final zero.
+pub const NAMESPACE_ROOM: usize = 256;
+pub const KEY_ROOM: usize = 512;
+
+/// `pmix_proc_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Proc {
+    pub namespace: [c_char; NAMESPACE_ROOM],
+    pub rank: u32,
+}
+
+/// `pmix_byte_object_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Bytes {
+    pub start: *mut c_char,
+    pub size: usize,
+}
+
+/// The members of `pmix_value_t` that we read or write; the last has the size of the largest.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union Data {
+    pub flag: bool,
+    pub text: *mut c_char,
+    pub size: usize,
+    pub int: c_int,
+    pub u16: u16,
+    pub u32: u32,
+    pub u64: u64,
+    pub process: *mut Proc,
+    pub bytes: Bytes,
+    pub whole: [u64; 3],
+}
+
+/// `pmix_value_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Value {
+    pub kind: u16,
+    pub data: Data,
+}
+
+/// `pmix_info_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Info {
+    pub key: [c_char; KEY_ROOM],
+    pub flags: u32,
+    pub value: Value,
+}
+
+const _: () = {
+    assert!(size_of::<Proc>() == 260 && offset_of!(Proc, rank) == 256);
+    assert!(size_of::<Value>() == 32 && offset_of!(Value, data) == 8);
+    assert!(size_of::<Info>() == 552);
+    assert!(offset_of!(Info, flags) == 512 && offset_of!(Info, value) == 520);
+};
+
+/// `pmix_event_notification_cbfunc_fn_t`: how a handler says that it is done.
+pub type Done = unsafe extern "C" fn(
+    status: Status,
+    results: *mut Info,
+    nresults: usize,
+    then: *mut c_void,
+    argument: *mut c_void,
+    notification: *mut c_void,
+);
+
+/// `pmix_notification_fn_t`: a handler of events.
+pub type Handler = unsafe extern "C" fn(
+    registration: usize,
+    status: Status,
+    source: *const Proc,
+    info: *mut Info,
+    ninfo: usize,
+    results: *mut Info,
+    nresults: usize,
+    done: Option<Done>,
+    argument: *mut c_void,
+);
+
+pub type Init = unsafe extern "C" fn(me: *mut Proc, info: *mut Info, ninfo: usize) -> Status;
+pub type Finalize = unsafe extern "C" fn(info: *const Info, ninfo: usize) -> Status;
+pub type Put = unsafe extern "C" fn(scope: u8, key: *const c_char, value: *mut Value) -> Status;
+pub type Commit = unsafe extern "C" fn() -> Status;
+pub type Fence = unsafe extern "C" fn(
+    processes: *const Proc,
+    nprocesses: usize,
+    info: *const Info,
+    ninfo: usize,
+) -> Status;
+pub type Get = unsafe extern "C" fn(
+    of: *const Proc,
+    key: *const c_char,
+    info: *const Info,
+    ninfo: usize,
+    value: *mut *mut Value,
+) -> Status;
+pub type Abort = unsafe extern "C" fn(
+    status: c_int,
+    message: *const c_char,
+    processes: *mut Proc,
+    nprocesses: usize,
+) -> Status;
+pub type RegisterEventHandler = unsafe extern "C" fn(
+    codes: *mut Status,
+    ncodes: usize,
+    info: *mut Info,
+    ninfo: usize,
+    handler: Handler,
+    registered: Option<unsafe extern "C" fn(Status, usize, *mut c_void)>,
+    argument: *mut c_void,
+) -> Status;
+pub type ErrorString = unsafe extern "C" fn(status: Status) -> *const c_char;
+
+/// Copies text into a field that ends with a zero; `None` if it does not fit or has a zero inside.
+pub fn field<const ROOM: usize>(text: &[u8]) -> Option<[c_char; ROOM]> {
+    if text.len() >= ROOM || text.contains(&0) {
+        return None;
+    }
+    let mut field = [0; ROOM];
+    for (to, &from) in field.iter_mut().zip(text) {
+        *to = from as c_char;
+    }
+    Some(field)
+}
+
+/// The text of such a field.
+pub fn text(field: &[c_char]) -> String {
+    let bytes: Vec<u8> = field
+        .iter()
+        .map(|&c| c as u8)
+        .take_while(|&byte| byte != 0)
+        .collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Proc {
+    /// Another process of the same namespace, or all of it.
+    pub fn peer(&self, rank: u32) -> Proc {
+        Proc { rank, ..*self }
+    }
+}
+
+impl Value {
+    pub const EMPTY: Value = Value {
+        kind: 0,
+        data: Data { whole: [0; 3] },
+    };
+
+    /// Bytes, to be read from where they are.
+    pub fn of_bytes(bytes: &[u8]) -> Value {
+        let bytes = Bytes {
+            start: bytes.as_ptr().cast_mut().cast(),
+            size: bytes.len(),
+        };
+        let mut value = Value::EMPTY;
+        value.kind = kind::BYTE_OBJECT;
+        value.data.bytes = bytes;
+        value
+    }
+
+    /// The number it holds, of whichever type the server chose.
+    pub fn number(&self) -> Option<u64> {
+        // SAFETY: `kind` says which member was written; all are plain numbers, for which every pattern is a value.
+        unsafe {
+            match self.kind {
+                kind::UINT16 => Some(self.data.u16.into()),
+                kind::UINT32 | kind::UINT | kind::PROC_RANK => Some(self.data.u32.into()),
+                kind::UINT64 => Some(self.data.u64),
+                kind::SIZE => Some(self.data.size as u64),
+                kind::INT | kind::INT32 => u64::try_from(self.data.int).ok(),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// A directive that is true.
+pub fn directive(key: &str) -> Info {
+    let mut value = Value::EMPTY;
+    value.kind = kind::BOOL;
+    value.data.flag = true;
+    Info {
+        // Our own keys are short.
+        key: field(key.as_bytes()).unwrap_or([0; KEY_ROOM]),
+        flags: 0,
+        value,
+    }
+}

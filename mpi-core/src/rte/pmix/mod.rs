@@ -1,0 +1,248 @@
+//! `pmix`: the PMIx library of the launcher's world, which PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix` serve.
+//!
+//! Found by `PMIX_NAMESPACE` and `PMIX_RANK`; libpmix is loaded then and not before ([`library`], [`abi`]).
+//! Nine of its functions are used, all of them in every version since 3.1.
+//!
+//! A child of a rank inherits these variables too, and the server would take it for the rank itself.
+//! So a rank leaves its process number in the environment ([`RANK`]), by which a child knows that it is not meant.
+//!
+//! Of what the servers know only the rank, the size of the job, the program's number and the size of the universe are asked for,
+//! which every server tried has; who shares a node with whom is found by cards, as under any launcher.
+//! Values are put with our own prefix and committed by the next fence, which collects those of all ranks,
+//! so that no later question leaves the node.
+//!
+//! The launcher's end, and where the launcher lets a job go on, the death of a rank, come as events in the library's own thread;
+//! they are remembered, and whoever waits looks at them from time to time ([`Rte::lost`]).
+
+mod abi;
+mod library;
+
+use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, cards, sys};
+use abi::{Proc, Status};
+use library::{Found, Library};
+use mpi_base::atomic::{AtomicBool, Ordering};
+use mpi_base::param::{Level, Param, Params};
+use std::ffi::CString;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+static LIBRARY: Param<String> = Param::new(
+    "rte",
+    "pmix",
+    "library",
+    "",
+    Level::USER,
+    "The libpmix to load; by default the launcher's own, else the system's.",
+);
+
+static MEET: Param<Duration> = cards::patience("pmix");
+
+pub const COMPONENT: Component = Component {
+    name: "pmix",
+    help: "PMIx, by the launcher's libpmix: PRRTE, Open MPI's mpirun, Slurm's --mpi=pmix.",
+    params: &[LIBRARY.about(), MEET.about()],
+    open,
+};
+
+/// The variable by which the processes that a rank starts know that they are not it: namespace, rank and process.
+pub(super) const RANK: &str = "PORTCULLIS_PMIX_RANK";
+
+/// Before our keys, so that they meet nobody else's.
+const PREFIX: &str = "portcullis.";
+
+fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
+    let (Some(namespace), Some(rank)) = (env.get("PMIX_NAMESPACE"), env.number("PMIX_RANK")?)
+    else {
+        return Ok(Offer::NotHere(
+            "PMIX_NAMESPACE and PMIX_RANK are not set".into(),
+        ));
+    };
+    let identifier = format!("{namespace} {rank}");
+    if let Some(of) = parent_rank(env, &identifier) {
+        return Ok(Offer::NotHere(format!(
+            "process {of}, which started this one, is the rank"
+        )));
+    }
+    let named = params.get(&LIBRARY).map_err(RteError::Param)?;
+    let patience = params.get(&MEET).map_err(RteError::Param)?;
+    let prefixes: Vec<PathBuf> = env
+        .get("PMIX_PREFIX")
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(library::prefix_of_parent())
+        .collect();
+    let library = Library::open(&library::candidates(&named, &prefixes)).map_err(|reasons| {
+        RteError::NoPmix {
+            namespace: namespace.into(),
+            rank,
+            reasons,
+        }
+    })?;
+    let me = library
+        .init()
+        .map_err(|status| failed(&library, "PMIx_Init", status))?;
+    sys::set_variable(RANK, &format!("{identifier} {}", std::process::id()));
+    let pmix = Pmix {
+        identity: identify(&library, &me)?,
+        me,
+        library,
+        patience,
+        uncommitted: AtomicBool::new(false),
+        finalized: AtomicBool::new(false),
+    };
+    pmix.library
+        .watch()
+        .map_err(pmix.failed("PMIx_Register_event_handler"))?;
+    Ok(Offer::Here(Box::new(pmix)))
+}
+
+/// The process that is the rank, if it is another than this one.
+fn parent_rank(env: &Env, identifier: &str) -> Option<u32> {
+    let (known, process) = env.get(RANK)?.rsplit_once(' ')?;
+    let process = process.parse().ok()?;
+    (known == identifier && process != std::process::id()).then_some(process)
+}
+
+fn identify(library: &Library, me: &Proc) -> Result<Identity, RteError> {
+    let of_job = me.peer(abi::WILDCARD);
+    let ask = |of: &Proc, name: &str| match library::key(name) {
+        Some(key) => library
+            .get(of, &key, &abi::directive("pmix.optional"))
+            .map_err(|status| failed(library, &format!("PMIx_Get of {name}"), status)),
+        None => Ok(None),
+    };
+    let number = |of: &Proc, name: &str| {
+        ask(of, name).map(|found| match found {
+            Some(Found::Number(number)) => u32::try_from(number).ok(),
+            _ => None,
+        })
+    };
+    let size = number(&of_job, "pmix.job.size")?;
+    Ok(Identity {
+        job: abi::text(&me.namespace),
+        rank: me.rank,
+        size: size
+            .filter(|&size| me.rank < size)
+            .ok_or_else(|| RteError::NoSize {
+                namespace: abi::text(&me.namespace),
+                rank: me.rank,
+                size,
+            })?,
+        appnum: number(me, "pmix.appnum")?,
+        universe_size: number(&of_job, "pmix.univ.size")?,
+        spawned: ask(me, "pmix.parent")?.is_some(),
+    })
+}
+
+/// A status as an error, said in the library's own words.
+fn failed(library: &Library, doing: &str, status: Status) -> RteError {
+    let doing = doing.to_string();
+    match status {
+        abi::UNREACHABLE | abi::LOST_CONNECTION | abi::LOST_CONNECTION_TO_SERVER => {
+            RteError::LauncherLost { doing }
+        }
+        status => RteError::Pmix {
+            doing,
+            words: library.words(status),
+            status,
+        },
+    }
+}
+
+struct Pmix {
+    identity: Identity,
+    me: Proc,
+    library: Library,
+    patience: Duration,
+    /// Whether something was put since the last commit.
+    uncommitted: AtomicBool,
+    finalized: AtomicBool,
+}
+
+impl Pmix {
+    fn failed(&self, doing: &str) -> impl FnOnce(Status) -> RteError {
+        move |status| failed(&self.library, doing, status)
+    }
+}
+
+fn wire_key(key: &str) -> Result<CString, RteError> {
+    library::key(&format!("{PREFIX}{key}")).ok_or_else(|| RteError::BadKey { key: key.into() })
+}
+
+impl Rte for Pmix {
+    fn component(&self) -> &'static str {
+        COMPONENT.name
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn put(&self, key: &str, value: &[u8]) -> Result<(), RteError> {
+        self.uncommitted.store(true, Ordering::Relaxed);
+        self.library
+            .put(&wire_key(key)?, value)
+            .map_err(self.failed("PMIx_Put"))
+    }
+
+    fn fence(&self) -> Result<(), RteError> {
+        if self.uncommitted.swap(false, Ordering::Relaxed) {
+            self.library.commit().map_err(self.failed("PMIx_Commit"))?;
+        }
+        self.library.fence().map_err(self.failed("PMIx_Fence"))
+    }
+
+    fn get(&self, rank: u32, key: &str) -> Result<Vec<u8>, RteError> {
+        // What the server does not have after a fence nobody has put.
+        let immediate = abi::directive("pmix.immediate");
+        let found = self
+            .library
+            .get(&self.me.peer(rank), &wire_key(key)?, &immediate)
+            .map_err(self.failed("PMIx_Get"))?;
+        match found {
+            Some(Found::Bytes(bytes)) => Ok(bytes),
+            Some(_) => Err(RteError::Garbled {
+                key: key.into(),
+                rank,
+            }),
+            None => Err(RteError::NoSuchKey {
+                key: key.into(),
+                rank,
+            }),
+        }
+    }
+
+    fn node_segment(&self) -> Result<NodeMembership, RteError> {
+        cards::meet(self, self.patience)
+    }
+
+    /// The connection is the library's own.
+    fn launcher(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn lost(&self) -> Option<Lost> {
+        library::lost().filter(|_| !self.finalized.load(Ordering::Relaxed))
+    }
+
+    fn finalize(&self) -> Result<(), RteError> {
+        if self.finalized.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.library
+            .finalize()
+            .map_err(self.failed("PMIx_Finalize"))
+    }
+
+    fn abort(&self, code: i32, message: &str) -> ! {
+        let text: Vec<u8> = message.bytes().filter(|&byte| byte != 0).collect();
+        let status = sys::abort_status(code);
+        self.library
+            .abort(status, &CString::new(text).unwrap_or_default());
+        sys::exit_now(status)
+    }
+}
+
+#[cfg(test)]
+mod tests;
