@@ -1,13 +1,15 @@
 //! `mpirun`, and `mpiexec` under its other name.
 
 use mpirun::cli::{self, CliError, Request};
-use mpirun::launch;
+use mpirun::launch::program::Plan;
+use mpirun::launch::srun::{self, Launcher};
+use mpirun::launch::{front, outpost};
 use std::io::Write;
 
 fn main() {
     let code = match cli::request(std::env::args_os()) {
-        Ok(Request::Job(plan)) => launch::front::run(&plan),
-        Ok(Request::Agent) => launch::outpost::run(),
+        Ok(Request::Job(plan)) => run(&plan),
+        Ok(Request::Agent) => outpost::run(),
         Err(CliError::Usage(error)) => error.exit(),
         Err(CliError::Answer(text)) => {
             // A reader that has gone, as `| head` does, is no error.
@@ -20,4 +22,26 @@ fn main() {
         }
     };
     std::process::exit(code);
+}
+
+/// Runs a job, or gives it to whom it belongs.
+fn run(plan: &Plan) -> i32 {
+    match srun::launcher(plan, |name| std::env::var(name).ok()) {
+        Ok(Launcher::Ourselves) => front::run(plan),
+        Ok(Launcher::OurselvesBecause(why)) => {
+            if !plan.quiet {
+                eprintln!("mpirun: {why}, so the allocation's hosts are reached without srun");
+            }
+            front::run(plan)
+        }
+        Ok(Launcher::Srun(command)) => {
+            let error = srun::become_srun(*command, plan.verbose);
+            eprintln!("mpirun: srun cannot be started: {error}");
+            1
+        }
+        Err(error) => {
+            eprintln!("mpirun: {error}");
+            2
+        }
+    }
 }

@@ -7,6 +7,9 @@
 use super::{Host, HostError, merge, named};
 use std::path::Path;
 
+/// The name of the resource manager that is handed jobs.
+pub const SLURM: &str = "Slurm";
+
 /// Where an allocation came from, and its hosts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Allocation {
@@ -23,7 +26,7 @@ pub fn find(var: impl Fn(&str) -> Option<String>) -> Result<Option<Allocation>, 
             .find_map(|&name| var(name).map(|value| (name, value)));
         return slurm(&list, counts).map(|hosts| {
             Some(Allocation {
-                manager: "Slurm",
+                manager: SLURM,
                 hosts,
             })
         });

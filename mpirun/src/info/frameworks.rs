@@ -1,5 +1,6 @@
 //! The frameworks of the library with their components and parameters, gathered from where each declares its own.
 
+use crate::launch::srun;
 use mpi_base::param::{About, Params};
 use mpi_core::{btl, coll, pml, rte};
 
@@ -61,8 +62,11 @@ pub fn all(params: &Params) -> Vec<Framework> {
         Framework {
             name: "plm",
             what: "how other hosts are reached",
-            params: Vec::new(),
-            components: vec![Component::new("rsh", &[crate::cli::RSH_AGENT.about()])],
+            params: vec![srun::SELECT.about()],
+            components: vec![
+                Component::new("rsh", &[crate::cli::RSH_AGENT.about()]),
+                Component::new("srun", &[srun::MPI.about()]),
+            ],
         },
         Framework {
             name: "pml",

@@ -229,7 +229,7 @@ fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
 }
 
 /// A word as a POSIX shell reads it back.
-fn quoted(word: &[u8]) -> Vec<u8> {
+pub(super) fn quoted(word: &[u8]) -> Vec<u8> {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+=@%,:".contains(b);
     if !word.is_empty() && word.iter().all(plain) {
         return word.to_vec();

@@ -16,6 +16,8 @@
 //! * A link closes: the outpost ends everything it has.
 //! * Children of ranks: the agent is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
 //!
+//! Inside a Slurm allocation other hosts are Slurm's business: the process becomes [`srun`].
+//!
 //! Nobody ever waits for the end of a pipe, as a stray process may hold its other end.
 
 pub mod agent;
@@ -29,6 +31,7 @@ pub mod outpost;
 pub mod output;
 pub mod program;
 pub mod ranks;
+pub mod srun;
 pub mod sys;
 pub mod wire;
 
