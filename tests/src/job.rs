@@ -218,6 +218,16 @@ impl Started {
         self.wait_with_grace(leftovers::GRACE)
     }
 
+    /// The same where a launcher that is not ours may leave files.
+    #[track_caller]
+    pub fn wait_for_processes(self, grace: Duration) -> Outcome {
+        let nothing = self.temporary.path().join("nothing");
+        let mark = self.mark.clone();
+        let outcome = self.running.wait(self.limit);
+        leftovers::assert_none_after(&mark, &nothing, grace);
+        outcome.unwrap_or_else(|error| panic!("{error}"))
+    }
+
     /// The same where processes may live so long after the launcher has ended.
     #[track_caller]
     pub fn wait_with_grace(self, grace: Duration) -> Outcome {

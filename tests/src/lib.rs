@@ -13,7 +13,10 @@ pub mod leftovers;
 pub mod machines;
 pub mod served;
 mod setting;
+pub mod slurm;
 
 pub use job::{Job, Started};
-pub use setting::{bare_installation, compile, installation, mpi4py_python, mpich, needs};
+pub use setting::{
+    bare_installation, compile, installation, mpi4py_python, mpich, needs, open_mpi,
+};
 pub use xtask::process::Outcome;

@@ -104,6 +104,16 @@ pub fn mpich() -> Option<&'static venv::Venv> {
     .then_some(mpich)
 }
 
+/// Open MPI from its wheel, if it is there.
+pub fn open_mpi() -> Option<&'static venv::Venv> {
+    let open_mpi = &venv::OPEN_MPI;
+    needs(
+        open_mpi.is_there(),
+        "Open MPI 5.0.11 in the target folder (cargo xtask test fetches it)",
+    )
+    .then_some(open_mpi)
+}
+
 /// The Python that has mpi4py built with our `mpicc`.
 pub fn mpi4py_python() -> Option<PathBuf> {
     let mpi4py = &venv::MPI4PY;

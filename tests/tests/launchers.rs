@@ -3,6 +3,7 @@
 use std::io::{Seek as _, Write as _};
 use std::path::Path;
 
+use tests::hosts::Hosts;
 use tests::{Job, compile, installation, mpich};
 
 /// Programs that touch start, point-to-point and collectives.
@@ -93,6 +94,11 @@ fn a_program_without_launcher_is_alone_in_its_world() {
 }
 
 #[test]
+fn a_program_that_a_rank_starts_is_alone_too() {
+    Job::of("child").ranks(3).holds();
+}
+
+#[test]
 fn mpiexec_is_mpirun() {
     Job::of("hello")
         .under(&installation().join("bin/mpiexec"))
@@ -129,5 +135,28 @@ fn lines_of_different_ranks_are_not_torn() {
     assert!(
         lines.iter().all(|line| *line == "aaaaaaaaaabbbbbbbbbb"),
         "a line was torn"
+    );
+}
+
+#[test]
+fn the_slots_of_pbs_say_which_rank_runs_where() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let mut slots = tempfile::NamedTempFile::new().unwrap();
+    slots.write_all(b"h0\nh0\nh1\n").unwrap();
+    let outcome = Job::command(Path::new("sh"))
+        .under(&installation().join("bin/mpirun"))
+        .ranks(3)
+        .with(["--launch-agent"])
+        .with([hosts.in_place_of_ssh()])
+        .env("PBS_NODEFILE", slots.path())
+        .limit(30)
+        .arg("-c")
+        .arg("echo rank $PMI_RANK on host $(ip netns identify | sed 's/.*-//')")
+        .succeeds();
+    let mut lines: Vec<&str> = outcome.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        ["rank 0 on host 0", "rank 1 on host 0", "rank 2 on host 1"]
     );
 }

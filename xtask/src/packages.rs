@@ -46,6 +46,25 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "util-linux",
         "programs on such hosts",
     ),
+    (
+        Sign::Program("slurmctld"),
+        "slurmctld",
+        "starting programs by Slurm",
+    ),
+    (Sign::Program("slurmd"), "slurmd", "Slurm's nodes"),
+    (Sign::Program("srun"), "slurm-client", "Slurm's commands"),
+    (
+        Sign::File("/etc/slurm/plugstack.conf"),
+        "slurm-wlm-basic-plugins",
+        "Slurm's pmi2 and pmix",
+    ),
+    (
+        Sign::Python(
+            "import glob, sys; sys.exit(not glob.glob('/usr/lib/*/pmix2/lib/libpmix.so'))",
+        ),
+        "libpmix-dev",
+        "the name by which Slurm loads libpmix",
+    ),
     (Sign::Program("python3"), "python3", "mpi4py and the peers"),
     (
         Sign::Python("import venv, ensurepip"),

@@ -64,7 +64,7 @@ pub const CONTENTS: Contents = Contents {
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 2 } else { 6 });
+    let mut steps = Steps::new(if options.offline { 2 } else { 7 });
     if !options.offline {
         steps
             .step("looking for compilers and tools", packages::ensure)
@@ -74,6 +74,11 @@ pub fn run(options: &Options) -> Result<(), TestError> {
                 "fetching MPICH, the peer for both directions of the ABI",
                 || venv::MPICH.ensure(&[]),
             )
+            .map_err(TestError::Venv)?;
+        steps
+            .step("fetching Open MPI, whose launchers speak PMIx", || {
+                venv::OPEN_MPI.ensure(&[])
+            })
             .map_err(TestError::Venv)?;
         steps.step("building mpi4py from source with our mpicc", build_mpi4py)?;
     }

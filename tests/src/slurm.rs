@@ -1,0 +1,179 @@
+//! A Slurm of our own on this machine: a controller and two nodes, with ports and folders like no other's.
+//!
+//! Both nodes are this machine under two names, which is what their `slurmd` are told; nothing is asked of a running system,
+//! and no key is needed, as everything belongs to one user on the loopback interface.
+//!
+//! Needs root and Debian's packages; everything is gone when the value is dropped, and ends by itself if this process is killed.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use xtask::packages::on_path;
+use xtask::process::{self, Running};
+
+use crate::job::Job;
+use crate::setting::needs;
+
+/// Processors that each node claims to have.
+const CPUS: u32 = 8;
+
+/// How long a daemon may live if nobody ends it.
+const LIFE: &str = "300";
+
+/// A little cluster under Slurm.
+#[derive(Debug)]
+pub struct Slurm {
+    /// Stopped in this order: the nodes, then the controller.
+    daemons: Vec<Running>,
+    folder: TempDir,
+}
+
+impl Slurm {
+    /// Two nodes that are ready; `None` where Slurm cannot be had.
+    pub fn new() -> Option<Slurm> {
+        let programs = ["slurmctld", "slurmd", "srun", "salloc"];
+        let possible = rustix::process::geteuid().is_root() && programs.into_iter().all(on_path);
+        if !needs(
+            possible,
+            "root and Slurm (Debian packages slurmctld, slurmd, slurm-client and slurm-wlm-basic-plugins)",
+        ) {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
+        let mut slurm = Slurm {
+            daemons: Vec::new(),
+            folder,
+        };
+        slurm.configure();
+        slurm.start(&["slurmctld", "-D", "-c"]);
+        for node in ["n1", "n2"] {
+            slurm.start(&["slurmd", "-D", "-N", node]);
+        }
+        // Those that were started last are stopped first.
+        slurm.daemons.reverse();
+        slurm.wait_for_nodes();
+        Some(slurm)
+    }
+
+    fn configure(&self) {
+        let folder = self.folder.path();
+        let at = folder.display();
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy();
+        let [controller, spare, first, second] = free_ports();
+        let config = format!(
+            "ClusterName=portcullis\n\
+             SlurmctldHost={host}(127.0.0.1)\n\
+             SlurmUser=root\n\
+             SlurmdUser=root\n\
+             AuthType=auth/none\n\
+             CredType=cred/none\n\
+             SlurmctldPort={controller}\n\
+             SlurmdPort={spare}\n\
+             StateSaveLocation={at}/state\n\
+             SlurmdSpoolDir={at}/%n/spool\n\
+             TmpFS={at}/%n/tmp\n\
+             SlurmctldPidFile={at}/slurmctld.pid\n\
+             SlurmdPidFile={at}/%n/slurmd.pid\n\
+             SlurmctldLogFile={at}/slurmctld.log\n\
+             SlurmdLogFile={at}/%n/slurmd.log\n\
+             ProctrackType=proctrack/linuxproc\n\
+             TaskPlugin=task/none\n\
+             MpiDefault=none\n\
+             SelectType=select/cons_tres\n\
+             SelectTypeParameters=CR_Core\n\
+             ReturnToService=2\n\
+             JobAcctGatherType=jobacct_gather/none\n\
+             AccountingStorageType=accounting_storage/none\n\
+             SlurmdParameters=config_overrides\n\
+             NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={first} CPUs={CPUS} State=UNKNOWN\n\
+             NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={second} CPUs={CPUS} State=UNKNOWN\n\
+             PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES\n"
+        );
+        let make = || {
+            for part in ["state", "n1/spool", "n1/tmp", "n2/spool", "n2/tmp"] {
+                fs::create_dir_all(folder.join(part))?;
+            }
+            fs::write(folder.join("cgroup.conf"), "CgroupPlugin=cgroup/v1\n")?;
+            fs::write(self.config(), config)
+        };
+        make().unwrap_or_else(|e| panic!("cannot configure Slurm in {at}: {e}"));
+    }
+
+    /// The file that every command of this cluster is to find by `SLURM_CONF`.
+    pub fn config(&self) -> PathBuf {
+        self.folder.path().join("slurm.conf")
+    }
+
+    fn start(&mut self, daemon: &[&str]) {
+        let mut command = Command::new("timeout");
+        command
+            .args(["-k", "1", LIFE])
+            .args(daemon)
+            .env("SLURM_CONF", self.config());
+        let running = Running::start(&mut command).unwrap_or_else(|e| panic!("{e}"));
+        self.daemons.push(running);
+    }
+
+    fn wait_for_nodes(&self) {
+        let begin = Instant::now();
+        loop {
+            let mut command = Command::new("sinfo");
+            command
+                .args(["--noheader", "--format=%D %t"])
+                .env("SLURM_CONF", self.config());
+            let said = process::output(&mut command, Duration::from_secs(10));
+            if said.is_ok_and(|said| said.stdout.trim() == "2 idle") {
+                return;
+            }
+            assert!(
+                begin.elapsed() < Duration::from_secs(60),
+                "Slurm's nodes are not ready:\n{}",
+                self.logs()
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn logs(&self) -> String {
+        let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
+        ["slurmctld.log", "n1/slurmd.log", "n2/slurmd.log"]
+            .map(read)
+            .concat()
+    }
+
+    /// A program that srun starts, with an option or two.
+    pub fn srun(&self, program: &Path, options: &[&str]) -> Job {
+        Job::command(program)
+            .under(Path::new("srun"))
+            .with(options)
+            .env("SLURM_CONF", self.config())
+            .limit(60)
+    }
+
+    /// A command in an allocation of both nodes for so many tasks.
+    pub fn salloc(&self, command: &Path, tasks: u32) -> Job {
+        Job::command(command)
+            .under(Path::new("salloc"))
+            .ranks(tasks)
+            .with(["--quiet", "--nodes=2"])
+            .env("SLURM_CONF", self.config())
+            .limit(60)
+    }
+}
+
+/// Ports that were free a moment ago.
+fn free_ports<const N: usize>() -> [u16; N] {
+    // All are held until all are known, so that no two are the same.
+    let held = [(); N].map(|()| {
+        TcpListener::bind(("127.0.0.1", 0)).unwrap_or_else(|e| panic!("no free port: {e}"))
+    });
+    held.map(|listener| match listener.local_addr() {
+        Ok(address) => address.port(),
+        Err(error) => panic!("no free port: {error}"),
+    })
+}
