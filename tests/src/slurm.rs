@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 use xtask::packages::on_path;
 use xtask::process::{self, Running};
 
-use crate::job::Job;
+use crate::job::{Job, send};
+use crate::leftovers;
 use crate::setting::needs;
 
 /// Processors that each node claims to have.
@@ -114,22 +116,32 @@ impl Slurm {
         command
             .args(["-k", "1", LIFE])
             .args(daemon)
+            .env(leftovers::MARK, self.mark())
             .env("SLURM_CONF", self.config());
         let running = Running::start(&mut command).unwrap_or_else(|e| panic!("{e}"));
         self.daemons.push(running);
     }
 
+    /// The mark that all daemons, and what they start for themselves, have in their environment.
+    pub fn mark(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+
+    /// What a command of Slurm prints, if it succeeds.
+    fn said(&self, command: &str, arguments: &[&str]) -> Option<String> {
+        let mut command = Command::new(command);
+        command.args(arguments).env("SLURM_CONF", self.config());
+        let outcome = process::output(&mut command, Duration::from_secs(10)).ok()?;
+        Some(outcome.stdout.trim().to_string())
+    }
+
     fn wait_for_nodes(&self) {
         let begin = Instant::now();
-        loop {
-            let mut command = Command::new("sinfo");
-            command
-                .args(["--noheader", "--format=%D %t"])
-                .env("SLURM_CONF", self.config());
-            let said = process::output(&mut command, Duration::from_secs(10));
-            if said.is_ok_and(|said| said.stdout.trim() == "2 idle") {
-                return;
-            }
+        while self
+            .said("sinfo", &["--noheader", "--format=%D %t"])
+            .as_deref()
+            != Some("2 idle")
+        {
             assert!(
                 begin.elapsed() < Duration::from_secs(60),
                 "Slurm's nodes are not ready:\n{}",
@@ -163,6 +175,30 @@ impl Slurm {
             .with(["--quiet", "--nodes=2"])
             .env("SLURM_CONF", self.config())
             .limit(60)
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        // A job whose srun was killed is still running in the eyes of the controller.
+        let _ = self.said("scancel", &["--user=root"]);
+        let begin = Instant::now();
+        while self
+            .said("squeue", &["--noheader"])
+            .is_some_and(|jobs| !jobs.is_empty())
+            && begin.elapsed() < Duration::from_secs(10)
+        {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.daemons.clear();
+        // Guardians of steps outlive their controller, to tell it how the step ended.
+        for guardian in leftovers::processes(&self.mark()) {
+            let number = guardian
+                .split(' ')
+                .next()
+                .and_then(|word| word.parse().ok());
+            send(number.unwrap_or(0), Signal::KILL);
+        }
     }
 }
 

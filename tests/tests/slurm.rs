@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tests::slurm::Slurm;
-use tests::{compile, installation};
+use tests::{compile, installation, leftovers};
 
 #[test]
 fn srun_with_pmi2_starts_programs_over_two_nodes() {
@@ -147,4 +147,7 @@ fn ranks_do_not_outlive_srun() {
     job.signal(Signal::KILL);
     let outcome = job.wait_with_grace(Duration::from_secs(10));
     assert!(!outcome.status.success());
+    let (mark, nothing) = (slurm.mark(), slurm.config().join("nothing"));
+    drop(slurm);
+    leftovers::assert_none(&mark, &nothing);
 }
