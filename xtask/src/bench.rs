@@ -290,7 +290,9 @@ fn spell(rows: &Rows, compared: &Compared) -> String {
     // The target of a start is for the whole command, which is what a user waits for.
     let target = match (size, rows.targets) {
         (Some((_, target)), _) => Some(*target),
-        (None, [(0, target)]) if compared.benchmark != "init" => Some(*target),
+        (None, [(0, target)]) if !matches!(compared.benchmark.as_str(), "init" | "start") => {
+            Some(*target)
+        }
         _ => None,
     };
     let target = target.map_or_else(|| "-".to_owned(), figure);

@@ -16,9 +16,10 @@ pub mod hpcc;
 pub mod install;
 pub mod mpi4py;
 pub mod packages;
-pub mod process;
 pub mod rsmpi;
 pub mod test;
 pub mod ui;
 pub mod venv;
 pub mod workspace;
+
+pub use bounded as process;

@@ -7,13 +7,16 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
+use crate::endings::Leave;
+
 /// Micro-benchmarks for any MPI library with the standard ABI (and Open MPI's).
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mpi-bench",
     version,
     after_help = "mpi-bench tune [OPTIONS] measures every algorithm of every collective, on 2 ranks, 4 and so on up to -n, \
-                  and writes a decision table for --mca coll_tuned_rules."
+                  and writes a decision table for --mca coll_tuned_rules.\n\
+                  mpi-bench endings [OPTIONS] ends jobs in every way and measures how soon they are gone, and what they leave."
 )]
 pub struct Options {
     /// What to measure
@@ -77,25 +80,43 @@ pub struct Options {
     pub timeout: Duration,
 }
 
+impl Options {
+    /// Whether this process is to be a rank, and not what starts ranks.
+    pub fn is_of_ranks(&self) -> bool {
+        self.vs.is_empty() && !self.alone && self.benchmark != Benchmark::Launch
+    }
+}
+
 /// What the command line asks for.
 #[derive(Debug)]
 pub enum Task {
     Measure(Options),
     /// `mpi-bench tune`, with the options of a benchmark.
     Tune(Options),
+    /// `mpi-bench endings`, with the options of a benchmark.
+    Endings(Options),
+    /// A rank of the latter.
+    Leave(Leave),
 }
 
 impl Task {
     pub fn parse() -> Task {
         let mut arguments: Vec<OsString> = std::env::args_os().collect();
-        match arguments.get_mut(1) {
-            Some(first) if first == "tune" => {
-                // The options are those of any benchmark, and which one it is does not matter here.
-                *first = Benchmark::Barrier.name().into();
-                Task::Tune(Options::parse_from(arguments))
+        let Some(first) = arguments.get_mut(1) else {
+            return Task::Measure(Options::parse());
+        };
+        let task = match first.to_str() {
+            Some("tune") => Task::Tune,
+            Some("endings") => Task::Endings,
+            Some("leave") => {
+                arguments.remove(1);
+                return Task::Leave(Leave::parse_from(arguments));
             }
-            _ => Task::Measure(Options::parse_from(arguments)),
-        }
+            _ => return Task::Measure(Options::parse()),
+        };
+        // The options are those of any benchmark, and which one it is does not matter here.
+        *first = Benchmark::Barrier.name().into();
+        task(Options::parse_from(arguments))
     }
 }
 
@@ -151,8 +172,10 @@ pub enum Benchmark {
     Alltoall,
     /// How much of MPI_Iallreduce hides behind computing, in percent
     Overlap,
-    /// MPI_Init; with --vs also the whole command from start to end
+    /// MPI_Init; with --vs also from the command to there, and the whole command
     Init,
+    /// A program that does nothing, from the command to its end
+    Launch,
     /// Memory of a rank after MPI_Init (its proportional set size)
     Memory,
     /// Memory of the launcher's processes while the job runs

@@ -3,13 +3,14 @@
 //! How a peer runs best is data: [`Setting`]s, each with arguments and environment, taken from what the peers' own documentation and measurements recommend.
 
 use std::fmt;
-use std::fs::File;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use bounded::{Outcome, ProcessError, Running};
 
 use crate::cli::{Benchmark, Settings};
+use crate::clock::now_ms;
 use crate::find;
 use crate::table::Report;
 
@@ -42,7 +43,7 @@ pub struct Setting {
 const ALWAYS: fn(Benchmark, u32, usize) -> bool = |_, _, _| true;
 
 /// How a library comes; ours is measured like this only.
-const AS_IT_COMES: &[Setting; 1] = &[Setting {
+pub const AS_IT_COMES: &[Setting; 1] = &[Setting {
     name: "default",
     arguments: &[],
     environment: &[],
@@ -69,7 +70,10 @@ const MPICH_BEST: &[Setting] = &[
         // Start-up is compared without the detour through UCX too.
         suits: |benchmark, _, _| {
             use Benchmark as B;
-            matches!(benchmark, B::Init | B::Memory | B::LauncherMemory)
+            matches!(
+                benchmark,
+                B::Init | B::Launch | B::Memory | B::LauncherMemory
+            )
         },
     },
 ];
@@ -198,14 +202,9 @@ pub enum RunError {
         searched: Vec<PathBuf>,
     },
     NoLibrary(find::NotFound),
-    Start {
-        launcher: PathBuf,
-        reason: std::io::Error,
-    },
-    Files(std::io::Error),
-    TimedOut {
-        after: Duration,
-    },
+    /// Where this program is cannot be found out.
+    Program(std::io::Error),
+    Launcher(ProcessError),
     Failed {
         status: ExitStatus,
         said: String,
@@ -226,11 +225,8 @@ impl fmt::Display for RunError {
                 )
             }
             Self::NoLibrary(error) => error.fmt(f),
-            Self::Start { launcher, reason } => {
-                write!(f, "cannot start {}: {reason}", launcher.display())
-            }
-            Self::Files(reason) => write!(f, "cannot keep the run's output: {reason}"),
-            Self::TimedOut { after } => write!(f, "stopped after {} s", after.as_secs_f64()),
+            Self::Program(reason) => write!(f, "cannot tell where mpi-bench is: {reason}"),
+            Self::Launcher(error) => error.fmt(f),
             Self::Failed { status, said } if said.is_empty() => {
                 write!(f, "the launcher ended with {status}")
             }
@@ -314,7 +310,7 @@ impl Installation {
         self.run(plain, ranks, extra, benchmark_arguments, timeout)
     }
 
-    /// Runs this program on `ranks` processes; the report and how long the whole command took.
+    /// Runs this program on `ranks` processes; the report, whose start is counted from the command, and how long the whole command took.
     pub fn run(
         &self,
         setting: &Setting,
@@ -323,7 +319,34 @@ impl Installation {
         benchmark_arguments: &[String],
         timeout: Duration,
     ) -> Result<(Report, Duration), RunError> {
-        let this_program = std::env::current_exe().map_err(RunError::Files)?;
+        let mut command = self.launch(setting, ranks, extra);
+        let begin = now_ms();
+        command
+            .arg(this_program()?)
+            .arg("--lib")
+            .arg(&self.library)
+            .arg("--json")
+            .args(benchmark_arguments);
+        let (mut report, took) = run_to_end(command, timeout)?;
+        report.started = report.started.map(|at| at - begin);
+        Ok((report, took))
+    }
+
+    /// Runs a program that does nothing on `ranks` processes; how long the command took.
+    pub fn run_nothing(
+        &self,
+        setting: &Setting,
+        ranks: u32,
+        extra: &[String],
+        timeout: Duration,
+    ) -> Result<Duration, RunError> {
+        let mut command = self.launch(setting, ranks, extra);
+        command.arg("/bin/true");
+        end_well(command, timeout).map(|outcome| outcome.took)
+    }
+
+    /// The launcher's part of a command line; the program is to follow.
+    pub fn launch(&self, setting: &Setting, ranks: u32, extra: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);
         command.args(["-n", &ranks.to_string()]);
         match self.family {
@@ -343,98 +366,41 @@ impl Installation {
             .args(setting.arguments)
             .envs(setting.environment.iter().copied());
         command
-            .arg(this_program)
-            .arg("--lib")
-            .arg(&self.library)
-            .arg("--json")
-            .args(benchmark_arguments);
-        run_to_end(command, &self.launcher, timeout)
     }
 }
 
-/// Starts the command in a process group of its own, waits, and reads its report.
-///
-/// Output goes to files: a pipe could be held open by a stray process and keep us waiting.
-fn run_to_end(
-    mut command: Command,
-    launcher: &Path,
-    timeout: Duration,
-) -> Result<(Report, Duration), RunError> {
-    let out = tempfile::NamedTempFile::new().map_err(RunError::Files)?;
-    let err = tempfile::NamedTempFile::new().map_err(RunError::Files)?;
-    let reopen = |file: &tempfile::NamedTempFile| -> Result<File, RunError> {
-        file.reopen().map_err(RunError::Files)
-    };
-    command
-        .stdin(std::process::Stdio::null())
-        .stdout(reopen(&out)?)
-        .stderr(reopen(&err)?)
-        .process_group(0);
-    let begin = Instant::now();
-    let mut child = command.spawn().map_err(|reason| RunError::Start {
-        launcher: launcher.to_owned(),
-        reason,
-    })?;
-    let Some(status) = wait_until(&mut child, begin + timeout).map_err(RunError::Files)? else {
-        stop(&mut child);
-        return Err(RunError::TimedOut { after: timeout });
-    };
-    let took = begin.elapsed();
-    let text = |file: &tempfile::NamedTempFile| {
-        std::fs::read(file.path()).map(|b| String::from_utf8_lossy(&b).into_owned())
-    };
-    if !status.success() {
-        let said = text(&err).unwrap_or_default();
-        let said = said
-            .lines()
-            .map(str::trim)
-            .find(|line| line.contains("mpi-bench:") || line.chars().any(char::is_alphabetic));
-        return Err(RunError::Failed {
-            status,
-            said: said.unwrap_or_default().to_owned(),
-        });
-    }
-    let lines = text(&out).map_err(RunError::Files)?;
-    let report = lines
+/// This program, which is also what the launchers start.
+pub fn this_program() -> Result<PathBuf, RunError> {
+    std::env::current_exe().map_err(RunError::Program)
+}
+
+/// Runs the command and reads its report; the report and how long the whole command took.
+fn run_to_end(command: Command, timeout: Duration) -> Result<(Report, Duration), RunError> {
+    let outcome = end_well(command, timeout)?;
+    let report = outcome
+        .stdout
         .lines()
         .find_map(|line| serde_json::from_str::<Report>(line).ok())
         .ok_or(RunError::NoReport)?;
-    Ok((report, took))
+    Ok((report, outcome.took))
 }
 
-/// Waits for the child, at most until `deadline`.
-fn wait_until(
-    child: &mut std::process::Child,
-    deadline: Instant,
-) -> std::io::Result<Option<ExitStatus>> {
-    // Polling finely at first keeps the measured time of a short command honest.
-    let mut pause = Duration::from_micros(200);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= deadline {
-            return Ok(None);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 5 / 4).min(Duration::from_millis(5));
+/// Runs the command to a good end.
+fn end_well(mut command: Command, timeout: Duration) -> Result<Outcome, RunError> {
+    command.stdin(Stdio::null());
+    let outcome = Running::start(&mut command)
+        .and_then(|running| running.wait(timeout))
+        .map_err(RunError::Launcher)?;
+    if !outcome.status.success() {
+        let mut said = outcome.stderr.lines().map(str::trim);
+        let telling =
+            said.find(|line| line.contains("mpi-bench:") || line.chars().any(char::is_alphabetic));
+        return Err(RunError::Failed {
+            status: outcome.status,
+            said: telling.unwrap_or_default().to_owned(),
+        });
     }
-}
-
-/// Asks the launcher to end its job, then insists.
-fn stop(child: &mut std::process::Child) {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // The group may be gone already; then there is nothing left to stop.
-        let _ = kill_process_group(group, Signal::TERM);
-        if matches!(
-            wait_until(child, Instant::now() + Duration::from_secs(2)),
-            Ok(None)
-        ) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-    let _ = child.wait();
+    Ok(outcome)
 }
 
 #[cfg(test)]
@@ -486,8 +452,12 @@ mod tests {
         command
             .args(["-c", "sleep 60 & echo $! > \"$0\"; wait"])
             .arg(marker.path());
-        let ended = run_to_end(command, Path::new("sh"), Duration::from_millis(300));
-        assert!(matches!(ended, Err(RunError::TimedOut { .. })), "{ended:?}");
+        let ended = run_to_end(command, Duration::from_millis(300));
+        let late = matches!(
+            ended,
+            Err(RunError::Launcher(ProcessError::TimedOut { .. }))
+        );
+        assert!(late, "{ended:?}");
         let sleeper = std::fs::read_to_string(marker.path()).unwrap();
         let status = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.trim()));
         // Gone, or a zombie that waits for init.
@@ -501,7 +471,7 @@ mod tests {
     fn a_failing_launcher_is_quoted() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo 'no such host' >&2; exit 3"]);
-        let sentence = run_to_end(command, Path::new("sh"), Duration::from_secs(10))
+        let sentence = run_to_end(command, Duration::from_secs(10))
             .unwrap_err()
             .to_string();
         assert!(

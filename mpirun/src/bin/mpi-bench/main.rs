@@ -4,9 +4,10 @@
 //! It opens one when it starts and calls it through the MPI 5.0 standard ABI, so one file measures our library, MPICH's and, by a small table of handles, Open MPI's.
 //! The loops are those of the OSU micro-benchmarks (D. K. Panda and others, "OSU Micro-Benchmarks" 7), so the columns can be laid beside theirs.
 //!
-//! Three ways to run it:
+//! Ways to run it:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
 //! - as `mpi-bench tune` it starts our launcher for each algorithm and writes a decision table;
+//! - as `mpi-bench endings` it ends jobs in every way and measures how soon they are gone;
 //! - with `--vs LIBDIR` it starts launchers itself, alternates between the libraries and prints ratios of medians.
 //!
 //! Promise: every figure printed was measured in this run; a setting that cannot be measured is named with its reason and never replaced.
@@ -14,6 +15,8 @@
 
 mod buffer;
 mod cli;
+mod clock;
+mod endings;
 mod find;
 mod launcher;
 mod measure;
@@ -31,7 +34,9 @@ use cli::{Options, Task};
 fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::Tune(options) => tune::run(&options).map_err(sentence),
-        Task::Measure(options) if options.vs.is_empty() && !options.alone => measure_here(&options),
+        Task::Endings(options) => endings::run(&options).map_err(sentence),
+        Task::Leave(task) => endings::leave(&task).map_err(sentence),
+        Task::Measure(options) if options.is_of_ranks() => measure_here(&options),
         Task::Measure(options) => versus::run(&options).map_err(sentence),
     };
     match outcome {
@@ -59,8 +64,17 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
     let threads = options.benchmark == cli::Benchmark::Threads;
     let (world, took) = library.init(threads).map_err(sentence)?;
     let first = world.rank() == 0;
-    let measured = measure::run(options, &world, took)
-        .map(|rows| table::Report::new(options.benchmark, &world, rows));
+    let started = match options.benchmark {
+        cli::Benchmark::Init => {
+            world.barrier().map_err(sentence)?;
+            Some(clock::now_ms())
+        }
+        _ => None,
+    };
+    let measured = measure::run(options, &world, took).map(|rows| table::Report {
+        started,
+        ..table::Report::new(options.benchmark, &world, rows)
+    });
     match (measured, first) {
         (Ok(report), true) if options.json => println!("{}", report.json()),
         (Ok(report), true) => print!("{}", report.text()),

@@ -16,6 +16,9 @@ pub struct Report {
     pub library: String,
     pub ranks: i32,
     pub rows: Vec<Row>,
+    /// When all ranks were past `MPI_Init`, on the clock of [`crate::clock`]; for `init` only.
+    #[serde(default)]
+    pub started: Option<f64>,
 }
 
 /// What a benchmark's figures mean.
@@ -69,7 +72,7 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
             size: "Ranks",
             ..time
         },
-        Benchmark::Init => Meaning {
+        Benchmark::Init | Benchmark::Launch => Meaning {
             size: "Ranks",
             figure: "Init",
             unit: "ms",
@@ -96,6 +99,7 @@ impl Report {
             library: world.version(),
             ranks: world.size(),
             rows,
+            started: None,
         }
     }
 
@@ -176,6 +180,7 @@ mod tests {
             library: "X".into(),
             ranks: 2,
             rows: vec![row],
+            started: None,
         }
     }
 

@@ -41,7 +41,8 @@ struct Contestant {
     installation: Installation,
     setting: &'static Setting,
     figures: BTreeMap<usize, Vec<f64>>,
-    /// Seconds of the whole command, for `init`.
+    /// Milliseconds from the command to where all ranks are past `MPI_Init`, and of the whole command, for `init`.
+    starts: Vec<f64>,
     commands: Vec<f64>,
     failed: Option<RunError>,
 }
@@ -120,6 +121,7 @@ fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
                 installation: installation.clone(),
                 setting,
                 figures: BTreeMap::new(),
+                starts: Vec::new(),
                 commands: Vec::new(),
                 failed: None,
             });
@@ -140,6 +142,20 @@ impl Contestant {
             our_arg,
             ..
         } = options;
+        if options.benchmark == Benchmark::Launch {
+            let size = *ranks as usize;
+            let nothing = self
+                .installation
+                .run_nothing(self.setting, *ranks, our_arg, *timeout);
+            match nothing {
+                Ok(took) => {
+                    let took = took.as_secs_f64() * 1e3;
+                    self.figures.entry(size).or_default().push(took);
+                }
+                Err(error) => self.failed = Some(error),
+            }
+            return;
+        }
         match self
             .installation
             .run(self.setting, *ranks, our_arg, arguments, *timeout)
@@ -148,6 +164,7 @@ impl Contestant {
                 for row in report.rows {
                     self.figures.entry(row.size).or_default().push(row.avg);
                 }
+                self.starts.extend(report.started);
                 self.commands.push(took.as_secs_f64() * 1e3);
             }
             Err(error) => self.failed = Some(error),
@@ -197,13 +214,18 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
             Some(row(size, median(values)?, unit, &figure))
         })
         .collect();
-    if let (Benchmark::Init, Some(command)) = (options.benchmark, median(&ours.commands)) {
-        // The launcher's whole run belongs to the comparison of start-up: it is what a user waits for.
-        let mut whole = row(options.ranks as usize, command, unit, &|c: &Contestant| {
-            median(&c.commands)
-        });
-        whole.benchmark = "launch".into();
-        rows.push(whole);
+    if options.benchmark == Benchmark::Init {
+        // The launcher's part belongs to the comparison of start-up: it is what a user waits for.
+        type Times = fn(&Contestant) -> &[f64];
+        let times: [(&str, Times); 2] = [("start", |c| &c.starts), ("launch", |c| &c.commands)];
+        for (name, times) in times {
+            if let Some(time) = median(times(ours)) {
+                let figure = |c: &Contestant| median(times(c));
+                let mut whole = row(options.ranks as usize, time, unit, &figure);
+                whole.benchmark = name.into();
+                rows.push(whole);
+            }
+        }
     }
     rows
 }
@@ -272,10 +294,10 @@ fn print_table(options: &Options, rows: &[Comparison]) {
     }
     println!();
     for row in rows {
-        let label = if row.benchmark == "launch" {
-            "command".to_owned()
-        } else {
-            row.size.to_string()
+        let label = match (options.benchmark, row.benchmark.as_str()) {
+            (Benchmark::Init, "start") => "past init".to_owned(),
+            (Benchmark::Init, "launch") => "command".to_owned(),
+            _ => row.size.to_string(),
         };
         print!("{label:<12}{:>14}", number(row.ours));
         for peer in &row.peers {

@@ -100,9 +100,11 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
         return Err(MeasureError::Threads);
     }
     let sizes = match benchmark {
-        Benchmark::Barrier | Benchmark::Init | Benchmark::Memory | Benchmark::LauncherMemory => {
-            Sizes(vec![usize::try_from(world.size()).unwrap_or(0)])
-        }
+        Benchmark::Barrier
+        | Benchmark::Init
+        | Benchmark::Launch
+        | Benchmark::Memory
+        | Benchmark::LauncherMemory => Sizes(vec![usize::try_from(world.size()).unwrap_or(0)]),
         _ => options
             .sizes
             .clone()
@@ -154,7 +156,8 @@ fn measure(
         B::Allgather => collective::blocks(world, World::allgather, (One, Each), size, pace),
         B::Alltoall => collective::blocks(world, World::alltoall, (Each, Each), size, pace),
         B::Overlap => collective::overlap(world, size, pace),
-        B::Init => collective::start(world, size, init),
+        // Of a launch, which is a program without MPI, no rank is ever asked.
+        B::Init | B::Launch => collective::start(world, size, init),
         B::Memory => memory::of_ranks(world, size),
         B::LauncherMemory => memory::of_launcher(world, size),
     }
@@ -183,7 +186,7 @@ fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
     use Benchmark as B;
     let sized = !matches!(
         benchmark,
-        B::Barrier | B::Init | B::Posted | B::Unexpected | B::Threads
+        B::Barrier | B::Init | B::Launch | B::Posted | B::Unexpected | B::Threads
     );
     if sized && size > LARGE { large } else { small }
 }

@@ -15,7 +15,7 @@ mod threads;
 pub use collectives::Combine;
 pub use flights::Flights;
 pub use layouts::Layout;
-pub use library::Library;
+pub use library::{Library, LoadError};
 
 use library::{Functions, Handles};
 use std::ffi::{c_int, c_void};
@@ -89,6 +89,18 @@ impl World<'_> {
         check("MPI_Barrier", unsafe {
             (self.call().barrier)(self.handles().world)
         })
+    }
+
+    /// Asks for the end of the whole job.
+    pub fn abort(&self, code: i32) {
+        // SAFETY: the library is initialised; the call ends this process or does nothing to it.
+        unsafe { (self.call().abort)(self.handles().world, code) };
+    }
+
+    /// Ends this process now, without a word to the library or to what it runs at exit.
+    pub fn exit_now(&self, code: i32) -> ! {
+        // SAFETY: _exit does not return and touches no memory.
+        unsafe { libc::_exit(code) }
     }
 
     pub fn send(&self, data: &[u8], to: i32, tag: i32) -> Result<(), MpiError> {

@@ -1,0 +1,121 @@
+//! A rank of `mpi-bench endings`: comes to a message that never arrives, and leaves in some way if it is rank 1 and asked to.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::watch::Folder;
+use crate::mpi::{Library, LoadError, MpiError, World};
+
+/// How the rank leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// Not at all
+    Wait,
+    /// Not at all, and it hears no signal that can be ignored
+    Deaf,
+    /// Not at all, and every rank has a child
+    Fork,
+    Segv,
+    Exit,
+    Quiet,
+    Abort,
+}
+
+impl Way {
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Wait => "wait",
+            Way::Deaf => "deaf",
+            Way::Fork => "fork",
+            Way::Segv => "segv",
+            Way::Exit => "exit",
+            Way::Quiet => "quiet",
+            Way::Abort => "abort",
+        }
+    }
+}
+
+/// What `mpi-bench endings` tells its ranks.
+#[derive(Clone, Debug, Parser)]
+pub struct Leave {
+    #[arg(value_enum)]
+    way: Way,
+    /// The MPI library
+    #[arg(long)]
+    lib: PathBuf,
+    /// Where ranks and the one who watches leave notes for each other
+    #[arg(long)]
+    folder: PathBuf,
+}
+
+/// Why a rank could not even come to its place.
+#[derive(Debug)]
+pub enum LeaveError {
+    Load(LoadError),
+    Mpi(MpiError),
+    Note(std::io::Error),
+    /// Somebody sent what nobody sends.
+    Woken,
+}
+
+impl fmt::Display for LeaveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => error.fmt(f),
+            Self::Mpi(error) => error.fmt(f),
+            Self::Note(error) => write!(f, "a note could not be left: {error}"),
+            Self::Woken => f.write_str("a message came that nobody sends"),
+        }
+    }
+}
+
+impl std::error::Error for LeaveError {}
+
+/// Runs one rank, which does not come back in a good way.
+pub fn leave(task: &Leave) -> Result<(), LeaveError> {
+    let library = Library::load(&task.lib).map_err(LeaveError::Load)?;
+    let (world, _) = library.init(false).map_err(LeaveError::Mpi)?;
+    let folder = Folder::at(&task.folder);
+    if task.way == Way::Fork {
+        // It keeps the rank's standard output and error open and outlives it, if nobody ends it.
+        let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
+        let child = child.map_err(LeaveError::Note)?.id();
+        folder
+            .has_child(world.rank(), child)
+            .map_err(LeaveError::Note)?;
+    }
+    world.barrier().map_err(LeaveError::Mpi)?;
+    folder.ready(world.rank()).map_err(LeaveError::Note)?;
+    let leaves = !matches!(task.way, Way::Wait | Way::Deaf | Way::Fork);
+    if leaves && world.rank() == 1.min(world.size() - 1) {
+        while !folder.may_go() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        folder.says_deed().map_err(LeaveError::Note)?;
+        go(&world, task.way);
+    }
+    let mut nothing = [0u8];
+    let from = (world.rank() + 1) % world.size();
+    world
+        .recv(&mut nothing, from, 12345)
+        .map_err(LeaveError::Mpi)?;
+    Err(LeaveError::Woken)
+}
+
+fn go(world: &World<'_>, way: Way) {
+    match way {
+        Way::Exit => world.exit_now(3),
+        Way::Quiet => world.exit_now(0),
+        Way::Abort => world.abort(42),
+        Way::Segv => loop {
+            // The first one meets the handler that Rust sets up for stack overflows, which takes itself away.
+            let _ = kill_process(getpid(), Signal::SEGV);
+        },
+        Way::Wait | Way::Deaf | Way::Fork => {}
+    }
+}

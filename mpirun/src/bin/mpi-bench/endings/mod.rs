@@ -1,0 +1,323 @@
+//! `mpi-bench endings`: how long a job takes to be gone after something ended it, and what it leaves behind.
+//!
+//! Every row of the table is a [`Deed`]: ranks of this very program ([`leave`]) come to a message that never arrives,
+//! then one of them leaves, or is killed, or the launcher gets a signal.
+//! Measured is the time from the deed to the moment when the launcher has ended *and* no process of the job lives;
+//! who does the deed writes the time of the monotonic clock into the job's private folder just before.
+//! What is looked for afterwards: processes of the job, files in its temporary folder, new files in `/dev/shm`.
+//!
+//! Other programs on the machine may make files in `/dev/shm` meanwhile; `unshare -m` with a fresh tmpfs there keeps them out.
+
+mod leave;
+mod watch;
+
+pub use leave::{Leave, leave};
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bounded::{ProcessError, Running};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::cli::Options;
+use crate::clock::now_ms;
+use crate::find;
+use crate::launcher::{AS_IT_COMES, Installation, RunError, this_program};
+use crate::versus;
+use leave::Way;
+use watch::Folder;
+
+/// A launcher that needs longer than this hangs.
+const HANGS: Duration = Duration::from_secs(4);
+
+/// Processes that live this much longer than the launcher stay for ever.
+const STAYS: Duration = Duration::from_secs(1);
+
+/// All ranks wait asleep before the deed, as they do in a job that has run for a while.
+const ASLEEP: Duration = Duration::from_millis(60);
+
+/// How a job is ended from outside.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    /// By the rank itself.
+    Within,
+    /// A signal to one rank.
+    Rank(Signal),
+    /// Signals to the launcher alone.
+    Launcher(Signal),
+    /// What a terminal does on Ctrl-C: a signal to the whole foreground group, so many times.
+    Terminal(u32),
+}
+
+/// A row of the table.
+struct Deed {
+    what: &'static str,
+    way: Way,
+    from: From,
+}
+
+const DEEDS: &[Deed] = &[
+    deed("a rank is killed", Way::Wait, From::Rank(Signal::KILL)),
+    deed("a rank segfaults", Way::Segv, From::Within),
+    deed("a rank exits with 3", Way::Exit, From::Within),
+    deed(
+        "a rank exits with 0, not finalized",
+        Way::Quiet,
+        From::Within,
+    ),
+    deed("MPI_Abort with 42", Way::Abort, From::Within),
+    deed("Ctrl-C", Way::Wait, From::Terminal(1)),
+    deed(
+        "SIGTERM to the launcher",
+        Way::Wait,
+        From::Launcher(Signal::TERM),
+    ),
+    deed(
+        "SIGHUP to the launcher",
+        Way::Wait,
+        From::Launcher(Signal::HUP),
+    ),
+    deed("Ctrl-C, ranks ignore signals", Way::Deaf, From::Terminal(1)),
+    deed(
+        "Ctrl-C twice, ranks ignore signals",
+        Way::Deaf,
+        From::Terminal(2),
+    ),
+    deed(
+        "a rank is killed, the others ignore signals",
+        Way::Deaf,
+        From::Rank(Signal::KILL),
+    ),
+    deed(
+        "a rank is killed, its child holds its pipes",
+        Way::Fork,
+        From::Rank(Signal::KILL),
+    ),
+    deed(
+        "the launcher is killed",
+        Way::Wait,
+        From::Launcher(Signal::KILL),
+    ),
+    deed(
+        "the launcher is killed, ranks have children",
+        Way::Fork,
+        From::Launcher(Signal::KILL),
+    ),
+];
+
+const fn deed(what: &'static str, way: Way, from: From) -> Deed {
+    Deed { what, way, from }
+}
+
+/// Why nothing could be measured.
+#[derive(Debug)]
+pub enum EndingsError {
+    NoOwnLibrary(find::NotFound),
+    Library(RunError),
+    Folder(std::io::Error),
+    Start(ProcessError),
+    NotReady { launcher: PathBuf, said: String },
+}
+
+impl fmt::Display for EndingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoOwnLibrary(error) => error.fmt(f),
+            Self::Library(error) => error.fmt(f),
+            Self::Folder(error) => write!(f, "the job's private folder: {error}"),
+            Self::Start(error) => error.fmt(f),
+            Self::NotReady { launcher, said } => write!(
+                f,
+                "the ranks that {} started did not come to where they wait: {said}",
+                launcher.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for EndingsError {}
+
+/// What was seen of one end.
+#[derive(Debug, Default)]
+struct Seen {
+    /// From the deed until launcher and ranks are gone; `None` where the launcher hangs or a process stays.
+    gone: Option<f64>,
+    hangs: bool,
+    status: Option<i32>,
+    processes: usize,
+    files: usize,
+}
+
+/// Measures every row for every library and prints the table.
+pub fn run(options: &Options) -> Result<(), EndingsError> {
+    let own = versus::own_library(options).map_err(EndingsError::NoOwnLibrary)?;
+    let folders = std::iter::once(&own).chain(&options.vs);
+    let all = folders
+        .map(|folder| Installation::at(folder).map_err(EndingsError::Library))
+        .collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<&str> = all.iter().map(|one| one.family.name()).collect();
+    println!("| what happens | {} |", names.join(" | "));
+    println!("|---|{}", "---|".repeat(names.len()));
+    for deed in DEEDS {
+        let mut cells = Vec::new();
+        for one in &all {
+            let rounds = (0..options.rounds).map(|_| measure(one, deed, options));
+            cells.push(spell(&rounds.collect::<Result<Vec<_>, _>>()?));
+        }
+        println!("| {} | {} |", deed.what, cells.join(" | "));
+    }
+    Ok(())
+}
+
+fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, EndingsError> {
+    let folder = Folder::new().map_err(EndingsError::Folder)?;
+    let [plain] = AS_IT_COMES;
+    let mut command = one.launch(plain, options.ranks, &options.our_arg);
+    if deed.way == Way::Deaf {
+        // What a process ignores it ignores after exec too.
+        command.args(["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]);
+    }
+    command
+        .arg(this_program().map_err(EndingsError::Library)?)
+        .args(["leave", deed.way.name(), "--lib"])
+        .arg(&one.library)
+        .arg("--folder")
+        .arg(folder.path())
+        .env("TMPDIR", folder.temporary())
+        .stdin(Stdio::null());
+    let segments = watch::segments();
+    let running = Running::start(&mut command).map_err(EndingsError::Start)?;
+    let Some(mut pids) = folder.await_ranks(options.ranks, options.timeout) else {
+        let said = running.stderr_so_far();
+        return Err(EndingsError::NotReady {
+            launcher: one.launcher.clone(),
+            said,
+        });
+    };
+    std::thread::sleep(ASLEEP);
+    let group = i32::try_from(running.id()).ok().and_then(Pid::from_raw);
+    let done = commit(deed, &folder, &pids, group);
+    let hearing = std::time::Instant::now();
+    let outcome = running.wait_while(|_| hearing.elapsed() < HANGS);
+    // A rank says it itself, and may be late to do so.
+    let done = done.or_else(|| folder.deed_done());
+    pids.extend(folder.children());
+    let left = watch::living_after(&pids, STAYS);
+    let ended = now_ms();
+    let seen = Seen {
+        hangs: outcome.is_err(),
+        gone: match (&outcome, left.is_empty(), done) {
+            (Ok(_), true, Some(done)) => Some(ended - done),
+            _ => None,
+        },
+        status: outcome.ok().and_then(|outcome| outcome.status.code()),
+        processes: left.len(),
+        files: watch::segments().difference(&segments).count() + folder.left(),
+    };
+    watch::end(&left);
+    Ok(seen)
+}
+
+/// Does what ends the job, unless a rank does it; when it was done.
+fn commit(deed: &Deed, folder: &Folder, pids: &[i32], group: Option<Pid>) -> Option<f64> {
+    let at = now_ms();
+    // Whoever is gone already needs no signal.
+    match deed.from {
+        From::Within => {
+            folder.let_go();
+            return None;
+        }
+        From::Rank(signal) => {
+            let victim = pids.get(1).or(pids.first()).copied();
+            let _ = victim
+                .and_then(Pid::from_raw)
+                .map(|pid| kill_process(pid, signal));
+        }
+        From::Launcher(signal) => {
+            let _ = group.map(|pid| kill_process(pid, signal));
+        }
+        From::Terminal(times) => {
+            for time in 0..times {
+                if time > 0 {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                let _ = group.map(|pid| kill_process_group(pid, Signal::INT));
+            }
+        }
+    }
+    Some(at)
+}
+
+/// "12 ms, 137": the median, the status, and what was left.
+fn spell(seen: &[Seen]) -> String {
+    let mut times: Vec<f64> = seen.iter().filter_map(|seen| seen.gone).collect();
+    times.sort_by(f64::total_cmp);
+    let hung = seen.iter().filter(|seen| seen.hangs).count();
+    let mut words = Vec::new();
+    match times.get(times.len() / 2) {
+        Some(median) => words.push(format!("{median:.0} ms")),
+        None if hung == 0 => words.push("processes stay".into()),
+        None => {}
+    }
+    if hung > 0 {
+        words.push(match hung == seen.len() {
+            true => "hangs".into(),
+            false => format!("hangs {hung} of {}", seen.len()),
+        });
+    }
+    if let Some(status) = seen.iter().find_map(|seen| seen.status) {
+        words.push(format!("status {status}"));
+    }
+    let most = |count: fn(&Seen) -> usize| seen.iter().map(count).max().unwrap_or(0);
+    for (count, what) in [
+        (most(|seen| seen.processes), "process"),
+        (most(|seen| seen.files), "file"),
+    ] {
+        match count {
+            0 => {}
+            1 => words.push(format!("1 {what} left")),
+            more if what == "process" => words.push(format!("{more} processes left")),
+            more => words.push(format!("{more} {what}s left")),
+        }
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(gone: f64) -> Seen {
+        Seen {
+            gone: Some(gone),
+            status: Some(137),
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn a_cell_shows_the_median_and_the_status() {
+        assert_eq!(
+            spell(&[seen(9.0), seen(12.2), seen(80.0)]),
+            "12 ms, status 137"
+        );
+    }
+
+    #[test]
+    fn a_cell_shows_who_hangs_and_what_is_left() {
+        let hung = Seen {
+            hangs: true,
+            processes: 3,
+            files: 1,
+            ..Seen::default()
+        };
+        assert_eq!(spell(&[hung]), "hangs, 3 processes left, 1 file left");
+        let stays = Seen {
+            processes: 1,
+            ..Seen::default()
+        };
+        assert_eq!(spell(&[stays]), "processes stay, 1 process left");
+    }
+}
