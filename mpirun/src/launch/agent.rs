@@ -495,8 +495,9 @@ impl<'a> Agent<'a> {
             .collect();
         let limit = self.plan.timeout.unwrap_or_default();
         self.say(&format!(
-            "the time limit of {} s is over; rank {} had not finished. All ranks are ended.",
+            "the time limit of {} s is over; rank{} {} had not finished. All ranks are ended.",
             limit.as_secs_f64(),
+            if late.len() == 1 { "" } else { "s" },
             list(&late)
         ));
         self.deadline = None;

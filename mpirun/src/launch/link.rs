@@ -3,7 +3,7 @@
 //! Nothing here waits: bytes that the command does not take are queued, and whoever owns the link is told when there is room.
 
 use super::sys::{self, Image, Wiring};
-use super::wire::{Branch, Down, Frames, Hello, frame};
+use super::wire::{ALL, Branch, Down, Frames, Hello, frame};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -195,16 +195,32 @@ impl Link {
     }
 
     /// Whether it is time to say that we are still there.
-    pub fn should_beat(&self, silence: Duration) -> bool {
+    fn should_beat(&self, silence: Duration) -> bool {
         self.is_open() && self.told.elapsed() >= silence / 3
     }
 
     /// Whether the other side, having greeted, has been silent for too long.
     ///
     /// Before that it may be asking the user for a password.
-    pub fn is_silent(&self, silence: Duration) -> bool {
+    fn is_silent(&self, silence: Duration) -> bool {
         self.is_open() && self.frames.is_greeted() && self.heard.elapsed() >= silence
     }
+}
+
+/// Says to the other sides that we are still there; those that have said nothing for too long, and the sentence about them.
+pub fn keep(links: &mut [Link], silence: Duration) -> Vec<(usize, String)> {
+    let beat = frame(ALL, &Down::Beat);
+    let mut silent = Vec::new();
+    for (number, link) in links.iter_mut().enumerate() {
+        if link.should_beat(silence) {
+            link.send(&beat);
+        }
+        if link.is_silent(silence) {
+            let why = format!("it has said nothing for {} s", silence.as_secs_f64());
+            silent.push((number, why));
+        }
+    }
+    silent
 }
 
 /// The command that reaches a host and becomes an agent there.

@@ -47,6 +47,14 @@ pub const FORWARDED: [sys::Signal; 8] = [
     libc::SIGCONT,
 ];
 
+/// What a process is sent so that it ends, before it is killed.
+pub fn polite(signal: sys::Signal) -> impl Iterator<Item = sys::Signal> {
+    // A shell ignores SIGINT for what it runs; SIGTERM reaches those too.
+    let plain = (signal != libc::SIGTERM).then_some(libc::SIGTERM);
+    // A stopped process takes no signal but this one and SIGKILL.
+    [signal].into_iter().chain(plain).chain([libc::SIGCONT])
+}
+
 /// Whether a forwarded signal means that the job is to end.
 pub fn ends_the_job(signal: sys::Signal) -> bool {
     matches!(

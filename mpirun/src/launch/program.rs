@@ -181,7 +181,8 @@ pub enum ProgramError {
         here: bool,
     },
     NotExecutable {
-        path: String,
+        program: String,
+        folder: bool,
     },
     NoSuchDirectory {
         dir: String,
@@ -214,8 +215,17 @@ impl fmt::Display for ProgramError {
                 }
                 Ok(())
             }
-            ProgramError::NotExecutable { path } => {
-                write!(f, "{path} is not an executable file")
+            ProgramError::NotExecutable {
+                program,
+                folder: true,
+            } => {
+                write!(f, "{program} is a folder, not a program")
+            }
+            ProgramError::NotExecutable { program, .. } => {
+                write!(
+                    f,
+                    "{program} is not an executable file (chmod +x makes it one)"
+                )
             }
             ProgramError::NoSuchDirectory { dir } => {
                 write!(f, "there is no working directory {dir}")
@@ -256,7 +266,8 @@ impl App {
             return match kind_of(&path) {
                 Kind::Executable => Ok(std::path::absolute(&path).unwrap_or(path)),
                 Kind::Other => Err(ProgramError::NotExecutable {
-                    path: path.display().to_string(),
+                    program,
+                    folder: path.is_dir(),
                 }),
                 Kind::Absent => Err(ProgramError::NotFound {
                     program,

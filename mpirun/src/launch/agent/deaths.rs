@@ -1,6 +1,7 @@
 //! How the agent takes deaths: which of them is a failure, what is said of it, and how the others are ended.
 
 use super::super::ending::{Cause, Who, last_call};
+use super::super::polite;
 use super::super::sys::{Ended, FailedStart, Signal};
 use super::super::wire::Down;
 use super::{Agent, Ending, GIVE_UP};
@@ -153,13 +154,9 @@ impl Agent<'_> {
         if self.status == 0 {
             self.status = code;
         }
-        self.signal_all(signal);
-        if signal != libc::SIGTERM {
-            // A shell ignores SIGINT for what it runs; SIGTERM reaches those too.
-            self.signal_all(libc::SIGTERM);
+        for signal in polite(signal) {
+            self.signal_all(signal);
         }
-        // A stopped process takes no signal but this one and SIGKILL.
-        self.signal_all(libc::SIGCONT);
         self.ending = Ending::Asked {
             until: Instant::now() + self.plan.grace,
         };

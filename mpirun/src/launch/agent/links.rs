@@ -1,7 +1,7 @@
 //! The agent and other hosts: reaching them, telling them what to do, and hearing what happens there.
 
 use super::super::ending::Cause;
-use super::super::link::{Heard, Link};
+use super::super::link::{self, Heard, Link};
 use super::super::output::Target;
 use super::super::sys::Ended;
 use super::super::wire::{self, ALL, Branch, Down, End, Hello, Order, Up, VERSION};
@@ -248,18 +248,7 @@ impl Agent<'_> {
         if silence.is_zero() {
             return;
         }
-        let beat = wire::frame(ALL, &Down::Beat);
-        let mut lost = Vec::new();
-        for (number, link) in self.links.iter_mut().enumerate() {
-            if link.should_beat(silence) {
-                link.send(&beat);
-            }
-            if link.is_silent(silence) {
-                lost.push(number);
-            }
-        }
-        for number in lost {
-            let why = format!("it has said nothing for {} s", silence.as_secs_f64());
+        for (number, why) in link::keep(&mut self.links, silence) {
             self.lose_link(number, &why);
         }
     }

@@ -1,0 +1,52 @@
+//! An outpost and the hosts behind it: frames pass through unread, and who is lost is told above.
+
+use super::super::link::{self, Heard};
+use super::super::wire::{self, Branch, Up};
+use super::Outpost;
+use std::time::Duration;
+
+impl Outpost {
+    pub(super) fn hear_link(&mut self, number: usize) {
+        if self.queue.is_full() || !self.links[number].is_open() {
+            return;
+        }
+        let heard = self.links[number].hear();
+        loop {
+            match self.links[number].frames.next_frame() {
+                Ok(Some((host, body))) => {
+                    let frame = wire::raw_frame(host, &body);
+                    self.pass_up(&frame);
+                }
+                Ok(None) => break,
+                Err(error) => return self.cut(number, error.to_string()),
+            }
+        }
+        if heard == Heard::End {
+            self.cut(number, "its launcher has ended, or was not reached".into());
+        }
+    }
+
+    pub(super) fn cut(&mut self, number: usize, why: String) {
+        self.links[number].close();
+        let hosts = Branch::hosts(&self.links[number].branch);
+        if !self.finishing {
+            self.lose_below(hosts, why);
+        }
+    }
+
+    pub(super) fn lose_below(&mut self, hosts: Vec<u32>, why: String) {
+        self.tell(&Up::Lost { hosts, why });
+    }
+
+    pub(super) fn keep(&mut self, silence: Duration) {
+        if self.told.elapsed() >= silence / 3 {
+            self.tell(&Up::Beat);
+        }
+        for (number, why) in link::keep(&mut self.links, silence) {
+            self.cut(number, why);
+        }
+        if self.heard.elapsed() >= silence {
+            self.lose_above(libc::SIGTERM);
+        }
+    }
+}
