@@ -13,6 +13,7 @@ mod dashes;
 mod help;
 mod not_yet;
 mod options;
+mod soft;
 
 use crate::hosts::map::{MapError, Policy};
 use crate::hosts::{self, Host, HostError, allocation, named};
@@ -253,6 +254,7 @@ fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError>
     let mut from_command_line = Vec::new();
     let mut apps = Vec::new();
     let mut hosts: Vec<Host> = Vec::new();
+    let mut softs = Vec::new();
     for (number, section) in sections.into_iter().enumerate() {
         let Section { app, command } = section;
         let named = named_hosts(&app)?;
@@ -276,6 +278,7 @@ fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError>
         for pair in app.genv.chunks_exact(2) {
             set_env(&mut env, &pair[0], &pair[1]);
         }
+        softs.extend(app.soft.clone().map(|list| (number, list)));
         let mut command = command.into_iter();
         let program = command
             .next()
@@ -330,7 +333,7 @@ fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError>
         .collect();
     let params = Params::load(env.iter().cloned(), &crate::prefix::parameter_files());
     let (policy, binding, oversubscribe) = placement(options)?;
-    let plan = Plan {
+    let mut plan = Plan {
         apps,
         hosts,
         policy,
@@ -349,8 +352,28 @@ fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError>
         far: far(options, &params)?,
         env,
     };
+    for (number, list) in softs {
+        soften(&mut plan, number, &list)?;
+    }
     plan.place(&plan.apps).map_err(CliError::Map)?;
     Ok(plan)
+}
+
+/// Takes as many ranks of a program as fit, of the numbers that will do; one that does not fit at all is told when all are placed.
+fn soften(plan: &mut Plan, number: usize, list: &str) -> Result<(), CliError> {
+    let most = plan.apps[number].procs.unwrap_or(1);
+    let numbers = soft::allowed(list, most).ok_or_else(|| CliError::Value {
+        option: "--soft",
+        value: list.into(),
+        wanted: "numbers up to that of -n, such as 4, 2:8 or 2:8:2, with commas between them",
+    })?;
+    for procs in numbers {
+        plan.apps[number].procs = Some(procs);
+        if plan.place(&plan.apps[..=number]).is_ok() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn is_same(a: &Host, b: &Host) -> bool {

@@ -30,7 +30,6 @@ const TABLE: &[NotYet] = &[
     missing("with-ft", 1, "surviving the death of ranks"),
     missing("enable-recovery", 0, "surviving the death of ranks"),
     missing("rankfile", 1, "placing ranks by a file"),
-    missing("soft", 1, "taking as many ranks as there are"),
     missing("arch", 1, "choosing hosts by their architecture"),
     NotYet {
         name: "initial-errhandler",

@@ -165,6 +165,10 @@ pub struct AppOptions {
     )]
     pub procs: Option<u32>,
 
+    /// Fewer ranks will do, where all do not fit: numbers such as 4, 2:8 or 2:8:2
+    #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true, help_heading = RANKS, hide_short_help = true)]
+    pub soft: Option<String>,
+
     /// Hosts to run on, each with its slots after a colon
     #[arg(long, short = 'H', alias = "hosts", value_name = "HOST[:SLOTS],...", help_heading = HOSTS)]
     pub host: Vec<String>,

@@ -54,6 +54,28 @@ fn parameters_reach_the_ranks_marked_as_from_the_command_line() {
 }
 
 #[test]
+fn of_the_numbers_that_will_do_the_largest_that_fits_is_taken() {
+    let placed = |line: &str| placed(line).len();
+    assert_eq!(placed("-n 8 -soft 2:8:2 -host a:3,b:2 prog"), 4);
+    assert_eq!(placed("-n 8 --soft 2:8:2 -host a:9,b:9 prog"), 8);
+    // The second program gets what the first has left.
+    assert_eq!(
+        placed("-host a:3,b:2 -n 3 x : -host a:3,b:2 -n 4 -soft 1:4 y"),
+        5
+    );
+    for (line, said) in [
+        (
+            "-n 8 -soft 6:8 -host a:3,b:2 prog",
+            "6 ranks do not fit into the 5 slots",
+        ),
+        ("-n 8 -soft some prog", "--soft \"some\" is not understood"),
+    ] {
+        let error = parsed(line).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn an_unknown_option_gets_a_suggestion() {
     let error = parsed("--tag-outptu prog").unwrap_err().to_string();
     assert!(error.contains("--tag-output"), "{error}");
