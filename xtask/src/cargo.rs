@@ -24,11 +24,38 @@ impl Profile {
     }
 }
 
+/// How programs are linked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linking {
+    Usual,
+    /// With the C library inside, so that a program runs whatever the machine has; for one program of one package.
+    Static,
+}
+
+impl Linking {
+    /// Static where the C library's archive is installed, which some distributions have in a package of its own.
+    pub fn static_if_possible() -> Linking {
+        let mut compiler = Command::new("cc");
+        compiler.arg("-print-file-name=libc.a");
+        // A compiler that finds it prints a path, else the bare name.
+        let found = compiler
+            .output()
+            .is_ok_and(|said| said.stdout.contains(&b'/'));
+        match found {
+            true => Linking::Static,
+            false => Linking::Usual,
+        }
+    }
+}
+
 /// What is built.
 #[derive(Clone, Debug)]
 pub struct Build<'a> {
     pub profile: Profile,
     pub packages: &'a [&'a str],
+    /// Of these packages; their libraries are built anyway.
+    pub programs: &'a [&'a str],
+    pub linking: Linking,
     /// Without the packages' default features.
     pub bare: bool,
     /// Another target folder, so that variants do not overwrite each other.
@@ -93,10 +120,16 @@ impl Build<'_> {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command
             .current_dir(workspace::root())
-            .args(["build", "--lib", "--bins"]);
-        command.arg("--message-format=json-render-diagnostics");
+            .args(match self.linking {
+                Linking::Usual => &["build", "--lib"][..],
+                Linking::Static => &["rustc"],
+            })
+            .arg("--message-format=json-render-diagnostics");
         for package in self.packages {
             command.args(["-p", package]);
+        }
+        for program in self.programs {
+            command.args(["--bin", program]);
         }
         if self.profile == Profile::Release {
             command.arg("--release");
@@ -106,6 +139,9 @@ impl Build<'_> {
         }
         if let Some(folder) = &self.folder {
             command.arg("--target-dir").arg(folder);
+        }
+        if self.linking == Linking::Static {
+            command.args(["--", "-C", "target-feature=+crt-static"]);
         }
         let output = command
             .stdin(Stdio::null())

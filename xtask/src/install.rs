@@ -11,19 +11,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cargo::{Artifacts, Build, BuildError, Profile};
+use crate::cargo::{Artifacts, Build, BuildError, Linking, Profile};
 use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
-/// The packages whose programs and libraries are installed.
-const PACKAGES: &[&str] = &["mpi-abi", "mpirun", "sim"];
+/// The packages of the library and of the programs beside the launcher, and these programs by the name cargo gives them.
+const PACKAGES: &[&str] = &["mpi-abi", "mpirun"];
+const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-bench"];
+
+/// The launcher, which is linked apart from them: it is copied to machines of which nothing is known, and starts sooner.
+const LAUNCHER_PACKAGES: &[&str] = &["mpirun"];
+const LAUNCHER: &[&str] = &["mpirun"];
+
+/// The simulator's command, built apart, so that the library is not built with what only the command needs.
+const COMMAND_PACKAGES: &[&str] = &["sim"];
+const COMMAND: &[&str] = &["hwbarr"];
 
 /// The package of the library alone.
 const LIBRARY_PACKAGES: &[&str] = &["mpi-abi"];
-
-/// Programs, by the name cargo gives them.
-const PROGRAMS: &[&str] = &["mpirun", "mpicc", "mpi-info", "mpi-bench", "hwbarr"];
 
 /// The file cargo makes, and its name in `lib`: the soname the standard asks for.
 const LIBRARY: (&str, &str) = ("libmpi_abi.so", "libmpi_abi.so.1");
@@ -79,6 +85,8 @@ pub struct Contents {
 /// What cargo made of them.
 struct Made {
     usual: Artifacts,
+    launcher: Artifacts,
+    command: Artifacts,
     /// Another library, without optional components.
     bare: Option<Artifacts>,
     plugins: Option<Artifacts>,
@@ -157,30 +165,53 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     let usual = Build {
         profile: contents.profile,
         packages: PACKAGES,
+        programs: TOOLS,
+        linking: Linking::Usual,
         bare: false,
         folder: contents.profile.folder(),
     };
+    let launcher = Build {
+        packages: LAUNCHER_PACKAGES,
+        programs: LAUNCHER,
+        linking: Linking::static_if_possible(),
+        ..usual.clone()
+    };
+    let command = Build {
+        packages: COMMAND_PACKAGES,
+        programs: COMMAND,
+        ..usual.clone()
+    };
     let plugin = Build {
         packages: PLUGIN_PACKAGES,
+        programs: &[],
         ..usual.clone()
     };
     // A variant must not overwrite the usual library in cargo's folder while somebody copies it.
     let bare = Build {
         packages: LIBRARY_PACKAGES,
+        programs: &[],
         bare: true,
         folder: Some(workspace::target().join("bare")),
         ..usual.clone()
     };
     Ok(Made {
         usual: usual.run()?,
+        launcher: launcher.run()?,
+        command: command.run()?,
         bare: contents.bare.then(|| bare.run()).transpose()?,
         plugins: contents.plugins.then(|| plugin.run()).transpose()?,
     })
 }
 
 fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
-    for name in PROGRAMS {
-        copy(made.usual.file(name)?, &prefix.join("bin").join(name))?;
+    for (made, names) in [
+        (&made.usual, TOOLS),
+        (&made.launcher, LAUNCHER),
+        (&made.command, COMMAND),
+    ] {
+        for name in names {
+            copy(made.file(name)?, &prefix.join("bin").join(name))?;
+        }
     }
     copy(
         made.bare.as_ref().unwrap_or(&made.usual).file(LIBRARY.0)?,
