@@ -16,7 +16,8 @@ int main(int argc, char **argv)
     int who = argc > 2 ? atoi(argv[2]) : 1, nothing;
     begin(&argc, &argv);
     if (!strcmp(way, "deaf"))
-        signal(SIGTERM, SIG_IGN);
+        for (int i = 0; i < 4; i++)
+            signal((int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}[i], SIG_IGN);
     if (!strcmp(way, "fork") && fork() == 0) {
         /* A child that holds the rank's files open and would outlive it. */
         printf("ready %d\n", (int)getpid());

@@ -9,7 +9,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -18,6 +18,18 @@ use xtask::process;
 
 use crate::job::Job;
 use crate::setting::{compile, installation, needs};
+
+/// Serves calls to a host until it is dropped.
+#[derive(Debug)]
+pub struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended, if its address could not be had.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 /// A little cluster.
 #[derive(Debug)]
@@ -166,6 +178,39 @@ impl Hosts {
             self.name
         );
         self.script(&script, "in-place-of-ssh")
+    }
+
+    /// The same, but hosts are reached over their network: by the program `far`, which is served on each of them.
+    ///
+    /// `mpirun` runs on the first host. The servers end with the value.
+    pub fn distant_job(&self, far: &Path, program: &Path) -> (Job, Vec<Server>) {
+        let servers = (0..self.count).map(|host| {
+            let address = format!("10.77.0.{}:7077", host + 1);
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", &self.host(host)]);
+            command.arg(far).args(["serve", &address]);
+            let server = command.spawn();
+            Server(server.unwrap_or_else(|e| panic!("{} cannot be served: {e}", self.host(host))))
+        });
+        let servers = servers.collect();
+        let call = format!(
+            "#!/bin/sh\nhost=${{1#h}}\nshift\nexec {} call 10.77.0.$((host + 1)):7077 \"$*\"\n",
+            far.display()
+        );
+        let first = format!(
+            "#!/bin/sh\nexec ip netns exec {} {} \"$@\"\n",
+            self.host(0),
+            installation().join("bin/mpirun").display()
+        );
+        let names: Vec<String> = (0..self.count).map(|host| format!("h{host}:1")).collect();
+        let job = Job::command(program)
+            .under(&self.script(&first, "mpirun-on-the-first-host"))
+            .ranks(self.count)
+            .with(["--launch-agent"])
+            .with([self.script(&call, "call")])
+            .with(["--host", &names.join(",")])
+            .limit(30);
+        (job, servers)
     }
 
     fn script(&self, text: &str, name: &str) -> PathBuf {

@@ -202,6 +202,25 @@ impl Started {
         }
     }
 
+    /// Waits until a line with this beginning was printed; the rest of it.
+    #[track_caller]
+    pub fn says(&self, beginning: &str) -> String {
+        let begin = Instant::now();
+        loop {
+            let printed = self.running.stdout_so_far();
+            // A line without its end may still grow.
+            let whole = printed.rfind('\n').map_or("", |end| &printed[..end]);
+            if let Some(rest) = whole.lines().find_map(|line| line.strip_prefix(beginning)) {
+                return rest.to_owned();
+            }
+            assert!(
+                begin.elapsed() < self.limit,
+                "no line begins with {beginning:?} in:\n{printed}"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Sends a signal to the launcher only.
     pub fn signal(&self, signal: Signal) {
         send(i32::try_from(self.running.id()).unwrap_or(0), signal);

@@ -143,3 +143,39 @@ fn children_of_ranks_are_gone_when_a_rank_is_killed() {
         job.signal(Signal::INT);
     });
 }
+
+/// Stops all ranks, as a user or a batch system does who wants the machine for a while.
+fn stopped(job: &Started) -> Vec<i32> {
+    let ranks = job.ready(RANKS as usize);
+    for &rank in &ranks {
+        send(rank, Signal::STOP);
+    }
+    ranks
+}
+
+#[test]
+fn a_stopped_job_is_gone_when_mpirun_is_killed() {
+    let job = leaves("wait").start();
+    stopped(&job);
+    ends_soon(job, |job| job.signal(Signal::KILL));
+}
+
+#[test]
+fn the_death_of_a_rank_is_told_when_a_stopped_mpirun_goes_on() {
+    let job = leaves("wait").start();
+    let ranks = job.ready(RANKS as usize);
+    job.signal(Signal::STOP);
+    send(ranks[1], Signal::KILL);
+    std::thread::sleep(Duration::from_millis(50));
+    let outcome = ends_soon(job, |job| job.signal(Signal::CONT));
+    assert_eq!(outcome.status.code(), Some(137), "{}", outcome.stderr);
+    names(&outcome, &["rank", "sigkill"]);
+}
+
+#[test]
+fn ranks_that_ignore_the_polite_signal_are_gone_too_when_another_dies() {
+    let job = leaves("deaf").start();
+    let victim = job.ready(RANKS as usize)[2];
+    let outcome = ends_soon(job, |_| send(victim, Signal::KILL));
+    assert_eq!(outcome.status.code(), Some(137), "{}", outcome.stderr);
+}

@@ -223,6 +223,22 @@ fn a_host_that_falls_silent_is_given_up() {
 }
 
 #[test]
+fn a_host_whose_cable_is_pulled_is_given_up_on_both_sides() {
+    let Some(hosts) = cluster(2) else { return };
+    let far = Path::new(env!("CARGO_BIN_EXE_far"));
+    let (job, _servers) = hosts.distant_job(far, &compile("leave"));
+    let job = job.arg("fork").with(["--mca", "mpirun_silence", "500ms"]);
+    let job = job.start();
+    job.ready(4);
+    hosts.unplug(1, 0);
+    // The host that is cut off hears nothing either, and ends what it has.
+    let outcome = job.wait_with_grace(Duration::from_secs(3));
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let said = "is lost with its host h1: it has said nothing for 0.5 s";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}
+
+#[test]
 fn a_host_that_cannot_be_reached_is_named() {
     let outcome = Job::command(Path::new("/bin/true"))
         .under(&installation().join("bin/mpirun"))

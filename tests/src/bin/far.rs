@@ -1,0 +1,110 @@
+//! What ssh and sshd are for a launcher, in the least possible: a command runs at the other end of one TCP connection.
+//!
+//! `far serve ADDRESS` waits for callers; `far call ADDRESS COMMAND` has a shell there run the command,
+//! with its standard input and output joined to ours. What is run there belongs to the server, not to the caller,
+//! and neither notices when the cable between them is pulled: that is for whoever talks through it to find out.
+//! The caller's mark of the test goes along, so that its processes can be looked for afterwards.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tests::leftovers::MARK;
+
+/// How long a caller waits for a server that is being started.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let done = match words.as_slice() {
+        [verb, address] if verb == "serve" => serve(address),
+        [verb, address, command] if verb == "call" => call(address, command),
+        _ => Err(io::Error::other(
+            "far serve ADDRESS | far call ADDRESS COMMAND",
+        )),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("far: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(address: &str) -> io::Result<()> {
+    for caller in TcpListener::bind(address)?.incoming() {
+        let caller = caller?;
+        thread::spawn(move || {
+            if let Err(error) = run(caller) {
+                eprintln!("far: {error}");
+            }
+        });
+    }
+    Ok(())
+}
+
+fn run(mut caller: TcpStream) -> io::Result<()> {
+    let (mark, command) = (line(&mut caller)?, line(&mut caller)?);
+    let input = OwnedFd::from(caller.try_clone()?);
+    Command::new("/bin/sh")
+        .args(["-c", &command])
+        .env(MARK, mark)
+        .stdin(Stdio::from(input))
+        .stdout(Stdio::from(OwnedFd::from(caller)))
+        .spawn()?
+        .wait()
+        .map(drop)
+}
+
+/// Byte by byte, as what follows the line is not ours to read.
+fn line(from: &mut TcpStream) -> io::Result<String> {
+    let (mut text, mut byte) = (Vec::new(), [0]);
+    loop {
+        from.read_exact(&mut byte)?;
+        match byte[0] {
+            b'\n' => return String::from_utf8(text).map_err(io::Error::other),
+            byte => text.push(byte),
+        }
+    }
+}
+
+fn call(address: &str, command: &str) -> io::Result<()> {
+    let begin = Instant::now();
+    let mut there = loop {
+        match TcpStream::connect(address) {
+            Ok(there) => break there,
+            Err(error) if begin.elapsed() > PATIENCE => return Err(error),
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    there.set_nodelay(true)?;
+    let mark = env::var(MARK).unwrap_or_default();
+    there.write_all(format!("{mark}\n{command}\n").as_bytes())?;
+    // The files themselves: what Rust puts before them keeps bytes back until a line ends.
+    let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let mut to = there.try_clone()?;
+    // Not joined: the end of what comes from there is the end, whatever is still to be said.
+    thread::spawn(move || {
+        let _ = pump(&mut input, &mut to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+    pump(&mut there, &mut output)
+}
+
+/// Moves bytes by hand: `io::copy` splices, and while it waits for the network the kernel lets nobody close the pipe.
+fn pump(from: &mut impl io::Read, to: &mut impl io::Write) -> io::Result<()> {
+    let mut bytes = [0; 16 * 1024];
+    loop {
+        match from.read(&mut bytes)? {
+            0 => return Ok(()),
+            got => to.write_all(&bytes[..got])?,
+        }
+    }
+}

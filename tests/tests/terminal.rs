@@ -1,0 +1,133 @@
+//! mpirun at a terminal, with the keys that people press.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use tests::{Job, Started, compile, installation};
+
+const RANKS: usize = 3;
+const CTRL_C: &[u8] = b"\x03";
+const CTRL_Z: &[u8] = b"\x1a";
+const ENTER: &[u8] = b"\n";
+
+/// Everything that a terminal's user types.
+struct Keyboard(File);
+
+impl Keyboard {
+    fn press(&mut self, keys: &[u8]) {
+        self.0.write_all(keys).unwrap();
+    }
+}
+
+/// A terminal: its keyboard, and what a program at it reads.
+fn terminal() -> (Keyboard, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let slave: OwnedFd = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
+    (Keyboard(master.into()), slave.into())
+}
+
+/// A command as the foreground job of a terminal of its own.
+fn at(terminal: File, command: &[&str]) -> Job {
+    // setsid(1) of util-linux makes the standard input the new session's terminal.
+    let job = Job::command("setsid".as_ref())
+        .alone()
+        .stdin(terminal)
+        .limit(30);
+    let words = ["--ctty", "--wait"].iter().chain(command);
+    words.fold(job, |job, word| job.arg(word))
+}
+
+/// Ranks that wait for a message, and leave in no way by themselves.
+fn mpirun(options: &[&str], way: &str) -> Vec<String> {
+    let mut words = vec![
+        installation().join("bin/mpirun").display().to_string(),
+        "-n".into(),
+        RANKS.to_string(),
+    ];
+    words.extend(options.iter().map(ToString::to_string));
+    words.extend([
+        compile("leave").display().to_string(),
+        way.into(),
+        "1".into(),
+    ]);
+    words
+}
+
+fn start(terminal: File, words: &[String]) -> Started {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    at(terminal, &words).start()
+}
+
+/// Waits until all processes are stopped, or none of them.
+fn await_stopped(processes: &[i32], stopped: bool) {
+    let is_stopped = |process: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, rest)| rest.starts_with('T'))
+    };
+    let begin = Instant::now();
+    while !processes
+        .iter()
+        .all(|process| is_stopped(process) == stopped)
+    {
+        assert!(
+            begin.elapsed() < Duration::from_secs(10),
+            "stopped is not {stopped}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_job() {
+    let (mut keyboard, terminal) = terminal();
+    let job = start(terminal, &mpirun(&[], "fork"));
+    job.ready(2 * RANKS);
+    keyboard.press(CTRL_C);
+    let outcome = job.wait();
+    assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_second_ctrl_c_ends_patience_with_ranks_that_do_not_hear_the_first() {
+    let (mut keyboard, terminal) = terminal();
+    // Without the second the test would run into its limit.
+    let job = start(terminal, &mpirun(&["--mca", "mpirun_grace", "1h"], "deaf"));
+    let ranks = job.ready(RANKS);
+    keyboard.press(CTRL_C);
+    std::thread::sleep(Duration::from_millis(100));
+    await_stopped(&ranks, false);
+    keyboard.press(CTRL_C);
+    let outcome = job.wait();
+    assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
+}
+
+#[test]
+fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
+    let (mut keyboard, terminal) = terminal();
+    let script = "\"$0\" \"$@\"; echo stopped $?; read line; fg; echo ended $?";
+    // A shell that is not interactive handles jobs only if its standard error is the terminal.
+    let shell = ["sh", "-c", "exec \"$@\" 2>/dev/tty", "sh"];
+    let shell = [&shell[..], &["bash", "--norc", "-m", "-c", script]].concat();
+    let shell: Vec<String> = shell.into_iter().map(String::from).collect();
+    let words = [shell, mpirun(&[], "wait")].concat();
+    let job = start(terminal, &words);
+    let ranks = job.ready(RANKS);
+    keyboard.press(CTRL_Z);
+    // The shell's own numbers: 128 and the signal that stopped mpirun.
+    assert!(["147", "148"].contains(&job.says("stopped ").as_str()));
+    await_stopped(&ranks, true);
+    keyboard.press(ENTER);
+    await_stopped(&ranks, false);
+    keyboard.press(CTRL_C);
+    assert_eq!(job.says("ended "), "130");
+    job.wait();
+}
