@@ -4,6 +4,9 @@
 //! each process publishes the address of a random word in its own memory, and a peer that reads the right word there may read on.
 //! The try also shows that the process number means the same process on both sides.
 
+use std::cell::Cell;
+use std::ops::Range;
+
 /// Why a copy failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmaError {
@@ -26,61 +29,92 @@ impl std::fmt::Display for CmaError {
 
 impl std::error::Error for CmaError {}
 
-/// The kernel copies at most this much in one call.
-const AT_ONCE: usize = 0x7fff_f000;
+/// Bytes that lie together in some process's memory; only ever handed to the system, which checks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    pub address: u64,
+    pub len: u64,
+}
 
 /// Fills `local` with the bytes at `remote` in process `pid`.
 pub fn read(pid: u32, remote: u64, local: &mut [u8]) -> Result<(), CmaError> {
-    copy(
-        pid,
-        local.as_mut_ptr(),
-        remote,
-        local.len(),
-        |pid, here, there| {
-            // SAFETY: `here` is a part of `local`; the kernel checks `there`.
-            unsafe { libc::process_vm_readv(pid, here, 1, there, 1, 0) }
-        },
-    )
+    let region = Region {
+        address: remote,
+        len: local.len() as u64,
+    };
+    let local = Cell::from_mut(local).as_slice_of_cells();
+    read_all([region], [local], pid)
 }
 
-/// Puts the bytes of `local` to `remote` in process `pid`.
-///
-/// What that does to the other process is its own affair: it gave the address to be written to.
-pub fn write(pid: u32, local: &[u8], remote: u64) -> Result<(), CmaError> {
-    let here = local.as_ptr().cast_mut();
-    copy(pid, here, remote, local.len(), |pid, here, there| {
-        // SAFETY: `here` is a part of `local`, which is only read; the kernel checks `there`.
-        unsafe { libc::process_vm_writev(pid, here, 1, there, 1, 0) }
+/// Fills the runs of `local`, one after the other, with the bytes of the regions of process `pid`, which have at least as many.
+pub fn read_all<'a>(
+    remote: impl IntoIterator<Item = Region>,
+    local: impl IntoIterator<Item = &'a [Cell<u8>]>,
+    pid: u32,
+) -> Result<(), CmaError> {
+    let here = local.into_iter().map(|run| libc::iovec {
+        iov_base: run.as_ptr().cast_mut().cast(),
+        iov_len: run.len(),
+    });
+    copy(pid, here, remote, |pid, here, there| {
+        let (here_len, there_len) = (here.len() as _, there.len() as _);
+        // SAFETY: `here` names runs of cells, which may be written; the kernel checks `there`.
+        unsafe {
+            libc::process_vm_readv(pid, here.as_ptr(), here_len, there.as_ptr(), there_len, 0)
+        }
     })
 }
 
-/// Calls `step` until all `len` bytes have been copied.
+/// Puts the runs of `local`, one after the other, into the regions of process `pid`, which have at least as many bytes.
+///
+/// What that does to the other process is its own affair: it gave the addresses to be written to.
+pub fn write_all<'a>(
+    remote: impl IntoIterator<Item = Region>,
+    local: impl IntoIterator<Item = &'a [u8]>,
+    pid: u32,
+) -> Result<(), CmaError> {
+    let here = local.into_iter().map(|run| libc::iovec {
+        iov_base: run.as_ptr().cast_mut().cast(),
+        iov_len: run.len(),
+    });
+    copy(pid, here, remote, |pid, here, there| {
+        let (here_len, there_len) = (here.len() as _, there.len() as _);
+        // SAFETY: `here` names slices, which are only read; the kernel checks `there`.
+        unsafe {
+            libc::process_vm_writev(pid, here.as_ptr(), here_len, there.as_ptr(), there_len, 0)
+        }
+    })
+}
+
+/// Calls `step` until all bytes of `local` have been copied.
 fn copy(
     pid: u32,
-    mut here: *mut u8,
-    mut there: u64,
-    mut len: usize,
-    step: impl Fn(libc::pid_t, &libc::iovec, &libc::iovec) -> isize,
+    local: impl IntoIterator<Item = libc::iovec>,
+    remote: impl IntoIterator<Item = Region>,
+    step: impl Fn(libc::pid_t, &[libc::iovec], &[libc::iovec]) -> isize,
 ) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
-    while len > 0 {
-        let at_once = len.min(AT_ONCE);
-        let address = usize::try_from(there).map_err(|_| CmaError::BadAddress)?;
-        let local = libc::iovec {
-            iov_base: here.cast(),
-            iov_len: at_once,
-        };
-        let remote = libc::iovec {
-            iov_base: std::ptr::without_provenance_mut(address),
-            iov_len: at_once,
-        };
-        match usize::try_from(step(pid, &local, &remote)) {
+    let mut local = local.into_iter();
+    let mut remote = remote.into_iter().map(|region| libc::iovec {
+        // What is no address here is none there either.
+        iov_base: std::ptr::without_provenance_mut(
+            usize::try_from(region.address).unwrap_or(usize::MAX),
+        ),
+        iov_len: usize::try_from(region.len).unwrap_or(usize::MAX),
+    });
+    let (mut here, mut there) = (Window::new(), Window::new());
+    loop {
+        here.fill(&mut local);
+        there.fill(&mut remote);
+        if here.is_empty() {
+            return Ok(());
+        }
+        // The kernel copies as much as the shorter of the two lists has, and at most 2 GiB.
+        match usize::try_from(step(pid, here.runs(), there.runs())) {
             Ok(0) => return Err(CmaError::BadAddress),
             Ok(n) => {
-                let n = n.min(at_once);
-                here = here.wrapping_add(n);
-                there = there.saturating_add(n as u64);
-                len -= n;
+                here.pass(n);
+                there.pass(n);
             }
             Err(_) => {
                 return Err(match std::io::Error::last_os_error().raw_os_error() {
@@ -91,7 +125,64 @@ fn copy(
             }
         }
     }
-    Ok(())
+}
+
+/// The next runs of a list, as many as one call is given.
+struct Window {
+    runs: [libc::iovec; WINDOW],
+    /// Those that are not done.
+    todo: Range<usize>,
+}
+
+const WINDOW: usize = 16;
+
+const NO_RUN: libc::iovec = libc::iovec {
+    iov_base: std::ptr::null_mut(),
+    iov_len: 0,
+};
+
+impl Window {
+    fn new() -> Window {
+        Window {
+            runs: [NO_RUN; WINDOW],
+            todo: 0..0,
+        }
+    }
+
+    /// Takes more runs, if all it had are done.
+    fn fill(&mut self, more: &mut impl Iterator<Item = libc::iovec>) {
+        if !self.is_empty() {
+            return;
+        }
+        let more = more.filter(|run| run.iov_len > 0);
+        let count = self.runs.iter_mut().zip(more).fold(0, |count, (to, run)| {
+            *to = run;
+            count + 1
+        });
+        self.todo = 0..count;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.todo.is_empty()
+    }
+
+    fn runs(&self) -> &[libc::iovec] {
+        &self.runs[self.todo.clone()]
+    }
+
+    /// The first `n` bytes are done.
+    fn pass(&mut self, mut n: usize) {
+        for run in &mut self.runs[self.todo.clone()] {
+            let done = n.min(run.iov_len);
+            run.iov_base = run.iov_base.wrapping_byte_add(done);
+            run.iov_len -= done;
+            n -= done;
+            if run.iov_len > 0 {
+                return;
+            }
+            self.todo.start += 1;
+        }
+    }
 }
 
 /// Whether process `pid` lets us read its memory and has `word` at `address`.
@@ -127,16 +218,53 @@ mod tests {
         }
         assert!(!probe(me, at, 0));
         assert_eq!(read(me, 8, &mut [0]), Err(CmaError::BadAddress));
-        assert_eq!(write(me, &[0], 8), Err(CmaError::BadAddress));
+        let nowhere = Region { address: 8, len: 1 };
+        let one: &[u8] = &[0];
+        assert_eq!(write_all([nowhere], [one], me), Err(CmaError::BadAddress));
     }
 
     #[test]
     fn what_is_written_is_there_and_nothing_else_is_touched() {
         let mut room = [7_u8; 6];
-        let at = room.as_mut_ptr().expose_provenance() as u64;
-        match write(std::process::id(), &[1, 2, 3, 4], at + 1) {
+        let region = Region {
+            address: room.as_mut_ptr().expose_provenance() as u64 + 1,
+            len: 4,
+        };
+        let data: [&[u8]; 2] = [&[1, 2, 3], &[4]];
+        match write_all([region], data, std::process::id()) {
             Ok(()) => assert_eq!(std::hint::black_box(room), [7, 1, 2, 3, 4, 7]),
             Err(error) => assert_eq!(error, CmaError::Forbidden),
         }
+    }
+
+    #[test]
+    fn lists_that_are_cut_differently_meet_byte_by_byte() {
+        let data: Vec<u8> = (0..100_000).map(|i| (i % 251) as u8).collect();
+        // Pieces of 700 and of 1100 bytes, many more than one call takes, with empty ones between them.
+        let regions = data.chunks(700).flat_map(|run| {
+            let address = run.as_ptr().expose_provenance() as u64;
+            [run.len() as u64, 0].map(|len| Region { address, len })
+        });
+        let mut room = vec![0; data.len()];
+        let cells = Cell::from_mut(&mut room[..]).as_slice_of_cells();
+        match read_all(regions, cells.chunks(1100), std::process::id()) {
+            Ok(()) => assert!(room == data),
+            Err(error) => assert_eq!(error, CmaError::Forbidden),
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_too_short_is_an_error() {
+        let mut room = [0; 8];
+        let region = Region {
+            address: [1_u8; 4].as_ptr().expose_provenance() as u64,
+            len: 4,
+        };
+        let cells = Cell::from_mut(&mut room[..]).as_slice_of_cells();
+        let result = read_all([region], [cells], std::process::id());
+        assert!(matches!(
+            result,
+            Err(CmaError::BadAddress | CmaError::Forbidden)
+        ));
     }
 }

@@ -141,7 +141,8 @@ impl Giver {
     ) -> Result<(), PassError> {
         let mut served = 0;
         while served < takers {
-            if !readable(self.listener.as_fd(), deadline) {
+            // The clock is looked at for each, so that strangers who come one after another do not keep us past the deadline.
+            if !readable(self.listener.as_fd(), deadline) || Instant::now() >= deadline {
                 return Err(PassError::TooFewCame { served, takers });
             }
             // Strangers and those who leave early do not count, and cost nobody else the job.
@@ -332,6 +333,30 @@ mod tests {
             giver.give(fd.as_fd(), &key, 1, soon()).unwrap();
             assert!(taker.join().unwrap());
             assert!(stranger.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn strangers_who_keep_coming_do_not_move_the_deadline() {
+        let key = Key::random().unwrap();
+        let fd = memfd("test", 4096).unwrap();
+        let giver = Giver::bind(&name(&key)).unwrap();
+        let limit = Instant::now() + Duration::from_millis(100);
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                let address = SocketAddr::from_abstract_name(name(&key)).unwrap();
+                let end = soon();
+                while !over.load(std::sync::atomic::Ordering::Relaxed) && Instant::now() < end {
+                    let _ = UnixStream::connect_addr(&address);
+                }
+            });
+            let given = giver.give(fd.as_fd(), &key, 1, limit);
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(matches!(
+                given,
+                Err(PassError::TooFewCame { served: 0, .. })
+            ));
         });
     }
 

@@ -119,8 +119,9 @@ impl Segment {
     /// # Safety
     /// No process may use the range until it is handed out again.
     pub unsafe fn punch_hole(&self, offset: usize, len: usize) -> Result<(), Errno> {
-        let first = offset.next_multiple_of(PAGE);
-        let last = (offset + len) / PAGE * PAGE;
+        let first = offset.checked_next_multiple_of(PAGE).ok_or(Errno::INVAL)?;
+        let end = offset.checked_add(len).ok_or(Errno::INVAL)?;
+        let last = end / PAGE * PAGE;
         if first >= last {
             return Ok(());
         }

@@ -25,7 +25,9 @@ mod tcp;
 mod trace;
 
 pub use decorate::{DECORATORS, Decorator};
+pub use mpi_base::cma::Region;
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -162,12 +164,15 @@ pub trait Sink {
     fn note(&self, _what: &str) {}
 }
 
+/// Runs of this process's memory that are to be filled one after the other.
+pub type Target<'a> = &'a [&'a [Cell<u8>]];
+
 /// Reading a peer's memory in one copy, without its help.
 pub trait SingleCopy {
-    /// Fills `local` with the bytes at `remote` in the peer's address space.
+    /// Fills `local`, run by run, with the bytes of `remote` in the peer's address space.
     ///
-    /// The remote range needs no promise: a range the peer does not own is an error, not undefined behaviour.
-    fn get(&self, peer: Endpoint, remote: u64, local: &mut [u8]) -> Result<(), GetError>;
+    /// The remote regions need no promise: one that the peer does not own is an error, not undefined behaviour.
+    fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError>;
 
     /// Both sides at once, where the transport has it.
     fn together(&self) -> Option<&dyn Together> {
@@ -184,27 +189,27 @@ pub trait Together {
     /// What was begun must be brought to its end by [`Share::Rest`] or by [`Together::close`].
     fn offer(&self, len: usize) -> Option<u32>;
 
-    /// The receiver's part: fills `local` from the front with the bytes at `remote`.
+    /// The receiver's part: fills `local` from the front with the bytes of `remote`.
     fn fetch(
         &self,
         peer: Endpoint,
         number: u32,
-        remote: u64,
-        local: &mut [u8],
+        remote: &[Region],
+        local: Target<'_>,
         share: Share,
     ) -> Fetched;
 
     /// The receiver wants no more of what is left, and lets nobody else have it.
     fn close(&self, number: u32);
 
-    /// The sender's part: puts what nobody has taken of `data`, from the back, to where it belongs in memory at `remote`;
+    /// The sender's part: puts what nobody has taken of `data`, from the back, to where it belongs in the regions of `remote`;
     /// answers how many bytes that were.
     fn help(
         &self,
         peer: Endpoint,
         number: u32,
-        data: &[u8],
-        remote: u64,
+        data: &[&[u8]],
+        remote: &[Region],
     ) -> Result<usize, GetError>;
 
     /// Whether a sender that was asked may still be writing, nothing being left to take.
@@ -263,6 +268,11 @@ pub trait Btl {
     fn exclusivity(&self) -> u32;
 
     fn limits(&self) -> Limits;
+
+    /// The length of the fragments in which `bytes` bytes of a message travel best; at most [`Limits::max_send`].
+    fn fragment(&self, _bytes: u64) -> usize {
+        self.limits().max_send
+    }
 
     /// Whether this BTL reaches job rank `peer`.
     fn reach(&self, peer: ProcId) -> Reach;

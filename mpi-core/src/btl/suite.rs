@@ -5,7 +5,8 @@
 use std::cell::{Cell, RefCell};
 
 use super::{
-    Am, Btl, Endpoint, GetError, Header, OVERTAKES, Payload, ProcId, Reach, SendError, Share, Sink,
+    Am, Btl, Endpoint, GetError, Header, OVERTAKES, Payload, ProcId, Reach, Region, SendError,
+    Share, Sink,
 };
 
 pub struct Net {
@@ -294,6 +295,13 @@ pub fn limits_make_sense_and_strangers_are_not_reached(net: Net) {
     assert!(!why.is_empty());
 }
 
+fn region(data: &[u8]) -> Region {
+    Region {
+        address: data.as_ptr().expose_provenance() as u64,
+        len: data.len() as u64,
+    }
+}
+
 /// Where the system forbids it, `Forbidden` is the right answer and the only one.
 pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
     let Some(copy) = net.from().single_copy() else {
@@ -303,13 +311,17 @@ pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
         // The ranks of this test are in one process, so the peer's memory is ours.
         let theirs = pattern(len as u64, len);
         let mut ours = vec![0; len];
-        let address = theirs.as_ptr().expose_provenance() as u64;
-        match copy.get(net.endpoint(), address, &mut ours) {
+        let target = Cell::from_mut(&mut ours[..]).as_slice_of_cells();
+        match copy.get(net.endpoint(), &[region(&theirs)], &[target]) {
             Ok(()) => assert!(ours == theirs),
             Err(error) => return assert_eq!(error, GetError::Forbidden),
         }
     }
-    let result = copy.get(net.endpoint(), 16, &mut [0]);
+    let nowhere = Region {
+        address: 16,
+        len: 1,
+    };
+    let result = copy.get(net.endpoint(), &[nowhere], &[&[Cell::new(0)]]);
     assert_eq!(result, Err(GetError::BadAddress));
 }
 
@@ -333,13 +345,19 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
             let peer = endpoint(&*receiver, procs[1]);
             for data in datas {
                 let mut room = vec![0; data.len()];
-                let to = room.as_mut_ptr().expose_provenance() as u64;
-                let from = data.as_ptr().expose_provenance() as u64;
+                let target = Cell::from_mut(&mut room[..]).as_slice_of_cells();
+                // Both lists are cut, and not in the same places.
+                let target: Vec<_> = target.chunks(data.len().div_ceil(3)).collect();
+                let from: Vec<_> = data.chunks(data.len().div_ceil(5)).map(region).collect();
+                let to = target.iter().map(|run| Region {
+                    address: run.as_ptr().expose_provenance() as u64,
+                    len: run.len() as u64,
+                });
                 let number = copy.offer(data.len()).unwrap();
-                ask.send((number, to)).unwrap();
+                ask.send((number, to.collect::<Vec<_>>())).unwrap();
                 let mut ours = 0;
                 for share in [Share::Half, Share::Rest] {
-                    let fetched = copy.fetch(peer, number, from, &mut room, share);
+                    let fetched = copy.fetch(peer, number, &from, &target, share);
                     if fetched.result == Err(GetError::Forbidden) {
                         return;
                     }
@@ -362,7 +380,8 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
                 return;
             };
             std::thread::sleep(std::time::Duration::from_micros(late));
-            let _ = tell.send(copy.help(peer, number, data, to));
+            let data: Vec<_> = data.chunks(data.len().div_ceil(7)).collect();
+            let _ = tell.send(copy.help(peer, number, &data, &to));
         }
     });
 }

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout as Memory, alloc_zeroed, dealloc};
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -88,6 +89,19 @@ impl SendBuf {
         unsafe { loops::pack(self.ptr, self.datatype.shape(self.count), at, out) }
     }
 
+    /// Shows the first `len` packed bytes to `f` where they lie, if they are in few and long runs.
+    pub fn in_runs<R>(&self, len: u64, f: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
+        if let Some(all) = self.contiguous() {
+            return Some(f(&[all.get(..usize::try_from(len).ok()?)?]));
+        }
+        let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
+            let start = self.ptr.wrapping_offset(run.offset as isize);
+            // SAFETY: whoever made this buffer vouched that its data may be read and does not change; runs are data.
+            unsafe { std::slice::from_raw_parts(start, run.len as usize) }
+        });
+        Some(f(&runs.collect::<Vec<_>>()))
+    }
+
     /// A packer at the start.
     pub fn packer(&self) -> Packer {
         Packer {
@@ -158,6 +172,23 @@ impl RecvBuf {
         unsafe { loops::unpack(self.ptr, self.datatype.shape(self.count), at, input) }
     }
 
+    /// Shows the places of the first `len` packed bytes to `f`, if they are in few and long runs.
+    ///
+    /// They are cells, because the runs of an erroneous type may overlap.
+    pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
+        if let Some(all) = self.contiguous() {
+            let all = all.get_mut(..usize::try_from(len).ok()?)?;
+            return Some(f(&[Cell::from_mut(all).as_slice_of_cells()]));
+        }
+        let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
+            let start = self.ptr.wrapping_offset(run.offset as isize).cast();
+            // SAFETY: whoever made this buffer vouched that its data may be written and that nobody else uses it;
+            // runs are data, and cells may overlap.
+            unsafe { std::slice::from_raw_parts(start, run.len as usize) }
+        });
+        Some(f(&runs.collect::<Vec<_>>()))
+    }
+
     /// An unpacker at the start.
     pub fn unpacker(&self) -> Unpacker {
         Unpacker {
@@ -220,6 +251,24 @@ macro_rules! common {
                 self.datatype.runs(self.count, range)
             }
 
+            /// How many runs of memory the data are; neighbours that touch may count as two.
+            #[inline]
+            pub fn run_count(&self) -> i64 {
+                match self.datatype.contiguous_bytes(self.count) {
+                    Some(_) => 1,
+                    None => self.datatype.shape(self.count).runs(),
+                }
+            }
+
+            /// The runs that hold the first `len` packed bytes, if they are few and long:
+            /// for whoever pays for each run more than for the bytes of a short one.
+            fn long_runs(&self, len: i64) -> Option<Runs<'_>> {
+                let shape = self.datatype.shape(self.count);
+                let runs = shape.runs();
+                let long = runs <= MOST_RUNS && shape.total >= runs.saturating_mul(LONG_RUN);
+                long.then(|| Runs::new(shape, 0..len))
+            }
+
             /// The same start and datatype with another count, for calls whose buffer holds more than its count says:
             /// `MPI_Gather`'s receive buffer has that many elements for each rank.
             /// Whoever made the buffer for such a call vouched for all of them.
@@ -245,6 +294,13 @@ macro_rules! common {
         }
     };
 }
+
+/// What counts as few runs, and as long ones.
+///
+/// A run costs the system's cross-process copy about a third of a microsecond, in which the two sides together
+/// pack and unpack some four KiB.
+const MOST_RUNS: i64 = 64;
+const LONG_RUN: i64 = 4 << 10;
 
 common!(SendBuf, *const u8);
 common!(RecvBuf, *mut u8);

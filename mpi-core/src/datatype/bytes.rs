@@ -1,6 +1,8 @@
 //! One run of bytes to be written: the buffer of most receives, small enough for registers; and a receive's buffer of either kind.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
+
 use super::{Named, RecvBuf};
 
 /// A run of bytes of the user's.
@@ -116,6 +118,15 @@ impl Room {
                 buf.unpack_at(at, data);
             }
         }
+    }
+
+    /// Shows the places of the first `len` packed bytes to `f`, if they are in few and long runs.
+    pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
+        if let Room::Typed(buf) = self {
+            return buf.in_runs(len, f);
+        }
+        let all = self.contiguous()?.get_mut(..usize::try_from(len).ok()?)?;
+        Some(f(&[Cell::from_mut(all).as_slice_of_cells()]))
     }
 
     /// The whole of it as one slice, if its memory is one run.

@@ -288,6 +288,13 @@ impl<'a> Shape<'a> {
         Shape { body, loops, total }
     }
 
+    /// How many runs there are; neighbours that touch count as two.
+    pub fn runs(&self) -> i64 {
+        let body = self.body.offsets.len() as i64;
+        let loops = self.loops.iter();
+        loops.fold(body, |runs, l| runs.saturating_mul(l.count))
+    }
+
     /// Where packed byte `at` (less than `total`) lies.
     pub fn locate(&self, at: i64) -> Place {
         let mut rest = at / self.body.bytes;

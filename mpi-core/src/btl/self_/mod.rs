@@ -11,7 +11,7 @@ use mpi_base::param::{Level, Param};
 
 use super::{
     Am, Btl, Component, Endpoint, GetError, Header, Limits, OpenError, Payload, ProcId, Reach,
-    SendError, SingleCopy, Sink, Surroundings, Transport,
+    Region, SendError, SingleCopy, Sink, Surroundings, Target, Transport,
 };
 
 static EAGER_LIMIT: Param<usize> = Param::new(
@@ -164,9 +164,10 @@ impl Btl for Loop {
 }
 
 impl SingleCopy for Loop {
-    fn get(&self, _peer: Endpoint, remote: u64, local: &mut [u8]) -> Result<(), GetError> {
+    fn get(&self, _peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError> {
         // The kernel copies, because the trait promises an error, not a crash, for a range that is not mapped.
-        cma::read(std::process::id(), remote, local).map_err(GetError::from)
+        let (remote, local) = (remote.iter().copied(), local.iter().copied());
+        cma::read_all(remote, local, std::process::id()).map_err(GetError::from)
     }
 }
 

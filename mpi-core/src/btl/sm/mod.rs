@@ -57,6 +57,10 @@ static SINGLE_COPY: Param<bool> = Param::new(
 /// Senders that are looked at one by one; measured, a look costs 0.7 ns, and marks cost an atomic operation for each message.
 const SCAN: usize = 32;
 
+/// The lengths of fragments.
+const SHORTEST_FRAGMENT: usize = 1 << 10;
+const LONGEST_FRAGMENT: usize = 8 << 10;
+
 pub(super) const COMPONENT: Component = Component {
     name: "sm",
     params: &[
@@ -167,6 +171,14 @@ impl Btl for Sm {
 
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// Sender and receiver work at the same time, one fragment apart, so a fragment is short;
+    /// a shorter message has shorter ones, because its first and its last are worked on by one side alone.
+    fn fragment(&self, bytes: u64) -> usize {
+        let eighth = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
+        let len = eighth.clamp(SHORTEST_FRAGMENT, LONGEST_FRAGMENT);
+        len.next_multiple_of(64).min(self.limits.max_send)
     }
 
     fn reach(&self, peer: ProcId) -> Reach {

@@ -18,7 +18,7 @@ use mpi_base::mem::{Held, PAGE};
 use mpi_base::node::{Node, NodeError};
 use mpi_base::pieces::{Helping, Offers};
 
-use super::super::{Endpoint, Fetched, GetError, Share, SingleCopy, Together};
+use super::super::{Endpoint, Fetched, GetError, Region, Share, SingleCopy, Target, Together};
 
 /// Whose memory can be read, tried on first use for each peer.
 pub(super) struct Cma {
@@ -64,8 +64,9 @@ impl Cma {
 }
 
 impl SingleCopy for Cma {
-    fn get(&self, peer: Endpoint, remote: u64, local: &mut [u8]) -> Result<(), GetError> {
-        cma::read(self.pid(peer)?, remote, local).map_err(GetError::from)
+    fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError> {
+        let (remote, local) = (remote.iter().copied(), local.iter().copied());
+        cma::read_all(remote, local, self.pid(peer)?).map_err(GetError::from)
     }
 
     fn together(&self) -> Option<&dyn Together> {
@@ -87,11 +88,11 @@ impl Together for Cma {
         &self,
         peer: Endpoint,
         number: u32,
-        remote: u64,
-        local: &mut [u8],
+        remote: &[Region],
+        local: Target<'_>,
         share: Share,
     ) -> Fetched {
-        let cut = Cut::of(local.len());
+        let cut = Cut::of(local.iter().map(|run| run.len()).sum());
         let pieces = self.offers.at(number);
         let most = match share {
             Share::Half => cut.pieces().div_ceil(2),
@@ -102,8 +103,7 @@ impl Together for Cma {
             while let Some(piece) = pieces.take_front(number, most) {
                 let range = cut.range(piece);
                 bytes += range.len();
-                let there = remote.saturating_add(range.start as u64);
-                cma::read(pid, there, &mut local[range])?;
+                cma::read_all(part(remote, range.clone()), part(local, range), pid)?;
             }
             Ok(())
         });
@@ -129,13 +129,13 @@ impl Together for Cma {
         &self,
         peer: Endpoint,
         number: u32,
-        data: &[u8],
-        remote: u64,
+        data: &[&[u8]],
+        remote: &[Region],
     ) -> Result<usize, GetError> {
         let offers = self.node.offers(peer.0).map_err(|_| GetError::PeerGone)?;
         let pieces = offers.at(number);
         let pid = self.pid(peer)?;
-        let cut = Cut::of(data.len());
+        let cut = Cut::of(data.iter().map(|run| run.len()).sum());
         let mut put = 0;
         self.helping.begin(peer.0, number);
         let result = loop {
@@ -143,9 +143,9 @@ impl Together for Cma {
                 break Ok(put);
             };
             let range = cut.range(piece);
-            let there = remote.saturating_add(range.start as u64);
             put += range.len();
-            if let Err(error) = cma::write(pid, &data[range], there) {
+            let copied = cma::write_all(part(remote, range.clone()), part(data, range), pid);
+            if let Err(error) = copied {
                 break Err(error.into());
             }
         };
@@ -160,6 +160,52 @@ impl Together for Cma {
         // Who has died in the middle of it writes no more.
         helping.is_with(self.node.rank(), number) && inbox.bell().wishes() & GONE == 0
     }
+}
+
+/// A run of somebody's memory.
+trait Run: Copy {
+    fn len(self) -> u64;
+
+    /// Bytes `range`, which lie inside it.
+    fn cut(self, range: Range<u64>) -> Self;
+}
+
+impl Run for Region {
+    fn len(self) -> u64 {
+        self.len
+    }
+
+    fn cut(self, range: Range<u64>) -> Region {
+        Region {
+            // Whoever named the region may have named nonsense; the system finds out.
+            address: self.address.wrapping_add(range.start),
+            len: range.end - range.start,
+        }
+    }
+}
+
+impl<T> Run for &[T] {
+    fn len(self) -> u64 {
+        self.len() as u64
+    }
+
+    fn cut(self, range: Range<u64>) -> Self {
+        &self[range.start as usize..range.end as usize]
+    }
+}
+
+/// Bytes `range` of what lies in `runs`, one after the other.
+fn part<R: Run>(runs: &[R], range: Range<usize>) -> impl Iterator<Item = R> {
+    let (start, end) = (range.start as u64, range.end as u64);
+    let places = runs.iter().scan(0_u64, |at, &run| {
+        let from = *at;
+        *at = from.saturating_add(run.len());
+        Some((from, run))
+    });
+    places
+        .skip_while(move |(from, run)| from.saturating_add(run.len()) <= start)
+        .take_while(move |(from, _)| *from < end)
+        .map(move |(from, run)| run.cut(start.saturating_sub(from)..run.len().min(end - from)))
 }
 
 /// How a copy is cut into pieces; both sides compute it from the length alone.
@@ -207,6 +253,23 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn parts_of_runs_are_the_parts_of_the_whole(
+            lens in proptest::collection::vec(0usize..9, 0..9),
+            start in 0usize..70,
+            len in 0usize..70,
+        ) {
+            let whole: Vec<u8> = (0..lens.iter().sum::<usize>()).map(|i| i as u8).collect();
+            let mut rest = &whole[..];
+            let runs: Vec<&[u8]> = lens
+                .iter()
+                .map(|&len| rest.split_off(..len).unwrap_or_default())
+                .collect();
+            let range = start.min(whole.len())..(start + len).min(whole.len());
+            let got: Vec<u8> = part(&runs, range.clone()).flatten().copied().collect();
+            prop_assert_eq!(&got[..], &whole[range]);
+        }
+
         #[test]
         fn pieces_are_the_whole_without_gaps(len in prop_oneof![0usize..1 << 20, 0usize..1 << 40]) {
             let cut = Cut::of(len);

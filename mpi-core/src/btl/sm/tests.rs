@@ -12,7 +12,7 @@ use mpi_base::wait::{WaitPolicy, Waiter};
 
 use super::*;
 use crate::btl::suite::{Expect, Keep, Net, Nothing, endpoint, mixed, pattern, send_numbered};
-use crate::btl::{BUILT_IN, GetError, Surroundings, open_all};
+use crate::btl::{BUILT_IN, GetError, Region, Surroundings, open_all};
 
 /// Job ranks are not local ranks; here they are ten more.
 fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
@@ -356,7 +356,12 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     let theirs = told.0.borrow()[0].0[0];
     let mut got = vec![0; 100_000];
     let copy = btl.single_copy().unwrap();
-    match copy.get(peer, theirs, &mut got) {
+    let region = Region {
+        address: theirs,
+        len: got.len() as u64,
+    };
+    let target = Cell::from_mut(&mut got[..]).as_slice_of_cells();
+    match copy.get(peer, &[region], &[target]) {
         Ok(()) => assert!(got == pattern(u64::from(1 - me), 100_000)),
         Err(error) => assert_eq!(error, GetError::Forbidden),
     }

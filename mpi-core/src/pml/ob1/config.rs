@@ -29,11 +29,21 @@ static TOGETHER_MIN: Param<usize> = Param::new(
     "Messages of at least this size that travel in one copy are copied by receiver and sender at the same time, if every rank has a core and they have no messages for each other",
 );
 
+static STREAM_EAGER: Param<usize> = Param::new(
+    "pml",
+    "ob1",
+    "stream_eager",
+    "16k",
+    Level::TUNER,
+    "Messages up to this size are sent at once, like short ones, while an earlier one waits to be taken by the same process, if every rank has a core",
+);
+
 /// Everything `mpi-info` lists for ob1.
 pub static PARAMS: &[&About] = &[
     SINGLE_COPY_MIN.about(),
     SINGLE_COPY_MAX.about(),
     TOGETHER_MIN.about(),
+    STREAM_EAGER.about(),
 ];
 
 /// Sizes, in bytes, that choose how the data of a rendezvous travel: in one copy from `single_copy_min` up to `single_copy_max`, else in fragments.
@@ -56,6 +66,8 @@ pub struct Config {
     pub single_copy_max: u64,
     /// From here on both sides work on the one copy, unless both have messages for each other.
     pub together_min: u64,
+    /// Up to here a message is sent at once while an earlier one waits, because then both copy at the same time.
+    pub stream_eager: usize,
 }
 
 impl Default for Config {
@@ -64,6 +76,7 @@ impl Default for Config {
             single_copy_min: 0,
             single_copy_max: u64::MAX,
             together_min: u64::MAX,
+            stream_eager: 0,
         }
     }
 }
@@ -83,6 +96,10 @@ impl Config {
                 true => params.get(&TOGETHER_MIN)? as u64,
                 false => u64::MAX,
             },
+            stream_eager: match roomy {
+                true => params.get(&STREAM_EAGER)?,
+                false => 0,
+            },
         })
     }
 }
@@ -97,6 +114,7 @@ mod tests {
         let config = Config::from_params(&params, false).expect("the defaults are well formed");
         assert_eq!(config.single_copy_max, u64::MAX);
         assert_eq!(config.together_min, u64::MAX);
+        assert_eq!(config.stream_eager, 0);
         let config = Config::from_params(&params, true).expect("the defaults are well formed");
         assert_eq!(config.together_min, 64 << 10);
     }

@@ -9,9 +9,11 @@
 //! Two processes that have messages for each other read alone: each has enough to copy.
 //! Who takes which piece is the transport's affair ([`crate::btl::Together`]).
 
-use super::wire::{self, Help, Rendezvous};
+use super::wire::{self, Help, Place, Rendezvous};
 use super::{Ob1, Peer};
-use crate::btl::{Fetched, GetError, Header, Payload, ProcId, Share, SingleCopy, Together};
+use crate::btl::{
+    Fetched, GetError, Header, Payload, ProcId, Region, Share, SingleCopy, Target, Together,
+};
 use crate::request::{Body, Req, ReqId};
 use std::rc::Rc;
 
@@ -30,7 +32,7 @@ pub(super) struct Shared {
     /// The transport's number of it.
     number: u32,
     /// Where the data lie in the sender's memory.
-    remote: u64,
+    remote: Place,
     /// Bytes that we have taken upon ourselves.
     ours: u64,
     /// Bytes that the sender says it has put.
@@ -79,7 +81,8 @@ impl Ob1 {
             return Copied::All;
         }
         let sizes = self.config.single_copy_min..self.config.single_copy_max;
-        if !peer.single_copy.get() || rendezvous.address == 0 || !sizes.contains(&wanted) {
+        let readable = rendezvous.place != Place::Scattered;
+        if !peer.single_copy.get() || !readable || !sizes.contains(&wanted) {
             return Copied::Nothing;
         }
         let Some(single_copy) = peer.btl.single_copy() else {
@@ -89,21 +92,20 @@ impl Ob1 {
         let Body::Recv(recv) = &mut *body else {
             return Copied::Nothing;
         };
-        let Some(local) = recv.contiguous() else {
-            return Copied::Nothing;
-        };
-        let local = &mut local[..wanted as usize];
-        if let Some(shared) = self.share(peer, single_copy, req.id(), rendezvous, local) {
-            return Copied::Shared(shared);
-        }
-        match single_copy.get(peer.endpoint, rendezvous.address, local) {
-            Ok(()) => Copied::All,
-            Err(GetError::Forbidden) => {
-                peer.single_copy.set(false);
-                Copied::Nothing
+        let copied = recv.in_runs(wanted, |local| {
+            if let Some(shared) = self.share(peer, single_copy, req.id(), rendezvous, local) {
+                return Copied::Shared(shared);
             }
-            Err(GetError::PeerGone | GetError::BadAddress) => Copied::Nothing,
-        }
+            match single_copy.get(peer.endpoint, rendezvous.place.regions(), local) {
+                Ok(()) => Copied::All,
+                Err(GetError::Forbidden) => {
+                    peer.single_copy.set(false);
+                    Copied::Nothing
+                }
+                Err(GetError::PeerGone | GetError::BadAddress) => Copied::Nothing,
+            }
+        });
+        copied.unwrap_or(Copied::Nothing)
     }
 
     /// Begins a copy together, if that is worth it.
@@ -113,22 +115,27 @@ impl Ob1 {
         single_copy: &dyn SingleCopy,
         receive: ReqId,
         rendezvous: &Rendezvous,
-        local: &mut [u8],
+        local: Target<'_>,
     ) -> Option<Shared> {
-        let wanted = local.len() as u64;
+        let len: usize = local.iter().map(|run| run.len()).sum();
+        let wanted = len as u64;
         let busy = peer.announced.get() > 0;
         if wanted < self.config.together_min || busy || !peer.together.get() {
             return None;
         }
         let together = single_copy.together()?;
-        let number = together.offer(local.len())?;
+        let number = together.offer(len)?;
         let help = Help {
             number,
-            address: local.as_mut_ptr().expose_provenance() as u64,
             wanted,
+            place: Place::new(local.iter().map(|run| Region {
+                address: run.as_ptr().expose_provenance() as u64,
+                len: run.len() as u64,
+            })),
         };
         let header = [rendezvous.sender.0, receive.0];
-        let share = match peer.send(wire::HELP, header, Payload::Bytes(&help.encode())) {
+        let asked = help.encoded(|payload| peer.send(wire::HELP, header, Payload::Bytes(payload)));
+        let share = match asked {
             Ok(()) => Share::Half,
             // Help that cannot be asked for at once would come too late.
             Err(_) => Share::Rest,
@@ -136,13 +143,14 @@ impl Ob1 {
         let mut shared = Shared {
             sender: rendezvous.sender,
             number,
-            remote: rendezvous.address,
+            remote: rendezvous.place.clone(),
             ours: 0,
             theirs: None,
             open: true,
             failed: false,
         };
-        shared.add(together.fetch(peer.endpoint, number, rendezvous.address, local, share));
+        let remote = rendezvous.place.regions();
+        shared.add(together.fetch(peer.endpoint, number, remote, local, share));
         Some(shared)
     }
 
@@ -206,25 +214,34 @@ impl Ob1 {
         let Body::Recv(recv) = &mut *body else {
             return false;
         };
-        let (remote, wanted) = match recv.incoming() {
-            Some(incoming) => match &incoming.shared {
-                Some(shared) if shared.open && shared.number == open.number => {
-                    (shared.remote, incoming.wanted)
-                }
-                _ => return false,
+        // Taken out of the receive for as long as its memory is borrowed.
+        let (mut shared, wanted) = match recv.incoming() {
+            Some(incoming) => match incoming
+                .shared
+                .take_if(|s| s.open && s.number == open.number)
+            {
+                Some(shared) => (shared, incoming.wanted),
+                None => return false,
             },
             None => return false,
         };
-        let Some(local) = recv.contiguous() else {
-            return false;
-        };
-        let local = &mut local[..wanted as usize];
         let (endpoint, number) = (open.peer.endpoint, open.number);
-        let fetched = together.fetch(endpoint, number, remote, local, Share::Rest);
-        if let Some(shared) = recv.incoming().and_then(|i| i.shared.as_mut()) {
+        let fetched = recv.in_runs(wanted, |local| {
+            together.fetch(
+                endpoint,
+                number,
+                shared.remote.regions(),
+                local,
+                Share::Rest,
+            )
+        });
+        if let Some(fetched) = fetched {
             shared.add(fetched);
         }
-        true
+        if let Some(incoming) = recv.incoming() {
+            incoming.shared = Some(shared);
+        }
+        fetched.is_some()
     }
 
     /// The receiver is copying the data and wants us to do a part of it.
@@ -238,11 +255,14 @@ impl Ob1 {
         };
         let put = match &*req.body.borrow() {
             Body::Send(send) if send.proc() == from && !req.is_complete() => {
-                match (send.whole(help.wanted), together(peer)) {
-                    (Some(data), Some(together)) => {
-                        together.help(peer.endpoint, help.number, data, help.address)
-                    }
-                    _ => return self.garble(),
+                let put = together(peer).and_then(|together| {
+                    send.in_runs(help.wanted, |data| {
+                        together.help(peer.endpoint, help.number, data, help.place.regions())
+                    })
+                });
+                match put {
+                    Some(put) => put,
+                    None => return self.garble(),
                 }
             }
             _ => return self.garble(),

@@ -8,6 +8,7 @@ use crate::btl::{Header, ProcId};
 use crate::datatype::Room;
 use crate::pml::Context;
 use crate::request::{Body, Req, ReqId, Status};
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// A receive under way.
@@ -71,6 +72,15 @@ impl RecvBody {
     /// The message it has met, if it does not come in one go.
     pub(super) fn incoming(&mut self) -> Option<&mut Incoming> {
         self.incoming.as_deref_mut()
+    }
+
+    /// Shows the places of the first `len` bytes to `f`, if they are in few and long runs.
+    pub(super) fn in_runs<R>(
+        &mut self,
+        len: u64,
+        f: impl FnOnce(&[&[Cell<u8>]]) -> R,
+    ) -> Option<R> {
+        self.buf.in_runs(len, f)
     }
 
     /// The whole memory as one slice, if it is one run.

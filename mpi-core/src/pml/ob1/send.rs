@@ -2,9 +2,9 @@
 
 use super::Ob1;
 use super::peer::{Peer, Queued};
-use super::wire::{self, Rendezvous};
+use super::wire::{self, Place, Rendezvous};
 use crate::Error;
-use crate::btl::{Am, Header, Payload, ProcId, SendError};
+use crate::btl::{Am, Header, Payload, ProcId, Region, SendError};
 use crate::datatype::SendBuf;
 use crate::pml::{Context, Envelope, Mode};
 use crate::request::{Body, Req, ReqId};
@@ -23,13 +23,32 @@ struct Stream {
     receiver: ReqId,
     sent: u64,
     wanted: u64,
+    /// The length of its fragments.
+    fragment: usize,
 }
 
 impl SendBody {
-    /// The first `len` bytes of the data, if they lie together and no fragments of them are sent.
-    pub(super) fn whole(&self, len: u64) -> Option<&[u8]> {
-        let data = self.buf.contiguous().filter(|_| self.stream.is_none())?;
-        data.get(..usize::try_from(len).ok()?)
+    /// Shows the first `len` bytes of the data where they lie, if they are in few and long runs and no fragments of them are sent.
+    pub(super) fn in_runs<R>(&self, len: u64, f: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
+        match &self.stream {
+            None => self.buf.in_runs(len, f),
+            Some(_) => None,
+        }
+    }
+
+    /// Where its data lie, for a peer that can read them there.
+    fn place(&self, peer: &Peer) -> Place {
+        if !peer.single_copy.get() {
+            return Place::Scattered;
+        }
+        let place = self.buf.in_runs(self.buf.bytes() as u64, |runs| {
+            Place::new(runs.iter().map(|run| Region {
+                address: run.as_ptr().expose_provenance() as u64,
+                len: run.len() as u64,
+            }))
+        });
+        let short = |place: &Place| Rendezvous::bytes_with(place) <= peer.limits.max_send;
+        place.filter(short).unwrap_or(Place::Scattered)
     }
 
     /// The receiver's rank in the job.
@@ -48,6 +67,10 @@ impl SendBody {
     }
 }
 
+/// From here on packing a message takes longer than asking for its receive, about a microsecond.
+const LABORIOUS_BYTES: usize = 2 << 10;
+const LABORIOUS_RUNS: i64 = 256;
+
 /// How far a send got at once.
 pub enum Sent {
     /// The transport has the data; there is nothing to wait for.
@@ -61,7 +84,7 @@ impl Ob1 {
     pub fn isend(&self, envelope: Envelope, buf: SendBuf, mode: Mode) -> Result<Sent, Error> {
         let peer = self.peer(envelope.proc)?;
         let bytes = buf.bytes() as u64;
-        if mode == Mode::Standard && bytes <= peer.limits.eager as u64 && peer.is_clear() {
+        if self.is_eager(peer, mode, &buf) && peer.is_clear() {
             match self.send_eager(peer, &envelope, &buf) {
                 Ok(()) => return Ok(Sent::Done),
                 Err(SendError::WouldBlock) => {}
@@ -100,6 +123,27 @@ impl Ob1 {
         Ok(Sent::Pending(req))
     }
 
+    /// Whether the data go with the announcement.
+    #[inline]
+    fn is_eager(&self, peer: &Peer, mode: Mode, buf: &SendBuf) -> bool {
+        let bytes = buf.bytes() as usize;
+        if mode != Mode::Standard {
+            false
+        } else if bytes <= peer.limits.eager {
+            // Where packing takes long, it pays to have the receiver unpack the first fragment meanwhile.
+            bytes < LABORIOUS_BYTES || !peer.single_copy.get() || buf.run_count() < LABORIOUS_RUNS
+        } else {
+            self.flows(peer, bytes) && buf.contiguous().is_some()
+        }
+    }
+
+    /// Whether a message is one of a stream: the receiver has not begun to take an earlier one, and has enough to copy without this.
+    #[cold]
+    fn flows(&self, peer: &Peer, bytes: usize) -> bool {
+        let most = peer.limits.max_send.min(self.config.stream_eager);
+        bytes <= most && peer.announced.get() > 0
+    }
+
     #[inline]
     fn send_eager(&self, peer: &Peer, envelope: &Envelope, buf: &SendBuf) -> Result<(), SendError> {
         let header = wire::match_header(envelope.context, envelope.source, envelope.tag);
@@ -113,7 +157,7 @@ impl Ob1 {
             // Cancelled or abandoned while it was queued.
             return Ok(());
         };
-        if send.mode == Mode::Standard && send.buf.bytes() as u64 <= peer.limits.eager as u64 {
+        if self.is_eager(peer, send.mode, &send.buf) {
             self.send_eager(peer, &send.envelope, &send.buf)?;
             drop(body);
             self.requests.complete_ok(req);
@@ -122,21 +166,15 @@ impl Ob1 {
         let rendezvous = Rendezvous {
             bytes: send.buf.bytes() as u64,
             sender: req.id(),
-            address: send
-                .buf
-                .contiguous()
-                .map_or(0, |data| data.as_ptr().addr() as u64),
+            place: send.place(peer),
         };
         let header = wire::match_header(
             send.envelope.context,
             send.envelope.source,
             send.envelope.tag,
         );
-        peer.send(
-            wire::RENDEZVOUS,
-            header,
-            Payload::Bytes(&rendezvous.encode()),
-        )?;
+        rendezvous
+            .encoded(|payload| peer.send(wire::RENDEZVOUS, header, Payload::Bytes(payload)))?;
         peer.announced.set(peer.announced.get() + 1);
         Ok(())
     }
@@ -149,6 +187,10 @@ impl Ob1 {
         else {
             return self.garble();
         };
+        let Ok(peer) = self.peer(from) else {
+            return self.garble();
+        };
+        let fragment = peer.btl.fragment(wanted).max(1);
         {
             let mut body = req.body.borrow_mut();
             let Body::Send(send) = &mut *body else {
@@ -164,6 +206,7 @@ impl Ob1 {
                 receiver: ReqId(header[1]),
                 sent: 0,
                 wanted,
+                fragment,
             }));
         }
         self.streams.borrow_mut().push_back(req);
@@ -203,7 +246,7 @@ impl Ob1 {
             return Err(SendError::PeerGone);
         };
         while stream.sent < stream.wanted {
-            let len = (stream.wanted - stream.sent).min(peer.limits.max_send as u64) as usize;
+            let len = (stream.wanted - stream.sent).min(stream.fragment as u64) as usize;
             let header = [stream.receiver.0, stream.sent];
             send_range(peer, wire::FRAGMENT, header, buf, stream.sent as usize, len)?;
             stream.sent += len as u64;

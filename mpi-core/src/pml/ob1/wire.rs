@@ -6,7 +6,7 @@
 
 use super::super::Context;
 use super::matching::Key;
-use crate::btl::{Am, Header, OVERTAKES};
+use crate::btl::{Am, Header, OVERTAKES, Region};
 use crate::request::ReqId;
 
 /// A whole message. Header: [context, source and tag]; payload: the data.
@@ -43,63 +43,141 @@ pub fn read_match(header: Header) -> (Context, Key) {
     )
 }
 
+/// The most regions of a message that travel; more would cost more than packing saves.
+pub const MOST_REGIONS: usize = 64;
+
+/// Where a message's data lie in the address space of the process that says so, in packed order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Scattered too widely to say.
+    Scattered,
+    Together([Region; 1]),
+    Runs(Box<[Region]>),
+}
+
+impl Place {
+    /// The place of regions; of too many, or of none, it is not told.
+    pub fn new(regions: impl ExactSizeIterator<Item = Region>) -> Place {
+        let mut regions = regions;
+        match regions.len() {
+            0 => Place::Scattered,
+            1 => regions
+                .next()
+                .map_or(Place::Scattered, |region| Place::Together([region])),
+            2..=MOST_REGIONS => Place::Runs(regions.collect()),
+            _ => Place::Scattered,
+        }
+    }
+
+    pub fn regions(&self) -> &[Region] {
+        match self {
+            Place::Scattered => &[],
+            Place::Together(region) => region,
+            Place::Runs(regions) => regions,
+        }
+    }
+
+    /// Reads what [`message`] wrote behind its two words.
+    fn decode(payload: &[u8]) -> Option<Place> {
+        let (regions, rest) = payload.as_chunks::<REGION>();
+        if !rest.is_empty() || regions.len() > MOST_REGIONS {
+            return None;
+        }
+        let region = |bytes: &[u8; REGION]| {
+            let [address, len] = [0, 8].map(|at| word(bytes, at).unwrap_or_default());
+            Region { address, len }
+        };
+        Some(Place::new(regions.iter().map(region)))
+    }
+
+    /// The bytes of all regions; `None` if no process has so many.
+    fn bytes(&self) -> Option<u64> {
+        let mut lens = self.regions().iter().map(|region| region.len);
+        lens.try_fold(0_u64, u64::checked_add)
+    }
+}
+
+const REGION: usize = 16;
+
+/// Shows two words and a place as they travel.
+fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> R {
+    let regions = place.regions();
+    let write = |out: &mut [u8]| {
+        let all = regions
+            .iter()
+            .flat_map(|region| [region.address, region.len]);
+        let places = out.as_chunks_mut::<8>().0;
+        for (to, word) in places.iter_mut().zip(words.into_iter().chain(all)) {
+            *to = word.to_le_bytes();
+        }
+    };
+    let len = 16 + REGION * regions.len();
+    // The usual message is short, and clearing the long one would take longer than all the rest.
+    if regions.len() <= 1 {
+        let mut out = [0; 16 + REGION];
+        write(&mut out);
+        show(&out[..len])
+    } else {
+        let mut out = [0; 16 + REGION * MOST_REGIONS];
+        write(&mut out);
+        show(&out[..len])
+    }
+}
+
 /// What a sender tells about a message that waits for its receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendezvous {
     /// Bytes of packed data.
     pub bytes: u64,
     pub sender: ReqId,
-    /// Where the data lie in the sender's address space if they lie together, else 0.
-    pub address: u64,
+    /// Where they lie, if the receiver may read them there; not less of them than there are.
+    pub place: Place,
 }
 
 impl Rendezvous {
-    pub const BYTES: usize = 24;
+    /// The length of a rendezvous on the wire.
+    pub fn bytes_with(place: &Place) -> usize {
+        16 + REGION * place.regions().len()
+    }
 
-    pub fn encode(self) -> [u8; Self::BYTES] {
-        let mut out = [0; Self::BYTES];
-        out[..8].copy_from_slice(&self.bytes.to_le_bytes());
-        out[8..16].copy_from_slice(&self.sender.0.to_le_bytes());
-        out[16..].copy_from_slice(&self.address.to_le_bytes());
-        out
+    pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
+        message([self.bytes, self.sender.0], &self.place, show)
     }
 
     pub fn decode(payload: &[u8]) -> Option<Rendezvous> {
-        Some(Rendezvous {
-            bytes: word(payload, 0)?,
+        let (bytes, place) = (word(payload, 0)?, Place::decode(payload.get(16..)?)?);
+        let whole = place == Place::Scattered || place.bytes()? >= bytes;
+        whole.then_some(Rendezvous {
+            bytes,
             sender: ReqId(word(payload, 8)?),
-            address: word(payload, 16)?,
+            place,
         })
     }
 }
 
 /// What a receiver tells a sender that may have a part in the copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Help {
     /// The number of the transport's offer.
     pub number: u32,
-    /// Where the data belong in the receiver's address space.
-    pub address: u64,
     /// How many bytes the receiver takes of them.
     pub wanted: u64,
+    /// Where they belong.
+    pub place: Place,
 }
 
 impl Help {
-    pub const BYTES: usize = 24;
-
-    pub fn encode(self) -> [u8; Self::BYTES] {
-        let mut out = [0; Self::BYTES];
-        out[..8].copy_from_slice(&u64::from(self.number).to_le_bytes());
-        out[8..16].copy_from_slice(&self.address.to_le_bytes());
-        out[16..].copy_from_slice(&self.wanted.to_le_bytes());
-        out
+    pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
+        message([self.number.into(), self.wanted], &self.place, show)
     }
 
     pub fn decode(payload: &[u8]) -> Option<Help> {
-        Some(Help {
-            number: u32::try_from(word(payload, 0)?).ok()?,
-            address: word(payload, 8)?,
-            wanted: word(payload, 16)?,
+        let (number, wanted) = (word(payload, 0)?, word(payload, 8)?);
+        let place = Place::decode(payload.get(16..)?)?;
+        (place.bytes()? >= wanted).then_some(Help {
+            number: u32::try_from(number).ok()?,
+            wanted,
+            place,
         })
     }
 }
@@ -115,23 +193,49 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Up to a few more regions than travel, none of them empty.
+    fn places() -> impl Strategy<Value = Place> {
+        let region =
+            (any::<u64>(), 1u64..1 << 50).prop_map(|(address, len)| Region { address, len });
+        proptest::collection::vec(region, 0..MOST_REGIONS + 3)
+            .prop_map(|regions| Place::new(regions.into_iter()))
+    }
+
     proptest! {
         #[test]
-        fn a_rendezvous_survives_the_wire(bytes: u64, sender: u64, address: u64) {
-            let r = Rendezvous { bytes, sender: ReqId(sender), address };
-            prop_assert_eq!(Rendezvous::decode(&r.encode()), Some(r));
+        fn a_rendezvous_survives_the_wire(place in places(), bytes: u64, sender: u64) {
+            let bytes = match place.bytes() {
+                Some(0) | None => bytes,
+                Some(all) => bytes % (all + 1),
+            };
+            let r = Rendezvous { bytes, sender: ReqId(sender), place };
+            prop_assert_eq!(r.encoded(Rendezvous::decode), Some(r));
         }
 
         #[test]
-        fn a_call_for_help_survives_the_wire_and_a_short_one_is_refused(number: u32, address: u64, wanted: u64, len in 0..Help::BYTES) {
-            let help = Help { number, address, wanted };
-            prop_assert_eq!(Help::decode(&help.encode()), Some(help));
-            prop_assert_eq!(Help::decode(&help.encode()[..len]), None);
+        fn a_call_for_help_survives_the_wire_and_a_short_one_is_refused(place in places(), number: u32, wanted: u64, cut in 1usize..16) {
+            let help = Help { number, wanted: wanted % (place.bytes().unwrap() + 1), place };
+            prop_assert_eq!(help.encoded(Help::decode), Some(help.clone()));
+            prop_assert_eq!(help.encoded(|all| Help::decode(&all[..all.len() - cut])), None);
         }
 
         #[test]
-        fn a_short_rendezvous_is_refused(len in 0..Rendezvous::BYTES) {
+        fn a_place_that_is_too_small_is_refused(len in 0u64..100, more in 1u64..100) {
+            let place = Place::Together([Region { address: 1, len }]);
+            let help = Help { number: 1, wanted: len + more, place: place.clone() };
+            prop_assert_eq!(help.encoded(Help::decode), None);
+            let r = Rendezvous { bytes: len + more, sender: ReqId(1), place };
+            prop_assert_eq!(r.encoded(Rendezvous::decode), None);
+        }
+
+        #[test]
+        fn a_short_rendezvous_is_refused(len in 0usize..16) {
             prop_assert_eq!(Rendezvous::decode(&vec![7; len]), None);
+        }
+
+        #[test]
+        fn whatever_comes_is_read_or_refused(payload in proptest::collection::vec(any::<u8>(), 0..1100)) {
+            let _ = (Rendezvous::decode(&payload), Help::decode(&payload));
         }
 
         #[test]
