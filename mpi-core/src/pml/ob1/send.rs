@@ -67,8 +67,9 @@ impl SendBody {
     }
 }
 
-/// From here on packing a message takes longer than asking for its receive, about a microsecond.
-const LABORIOUS_BYTES: usize = 2 << 10;
+/// Up to here a message is never asked for, because programs count on a short one's being sent without its receive.
+const BRIEF: usize = 4 << 10;
+/// Packing so many runs takes longer than asking for the receive, about a microsecond.
 const LABORIOUS_RUNS: i64 = 256;
 
 /// How far a send got at once.
@@ -131,7 +132,7 @@ impl Ob1 {
             false
         } else if bytes <= peer.limits.eager {
             // Where packing takes long, it pays to have the receiver unpack the first fragment meanwhile.
-            bytes < LABORIOUS_BYTES || !peer.single_copy.get() || buf.run_count() < LABORIOUS_RUNS
+            bytes <= BRIEF || !peer.single_copy.get() || buf.run_count() < LABORIOUS_RUNS
         } else {
             self.flows(peer, bytes) && buf.contiguous().is_some()
         }
