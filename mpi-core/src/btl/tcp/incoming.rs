@@ -228,3 +228,84 @@ impl Incoming {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::suite::Keep;
+    use super::*;
+    use proptest::prelude::*;
+    use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
+    use std::os::fd::AsFd;
+
+    const MAX: usize = 64 << 10;
+
+    /// What a reader makes of bytes that come in pieces of `piece`: how many frames, and how the stream ended.
+    fn read_all(bytes: &[u8], piece: usize) -> (usize, Option<End>) {
+        let kind = SocketType::STREAM;
+        let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None);
+        let (ours, theirs) = pair.expect("a pair of sockets");
+        let (mut reader, sink, mut end) = (Incoming::new(MAX), Keep::default(), None);
+        let mut pieces = bytes.chunks(piece.max(1));
+        let mut writer = Some(theirs);
+        while end.is_none() {
+            match pieces.next() {
+                Some(piece) => {
+                    let writer = writer.as_ref().expect("it is open");
+                    let sent = send(writer, piece, SendFlags::NOSIGNAL);
+                    assert_eq!(sent, Ok(piece.len()));
+                }
+                None => drop(writer.take()),
+            }
+            end = reader.progress(ours.as_fd(), 1, &sink).end;
+        }
+        (sink.len(), end)
+    }
+
+    fn frame(kind: Kind, len: usize) -> Vec<u8> {
+        let header = [7, 9];
+        let mut bytes = Frame {
+            kind,
+            am: 3,
+            header,
+            len,
+        }
+        .encode()
+        .to_vec();
+        bytes.extend((0..len).map(|at| at as u8));
+        bytes
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_bytes_end_a_stream_one_way_or_the_other(
+            bytes in prop::collection::vec(any::<u8>(), 0..3000),
+            piece in 1usize..500,
+        ) {
+            let (_, end) = read_all(&bytes, piece);
+            prop_assert!(matches!(end, Some(End::Closed | End::Goodbye | End::Garbled(_))));
+        }
+
+        /// However the stream is cut into pieces, the frames before the damage are delivered and nothing after it.
+        #[test]
+        fn a_damaged_stream_is_believed_up_to_the_damage(
+            lens in prop::collection::vec(prop::sample::select(vec![0, 1, 100, LONG, LONG + 1, 40_000]), 1..8),
+            at in any::<prop::sample::Index>(),
+            piece in prop::sample::select(vec![1000, 4096, 30_000, 200_000]),
+        ) {
+            let whole = at.index(lens.len());
+            let mut bytes = Vec::new();
+            for (number, len) in lens.iter().enumerate() {
+                let start = bytes.len();
+                bytes.extend(frame(Kind::Message, *len));
+                if number == whole {
+                    // The kind; none is written as 9.
+                    bytes[start + 5] = 9;
+                }
+            }
+            let (frames, end) = read_all(&bytes, piece);
+            prop_assert_eq!((frames, end), (whole, Some(End::Garbled(FrameError::Kind(9)))));
+        }
+    }
+}
