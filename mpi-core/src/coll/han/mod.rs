@@ -6,7 +6,7 @@
 //! Each has components of its own, so memory is shared inside of a node, and between leaders a message goes, or a wire toggles.
 //!
 //! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, of any blocks for allgather;
-//! everything else, what must keep the order of ranks, and all-to-all of long blocks go one component down.
+//! everything else, what must keep the order of ranks, and gather, scatter and all-to-all of long blocks go one component down.
 //!
 //! Each is one `async fn` whose steps are calls on the communicators below ([`levels::Way`]).
 //! Their members have to begin these in one order, and nonblocking calls could overtake each other between two steps;
@@ -36,14 +36,14 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Up to how many bytes the blocks of an all-to-all go through leaders.
-pub static ALLTOALL_UP_TO: Param<usize> = Param::new(
+/// Up to how many bytes blocks that differ from rank to rank go through leaders: longer ones are not worth being copied there.
+pub static BLOCKS_UP_TO: Param<usize> = Param::new(
     "coll",
     "han",
-    "alltoall_up_to",
+    "blocks_up_to",
     "512",
     Level::TUNER,
-    "All-to-all of blocks up to so many bytes goes through the nodes' leaders, one message between two nodes; rank 0's value counts.",
+    "Gather, scatter and alltoall of blocks up to so many bytes go through the nodes' leaders, one message between two nodes; rank 0's value counts.",
 );
 
 /// The component.
@@ -59,7 +59,7 @@ impl Component for Han {
     }
 
     fn params(&self) -> Vec<&'static About> {
-        vec![ALLTOALL_UP_TO.about()]
+        vec![BLOCKS_UP_TO.about()]
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
@@ -71,7 +71,7 @@ impl Component for Han {
         let refuse = |e: mpi_base::param::ParamError| Refusal(e.to_string());
         Ok(Rc::new(HanModule {
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
-            alltoall_up_to: params.get(&ALLTOALL_UP_TO).map_err(refuse)? as u64,
+            blocks_up_to: params.get(&BLOCKS_UP_TO).map_err(refuse)? as u64,
             place: OnceCell::new(),
             turns: Turns::default(),
         }))
@@ -81,7 +81,7 @@ impl Component for Han {
 /// One communicator's services.
 struct HanModule {
     reproducible: bool,
-    alltoall_up_to: u64,
+    blocks_up_to: u64,
     place: OnceCell<Place>,
     turns: Turns,
 }
@@ -90,7 +90,7 @@ struct HanModule {
 struct Place {
     levels: Rc<Levels>,
     /// Rank 0's value.
-    alltoall_up_to: i64,
+    blocks_up_to: i64,
 }
 
 impl HanModule {
@@ -99,7 +99,7 @@ impl HanModule {
         // A node is called by the first of its processes.
         let node = comm.engine().neighbours().first().copied();
         let node = node.map_or(u64::from(comm.rank()), u64::from);
-        let told = comm.share(&[node, self.alltoall_up_to]).await;
+        let told = comm.share(&[node, self.blocks_up_to]).await;
         let told = told.map_err(failed)?;
         let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();
         let seats = Seats::new(&nodes);
@@ -118,7 +118,7 @@ impl HanModule {
             });
             let _ = self.place.set(Place {
                 levels,
-                alltoall_up_to: i64::try_from(told[1]).unwrap_or(i64::MAX),
+                blocks_up_to: i64::try_from(told[1]).unwrap_or(i64::MAX),
             });
         }
         Ok(())
@@ -130,7 +130,9 @@ impl HanModule {
         let free = |op: &Op| op.is_commutative() && !(self.reproducible && is_sensitive(call));
         let takes = match call {
             Call::Reduce { op, .. } | Call::Allreduce { op, .. } => free(op),
-            Call::Alltoall { recv, .. } => recv.bytes() <= place.alltoall_up_to,
+            Call::Gather { .. } | Call::Scatter { .. } | Call::Alltoall { .. } => call
+                .agreed_bytes()
+                .is_none_or(|bytes| bytes <= place.blocks_up_to),
             _ => true,
         };
         takes.then_some(&place.levels)
