@@ -4,6 +4,7 @@ pub mod arena;
 pub mod atomic;
 pub mod bell;
 pub mod bitmap;
+pub mod cells;
 #[cfg(not(loom))]
 pub mod cma;
 #[cfg(not(loom))]

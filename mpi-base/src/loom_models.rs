@@ -9,6 +9,7 @@ use loom::thread;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::bell::{Bell, NAP};
 use crate::bitmap::{Bitmap, ones};
+use crate::cells::{self, Cells};
 use crate::inbox::Inbox;
 use crate::pieces::{Helping, Pieces};
 use crate::ring::{Body, Consumer, Full, Polled, Producer, RingMemory, Shape};
@@ -342,5 +343,82 @@ fn every_piece_is_taken_by_one_and_the_owner_can_wait_for_its_helper() {
         pieces.offer(2, 1);
         assert_eq!(pieces.take_front(2, 1), Some(0));
         assert_eq!(mine + helper.join().unwrap(), 2);
+    });
+}
+
+/// Cells for two members in memory of this process.
+fn cells() -> Arc<Vec<AtomicU64>> {
+    let words = cells::words(2, cells::LINE);
+    Arc::new((0..words).map(|_| AtomicU64::new(0)).collect())
+}
+
+fn member(memory: &[AtomicU64], me: u32) -> Cells<&[AtomicU64]> {
+    Cells::new(memory, me, 2, cells::LINE).unwrap()
+}
+
+fn wait_until(done: impl Fn() -> bool) {
+    while !done() {
+        thread::yield_now();
+    }
+}
+
+fn read_word(cells: &Cells<&[AtomicU64]>, place: u32, number: u64) -> u64 {
+    let mut word = [0; 8];
+    cells.read(place, number, 0, &mut word);
+    u64::from_ne_bytes(word)
+}
+
+/// SYNC POINT cells.shown, cells.finished: each shows a number, the other reads that of the same operation.
+#[test]
+fn a_cell_holds_its_data_until_all_have_read_them() {
+    check(|| {
+        let memory = cells();
+        let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
+            let cells = member(&memory, me);
+            for number in 1..=2u64 {
+                wait_until(|| cells.has_room(number));
+                cells.show(me, number, &(10 * number + u64::from(me)).to_ne_bytes());
+                cells.fetch_next(number);
+                let other = 1 - me;
+                wait_until(|| cells.seen(other, number));
+                assert_eq!(
+                    read_word(&cells, other, number),
+                    10 * number + u64::from(other)
+                );
+                cells.finish(number);
+            }
+        };
+        let theirs = memory.clone();
+        let other = thread::spawn(move || run(theirs, 1));
+        run(memory, 0);
+        other.join().unwrap();
+    });
+}
+
+/// SYNC POINT cells.arrivals: the last to come works for both, and the count serves the next operation too.
+#[test]
+fn the_last_to_arrive_has_what_all_show_and_all_have_its_result() {
+    check(|| {
+        let memory = cells();
+        let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
+            let cells = member(&memory, me);
+            for number in 1..=2u64 {
+                wait_until(|| cells.has_room(number));
+                cells.show(me, number, &(number << me).to_ne_bytes());
+                if cells.arrive(number) {
+                    cells.forget_arrivals(number);
+                    let sum = read_word(&cells, 0, number) + read_word(&cells, 1, number);
+                    cells.show(cells.result(), number, &sum.to_ne_bytes());
+                } else {
+                    wait_until(|| cells.seen(cells.result(), number));
+                }
+                assert_eq!(read_word(&cells, cells.result(), number), 3 * number);
+                cells.finish(number);
+            }
+        };
+        let theirs = memory.clone();
+        let other = thread::spawn(move || run(theirs, 1));
+        run(memory, 0);
+        other.join().unwrap();
     });
 }

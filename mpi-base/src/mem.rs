@@ -35,6 +35,8 @@ unsafe impl Shared for AtomicU32 {}
 unsafe impl Shared for AtomicU64 {}
 // SAFETY: an array is as shareable as its elements.
 unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
+// SAFETY: so is a slice.
+unsafe impl<T: Shared> Shared for [T] {}
 
 /// Makes an empty, nameless, sparse file of `len` bytes in memory, closed on `exec`.
 ///
@@ -137,17 +139,17 @@ impl Segment {
     }
 }
 
-/// A `T` in a segment, together with what keeps the segment mapped.
+/// A `T` in a segment, or a slice of them, together with what keeps the segment mapped.
 #[derive(Debug)]
-pub struct Held<T> {
+pub struct Held<T: ?Sized> {
     at: NonNull<T>,
     segment: Arc<Segment>,
 }
 
 // SAFETY: it hands out only `&T` of a `Shared` type, which any thread may use.
-unsafe impl<T: Shared> Send for Held<T> {}
+unsafe impl<T: Shared + ?Sized> Send for Held<T> {}
 // SAFETY: as above.
-unsafe impl<T: Shared> Sync for Held<T> {}
+unsafe impl<T: Shared + ?Sized> Sync for Held<T> {}
 
 impl<T: Shared> Held<T> {
     /// The `T` at `offset` of `segment`, if it is inside and aligned.
@@ -159,7 +161,17 @@ impl<T: Shared> Held<T> {
     }
 }
 
-impl<T: Shared> Deref for Held<T> {
+impl<T: Shared> Held<[T]> {
+    /// `count` times `T` from `offset` of `segment` on, if they are inside and aligned.
+    pub fn slice(segment: &Arc<Segment>, offset: usize, count: usize) -> Option<Held<[T]>> {
+        Some(Held {
+            at: NonNull::from(segment.slice::<T>(offset, count)?),
+            segment: Arc::clone(segment),
+        })
+    }
+}
+
+impl<T: Shared + ?Sized> Deref for Held<T> {
     type Target = T;
 
     #[inline(always)]
@@ -169,7 +181,7 @@ impl<T: Shared> Deref for Held<T> {
     }
 }
 
-impl<T> Clone for Held<T> {
+impl<T: ?Sized> Clone for Held<T> {
     fn clone(&self) -> Held<T> {
         Held {
             at: self.at,

@@ -50,6 +50,14 @@ impl Node {
         Held::new(&self.0.segment, at)
     }
 
+    /// Like [`Node::shared`], kept together with the node's memory.
+    pub fn hold_all<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<Held<[T]>> {
+        let at = usize::try_from(place.0).ok()?;
+        let len = size_of::<T>().checked_mul(count)?;
+        self.0.layout.owner(at, len)?;
+        Held::slice(&self.0.segment, at, count)
+    }
+
     fn arena(&self) -> std::sync::MutexGuard<'_, Arena> {
         self.0.arena.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,10 +5,14 @@
 //! Each flag has a line of its own and one writer.
 //!
 //! A flag holds the number of the barrier, counted from one, that its writer has entered.
+//! Barriers use two sets of flags in turn.
 //! The writer may be one barrier ahead but not two, since that takes this rank's own arrival; so nothing is missed.
+//!
+//! A line that the other core has read costs a round trip before it can be written.
+//! So who has written a flag asks for the line of the next one at once, which nobody looks at yet.
 
 use super::gate::{LINE, Members, Stage};
-use mpi_base::atomic::{AtomicU64, Ordering};
+use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};
 
@@ -16,14 +20,16 @@ pub struct Flags {
     rounds: Box<[Round]>,
 }
 
-/// One round as one rank sees it.
+/// One round as one rank sees it, in even and in odd barriers.
 struct Round {
     to: u32,
-    /// The flag of `to`, which this rank writes.
-    theirs: Held<AtomicU64>,
-    /// This rank's flag.
-    mine: Held<AtomicU64>,
+    /// The flags of `to`, which this rank writes.
+    theirs: [Held<AtomicU64>; SETS],
+    /// This rank's flags.
+    mine: [Held<AtomicU64>; SETS],
 }
+
+const SETS: usize = 2;
 
 fn rounds(members: u32) -> u32 {
     members.next_power_of_two().trailing_zeros()
@@ -31,20 +37,22 @@ fn rounds(members: u32) -> u32 {
 
 impl Flags {
     pub fn len(members: u32) -> usize {
-        members as usize * rounds(members) as usize * LINE
+        members as usize * rounds(members) as usize * SETS * LINE
     }
 
     pub fn at(node: &Node, place: ShmOffset, me: u32, members: u32) -> Option<Flags> {
-        let flag = |rank: u32, round: u32| {
+        let flag = |rank: u32, round: u32, set: u64| {
             let which = u64::from(rank) * u64::from(rounds(members)) + u64::from(round);
+            let which = which * SETS as u64 + set;
             node.hold(ShmOffset(place.0 + which * LINE as u64))
         };
+        let flags = |rank, round| Some([flag(rank, round, 0)?, flag(rank, round, 1)?]);
         let round = |round: u32| {
             let to = ((u64::from(me) + (1 << round)) % u64::from(members)) as u32;
             Some(Round {
                 to,
-                theirs: flag(to, round)?,
-                mine: flag(me, round)?,
+                theirs: flags(to, round)?,
+                mine: flags(me, round)?,
             })
         };
         let rounds = (0..rounds(members)).map(round).collect::<Option<_>>()?;
@@ -54,15 +62,17 @@ impl Flags {
     #[inline]
     pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
         let mark = number + 1;
+        let (set, next) = (mark as usize % SETS, number as usize % SETS);
         while let Some(round) = self.rounds.get(stage.round as usize) {
             if !stage.told {
                 stage.told = true;
                 // SYNC POINT shm.flags: releases what this rank and those it has heard of did before.
-                round.theirs.store(mark, Ordering::Release);
+                round.theirs[set].store(mark, Ordering::Release);
                 members.ring(round.to);
+                prefetch_for_write(std::ptr::from_ref::<AtomicU64>(&round.theirs[next]).cast());
             }
             // SYNC POINT shm.flags
-            if round.mine.load(Ordering::Acquire) < mark {
+            if round.mine[set].load(Ordering::Acquire) < mark {
                 return false;
             }
             *stage = Stage {

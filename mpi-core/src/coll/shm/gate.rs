@@ -11,8 +11,7 @@ use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};
 
-/// Processors fetch lines in pairs, so what different ranks write lies this far apart.
-pub const LINE: usize = 128;
+pub use mpi_base::cells::LINE;
 
 /// Which gate; the numbers are those that rank 0 tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +104,12 @@ impl Members {
 
     pub fn count(&self) -> u32 {
         self.inboxes.len() as u32
+    }
+
+    /// All ranks but this one.
+    pub fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let me = self.me;
+        (0..self.count()).filter(move |rank| *rank != me)
     }
 
     /// The members' ranks on the node, by rank.

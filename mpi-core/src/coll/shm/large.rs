@@ -15,14 +15,13 @@
 use super::cells::Cells;
 use super::gate::Members;
 use super::readers::Readers;
-use super::wait;
+use super::wait::Waits;
 use crate::Error;
 use crate::coll::algo::{self, Blocks, share};
 use crate::coll::{Call, Cx};
 use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
 use crate::op::Op;
 use std::cell::RefCell;
-use std::rc::Rc;
 
 /// Bytes that are read at once where they are not read to where they stay; a few of them fit the nearest cache.
 const BLOCK: i64 = 32 << 10;
@@ -43,11 +42,14 @@ pub struct Large {
 }
 
 /// One call.
-pub struct Turn<'a> {
+pub struct Turn<'a, W> {
     pub large: &'a Large,
     pub cells: &'a Cells,
     pub members: &'a Members,
     pub cx: &'a Cx,
+    /// The first of its numbers, of which there are as many as [`Large::numbers`] says.
+    pub number: u64,
+    pub wait: W,
 }
 
 impl Large {
@@ -71,6 +73,15 @@ impl Large {
 }
 
 impl Large {
+    /// How many operations of the cells a call takes.
+    pub fn numbers(call: &Call) -> u64 {
+        match call {
+            // The operands, and the results.
+            Call::Reduce { .. } | Call::Allreduce { .. } => 2,
+            _ => 1,
+        }
+    }
+
     /// Room for so many elements, as it was left by an earlier call if that was of the same type.
     fn room(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
         let kept = self.room.take();
@@ -126,18 +137,18 @@ fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
     })
 }
 
-impl Turn<'_> {
+impl<W: Waits> Turn<'_, W> {
     /// Carries out a call that [`Large::serves`].
-    pub fn run(&self, call: Call) -> Result<(), Error> {
+    pub async fn run(&self, call: Call) -> Result<(), Error> {
         match call {
-            Call::Bcast { buf, root } => self.bcast(&buf, root),
-            Call::Allgather { send, recv } => self.allgather(send, &recv),
-            Call::Alltoall { send, recv } => self.alltoall(send, &recv),
-            Call::Gather { send, recv, root } => self.gather(send, recv, root),
-            Call::Scatter { send, recv, root } => self.scatter(send, recv, root),
+            Call::Bcast { buf, root } => self.bcast(&buf, root).await,
+            Call::Allgather { send, recv } => self.allgather(send, &recv).await,
+            Call::Alltoall { send, recv } => self.alltoall(send, &recv).await,
+            Call::Gather { send, recv, root } => self.gather(send, recv, root).await,
+            Call::Scatter { send, recv, root } => self.scatter(send, recv, root).await,
             Call::Allreduce { send, recv, op } => {
                 let own = send.unwrap_or_else(|| recv.as_send());
-                self.reduce(&own, Some(&recv), &op, None)
+                self.reduce(&own, Some(&recv), &op, None).await
             }
             Call::Reduce {
                 send,
@@ -147,7 +158,7 @@ impl Turn<'_> {
             } => {
                 let recv = recv.filter(|_| self.me() == root);
                 match send.or_else(|| recv.as_ref().map(RecvBuf::as_send)) {
-                    Some(own) => self.reduce(&own, recv.as_ref(), &op, Some(root)),
+                    Some(own) => self.reduce(&own, recv.as_ref(), &op, Some(root)).await,
                     None => Ok(()),
                 }
             }
@@ -165,21 +176,24 @@ impl Turn<'_> {
     }
 
     /// The other ranks, from the one ahead around, so that not everybody reads from the same one.
-    fn around(&self) -> impl Iterator<Item = u32> + use<> {
+    fn around(&self) -> impl Iterator<Item = u32> + use<W> {
         let (me, size) = (self.me(), self.size());
         (me + 1..size).chain(0..me)
     }
 
     /// Shows the others where this rank's data lie.
-    fn show(&self, number: u64, at: u64) {
+    async fn show(&self, number: u64, at: u64) {
         let cells = self.cells;
-        cells.show(self.cx.engine(), self.me(), number, &at.to_ne_bytes());
+        let engine = self.cx.engine();
+        cells.make_room(self.wait, engine, number).await;
+        cells.show(self.me(), number, &at.to_ne_bytes());
         self.members.ring_all();
     }
 
     /// Waits until a rank shows where its data lie.
-    fn address(&self, number: u64, rank: u32) -> u64 {
-        wait::until(self.cx.engine(), &mut || self.cells.seen(rank, number));
+    async fn address(&self, number: u64, rank: u32) -> u64 {
+        let seen = || self.cells.seen(rank, number);
+        self.wait.until(self.cx.engine(), seen).await;
         let mut at = [0; size_of::<u64>()];
         self.cells.read(rank, number, 0, &mut at);
         u64::from_ne_bytes(at)
@@ -210,45 +224,48 @@ impl Turn<'_> {
     }
 
     /// As [`Turn::end`], and waits for the others who read this rank's memory.
-    fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
+    async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
         self.end(number);
-        self.cells.await_end(self.cx.engine(), number, readers);
+        let (cells, members, engine) = (self.cells, self.members, self.cx.engine());
+        cells
+            .await_end(self.wait, engine, members, number, readers)
+            .await;
     }
 
-    fn bcast(&self, buf: &RecvBuf, root: u32) -> Result<(), Error> {
-        let number = self.cells.begin();
+    async fn bcast(&self, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+        let number = self.number;
         if self.me() == root {
             let data = expose(&buf.as_send())?;
-            self.show(number, data.at);
-            self.end_with(number, |_| true);
+            self.show(number, data.at).await;
+            self.end_with(number, |_| true).await;
             return Ok(());
         }
-        let outcome = self.read(root, self.address(number, root), buf);
+        let outcome = self.read(root, self.address(number, root).await, buf);
         self.end(number);
         outcome
     }
 
-    fn allgather(&self, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
-        let number = self.cells.begin();
+    async fn allgather(&self, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+        let number = self.number;
         let blocks = Blocks::equal(recv, self.size());
         let mine = blocks.of(self.me());
         let own = send.clone().unwrap_or_else(|| mine.as_send());
         let data = expose(&own)?;
-        self.show(number, data.at);
+        self.show(number, data.at).await;
         if let Some(send) = &send {
             algo::copy(send, &mine);
         }
         let mut outcome = Ok(());
         for rank in self.around() {
-            let at = self.address(number, rank);
+            let at = self.address(number, rank).await;
             outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
         }
-        self.end_with(number, |_| true);
+        self.end_with(number, |_| true).await;
         outcome
     }
 
-    fn alltoall(&self, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
-        let number = self.cells.begin();
+    async fn alltoall(&self, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+        let number = self.number;
         let blocks = Blocks::equal(recv, self.size());
         let whole = |one: i64| one * i64::from(self.size());
         let data = match &send {
@@ -256,7 +273,7 @@ impl Turn<'_> {
             // What others read must not change while blocks come in.
             None => expose_copy(&recv.with_count(whole(recv.count())).as_send())?,
         };
-        self.show(number, data.at);
+        self.show(number, data.at).await;
         if let Some(send) = &send {
             let own = Blocks::equal(send, self.size()).of(self.me());
             algo::copy(&own, &blocks.of(self.me()));
@@ -264,19 +281,24 @@ impl Turn<'_> {
         let mine = u64::from(self.me()) * recv.bytes() as u64;
         let mut outcome = Ok(());
         for rank in self.around() {
-            let at = self.address(number, rank) + mine;
+            let at = self.address(number, rank).await + mine;
             outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
         }
-        self.end_with(number, |_| true);
+        self.end_with(number, |_| true).await;
         outcome
     }
 
-    fn gather(&self, send: Option<SendBuf>, recv: Option<RecvBuf>, root: u32) -> Result<(), Error> {
-        let number = self.cells.begin();
+    async fn gather(
+        &self,
+        send: Option<SendBuf>,
+        recv: Option<RecvBuf>,
+        root: u32,
+    ) -> Result<(), Error> {
+        let number = self.number;
         if self.me() != root {
             let data = expose(&send.unwrap_or_else(SendBuf::empty))?;
-            self.show(number, data.at);
-            self.end_with(number, |rank| rank == root);
+            self.show(number, data.at).await;
+            self.end_with(number, |rank| rank == root).await;
             return Ok(());
         }
         let mut outcome = Ok(());
@@ -286,7 +308,7 @@ impl Turn<'_> {
                 algo::copy(&send, &blocks.of(root));
             }
             for rank in self.around() {
-                let at = self.address(number, rank);
+                let at = self.address(number, rank).await;
                 outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
             }
         }
@@ -294,42 +316,42 @@ impl Turn<'_> {
         outcome
     }
 
-    fn scatter(
+    async fn scatter(
         &self,
         send: Option<SendBuf>,
         recv: Option<RecvBuf>,
         root: u32,
     ) -> Result<(), Error> {
-        let number = self.cells.begin();
+        let number = self.number;
         if let (true, Some(send)) = (self.me() == root, &send) {
             let whole = send.with_count(send.count() * i64::from(self.size()));
             let data = expose(&whole)?;
-            self.show(number, data.at);
+            self.show(number, data.at).await;
             if let Some(recv) = recv {
                 algo::copy(&Blocks::equal(send, self.size()).of(root), &recv);
             }
-            self.end_with(number, |_| true);
+            self.end_with(number, |_| true).await;
             return Ok(());
         }
         let mut outcome = Ok(());
         if let Some(recv) = recv {
             let mine = u64::from(self.me()) * recv.bytes() as u64;
-            outcome = self.read(root, self.address(number, root) + mine, &recv);
+            outcome = self.read(root, self.address(number, root).await + mine, &recv);
         }
         self.end(number);
         outcome
     }
 
     /// To `recv` at the root, or at all ranks if there is none; `recv` is `Some` where there is a result.
-    fn reduce(
+    async fn reduce(
         &self,
         own: &SendBuf,
         recv: Option<&RecvBuf>,
         op: &Op,
         root: Option<u32>,
     ) -> Result<(), Error> {
-        let (inputs, results) = (self.cells.begin(), self.cells.begin());
-        self.show(inputs, own.ptr().addr() as u64);
+        let (inputs, results) = (self.number, self.number + 1);
+        self.show(inputs, own.ptr().addr() as u64).await;
         let team = Team {
             workers: (own.bytes() / PIECE).clamp(1, self.size().into()) as u32,
             first: root.unwrap_or(0),
@@ -354,8 +376,10 @@ impl Turn<'_> {
                 Some(recv) => recv.slice(piece.clone()),
                 None => room.recv(spaces..spaces + piece.end - piece.start),
             };
-            outcome = self.combine(inputs, own, piece.start, &place, &operands, op);
-            self.show(results, place.ptr().addr() as u64);
+            outcome = self
+                .combine(inputs, own, piece.start, &place, &operands, op)
+                .await;
+            self.show(results, place.ptr().addr() as u64).await;
         }
         for worker in 0..team.workers {
             let rank = team.rank(worker);
@@ -363,7 +387,7 @@ impl Turn<'_> {
                 continue;
             }
             // Without a result to read, this still says that the worker has read our data.
-            let at = self.address(results, rank);
+            let at = self.address(results, rank).await;
             if let Some(recv) = recv {
                 let place = recv.slice(piece(worker));
                 outcome = outcome.and_then(|()| self.read(rank, at, &place));
@@ -371,7 +395,8 @@ impl Turn<'_> {
         }
         let is_worker = team.worker(self.me()).is_some();
         let reads = |rank| is_worker && root.is_none_or(|root| root == rank);
-        self.end_with(results, reads);
+        self.end(inputs);
+        self.end_with(results, reads).await;
         if let Some(room) = room {
             self.large.keep(room);
         }
@@ -379,7 +404,7 @@ impl Turn<'_> {
     }
 
     /// Combines everybody's elements from `start` on, from the last rank to the first, into `place`; `operands` has room for two blocks.
-    fn combine(
+    async fn combine(
         &self,
         inputs: u64,
         own: &SendBuf,
@@ -388,11 +413,13 @@ impl Turn<'_> {
         operands: &RecvBuf,
         op: &Op,
     ) -> Result<(), Error> {
-        let addresses = (0..self.size()).map(|rank| match rank == self.me() {
-            true => own.ptr().addr() as u64,
-            false => self.address(inputs, rank),
-        });
-        let addresses: Rc<[u64]> = addresses.collect();
+        let mut addresses = Vec::with_capacity(self.size() as usize);
+        for rank in 0..self.size() {
+            addresses.push(match rank == self.me() {
+                true => own.ptr().addr() as u64,
+                false => self.address(inputs, rank).await,
+            });
+        }
         let width = place.datatype().size().max(1);
         let each = operands.count() / 2;
         let last = self.size() - 1;

@@ -7,11 +7,12 @@
 //!
 //! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others place and choice in the hidden plane.
 //! The first line of the block counts the members that have left (see [`retired`]) and those that can read the others' memory (see [`readers`]);
-//! behind it are the gate and the cells.
+//! behind it are the gate and two sets of cells, for calls that wait and for requests.
 //! Rank 0 alone gives the block back, when all have left.
 //!
-//! Barriers of one communicator pass the gate one after another, in the order in which they were called:
-//! an `MPI_Ibarrier` enters when the one before it has left.
+//! Operations are numbered when they are called or started, which all members do in the same order.
+//! Barriers of one communicator pass the gate one after another: an `MPI_Ibarrier` enters when the one before it has left.
+//! Other requests go on side by side, as far as there are cells.
 
 mod cells;
 mod counter;
@@ -30,7 +31,7 @@ use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Tabl
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
-use cells::Cells;
+use cells::{Cells, Lane};
 use gate::{Gate, Kind, Members};
 use large::Large;
 use mpi_base::node::ShmOffset;
@@ -39,10 +40,10 @@ use readers::Readers;
 use retired::{Lease, Retired};
 use small::Small;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
+use wait::{Here, Later, Waits};
 
 /// Which gate the ranks of a node pass.
 pub static GATE: Param<GateChoice> = Param::new(
@@ -156,10 +157,24 @@ struct State {
 /// Where the members meet.
 struct Place {
     gate: Gate,
-    /// Unless the node's memory had no room for it.
-    small: Option<Small>,
+    /// By [`Lane`], unless the node's memory had no room for them.
+    small: Option<[Small; 2]>,
     large: Large,
     lease: Lease,
+}
+
+/// How an operation other than a barrier is carried out.
+#[derive(Clone, Copy)]
+enum Way {
+    Cells,
+    Copies,
+}
+
+/// An operation that has its number.
+struct Begun {
+    way: Way,
+    lane: Lane,
+    number: u64,
 }
 
 /// A barrier that this rank is in.
@@ -197,6 +212,63 @@ impl State {
         through
     }
 
+    /// Numbers an operation, unless it is for the next component; the same answer at all members.
+    #[inline]
+    fn take_up(&self, lane: Lane, call: &Call) -> Option<Begun> {
+        let place = self.place.get()?;
+        let small = &place.small.as_ref()?[lane as usize];
+        let (way, numbers) = match small.serves(call, self.members.count()) {
+            true => (Way::Cells, 1),
+            false if place.large.serves(call) => (Way::Copies, Large::numbers(call)),
+            false => return None,
+        };
+        Some(Begun {
+            way,
+            lane,
+            number: small.cells.begin(numbers),
+        })
+    }
+
+    #[inline]
+    async fn carry_out(
+        &self,
+        begun: Begun,
+        wait: impl Waits,
+        cx: &Cx,
+        call: Call,
+    ) -> Result<(), Error> {
+        let Begun { way, lane, number } = begun;
+        let (members, place) = (&self.members, self.place.get());
+        let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {
+            // Nothing is taken up without them.
+            return Ok(());
+        };
+        let small = &small[lane as usize];
+        match way {
+            Way::Cells => {
+                let turn = small::Turn {
+                    small,
+                    members,
+                    cx,
+                    number,
+                    wait,
+                };
+                turn.run(call).await
+            }
+            Way::Copies => {
+                let turn = large::Turn {
+                    large,
+                    cells: &small.cells,
+                    members,
+                    cx,
+                    number,
+                    wait,
+                };
+                turn.run(call).await
+            }
+        }
+    }
+
     /// Takes this rank's part in setting the gate up.
     async fn meet(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
@@ -220,13 +292,16 @@ impl State {
             from: letter.single_copy_from,
             room: RefCell::default(),
         };
-        let small = (letter.cell > 0).then(|| {
-            let behind = gate::LINE + letter.kind.len(members.count());
-            let arrivals = node.hold(at(behind))?;
-            let cells = Cells::at(node, at(behind + gate::LINE), letter.cell, members)?;
-            Some(Small::new(cells, letter.kind, arrivals))
-        });
-        let small = small.map(|s| s.ok_or_else(outside)).transpose()?;
+        let behind = gate::LINE + letter.kind.len(members.count());
+        let lane = |lane: Lane| -> Result<Small, Refusal> {
+            let place = at(behind + lane as usize * Cells::len(members.count(), letter.cell));
+            let cells = Cells::at(node, place, letter.cell, members, lane);
+            Ok(Small::new(cells.ok_or_else(outside)?, letter.kind))
+        };
+        let small = match letter.cell {
+            0 => None,
+            _ => Some([lane(Lane::Blocking)?, lane(Lane::Nonblocking)?]),
+        };
         let _ = self.place.set(Place {
             gate,
             small,
@@ -246,8 +321,8 @@ impl State {
         let kind = self.choice.0.unwrap_or_else(fitting);
         let node = comm.engine().node();
         let gate = gate::LINE + kind.len(self.members.count());
-        let both = gate + gate::LINE + Cells::len(self.members.count(), self.cell);
-        let (block, cell) = match node.alloc(both, gate::LINE) {
+        let all = gate + 2 * Cells::len(self.members.count(), self.cell);
+        let (block, cell) = match node.alloc(all, gate::LINE) {
             Some(block) => (block, self.cell),
             None => (node.alloc(gate, gate::LINE)?, 0),
         };
@@ -322,50 +397,43 @@ impl Module for ShmModule {
     }
 
     fn start(&self, cx: Cx, call: Call) -> Running {
-        if call.id() != CallId::Barrier {
-            return Box::pin(async move { Table::next(&cx, call).await });
-        }
         let state = self.0.clone();
-        let mut pass = state.begin();
-        Box::pin(async move {
-            // The gate rings the bell, but no message comes: somebody has to look.
-            let _restless = cx.engine().restless();
-            poll_fn(|_| match state.step(&mut pass) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            })
-            .await;
-            Ok(())
-        })
+        if let Call::Barrier = call {
+            let mut pass = state.begin();
+            return Box::pin(async move {
+                // The gate rings the bell, but no message comes: somebody has to look.
+                let _restless = cx.engine().restless();
+                Later.until(cx.engine(), || state.step(&mut pass)).await;
+                Ok(())
+            });
+        }
+        match state.take_up(Lane::Nonblocking, &call) {
+            Some(begun) => Box::pin(async move {
+                let _restless = cx.engine().restless();
+                state.carry_out(begun, Later, &cx, call).await
+            }),
+            None => Box::pin(async move { Table::next(&cx, call).await }),
+        }
     }
 
+    #[inline]
     fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        if call.id() != CallId::Barrier {
-            let members = &self.0.members;
-            return match self.0.place.get() {
-                Some(Place {
-                    small: Some(small), ..
-                }) if small.serves(&call, cx.size()) => small.run(members, &cx, call),
-                Some(Place {
-                    small: Some(small),
-                    large,
-                    ..
-                }) if large.serves(&call) => {
-                    let cells = &small.cells;
-                    let turn = large::Turn {
-                        large,
-                        cells,
-                        members,
-                        cx: &cx,
-                    };
-                    turn.run(call)
-                }
-                _ => Table::run_next(&cx, call),
-            };
+        let state = &*self.0;
+        if let Call::Barrier = call {
+            let mut pass = state.begin();
+            wait::until(cx.engine(), || state.step(&mut pass));
+            if let Some(Place {
+                small: Some(small), ..
+            }) = state.place.get()
+            {
+                small[Lane::Blocking as usize].cells.all_here();
+            }
+            return Ok(());
         }
-        let mut pass = self.0.begin();
-        wait::until(cx.engine(), &mut || self.0.step(&mut pass));
-        Ok(())
+        match state.take_up(Lane::Blocking, &call) {
+            Some(begun) => wait::now(cx.engine(), state.carry_out(begun, Here, &cx, call)),
+            None => Table::run_next(&cx, call),
+        }
     }
 
     fn disable(&self) {

@@ -1,36 +1,114 @@
-//! How a rank waits at a gate.
+//! How a rank waits for the others of its node.
 //!
-//! With a core for each rank the others are about to come: the gate is watched alone for about a microsecond.
+//! With a core for each rank the others are about to come: the place is watched alone for about a microsecond.
 //! With shared cores they cannot come before this rank makes room: it yields at once, and looks again when it is switched in.
 //! A rank that has watched in vain yields too: strangers may have taken the core of somebody it waits for, and on a free core a yield costs little.
 //! Then, in both cases, it waits as everywhere, progressing and at last asleep, so that messages move and a computing rank gets the core.
+//!
+//! An operation is written once, over [`Waits`]: a blocking call waits [`Here`], inside the only poll that its future ever sees,
+//! so the compiler makes straight code of it; a request comes back [`Later`], when progress polls it again.
 
 use crate::engine::Engine;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
-/// Looks at the gate, and nothing else, before the engine is asked to progress.
-const LOOKS: u32 = 256;
+/// Looks at the place, and nothing else, before the engine is asked to progress.
+const LOOKS: u32 = 512;
 
 /// The first of these looks follow one another at once: a pause lasts as long as a cache line takes from core to core.
-const EAGER: u32 = 64;
+const EAGER: u32 = 256;
 
 /// Switches to others in a row before the engine waits.
 const YIELDS: u32 = 8;
 
-#[inline]
-pub fn until(engine: &Engine, done: &mut dyn FnMut() -> bool) {
-    if done() {
-        return;
+/// A way of waiting.
+pub trait Waits: Copy {
+    /// Waits until `done`, which may be asked again after it has said yes.
+    async fn until(self, engine: &Engine, done: impl FnMut() -> bool);
+
+    /// Waits for a moment only; whether it was long enough.
+    fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
+}
+
+/// Does not come back before it is time.
+#[derive(Clone, Copy)]
+pub struct Here;
+
+/// Comes back at once, and is asked again by progress.
+#[derive(Clone, Copy)]
+pub struct Later;
+
+impl Waits for Here {
+    #[inline(always)]
+    async fn until(self, engine: &Engine, done: impl FnMut() -> bool) {
+        until(engine, done);
     }
-    if !engine.is_crowded() {
-        for look in 0..LOOKS {
-            if done() {
-                return;
-            }
-            if look >= EAGER {
-                std::hint::spin_loop();
-            }
+
+    #[inline(always)]
+    fn briefly(self, engine: &Engine, mut done: impl FnMut() -> bool) -> bool {
+        watch(engine, &mut done)
+    }
+}
+
+impl Waits for Later {
+    async fn until(self, _: &Engine, mut done: impl FnMut() -> bool) {
+        poll_fn(|_| match done() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
+    }
+
+    fn briefly(self, _: &Engine, mut done: impl FnMut() -> bool) -> bool {
+        done()
+    }
+}
+
+/// Runs an operation that waits [`Here`].
+#[inline(always)]
+pub fn now<T>(engine: &Engine, operation: impl Future<Output = T>) -> T {
+    let mut operation = pin!(operation);
+    match operation
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(outcome) => outcome,
+        // It waits for something else beside.
+        Poll::Pending => engine.block_on(operation),
+    }
+}
+
+/// Waits until `done` without coming back.
+#[inline]
+pub fn until(engine: &Engine, mut done: impl FnMut() -> bool) {
+    if !watch(engine, &mut done) {
+        rest(engine, &mut done);
+    }
+}
+
+/// Looks for as long as it pays to look at nothing else.
+#[inline]
+fn watch(engine: &Engine, done: &mut impl FnMut() -> bool) -> bool {
+    if done() {
+        return true;
+    }
+    if engine.is_crowded() {
+        return false;
+    }
+    for look in 0..LOOKS {
+        if done() {
+            return true;
+        }
+        if look >= EAGER {
+            std::hint::spin_loop();
         }
     }
+    false
+}
+
+#[cold]
+fn rest(engine: &Engine, done: &mut dyn FnMut() -> bool) {
     for _ in 0..YIELDS {
         std::thread::yield_now();
         if done() {

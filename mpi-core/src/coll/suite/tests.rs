@@ -268,6 +268,53 @@ fn calls_in_single_copies_do_not_mix() {
 }
 
 #[test]
+fn requests_in_shared_memory_end_in_any_order() {
+    // Short and long data, in every way in which they go, with calls that wait among them.
+    for (cell, gate) in [("0", "flags"), ("0", "counter"), ("1", "flags"), ("1", "counter")] {
+        for size in [2, 3, 5, 9] {
+            let job = job(size, "")
+                .with("coll_shm_gate", gate)
+                .with("coll_shm_single_copy_from", "0")
+                .with("coll_shm_cell_size", cell);
+            exercise(&job, 8);
+        }
+    }
+}
+
+/// More requests at once than there are cells for, waited for from the last to the first.
+#[test]
+fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
+    const FLIGHTS: usize = 23;
+    for gate in ["flags", "counter"] {
+        for size in [2, 5] {
+            job(size, "").with("coll_shm_gate", gate).run(|engine| {
+                let world = engine.world().expect("a world");
+                let mut random = Random(u64::from(size));
+                for call in [
+                    CallId::Bcast,
+                    CallId::Gather,
+                    CallId::Reduce,
+                    CallId::Allreduce,
+                    CallId::Alltoall,
+                ] {
+                    let mut flights = Vec::new();
+                    for _ in 0..FLIGHTS {
+                        let case = Case::random(call, size, &mut random);
+                        let part = case.part(world.rank());
+                        let req = world.icollective(part.call.clone()).expect("a collective");
+                        flights.push((case, part, req));
+                    }
+                    while let Some((case, part, req)) = flights.pop() {
+                        engine.wait(&req).expect("the end of a collective");
+                        part.check(&case);
+                    }
+                }
+            });
+        }
+    }
+}
+
+#[test]
 fn dissemination_holds_what_every_barrier_promises() {
     for ranks in [2, 3, 8, 17] {
         let job = job(ranks, "basic");
