@@ -44,7 +44,7 @@ pub static PARAMS: [Param; 10] = [
     param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this VCD file, and a GTKWave save file beside it"),
     param(SIM_REPORT, c"", c"string", c"Write what the simulator counted to this JSON file"),
     param(SIM_RECORD, c"1M", c"size_t", c"How many changes of wires are recorded for coll_hwbarr_sim_vcd"),
-    param(SIM_NODES, c"0", c"unsigned_int", c"How many nodes the simulator's board of version 2 has, among which the ranks are divided in order; 0 is one for each rank"),
+    param(SIM_NODES, c"0", c"unsigned_int", c"How many nodes of the simulator's board of version 2 the ranks have, divided among them in order; 0 is one for each rank, or on a served board one for each host"),
     param(RTL_CACHE, c"", c"string", c"The folder where translated RTL is kept; if empty, portcullis/rtl in the user's folder for caches"),
 ];
 
@@ -72,7 +72,9 @@ pub enum Choice {
     Sim(SimFiles),
     Rtl(SimFiles, RtlSource),
     /// The simulator's board of another process, maybe on another host.
-    Served(Address),
+    ///
+    /// With the number of nodes among which the ranks are divided in version 2; zero for one for each host.
+    Served(Address, u32),
     /// A port of this machine, by its text.
     Wired(String),
     #[cfg(test)]
@@ -141,7 +143,7 @@ impl Choice {
             "" | "none" => Err("no port is configured (coll_hwbarr_port is none)".into()),
             "sim" => Ok(Choice::Sim(SimFiles::read(comm)?)),
             _ if text.starts_with(SCHEME) => match text.parse() {
-                Ok(server) => Ok(Choice::Served(server)),
+                Ok(server) => Ok(Choice::Served(server, value(comm, SIM_NODES)?)),
                 Err(refused) => Err(format!("coll_hwbarr_port: {refused}")),
             },
             _ => match text.strip_prefix("rtl") {

@@ -1,5 +1,6 @@
 //! Where a node's lines come from.
 
+use crate::circle::Circle;
 use crate::port::wired::RANK;
 use crate::port::{self, wired};
 use crate::settings::{Choice, Settings, SimFiles};
@@ -9,6 +10,7 @@ use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use serde::Serialize;
 use sim::live::{ChannelBoard, NodeLines};
+use sim::served::{Address, ChannelLines};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -47,7 +49,24 @@ pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
                 false => world.node_ranks(),
             })
         }
-        _ => Err("version 2 works with the ports sim, parport, ppdev, gpio and rppal".into()),
+        Choice::Served(_, 0) => Ok(world.node_ranks()),
+        Choice::Served(_, nodes) => {
+            let nodes = (*nodes).min(world.size());
+            let node = node_of(world.rank(), nodes, world);
+            let ours = |rank: &u32| node_of(*rank, nodes, world) == node;
+            let mates: Vec<u32> = (0..world.size()).filter(ours).collect();
+            let here = world.node_ranks();
+            match mates.iter().find(|rank| !here.contains(rank)) {
+                None => Ok(mates),
+                Some(far) => Err(format!(
+                    "with coll_hwbarr_sim_nodes {nodes} ranks {} and {far} would be one node, and they are on different hosts",
+                    world.rank()
+                )),
+            }
+        }
+        _ => Err(
+            "version 2 works with the ports sim, sim:tcp, parport, ppdev, gpio and rppal".into(),
+        ),
     }
 }
 
@@ -80,7 +99,50 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
                 simulated: None,
             }))
         }
+        Choice::Served(server, _) => {
+            // Nodes are numbered in the order of their leaders, which takes everybody to know.
+            let node = number_of(world, leads)?;
+            leads.then(|| at_server(server, node)).transpose()
+        }
         _ => Ok(None),
+    }
+}
+
+/// How many ranks before this one lead a node; every rank of the world calls.
+fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
+    let all = Circle::of_all(world);
+    let mine = [u8::from(leads)];
+    let mut leading = all.gather(mine)?;
+    leading.resize(all.ranks().len(), mine);
+    let mut leading = leading.concat();
+    all.tell(&mut leading)?;
+    let before = leading.iter().take(world.rank() as usize);
+    Ok(before.map(|leads| u32::from(*leads)).sum())
+}
+
+/// The lines of a node on a served board.
+fn at_server(server: &Address, node: u32) -> Result<Lines, String> {
+    let lines = ChannelLines::connect(server, node as usize).map_err(|e| e.to_string())?;
+    let name = format!("node {node} of the board at {server}");
+    let channels = ports::channels_over(Remote(lines), &name).map_err(|e| e.to_string())?;
+    Ok(Lines {
+        channels,
+        node: Some(node),
+        watch: None,
+        simulated: None,
+    })
+}
+
+/// Lines of a served board; when the connection is gone they are, and their name says whose they were.
+struct Remote(ChannelLines);
+
+impl ports::Lines for Remote {
+    fn set(&self, out: usize, high: bool) -> Option<()> {
+        self.0.set(out, high).ok()
+    }
+
+    fn get(&self, input: usize) -> Option<bool> {
+        self.0.get(input).ok()
     }
 }
 

@@ -219,7 +219,7 @@ pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
     match choice {
         Choice::Sim(_) | Choice::Rtl(..) => sim::suits(comm),
         // Whether this rank reaches the server is known when it connects.
-        Choice::Served(_) => Ok(()),
+        Choice::Served(..) => Ok(()),
         Choice::Wired(text) => wired::suits(text, comm),
         #[cfg(test)]
         Choice::Broken(..) => sim::suits(comm),
@@ -231,7 +231,7 @@ pub fn attach(choice: &Choice, comm: &Comm) -> Result<Box<dyn Pair>, String> {
     match choice {
         Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files, None)?)),
         Choice::Rtl(files, source) => Ok(Box::new(sim::Sim::attach(comm, files, Some(source))?)),
-        Choice::Served(server) => Ok(Box::new(served::attach(comm, server)?)),
+        Choice::Served(server, _) => Ok(Box::new(served::attach(comm, server)?)),
         Choice::Wired(text) => Ok(Box::new(wired::Wired::attach(text, comm)?)),
         #[cfg(test)]
         Choice::Broken(defect, node) => Ok(Box::new(broken::Broken::attach(comm, *defect, *node)?)),

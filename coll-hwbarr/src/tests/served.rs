@@ -15,7 +15,11 @@ impl Drop for Raised<'_> {
 
 /// Runs `body` with the text of a port at which a board of so many nodes is served, and with what ends the server.
 fn served_until<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
-    let mut server = Server::bind(nodes, "127.0.0.1:0").expect("a port on the loopback address");
+    let server = Server::bind(nodes, "127.0.0.1:0");
+    run_until(server.expect("a port on the loopback address"), body)
+}
+
+fn run_until<T>(mut server: Server, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
     let text = Address::from(server.address()).to_string();
     let (over, gone) = (AtomicBool::new(false), AtomicBool::new(false));
     let (over, gone) = (&over, &gone);
@@ -40,6 +44,12 @@ fn served_until<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> 
 /// Runs `body` with the text of a port at which a board of so many nodes is served.
 fn served<T>(nodes: usize, body: impl FnOnce(&str) -> T) -> T {
     served_until(nodes, |text, _| body(text))
+}
+
+/// The same with a board of version 2.
+fn channels_served<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
+    let server = Server::bind_channels(nodes, "127.0.0.1:0");
+    run_until(server.expect("a port on the loopback address"), body)
 }
 
 fn view(text: &str) -> View {
@@ -176,4 +186,61 @@ fn a_server_that_ends_in_the_middle_is_no_error_of_the_program() {
             });
         }
     }
+}
+
+#[test]
+fn communicators_have_channels_of_a_served_board() {
+    const ROUNDS: u32 = 10;
+    for (ranks, nodes) in [(3, "3"), (4, "2")] {
+        channels_served(3, |text, _| {
+            let set = [("port", text), ("version", "2"), ("sim_nodes", nodes)];
+            for _ in 0..2 {
+                let before = view(text).board.releases;
+                run(ranks, &set, |engine| {
+                    let world = world(engine);
+                    assert_eq!(verdict(&world), Ok(()));
+                    let twin = engine.block_on(world.dup()).expect("a duplicate");
+                    assert_eq!(verdict(&twin), Ok(()));
+                    for round in 0..ROUNDS {
+                        barrier::pass(&twin, Form::Mixed, round);
+                        barrier::pass(&world, Form::Nonblocking, round);
+                    }
+                });
+                let View { board, connected } = view(text);
+                // For each of the two channels its self-test and its farewell, and the barrier with which every job ends.
+                let made = board.releases - before;
+                assert_eq!(made, u64::from(2 * ROUNDS) + 2 * 3 + 1);
+                assert_eq!(connected, 0);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_server_of_channels_that_ends_in_the_middle_is_no_error_of_the_program() {
+    channels_served(3, |text, end| {
+        let come = AtomicBool::new(false);
+        let set = [("port", text), ("version", "2"), ("sim_nodes", "3")];
+        run(3, &set, |engine| {
+            let world = world(engine);
+            assert_eq!(verdict(&world), Ok(()));
+            (0..5).for_each(|round| barrier::pass(&world, Form::Mixed, round));
+            if world.rank() == 1 {
+                end();
+                come.store(true, Ordering::SeqCst);
+            }
+            blocking(&world);
+            assert!(come.load(Ordering::SeqCst), "rank 1 had not come");
+            (0..5).for_each(|round| barrier::pass(&world, Form::Mixed, round));
+        });
+    });
+}
+
+#[test]
+fn a_board_of_the_other_version_is_refused() {
+    channels_served(2, |text, _| {
+        for said in refusals(2, text) {
+            assert!(said.contains("hwbarr serve --channels"), "{said}");
+        }
+    });
 }

@@ -1,7 +1,7 @@
 //! One closed enum for each operation of a client; every message names the server and who asked.
 
 use super::address::Address;
-use super::frame::{Refusal, Role, VERSION};
+use super::frame::{CHANNELS_VERSION, Refusal, Role, VERSION};
 use std::fmt;
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub enum ConnectError {
         server: Address,
         /// Its version.
         theirs: u8,
+        /// The version of board that is needed, or any that this program knows.
+        ours: Option<u8>,
     },
     /// The board has another number of nodes.
     NodeCount {
@@ -115,7 +117,23 @@ impl fmt::Display for ConnectError {
             Self::Foreign { server } => {
                 write!(f, "whoever listens at {server} serves no board")
             }
-            Self::Version { server, theirs } => write!(
+            Self::Version {
+                server,
+                theirs: CHANNELS_VERSION,
+                ..
+            } => write!(
+                f,
+                "the board at {server} is of version 2 (hwbarr serve --channels), and one of version 1 is needed"
+            ),
+            Self::Version {
+                server,
+                theirs: VERSION,
+                ..
+            } => write!(
+                f,
+                "the board at {server} is of version 1, and one of version 2 is needed: hwbarr serve --channels"
+            ),
+            Self::Version { server, theirs, .. } => write!(
                 f,
                 "the server at {server} speaks version {theirs} and this program version {VERSION}"
             ),

@@ -8,8 +8,10 @@ use fpga_model::MAX_NODES;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The version that this program speaks.
+/// The version in which a board of version 1 is served: one wire pair for each node.
 pub const VERSION: u8 = 1;
+/// The version in which a board of version 2 is served: five channels and serial lines for each node.
+pub const CHANNELS_VERSION: u8 = 2;
 const MAGIC: [u8; 6] = *b"HWBARR";
 
 /// Bytes of a greeting, in every version.
@@ -50,6 +52,8 @@ pub enum Request {
     Write { high: bool },
     /// This level on the node's wire, unless there was a release after the `seen`-th.
     Withdraw { high: bool, seen: u64 },
+    /// These levels on all lines of a node of version 2, but for arrivals whose channels have released since the counters were `seen`.
+    Drive { levels: u8, seen: u64 },
     /// The node goes.
     Goodbye,
 }
@@ -167,22 +171,23 @@ impl Greeting {
 
 impl Request {
     pub fn encode(self) -> [u8; REQUEST] {
-        let (kind, high, seen) = match self {
-            Self::Look => (1, false, 0),
-            Self::Write { high } => (2, high, 0),
-            Self::Withdraw { high, seen } => (3, high, seen),
-            Self::Goodbye => (4, false, 0),
+        let (kind, levels, seen) = match self {
+            Self::Look => (1, 0, 0),
+            Self::Write { high } => (2, high.into(), 0),
+            Self::Withdraw { high, seen } => (3, high.into(), seen),
+            Self::Goodbye => (4, 0, 0),
+            Self::Drive { levels, seen } => (5, levels, seen),
         };
         let mut bytes = [0; REQUEST];
         bytes[0] = kind;
-        bytes[1] = high.into();
+        bytes[1] = levels;
         bytes[8..].copy_from_slice(&seen.to_le_bytes());
         bytes
     }
 
     pub fn decode(bytes: &[u8; REQUEST]) -> Result<Self, Malformed> {
-        let [kind, high, ..] = *bytes;
-        let high = high != 0;
+        let [kind, levels, ..] = *bytes;
+        let high = levels != 0;
         let request = match kind {
             1 => Self::Look,
             2 => Self::Write { high },
@@ -191,6 +196,10 @@ impl Request {
                 seen: number(bytes, 1),
             },
             4 => Self::Goodbye,
+            5 => Self::Drive {
+                levels,
+                seen: number(bytes, 1),
+            },
             _ => return Err(Malformed),
         };
         // Whatever a frame does not use is zero, and a level is 0 or 1.

@@ -13,10 +13,10 @@
 //! | bytes kept of a guest that has not finished its frame | one frame |
 //! | bytes that a guest has not read | [`UNREAD`], then it is cut off |
 
-use super::frame::{GREETING, Greeting, REQUEST, Refusal, Reply, Request, Role, VERSION, View};
-use crate::live::Snapshot;
-use fpga_model::{BadNodeCount, LATENCY_EDGES, MAX_NODES, ToggleMachine};
-use std::collections::BTreeMap;
+use super::board::{Board, Rested, Written};
+use super::frame::{GREETING, Greeting, REQUEST, Refusal, Reply, Request, Role, View};
+use fpga_model::MAX_NODES;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -35,14 +35,18 @@ pub(super) const SILENCE: Duration = Duration::from_secs(30);
 /// Bytes that wait for a guest to read them, at most; a node that follows the protocol has two replies at most.
 const UNREAD: usize = 4096;
 
+/// How long a node may say nothing in the middle of programming while others wait for the receiver.
+const SPEECH: Duration = Duration::from_secs(3);
+
 /// A guest's number; none is used twice.
 pub(super) type GuestId = u64;
 
 /// The board and its guests.
 #[derive(Debug)]
 pub(super) struct Hub {
-    machine: ToggleMachine,
-    inputs: u64,
+    board: Board,
+    /// Writes of nodes that want to speak while another one does, in the order in which they came; they have no answer yet.
+    patient: VecDeque<(GuestId, usize, Request)>,
     /// Who drives the wire of each node.
     seats: [Option<GuestId>; MAX_NODES],
     guests: BTreeMap<GuestId, Guest>,
@@ -102,8 +106,8 @@ pub enum Notice {
         how: Ended,
         /// Whether it had entered a barrier that was not released.
         inside: bool,
-        /// The level that its wire has now.
-        idle: bool,
+        /// The level that its wire has now, if it has one wire.
+        level: Option<bool>,
     },
     /// A guest that was turned away.
     Refused {
@@ -118,6 +122,8 @@ pub enum Notice {
         peer: SocketAddr,
         /// Its version, if it speaks ours in some version.
         version: Option<u8>,
+        /// The version of this server's board.
+        ours: u8,
     },
 }
 
@@ -132,22 +138,29 @@ pub enum Ended {
     Malformed,
     /// The other side did not read what it was sent.
     Deaf,
+    /// The other side held the serial receiver, which others waited for, and did nothing with it.
+    Silent,
 }
 
 impl Hub {
-    pub fn new(nodes: usize) -> Result<Self, BadNodeCount> {
-        Ok(Self {
-            machine: ToggleMachine::new(nodes)?,
-            inputs: 0,
+    pub fn new(board: Board) -> Self {
+        Self {
+            board,
+            patient: VecDeque::new(),
             seats: [None; MAX_NODES],
             guests: BTreeMap::new(),
             next: 0,
             notices: Vec::new(),
-        })
+        }
     }
 
     pub fn nodes(&self) -> usize {
-        self.machine.nodes()
+        self.board.nodes()
+    }
+
+    /// How often the board has released nodes.
+    pub fn releases(&self) -> u64 {
+        self.board.releases()
     }
 
     /// How many nodes are connected.
@@ -167,17 +180,13 @@ impl Hub {
         std::mem::take(&mut self.notices)
     }
 
-    /// The board now.
-    pub fn view(&self, now: Duration) -> View {
+    /// The board now, as this node sees it, or an onlooker.
+    pub fn view(&mut self, node: Option<usize>, now: Duration) -> View {
         let connected = (0..self.nodes()).filter(|node| self.seats[*node].is_some());
+        let connected = connected.fold(0, |mask, node| mask | 1 << node);
         View {
-            board: Snapshot {
-                at_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
-                inputs: self.inputs,
-                outputs: self.machine.outputs(),
-                releases: self.machine.releases(),
-            },
-            connected: connected.fold(0, |mask, node| mask | 1 << node),
+            board: self.board.snapshot(node, now),
+            connected,
         }
     }
 
@@ -211,7 +220,7 @@ impl Hub {
         let id = self.next;
         self.next += 1;
         let greeting = Greeting {
-            version: VERSION,
+            version: self.board.version(),
             word: self.nodes() as u8,
         };
         let guest = Guest {
@@ -279,22 +288,25 @@ impl Hub {
     }
 
     /// The guest's connection has ended.
-    pub fn end(&mut self, id: GuestId, how: Ended) {
+    pub fn end(&mut self, id: GuestId, how: Ended, now: Duration) {
         let Some(guest) = self.guests.remove(&id) else {
             return;
         };
-        self.bury(guest.peer, guest.part, how);
+        self.bury(guest.peer, guest.part, how, now);
     }
 
     /// Guests whose time is over go.
     pub fn sweep(&mut self, now: Duration) {
         self.guests
             .retain(|_, guest| guest.deadline().is_none_or(|deadline| now < deadline));
+        self.let_speak(now);
     }
 
     /// When [`sweep`](Self::sweep) next has something to do.
     pub fn deadline(&self) -> Option<Duration> {
-        self.guests.values().filter_map(Guest::deadline).min()
+        let guests = self.guests.values().filter_map(Guest::deadline);
+        // Whether a speaker has fallen silent is looked at with every nap of the server.
+        guests.min()
     }
 
     fn hello(&mut self, id: GuestId, frame: &[u8], now: Duration) {
@@ -302,13 +314,18 @@ impl Hub {
             .ok()
             .and_then(|bytes| Greeting::decode(bytes).ok());
         let version = greeting.map(|greeting| greeting.version);
-        let Some(Greeting { word, .. }) = greeting.filter(|greeting| greeting.version == VERSION)
+        let ours = self.board.version();
+        let Some(Greeting { word, .. }) = greeting.filter(|greeting| greeting.version == ours)
         else {
             // It has our greeting, and another version may not understand more.
             if let Some(guest) = self.guests.get_mut(&id) {
                 guest.part = Part::Leaving;
                 let peer = guest.peer;
-                self.notices.push(Notice::Foreign { peer, version });
+                self.notices.push(Notice::Foreign {
+                    peer,
+                    version,
+                    ours,
+                });
             }
             return;
         };
@@ -319,7 +336,7 @@ impl Hub {
         match part {
             Err(why) => self.refuse(id, why),
             Ok(part) => {
-                let view = self.view(now);
+                let view = self.view(part.node(), now);
                 if let Some(guest) = self.guests.get_mut(&id) {
                     guest.part = part;
                     guest.since = now;
@@ -376,92 +393,120 @@ impl Hub {
             guest.since = now;
         }
         match (request, part) {
-            (Some(Request::Look), _) => self.answer(id, now),
-            (Some(Request::Write { high }), Part::Node(node)) => {
-                self.drive(node, high, now);
-                self.answer(id, now);
-            }
-            (Some(Request::Withdraw { high, seen }), Part::Node(node)) => {
-                if seen == self.machine.releases() {
-                    self.drive(node, high, now);
-                }
-                self.answer(id, now);
-            }
-            (Some(Request::Goodbye), _) => self.farewell(id, part),
+            (Some(Request::Look), part) => self.answer(id, part, now),
+            (Some(Request::Goodbye), _) => self.farewell(id, part, now),
+            (Some(request), Part::Node(node)) => self.write(id, node, request, now),
             (Some(_), _) => self.refuse(id, Refusal::OnlyLooks),
-            (None, _) => {
-                if let Some(guest) = self.guests.get(&id) {
-                    self.bury(guest.peer, part, Ended::Malformed);
-                }
-                self.refuse(id, Refusal::Malformed);
-            }
+            (None, _) => self.cast_out(id, part, now),
         }
     }
 
-    fn answer(&mut self, id: GuestId, now: Duration) {
-        let view = self.view(now);
-        self.send(id, Reply::Answer(view));
+    /// Ends a guest that has sent what means nothing.
+    fn cast_out(&mut self, id: GuestId, part: Part, now: Duration) {
+        if let Some(guest) = self.guests.get(&id) {
+            self.bury(guest.peer, part, Ended::Malformed, now);
+        }
+        self.refuse(id, Refusal::Malformed);
     }
 
-    fn farewell(&mut self, id: GuestId, part: Part) {
+    fn answer(&mut self, id: GuestId, part: Part, now: Duration) {
+        let view = self.view(part.node(), now);
+        self.send(id, Reply::Answer(view), now);
+    }
+
+    fn farewell(&mut self, id: GuestId, part: Part, now: Duration) {
         if let Some(guest) = self.guests.get_mut(&id) {
             guest.part = Part::Leaving;
             guest.send(Reply::Farewell);
             if let Part::Node(node) = part {
                 let peer = guest.peer;
                 self.seats[node] = None;
+                self.board.hang_up(node, now);
                 self.notices.push(Notice::Left { node, peer });
+            }
+        }
+        self.let_speak(now);
+    }
+
+    /// Carries out a node's write, lets the machine settle, answers, and tells the other nodes of a release.
+    fn write(&mut self, id: GuestId, node: usize, request: Request, now: Duration) {
+        match self.board.write(node, request, now) {
+            Written::Foreign => self.cast_out(id, Part::Node(node), now),
+            Written::NotYet => self.patient.push_back((id, node, request)),
+            Written::Done { released } => {
+                if released {
+                    self.tell_others(node, now);
+                }
+                self.answer(id, Part::Node(node), now);
+                self.let_speak(now);
             }
         }
     }
 
-    /// Sets a wire, lets the machine settle, and tells the other nodes of a release.
-    fn drive(&mut self, node: usize, high: bool, now: Duration) {
-        self.inputs = self.inputs & !(1 << node) | u64::from(high) << node;
-        let before = self.machine.releases();
-        // After so many edges with constant wires nothing changes any more: the writer sees all that its write has done.
-        self.machine.fast_forward(self.inputs, LATENCY_EDGES);
-        if self.machine.releases() == before {
-            return;
-        }
-        let view = self.view(now);
-        let writer = self.seats[node];
-        for id in self.seats.iter().flatten().copied().collect::<Vec<_>>() {
-            if Some(id) != writer {
-                self.send(id, Reply::Released(view));
+    fn tell_others(&mut self, writer: usize, now: Duration) {
+        for node in (0..self.nodes()).filter(|node| *node != writer) {
+            if let Some(id) = self.seats[node] {
+                let view = self.view(Some(node), now);
+                self.send(id, Reply::Released(view), now);
             }
+        }
+    }
+
+    /// The first of those that wait to speak does, if nobody speaks, or if whoever does has said nothing for [`SPEECH`]:
+    /// the board then takes the receiver from it.
+    fn let_speak(&mut self, now: Duration) {
+        let speaker = self.board.speaker();
+        let speaker = speaker.and_then(|node| Some((node, self.seats[node]?)));
+        if let Some((node, id)) = speaker {
+            let silent = |guest: &Guest| now >= guest.since + SPEECH;
+            if !self.patient.is_empty() && self.guests.get(&id).is_some_and(silent) {
+                self.end(id, Ended::Silent, now);
+            }
+            if self.board.speaker() == Some(node) {
+                return;
+            }
+        }
+        if let Some((id, node, request)) = self.patient.pop_front() {
+            self.write(id, node, request, now);
         }
     }
 
     /// Sends, or cuts off who has not read for too long.
-    fn send(&mut self, id: GuestId, reply: Reply) {
+    fn send(&mut self, id: GuestId, reply: Reply, now: Duration) {
         let Some(guest) = self.guests.get_mut(&id) else {
             return;
         };
         guest.send(reply);
         if guest.unread.len() > UNREAD {
-            self.end(id, Ended::Deaf);
+            self.end(id, Ended::Deaf, now);
         }
     }
 
-    /// What remains to be done for a guest that is no more: the wire of a node that died returns to idle.
-    fn bury(&mut self, peer: SocketAddr, part: Part, how: Ended) {
+    /// What remains to be done for a guest that is no more: the wires of a node that died return to idle.
+    fn bury(&mut self, peer: SocketAddr, part: Part, how: Ended, now: Duration) {
         let Part::Node(node) = part else {
             return;
         };
         self.seats[node] = None;
-        let idle = self.machine.outputs() != 0;
-        let inside = (self.inputs >> node & 1 == 1) != idle;
-        // This wire equals the barrier's now, so the machine cannot toggle: nobody hears of it but the log.
-        self.inputs = self.inputs & !(1 << node) | u64::from(idle) << node;
-        self.machine.fast_forward(self.inputs, LATENCY_EDGES);
+        self.patient.retain(|(_, waiting, _)| *waiting != node);
+        let Rested { inside, level } = self.board.rest(node, now);
         self.notices.push(Notice::Died {
             node,
             peer,
             how,
             inside,
-            idle,
+            level,
         });
+        self.let_speak(now);
+    }
+}
+
+impl Part {
+    fn node(self) -> Option<usize> {
+        match self {
+            Part::Node(node) => Some(node),
+            Part::Stranger | Part::Onlooker | Part::Leaving => None,
+        }
     }
 }
 
@@ -492,6 +537,7 @@ impl fmt::Display for Ended {
             Self::Broken(cause) => write!(f, "lost its connection: {cause}"),
             Self::Malformed => f.write_str("sent a request that means nothing"),
             Self::Deaf => f.write_str("did not read its answers"),
+            Self::Silent => f.write_str("stopped in the middle of programming while others waited"),
         }
     }
 }
@@ -506,26 +552,31 @@ impl fmt::Display for Notice {
                 peer,
                 how,
                 inside,
-                idle,
+                level,
             } => {
-                let level = if *idle { "high" } else { "low" };
                 write!(f, "node {node} has died, from {peer}: it {how}; ")?;
-                match inside {
-                    true => write!(f, "its arrival is withdrawn and its wire is {level}, idle"),
-                    false => write!(f, "its wire is {level}, idle"),
+                if *inside {
+                    write!(f, "its arrival is withdrawn and ")?;
+                }
+                match level {
+                    Some(true) => write!(f, "its wire is high, idle"),
+                    Some(false) => write!(f, "its wire is low, idle"),
+                    None => write!(f, "its lines rest"),
                 }
             }
             Self::Refused { peer, why } => write!(f, "{peer} was turned away: {why}"),
             Self::Foreign {
                 peer,
                 version: Some(version),
+                ours,
             } => write!(
                 f,
-                "{peer} was turned away: it speaks version {version} and this server version {VERSION}"
+                "{peer} was turned away: it speaks version {version} and this server version {ours}"
             ),
             Self::Foreign {
                 peer,
                 version: None,
+                ..
             } => write!(f, "{peer} was turned away: it speaks another protocol"),
         }
     }

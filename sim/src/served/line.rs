@@ -2,7 +2,9 @@
 
 use super::address::Address;
 use super::error::{ConnectError, LineError};
-use super::frame::{GREETING, Greeting, REPLY, Refusal, Reply, Request, Role, VERSION, View};
+use super::frame::{
+    CHANNELS_VERSION, GREETING, Greeting, REPLY, Refusal, Reply, Request, Role, VERSION, View,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
@@ -37,6 +39,13 @@ pub(super) struct Line {
     owner: rustix::process::Pid,
 }
 
+/// What a client needs of a board; `None` is any.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wanted {
+    pub version: Option<u8>,
+    pub nodes: Option<usize>,
+}
+
 /// How a receive ended without a frame.
 enum Silence {
     Nothing,
@@ -44,20 +53,16 @@ enum Silence {
 }
 
 impl Line {
-    /// Connects as `role` to a board that has `nodes` nodes, or any number.
-    pub fn connect(
-        server: &Address,
-        role: Role,
-        nodes: Option<usize>,
-    ) -> Result<Self, ConnectError> {
-        Self::connect_within(server, role, nodes, LIMIT)
+    /// Connects as `role` to a board of this kind.
+    pub fn connect(server: &Address, role: Role, wanted: Wanted) -> Result<Self, ConnectError> {
+        Self::connect_within(server, role, wanted, LIMIT)
     }
 
     /// [`connect`](Self::connect) with another limit for each answer.
     pub fn connect_within(
         server: &Address,
         role: Role,
-        nodes: Option<usize>,
+        wanted: Wanted,
         limit: Duration,
     ) -> Result<Self, ConnectError> {
         let server = server.clone();
@@ -82,14 +87,16 @@ impl Line {
             Greeting::decode(&greeting).map_err(|_| ConnectError::Foreign {
                 server: server.clone(),
             })?;
-        if version != VERSION {
+        let known = [VERSION, CHANNELS_VERSION].contains(&version);
+        if !known || wanted.version.is_some_and(|ours| ours != version) {
             return Err(ConnectError::Version {
                 server,
                 theirs: version,
+                ours: wanted.version,
             });
         }
         let theirs = usize::from(word);
-        if let Some(ours) = nodes.filter(|ours| *ours != theirs) {
+        if let Some(ours) = wanted.nodes.filter(|ours| *ours != theirs) {
             return Err(ConnectError::NodeCount {
                 server,
                 theirs,
@@ -105,7 +112,7 @@ impl Line {
             return Err(refused(Refusal::NoSuchNode { nodes: word }));
         }
         let hello = Greeting {
-            version: VERSION,
+            version,
             word: role.to_word(),
         };
         transmit(&stream, &hello.encode(), until).map_err(|e| lost(e.to_string()))?;
@@ -151,6 +158,12 @@ impl Line {
             false => drop(self.look()?),
         }
         Ok(self.view.output())
+    }
+
+    /// Drives all lines of a node of version 2; arrivals that were used since the board was last heard of stay as they are.
+    pub fn drive(&mut self, levels: u8) -> Result<View, LineError> {
+        let seen = self.view.board.outputs;
+        self.ask(Request::Drive { levels, seen })
     }
 
     /// Sets this node's wire.
@@ -203,7 +216,7 @@ impl Line {
     }
 
     /// Takes what the server has sent by itself, without waiting.
-    fn listen(&mut self) -> Result<(), LineError> {
+    pub fn listen(&mut self) -> Result<(), LineError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
@@ -287,7 +300,7 @@ pub struct Onlooker(Line);
 impl Onlooker {
     /// Connects to a board.
     pub fn connect(server: &Address) -> Result<Self, ConnectError> {
-        Line::connect(server, Role::Onlooker, None).map(Self)
+        Line::connect(server, Role::Onlooker, Wanted::default()).map(Self)
     }
 
     /// How many nodes the board has.

@@ -30,6 +30,16 @@
 //!                      <-- Farewell, and the end
 //! ```
 //!
+//! # Version 2
+//!
+//! A board of version 2 is served by the same frames under the version 2: `Drive` writes all eight lines of a node at once,
+//! and in an answer the second word is the node's own lines, eight outward and above them five inward,
+//! and the third word the channels' counters of releases, twelve bits each, which `Drive` gives back:
+//! an arrival whose channel has released since is not withdrawn, as with `Withdraw`.
+//! An onlooker hears of the releases of all channels, and who is connected.
+//! The machine has one serial receiver. A `Drive` that raises select while another node's is high is answered when that one has ended,
+//! so nobody has to try again; who holds it for three seconds without a word, while others wait, is cut off.
+//!
 //! # When a read may be served from memory
 //!
 //! A node that waits in a barrier polls, and 60 nodes that ask a server about it would keep it from serving.
@@ -59,16 +69,20 @@
 //! |---|---|
 //! | `address` | `sim:tcp://host:port` |
 //! | `frame` | every byte of the protocol, decoded by total functions |
+//! | `board` | the machine of either version, and what a write does with it |
 //! | `hub` | the server without its sockets: who is there, the machine, what to answer |
 //! | `server` | its sockets |
 //! | `line` | a client's connection |
 //! | `wires` | a node's wires as pins |
+//! | `lines` | a node's lines of version 2 |
 
 mod address;
+mod board;
 mod error;
 mod frame;
 mod hub;
 mod line;
+mod lines;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -79,5 +93,6 @@ pub use error::{ConnectError, LineError};
 pub use frame::{Refusal, Role, View};
 pub use hub::{Ended, Notice};
 pub use line::Onlooker;
+pub use lines::ChannelLines;
 pub use server::{ServeError, Server};
 pub use wires::{InWire, Lookout, OutWire, Wires};

@@ -4,6 +4,7 @@
 //! Releases are sent before answers, so that whoever hears of a release by an answer and wakes its neighbours
 //! finds that they have been told.
 
+use super::board::Board;
 use super::hub::{Ended, GuestId, Hub, Notice};
 use super::line::prepare;
 use fpga_model::BadNodeCount;
@@ -75,7 +76,16 @@ impl std::error::Error for ServeError {}
 impl Server {
     /// A board of `nodes` nodes as after power-on, served at `at`: an address and a port, of which 0 is any.
     pub fn bind(nodes: usize, at: &str) -> Result<Self, ServeError> {
-        let hub = Hub::new(nodes).map_err(ServeError::Nodes)?;
+        Self::serve(Board::toggle(nodes).map_err(ServeError::Nodes)?, at)
+    }
+
+    /// The same for a board of version 2.
+    pub fn bind_channels(nodes: usize, at: &str) -> Result<Self, ServeError> {
+        Self::serve(Board::channels(nodes).map_err(ServeError::Nodes)?, at)
+    }
+
+    fn serve(board: Board, at: &str) -> Result<Self, ServeError> {
+        let hub = Hub::new(board);
         let failed = |e: std::io::Error| ServeError::Listen {
             at: at.to_owned(),
             cause: e.to_string(),
@@ -106,7 +116,7 @@ impl Server {
 
     /// How often the barrier has released its nodes.
     pub fn releases(&self) -> u64 {
-        self.hub.view(Duration::ZERO).board.releases
+        self.hub.releases()
     }
 
     /// Serves whoever is ready, or sleeps until somebody is, for a tenth of a second at most; returns what happened.
@@ -168,11 +178,12 @@ impl Server {
             return;
         };
         let mut bytes = [0; BYTES];
+        let now = self.start.elapsed();
         match stream.read(&mut bytes) {
-            Ok(0) => self.hub.end(id, Ended::Closed),
-            Ok(count) => self.hub.hear(id, &bytes[..count], self.start.elapsed()),
+            Ok(0) => self.hub.end(id, Ended::Closed, now),
+            Ok(count) => self.hub.hear(id, &bytes[..count], now),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(e) => self.hub.end(id, Ended::Broken(e.to_string())),
+            Err(e) => self.hub.end(id, Ended::Broken(e.to_string()), now),
         }
     }
 
@@ -195,7 +206,10 @@ impl Server {
                 Ok(count) => drop(waiting.drain(..count.min(waiting.len()))),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                Err(e) => return self.hub.end(id, Ended::Broken(e.to_string())),
+                Err(e) => {
+                    let now = self.start.elapsed();
+                    return self.hub.end(id, Ended::Broken(e.to_string()), now);
+                }
             }
         }
         if self.hub.is_leaving(id) {

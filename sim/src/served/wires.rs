@@ -5,8 +5,8 @@
 
 use super::address::Address;
 use super::error::{ConnectError, LineError};
-use super::frame::{Role, View};
-use super::line::Line;
+use super::frame::{Role, VERSION, View};
+use super::line::{Line, Wanted};
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -49,7 +49,14 @@ impl<R: Fn() + Clone> Wires<R> {
     ) -> Result<Self, ConnectError> {
         // A number that no board has stays one.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
-        let line = Line::connect(server, role, Some(nodes))?;
+        let line = Line::connect(
+            server,
+            role,
+            Wanted {
+                version: Some(VERSION),
+                nodes: Some(nodes),
+            },
+        )?;
         let hand = Hand(Arc::new(Mutex::new(line)));
         Ok(Self {
             out: OutWire(hand.clone(), ring.clone()),

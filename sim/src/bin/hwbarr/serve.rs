@@ -21,6 +21,9 @@ pub struct Serve {
         default_value = "127.0.0.1:25175"
     )]
     listen: String,
+    /// Serve a board of version 2: five channels, which communicators take while they last.
+    #[arg(long)]
+    channels: bool,
     /// End when every node that has joined has gone, and every onlooker.
     #[arg(long)]
     once: bool,
@@ -28,9 +31,15 @@ pub struct Serve {
 
 impl Serve {
     pub fn execute(self) -> Result<(), Failure> {
-        let mut server = Server::bind(self.nodes, &self.listen)?;
+        let (mut server, kind) = match self.channels {
+            false => (Server::bind(self.nodes, &self.listen)?, ""),
+            true => {
+                let server = Server::bind_channels(self.nodes, &self.listen)?;
+                (server, " with five channels")
+            }
+        };
         say(&format!(
-            "a board of {} nodes is served at {}\n",
+            "a board of {} nodes{kind} is served at {}\n",
             self.nodes,
             place(server.address())
         ))?;

@@ -1,7 +1,8 @@
 //! The hub, with a network and a clock of the test's making.
 
+use super::super::board::Board;
 use super::super::frame::{
-    GREETING, Greeting, REPLY, REQUEST, Refusal, Reply, Request, Role, VERSION,
+    CHANNELS_VERSION, GREETING, Greeting, REPLY, REQUEST, Refusal, Reply, Request, Role, VERSION,
 };
 use super::super::hub::{GRACE, HELLO, Hub, ONLOOKERS, STRANGERS};
 use super::*;
@@ -9,6 +10,10 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 const NOW: Duration = Duration::from_secs(1);
+
+fn hub_of(nodes: usize) -> Hub {
+    Hub::new(Board::toggle(nodes).expect("a legal count"))
+}
 
 fn peer() -> std::net::SocketAddr {
     ([10, 0, 0, 7], 4711).into()
@@ -42,7 +47,7 @@ fn node(hub: &mut Hub, node: u8) -> u64 {
 
 #[test]
 fn the_writer_that_completes_a_barrier_is_answered_with_the_release_and_the_others_are_told() {
-    let mut hub = Hub::new(3).expect("a legal count");
+    let mut hub = hub_of(3);
     let nodes: Vec<_> = (0..3).map(|n| node(&mut hub, n)).collect();
     for (count, id) in nodes.iter().enumerate() {
         hub.hear(*id, &Request::Write { high: true }.encode(), NOW);
@@ -62,7 +67,7 @@ fn the_writer_that_completes_a_barrier_is_answered_with_the_release_and_the_othe
 
 #[test]
 fn frames_may_come_in_pieces_and_several_at_once() {
-    let mut hub = Hub::new(1).expect("a legal count");
+    let mut hub = hub_of(1);
     let id = hub.arrive(peer(), NOW);
     let mut bytes = hello(Role::Node(0)).to_vec();
     bytes.extend(Request::Look.encode());
@@ -90,7 +95,7 @@ fn frames_may_come_in_pieces_and_several_at_once() {
 
 #[test]
 fn whoever_says_nothing_is_gone_after_a_while_and_nodes_stay() {
-    let mut hub = Hub::new(1).expect("a legal count");
+    let mut hub = hub_of(1);
     let silent = hub.arrive(peer(), NOW);
     let half = hub.arrive(peer(), NOW);
     hub.hear(half, &hello(Role::Node(0))[..5], NOW);
@@ -106,7 +111,7 @@ fn whoever_says_nothing_is_gone_after_a_while_and_nodes_stay() {
 
 #[test]
 fn onlookers_are_counted_and_the_rest_turned_away() {
-    let mut hub = Hub::new(2).expect("a legal count");
+    let mut hub = hub_of(2);
     let mut look = |_| {
         let id = hub.arrive(peer(), NOW);
         hub.hear(id, &hello(Role::Onlooker), NOW);
@@ -123,7 +128,7 @@ fn onlookers_are_counted_and_the_rest_turned_away() {
 
 #[test]
 fn another_version_is_noted_and_not_answered() {
-    let mut hub = Hub::new(2).expect("a legal count");
+    let mut hub = hub_of(2);
     let id = hub.arrive(peer(), NOW);
     let mut greeting = hello(Role::Node(0));
     greeting[6] = 9;
@@ -137,7 +142,7 @@ fn another_version_is_noted_and_not_answered() {
 
 #[test]
 fn a_flood_pushes_nobody_out_who_still_has_time_to_say_hello() {
-    let mut hub = Hub::new(2).expect("a legal count");
+    let mut hub = hub_of(2);
     let node = hub.arrive(peer(), NOW);
     let crowd: Vec<_> = (1..STRANGERS).map(|_| hub.arrive(peer(), NOW)).collect();
     assert!(!hub.has_room(NOW), "newcomers wait");
@@ -190,9 +195,9 @@ proptest! {
     /// Three nodes, guests that come and go and send anything: the promise of the module's head.
     #[test]
     fn whatever_guests_do_the_barrier_holds_and_the_server_stays_small(acts in proptest::collection::vec(act(), 1..400)) {
-        let mut hub = Hub::new(3).expect("a legal count");
+        let mut hub = hub_of(3);
         let (mut ids, mut now) = (vec![], NOW);
-        let mut last = hub.view(now).board;
+        let mut last = hub.view(None, now).board;
         for act in acts {
             let of = |who: usize| ids.get(who % ids.len().max(1)).copied();
             match act {
@@ -212,7 +217,7 @@ proptest! {
                     hub.outgoing(id).map(std::mem::take);
                 },
                 Act::End(who) => if let Some(id) = of(who) {
-                    hub.end(id, Ended::Closed);
+                    hub.end(id, Ended::Closed, now);
                 },
                 Act::Pass(ms) => {
                     now += Duration::from_millis(ms);
@@ -220,7 +225,7 @@ proptest! {
                 }
             }
             ids.retain(|id| hub.has(*id));
-            let board = hub.view(now).board;
+            let board = hub.view(None, now).board;
             if board.releases != last.releases {
                 // One request changes one wire, so the two others were in the barrier before it.
                 prop_assert_eq!(board.releases, last.releases + 1);
@@ -235,4 +240,119 @@ proptest! {
             }
         }
     }
+}
+
+/// A node of a version 2 board by hand: its lines, and the counters that it last saw.
+struct Speaker {
+    id: u64,
+    seen: u64,
+}
+
+const SELECT: u8 = 1 << 7;
+
+impl Speaker {
+    fn joins(hub: &mut Hub, node: u8) -> Speaker {
+        let id = hub.arrive(peer(), NOW);
+        let hello = Greeting {
+            version: CHANNELS_VERSION,
+            word: node,
+        };
+        hub.hear(id, &hello.encode(), NOW);
+        assert!(matches!(replies(hub, id)[..], [Reply::Welcome(_)]));
+        Speaker { id, seen: 0 }
+    }
+
+    fn drives(&self, hub: &mut Hub, levels: u8, now: Duration) {
+        let seen = self.seen;
+        hub.hear(self.id, &Request::Drive { levels, seen }.encode(), now);
+    }
+
+    /// What the one reply that waits says of this node's lines.
+    fn hears(&mut self, hub: &mut Hub) -> u64 {
+        let view = match replies(hub, self.id)[..] {
+            [Reply::Answer(view) | Reply::Released(view)] => view,
+            ref others => panic!("one reply, not {others:?}"),
+        };
+        self.seen = view.board.outputs;
+        view.board.inputs
+    }
+}
+
+fn channels(nodes: u8) -> (Hub, Vec<Speaker>) {
+    let mut hub = Hub::new(Board::channels(nodes.into()).expect("a legal count"));
+    let speakers = (0..nodes).map(|n| Speaker::joins(&mut hub, n)).collect();
+    (hub, speakers)
+}
+
+/// After power-on all nodes are members of channel 0, whose release is the first line inward.
+const RELEASE: u64 = 1 << 8;
+
+#[test]
+fn nodes_of_version_2_are_told_of_a_release_and_read_their_own_lines() {
+    let (mut hub, mut nodes) = channels(2);
+    nodes[0].drives(&mut hub, 1, NOW);
+    assert_eq!(nodes[0].hears(&mut hub), 1);
+    nodes[1].drives(&mut hub, 1, NOW);
+    assert_eq!(nodes[1].hears(&mut hub), RELEASE | 1);
+    assert_eq!(nodes[0].hears(&mut hub), RELEASE | 1);
+    assert_eq!(hub.releases(), 1);
+}
+
+#[test]
+fn an_arrival_that_was_used_is_not_withdrawn() {
+    let (mut hub, mut nodes) = channels(2);
+    nodes[0].drives(&mut hub, 1, NOW);
+    assert_eq!(nodes[0].hears(&mut hub), 1);
+    nodes[1].drives(&mut hub, 1, NOW);
+    // Node 0 gives up before it has heard of the release: low would be its next arrival.
+    nodes[0].drives(&mut hub, 0, NOW);
+    let told = replies(&mut hub, nodes[0].id);
+    let [Reply::Released(_), Reply::Answer(view)] = told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(view.board.inputs, RELEASE | 1);
+}
+
+#[test]
+fn who_wants_to_speak_waits_for_its_turn_and_a_dead_speaker_makes_room() {
+    let (mut hub, mut nodes) = channels(3);
+    nodes[2].drives(&mut hub, SELECT, NOW);
+    nodes[2].hears(&mut hub);
+    for node in [1, 0] {
+        nodes[node].drives(&mut hub, SELECT, NOW);
+        assert!(replies(&mut hub, nodes[node].id).is_empty());
+    }
+    nodes[2].drives(&mut hub, 0, NOW);
+    nodes[2].hears(&mut hub);
+    assert_eq!(nodes[1].hears(&mut hub) as u8, SELECT);
+    assert!(replies(&mut hub, nodes[0].id).is_empty());
+    hub.end(nodes[1].id, Ended::Closed, NOW);
+    assert_eq!(nodes[0].hears(&mut hub) as u8, SELECT);
+}
+
+#[test]
+fn a_speaker_that_falls_silent_is_cut_off_when_others_wait() {
+    let (mut hub, mut nodes) = channels(2);
+    nodes[1].drives(&mut hub, SELECT, NOW);
+    nodes[1].hears(&mut hub);
+    hub.sweep(NOW + Duration::from_secs(60));
+    assert!(hub.has(nodes[1].id), "nobody waits");
+    let later = NOW + Duration::from_secs(61);
+    nodes[0].drives(&mut hub, SELECT, later);
+    hub.sweep(later);
+    assert!(!hub.has(nodes[1].id));
+    assert_eq!(nodes[0].hears(&mut hub) as u8, SELECT);
+}
+
+#[test]
+fn a_request_of_the_other_version_means_nothing() {
+    let (mut hub, nodes) = channels(1);
+    hub.hear(nodes[0].id, &Request::Write { high: true }.encode(), NOW);
+    let told = replies(&mut hub, nodes[0].id);
+    assert_eq!(told, [Reply::Refused(Refusal::Malformed)]);
+    let mut hub = hub_of(1);
+    let id = node(&mut hub, 0);
+    let drive = Request::Drive { levels: 1, seen: 0 };
+    hub.hear(id, &drive.encode(), NOW);
+    assert_eq!(replies(&mut hub, id), [Reply::Refused(Refusal::Malformed)]);
 }

@@ -1,7 +1,7 @@
 //! Peers that are not what they should be, over real sockets.
 
 use super::super::frame::{Greeting, REPLY, Reply, Request, VERSION};
-use super::super::line::Line;
+use super::super::line::{Line, Wanted};
 use super::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -90,7 +90,7 @@ fn whoever_is_no_server_of_this_version_is_named() {
     );
     let address = says(b"");
     let limit = Duration::from_millis(50);
-    let silent = Line::connect_within(&address, Role::Onlooker, None, limit);
+    let silent = Line::connect_within(&address, Role::Onlooker, Wanted::default(), limit);
     assert_eq!(
         silent.err(),
         Some(ConnectError::TimedOut {

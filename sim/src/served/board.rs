@@ -1,0 +1,279 @@
+//! The two boards that a hub may have, behind what the protocol does with a board.
+//!
+//! Version 1 is stepped by writes alone: after [`LATENCY_EDGES`] with constant wires nothing changes any more.
+//! Version 2 has leases and time limits, so its clock follows the hub's, and a write moves it on by the same edges at once.
+
+use super::frame::{CHANNELS_VERSION, Request, VERSION};
+use crate::live::Snapshot;
+use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Pins};
+use fpga_model::{BadNodeCount, CLOCK_HZ, LATENCY_EDGES, ToggleMachine};
+use std::time::Duration;
+
+/// Lines from a node of version 2 to the board: arrivals, then clock, data and select.
+pub(super) const OUTWARD: usize = MAX_CHANNELS + 3;
+/// The bit of select among them.
+const SELECT: u8 = 1 << (OUTWARD - 1);
+/// Bits of a channel's counter in [`Snapshot::outputs`].
+const COUNTER: u32 = 12;
+
+#[derive(Debug)]
+pub(super) enum Board {
+    Toggle { machine: ToggleMachine, inputs: u64 },
+    Channels(Box<Channels>),
+}
+
+#[derive(Debug)]
+pub(super) struct Channels {
+    nodes: usize,
+    machine: ChannelMachine,
+    pins: Pins,
+    /// Edges since power-on.
+    edges: u64,
+}
+
+/// What a write has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// The wires have their levels; whether that has released somebody.
+    Done { released: bool },
+    /// Another node speaks; the write has to wait until that one has ended.
+    NotYet,
+    /// No request for this board.
+    Foreign,
+}
+
+/// How a dead node's lines were brought to rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rested {
+    /// Whether it had entered a barrier that was not released.
+    pub inside: bool,
+    /// The level that its wire has now, if it has one wire.
+    pub level: Option<bool>,
+}
+
+impl Board {
+    pub fn toggle(nodes: usize) -> Result<Board, BadNodeCount> {
+        let machine = ToggleMachine::new(nodes)?;
+        Ok(Board::Toggle { machine, inputs: 0 })
+    }
+
+    pub fn channels(nodes: usize) -> Result<Board, BadNodeCount> {
+        let machine = ChannelMachine::new(nodes, MAX_CHANNELS);
+        let machine = machine.map_err(|bad| BadNodeCount(bad.nodes))?;
+        Ok(Board::Channels(Box::new(Channels {
+            nodes,
+            machine,
+            pins: Pins::default(),
+            edges: 0,
+        })))
+    }
+
+    /// The version of the protocol in which it is served.
+    pub fn version(&self) -> u8 {
+        match self {
+            Board::Toggle { .. } => VERSION,
+            Board::Channels(_) => CHANNELS_VERSION,
+        }
+    }
+
+    pub fn nodes(&self) -> usize {
+        match self {
+            Board::Toggle { machine, .. } => machine.nodes(),
+            Board::Channels(board) => board.nodes,
+        }
+    }
+
+    /// The board now, as this node sees it, or an onlooker; see [`frame`](super::frame) for what the words mean.
+    pub fn snapshot(&mut self, node: Option<usize>, now: Duration) -> Snapshot {
+        let at_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        match self {
+            Board::Toggle { machine, inputs } => Snapshot {
+                at_ns,
+                inputs: *inputs,
+                outputs: machine.outputs(),
+                releases: machine.releases(),
+            },
+            Board::Channels(board) => {
+                board.catch_up(now);
+                Snapshot {
+                    at_ns,
+                    inputs: node.map_or(0, |node| board.levels(node)),
+                    // An onlooker has no lines, and hears of the releases alone.
+                    outputs: node.map_or(0, |_| board.counters()),
+                    releases: board.releases(),
+                }
+            }
+        }
+    }
+
+    pub fn releases(&self) -> u64 {
+        match self {
+            Board::Toggle { machine, .. } => machine.releases(),
+            Board::Channels(board) => board.releases(),
+        }
+    }
+
+    /// Carries out a node's write.
+    pub fn write(&mut self, node: usize, request: Request, now: Duration) -> Written {
+        let before = self.releases();
+        match (&mut *self, request) {
+            (Board::Toggle { .. }, Request::Withdraw { seen, .. }) if seen != before => {}
+            (
+                Board::Toggle { machine, inputs },
+                Request::Write { high } | Request::Withdraw { high, .. },
+            ) => {
+                *inputs = *inputs & !(1 << node) | u64::from(high) << node;
+                machine.fast_forward(*inputs, LATENCY_EDGES);
+            }
+            (Board::Channels(board), Request::Drive { levels, seen }) => {
+                board.catch_up(now);
+                if levels & SELECT != 0 && board.pins.select & !(1 << node) != 0 {
+                    return Written::NotYet;
+                }
+                board.drive(node, levels, seen);
+            }
+            _ => return Written::Foreign,
+        }
+        Written::Done {
+            released: self.releases() != before,
+        }
+    }
+
+    /// The node that speaks over its serial lines.
+    pub fn speaker(&self) -> Option<usize> {
+        match self {
+            Board::Toggle { .. } => None,
+            Board::Channels(board) => {
+                let select = board.pins.select;
+                (select != 0).then(|| select.trailing_zeros() as usize)
+            }
+        }
+    }
+
+    /// Ends what a node that goes has left unsaid.
+    pub fn hang_up(&mut self, node: usize, now: Duration) {
+        if let Board::Channels(board) = self {
+            board.catch_up(now);
+            board.hang_up(node);
+        }
+    }
+
+    /// Brings a dead node's lines to rest: nobody hears of it, for a line that equals its barrier's releases nobody.
+    pub fn rest(&mut self, node: usize, now: Duration) -> Rested {
+        match self {
+            Board::Toggle { machine, inputs } => {
+                let idle = machine.outputs() != 0;
+                let inside = (*inputs >> node & 1 == 1) != idle;
+                *inputs = *inputs & !(1 << node) | u64::from(idle) << node;
+                machine.fast_forward(*inputs, LATENCY_EDGES);
+                Rested {
+                    inside,
+                    level: Some(idle),
+                }
+            }
+            Board::Channels(board) => {
+                board.catch_up(now);
+                let inside = board.rest(node);
+                Rested {
+                    inside,
+                    level: None,
+                }
+            }
+        }
+    }
+}
+
+impl Channels {
+    fn catch_up(&mut self, now: Duration) {
+        let due = now.as_nanos() * u128::from(CLOCK_HZ) / 1_000_000_000;
+        let due = u64::try_from(due).unwrap_or(u64::MAX);
+        self.run(due.saturating_sub(self.edges));
+    }
+
+    fn run(&mut self, edges: u64) {
+        self.machine.fast_forward(&self.pins, edges);
+        self.edges = self.edges.saturating_add(edges);
+    }
+
+    fn releases(&self) -> u64 {
+        let channels = (0..MAX_CHANNELS).filter_map(|number| self.machine.channel(number));
+        channels.map(|channel| channel.releases).sum()
+    }
+
+    /// How often each channel has released, in a few bits each: enough to see that it has since a client last looked.
+    fn counters(&self) -> u64 {
+        let channels = (0..MAX_CHANNELS).rev();
+        channels.fold(0, |all, number| {
+            let releases = self.machine.channel(number).map_or(0, |c| c.releases);
+            all << COUNTER | releases & ((1 << COUNTER) - 1)
+        })
+    }
+
+    /// A node's outward lines, and above them its inward ones.
+    fn levels(&self, node: usize) -> u64 {
+        let outward = self.outward().into_iter().enumerate();
+        let outward = outward.fold(0, |all, (line, wires)| all | (wires >> node & 1) << line);
+        let inward =
+            (0..MAX_CHANNELS).map(|line| u64::from(self.machine.reads(node, line)) << line);
+        outward | inward.fold(0, |all, level| all | level) << OUTWARD
+    }
+
+    fn outward(&self) -> [u64; OUTWARD] {
+        let Pins {
+            arrive,
+            clock,
+            data,
+            select,
+        } = self.pins;
+        let mut all = [0; OUTWARD];
+        let lines = arrive.into_iter().chain([clock, data, select]);
+        all.iter_mut()
+            .zip(lines)
+            .for_each(|(place, wires)| *place = wires);
+        all
+    }
+
+    /// Sets a node's lines, but for arrivals that were used after the client had `seen` these counters:
+    /// the level that would have withdrawn such an arrival would be the next one.
+    fn drive(&mut self, node: usize, levels: u8, seen: u64) {
+        let used = self.counters() ^ seen;
+        let is_used =
+            |channel: usize| used >> (channel as u32 * COUNTER) & ((1 << COUNTER) - 1) != 0;
+        for line in (0..OUTWARD).filter(|line| *line >= MAX_CHANNELS || !is_used(*line)) {
+            self.set(node, line, levels >> line & 1 == 1);
+        }
+        self.run(LATENCY_EDGES);
+    }
+
+    fn set(&mut self, node: usize, line: usize, high: bool) {
+        let Pins {
+            arrive,
+            clock,
+            data,
+            select,
+        } = &mut self.pins;
+        if let Some(wires) = arrive.iter_mut().chain([clock, data, select]).nth(line) {
+            *wires = *wires & !(1 << node) | u64::from(high) << node;
+        }
+    }
+
+    /// Whether the node was in a barrier.
+    fn rest(&mut self, node: usize) -> bool {
+        let mut inside = false;
+        for number in 0..MAX_CHANNELS {
+            let Some(channel) = self.machine.channel(number).copied() else {
+                continue;
+            };
+            let member = channel.mask >> node & 1 == 1;
+            inside |= member && (self.pins.arrive[number] >> node & 1 == 1) != channel.level;
+            self.set(node, number, channel.level);
+        }
+        self.hang_up(node);
+        inside
+    }
+
+    fn hang_up(&mut self, node: usize) {
+        (MAX_CHANNELS..OUTWARD).for_each(|line| self.set(node, line, false));
+        self.run(LATENCY_EDGES);
+    }
+}

@@ -1,0 +1,85 @@
+//! A node's lines on a served board of version 2.
+//!
+//! What a node knows of the board is its last reply: its own lines, the releases, and a counter for each channel.
+//! A release level changes by a release alone, of which the server tells everybody unasked, so a node that waits in a channel only listens.
+//! At every other time, and for the reply line while the node speaks, a read asks.
+
+use super::address::Address;
+use super::board::OUTWARD;
+use super::error::{ConnectError, LineError};
+use super::frame::{CHANNELS_VERSION, Role};
+use super::line::{Line, Wanted};
+use fpga_model::channels::MAX_CHANNELS;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The lines of one node: outward the arrivals of the channels, then serial clock, data and select; inward the releases.
+#[derive(Debug)]
+pub struct ChannelLines(Mutex<Hand>);
+
+#[derive(Debug)]
+struct Hand {
+    line: Line,
+    /// The arrivals that this connection has written: what is on the others is a leftover.
+    wrote: u8,
+}
+
+impl ChannelLines {
+    /// Takes the lines of `node`.
+    pub fn connect(server: &Address, node: usize) -> Result<Self, ConnectError> {
+        // A number that no board has stays one.
+        let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
+        let wanted = Wanted {
+            version: Some(CHANNELS_VERSION),
+            nodes: None,
+        };
+        let line = Line::connect(server, role, wanted)?;
+        Ok(Self(Mutex::new(Hand { line, wrote: 0 })))
+    }
+
+    /// Drives an outward line; one that does not exist stays as it is.
+    pub fn set(&self, line: usize, high: bool) -> Result<(), LineError> {
+        if line >= OUTWARD {
+            return Ok(());
+        }
+        let mut hand = self.hand();
+        let bit = 1 << line;
+        let levels = hand.levels() as u8 & !bit | if high { bit } else { 0 };
+        hand.line.drive(levels)?;
+        hand.wrote |= bit;
+        Ok(())
+    }
+
+    /// The level of an inward line.
+    pub fn get(&self, line: usize) -> Result<bool, LineError> {
+        let mut hand = self.hand();
+        match hand.waits(line) {
+            true => hand.line.listen()?,
+            false => drop(hand.line.look()?),
+        }
+        Ok(hand.levels() >> (OUTWARD + line) & 1 == 1)
+    }
+
+    fn hand(&self) -> MutexGuard<'_, Hand> {
+        // A panic in the middle of a request leaves a connection that breaks at the next one, with a sentence.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hand {
+    /// The node's own lines as last heard of: outward, and above them inward.
+    fn levels(&self) -> u64 {
+        self.line.view().board.inputs
+    }
+
+    /// Whether this node has arrived in the channel of this inward line, so that the next thing it can hear there is the release.
+    fn waits(&self, line: usize) -> bool {
+        let levels = self.levels();
+        let bit = |at: usize| levels >> at & 1;
+        let speaks = bit(OUTWARD - 1) == 1;
+        let shared = line + 1 == MAX_CHANNELS;
+        line < MAX_CHANNELS
+            && self.wrote >> line & 1 == 1
+            && bit(line) != bit(OUTWARD + line)
+            && !(shared && speaks)
+    }
+}
