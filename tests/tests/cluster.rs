@@ -9,18 +9,44 @@ const HOSTS: u32 = 4;
 const EACH: u32 = 15;
 const RANKS: u32 = HOSTS * EACH;
 
+/// Which board is served.
+#[derive(Clone, Copy)]
+enum Board {
+    /// Version 1: each rank is a node, and the world has the barrier.
+    OfRanks,
+    /// Version 2: each host is a node, whose ranks meet in shared memory, and any communicator may have a channel.
+    OfHosts,
+}
+
+impl Board {
+    fn arguments(self) -> Vec<String> {
+        match self {
+            Board::OfRanks => vec!["--nodes".into(), RANKS.to_string()],
+            Board::OfHosts => vec!["--channels".into(), "--nodes".into(), HOSTS.to_string()],
+        }
+    }
+
+    fn version(self) -> &'static str {
+        match self {
+            Board::OfRanks => "1",
+            Board::OfHosts => "2",
+        }
+    }
+}
+
 /// Runs programs with their arguments, one job after another.
-fn hold(programs: &[&[&str]]) {
+fn hold(board: Board, programs: &[&[&str]]) {
     let Some(hosts) = Hosts::new(HOSTS) else {
         return;
     };
     let hosts = hosts.network(0, &[1500]);
-    let server = Server::on(&hosts, 0, &["--nodes", &RANKS.to_string()]);
+    let server = Server::on(&hosts, 0, &board.arguments());
     for words in programs {
         let before = server.releases_seen_from(&hosts, 1);
         let (program, arguments) = words.split_first().expect("a program");
         let job = hosts
             .job(program, EACH)
+            .with(["--mca", "coll_hwbarr_version", board.version()])
             .with(["--mca", "coll_hwbarr_port", &server.address])
             .limit(300);
         let outcome = arguments
@@ -39,7 +65,13 @@ fn hold(programs: &[&[&str]]) {
 
 #[test]
 fn sixty_ranks_on_four_hosts_pass_messages_collectives_and_the_served_barrier() {
-    hold(&[&["ring"], &["collectives", "30"]]);
+    let programs: [&[&str]; 2] = [&["ring"], &["collectives", "30"]];
+    hold(Board::OfRanks, &programs);
+}
+
+#[test]
+fn four_hosts_are_the_nodes_of_a_served_board_and_communicators_have_its_channels() {
+    hold(Board::OfHosts, &[&["barrier_loop", "30", "0"]]);
 }
 
 /// All programs of messages and collectives but `communicators`, which claims that all ranks share a machine:
@@ -47,7 +79,7 @@ fn sixty_ranks_on_four_hosts_pass_messages_collectives_and_the_served_barrier() 
 #[test]
 #[ignore = "minutes: cargo test -p tests --test cluster -- --ignored"]
 fn every_program_holds_on_sixty_ranks_of_four_hosts() {
-    hold(&[
+    let programs: [&[&str]; 17] = [
         &["hello"],
         &["ring"],
         &["sendrecv"],
@@ -65,5 +97,7 @@ fn every_program_holds_on_sixty_ranks_of_four_hosts() {
         &["sessions"],
         &["errors"],
         &["barrier_loop", "200", "0"],
-    ]);
+    ];
+    hold(Board::OfRanks, &programs);
+    hold(Board::OfHosts, &programs);
 }
