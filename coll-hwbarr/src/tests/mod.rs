@@ -1,5 +1,47 @@
 //! The component on the simulator, ranks as threads of this process, everything through the C tables.
 
+/// The claims of every barrier (`coll::suite::barrier`) as tests of the component with these parameters, on jobs of these sizes.
+macro_rules! claims {
+    ($set:expr, $sizes:expr) => {
+        #[test]
+        fn nobody_leaves_before_all_have_entered() {
+            for ranks in $sizes {
+                for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
+                    let rounds = (300 / ranks).clamp(10, 50);
+                    let job = job(ranks, $set);
+                    barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, rounds);
+                }
+            }
+        }
+
+        #[test]
+        fn a_late_rank_holds_everyone() {
+            for form in [Form::Blocking, Form::Nonblocking] {
+                barrier::a_late_rank_holds_everyone(&job(5, $set), "hwbarr", form);
+            }
+        }
+
+        #[test]
+        fn barriers_in_flight_end_in_order() {
+            for ranks in [2, 4, 7] {
+                barrier::barriers_in_flight_end_in_order(&job(ranks, $set), "hwbarr");
+            }
+        }
+
+        #[test]
+        fn a_barrier_does_not_stop_messages() {
+            for form in [Form::Blocking, Form::Nonblocking] {
+                barrier::a_barrier_does_not_stop_messages(&job(6, $set), "hwbarr", form);
+            }
+        }
+
+        #[test]
+        fn communicators_do_not_meet() {
+            barrier::communicators_do_not_meet(&job(4, $set), 10);
+        }
+    };
+}
+
 mod channels;
 mod falling_back;
 mod on_rtl;

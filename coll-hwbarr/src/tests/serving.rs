@@ -7,42 +7,7 @@ const LAST: u64 = 1;
 
 const SIM: [(&str, &str); 1] = [("port", "sim")];
 
-#[test]
-fn nobody_leaves_before_all_have_entered() {
-    for ranks in [1, 2, 7, 60] {
-        for form in [Form::Blocking, Form::Nonblocking, Form::Mixed] {
-            let rounds = (300 / ranks).clamp(10, 50);
-            let job = job(ranks, &SIM);
-            barrier::nobody_leaves_before_all_have_entered(&job, "hwbarr", form, rounds);
-        }
-    }
-}
-
-#[test]
-fn a_late_rank_holds_everyone() {
-    for form in [Form::Blocking, Form::Nonblocking] {
-        barrier::a_late_rank_holds_everyone(&job(5, &SIM), "hwbarr", form);
-    }
-}
-
-#[test]
-fn barriers_in_flight_end_in_order() {
-    for ranks in [1, 4, 7] {
-        barrier::barriers_in_flight_end_in_order(&job(ranks, &SIM), "hwbarr");
-    }
-}
-
-#[test]
-fn a_barrier_does_not_stop_messages() {
-    for form in [Form::Blocking, Form::Nonblocking] {
-        barrier::a_barrier_does_not_stop_messages(&job(6, &SIM), "hwbarr", form);
-    }
-}
-
-#[test]
-fn communicators_do_not_meet() {
-    barrier::communicators_do_not_meet(&job(4, &SIM), 10);
-}
+claims!(&SIM, [1, 2, 7, 60]);
 
 #[test]
 fn the_model_counts_as_many_releases_as_there_were_barriers() {
