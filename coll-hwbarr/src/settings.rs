@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const PORT: &CStr = c"port";
+pub const PORT: &CStr = c"port";
 const VERSION: &CStr = c"version";
 const TIMEOUT: &CStr = c"timeout";
 const REBOOT: &CStr = c"reboot";

@@ -1,19 +1,11 @@
 //! `mpirun --explain`: what was selected and why the rest was not, told by rank 0 when it has joined the job.
 
-use mpi_base::param::{Level, Param, Params};
+use mpi_base::cpu::Cores;
+use mpi_base::param::Params;
 use mpi_core::Engine;
 use mpi_core::btl::OpenError;
+pub use mpi_core::engine::EXPLAIN;
 use mpi_core::plugin::{Catalogue, Origin};
-
-/// Set by `mpirun --explain`.
-pub static EXPLAIN: Param<bool> = Param::new(
-    "mpi",
-    "base",
-    "explain",
-    "false",
-    Level::USER,
-    "Whether rank 0 says what was selected and why the rest was not; what mpirun --explain sets",
-);
 
 /// What was seen while the library was put together.
 pub struct Findings<'a> {
@@ -74,6 +66,7 @@ pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
 
 /// Prints everything, once there is a world.
 pub fn tell(engine: &Engine, mut lines: Vec<String>) {
+    lines.push(waiting(engine));
     lines.extend(engine.pml().bml().btls().iter().map(|btl| {
         let limits = btl.limits();
         format!(
@@ -83,6 +76,8 @@ pub fn tell(engine: &Engine, mut lines: Vec<String>) {
             limits.max_send
         )
     }));
+    lines.extend(reach(engine));
+    lines.extend(copies(engine));
     if let Some(world) = engine.world()
         && let Some(table) = world.coll()
     {
@@ -91,4 +86,112 @@ pub fn tell(engine: &Engine, mut lines: Vec<String>) {
     for line in lines {
         eprintln!("explain: {line}");
     }
+}
+
+/// Cores, ranks, and what a waiting rank does.
+fn waiting(engine: &Engine) -> String {
+    let (cores, ranks) = (Cores::of_this_process(), engine.neighbours().len());
+    let limit = if cores.limited_by_quota() {
+        ", as the control group allows"
+    } else {
+        ""
+    };
+    let policy = engine.policy();
+    let first = match policy.pauses.is_zero() {
+        true => format!(
+            "looks {} times, then gives its core away {} times",
+            policy.spins, policy.yields
+        ),
+        false => format!(
+            "looks {} times, then for {} us with pauses",
+            policy.spins,
+            policy.pauses.as_micros()
+        ),
+    };
+    format!(
+        "waiting: {ranks} ranks on {} usable cores{limit}: a rank that waits {first}, then sleeps until it is rung",
+        cores.usable
+    )
+}
+
+/// Which transport reaches which peers from here, and why those before it do not.
+fn reach(engine: &Engine) -> Vec<String> {
+    // Asking about a peer may take a trip to the launcher.
+    const ASKED: u32 = 1024;
+    let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+    for peer in 0..engine.size().min(ASKED) {
+        let (found, rejected) = engine.pml().bml().survey(peer);
+        let mut says = match found {
+            Some(btl) => format!("by {}", btl.name()),
+            None => "by nobody".into(),
+        };
+        let reasons: Vec<String> = rejected
+            .iter()
+            .map(|(name, why)| format!("not by {name}: {why}"))
+            .collect();
+        if !reasons.is_empty() {
+            says += &format!(" ({})", reasons.join("; "));
+        }
+        match groups.iter_mut().find(|(same, _)| *same == says) {
+            Some((_, peers)) => peers.push(peer),
+            None => groups.push((says, vec![peer])),
+        }
+    }
+    let line = |(says, peers): (String, Vec<u32>)| {
+        format!("btl: rank {} reaches {} {says}", engine.me(), ranks(&peers))
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// How long messages between processes of this host are copied.
+fn copies(engine: &Engine) -> Vec<String> {
+    let by_one = engine
+        .pml()
+        .bml()
+        .btls()
+        .iter()
+        .any(|btl| btl.single_copy().is_some());
+    let node = engine.node();
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for (local, rank) in (0..).zip(engine.neighbours()) {
+        if local == node.rank() {
+            continue;
+        }
+        match by_one && node.readable_pid(local).is_some() {
+            true => one.push(*rank),
+            false => two.push(*rank),
+        }
+    }
+    let mut lines = Vec::new();
+    if !one.is_empty() {
+        lines.push(format!(
+            "copy: long messages of {} are read from their memory in one copy (process_vm_readv, tried)",
+            ranks(&one)
+        ));
+    }
+    if !two.is_empty() {
+        let why = match by_one {
+            true => "their memory may not be read from here",
+            false => "one copy is switched off",
+        };
+        lines.push(format!(
+            "copy: long messages of {} come in fragments through shared memory: {why}",
+            ranks(&two)
+        ));
+    }
+    lines
+}
+
+/// Ascending ranks as people write them: "ranks 0, 2-5".
+fn ranks(all: &[u32]) -> String {
+    let runs: Vec<String> = all
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect();
+    let noun = if all.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", runs.join(", "))
 }

@@ -18,11 +18,11 @@ use crate::state::{self, state};
 use mpi_base::cpu::Cores;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
-use mpi_core::Engine;
 use mpi_core::btl::{self, Surroundings};
 use mpi_core::engine::Parts;
 use mpi_core::pml::ob1::Config;
 use mpi_core::rte::{self, Board, Env, Rte};
+use mpi_core::{Engine, Witness};
 use std::ffi::c_int;
 use std::fmt::Display;
 use std::io::Write as _;
@@ -180,12 +180,27 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
                 let page: &'static _ = Box::leak(Box::new(page));
                 state::tell_on(page);
             }
+            look_on(&engine)?;
             (engine, explanation)
         }
     };
     engine.start().map_err(at("the engine cannot start"))?;
     *state().engine.borrow_mut() = Some(engine.clone());
     Ok((engine, explanation))
+}
+
+/// Begins to trace, to record or to replay, if the parameters say so.
+fn look_on(engine: &Engine) -> Result<(), Failure> {
+    let wanted = Witness::wanted(engine).map_err(at("the run cannot be looked on"))?;
+    let Some(witness) = wanted else { return Ok(()) };
+    // Calls are traced to the end of the process.
+    let trace = witness
+        .trace()
+        .map(|trace| &**Box::leak(Box::new(trace.clone())));
+    let scripted = witness.script().is_some();
+    engine.pml().set_witness(witness);
+    state::witnessed(trace, scripted);
+    Ok(())
 }
 
 /// Lets the engine rest when neither the world nor a session uses it.

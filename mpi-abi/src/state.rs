@@ -26,6 +26,7 @@ use mpi_core::group::Group;
 use mpi_core::op::Op;
 use mpi_core::pml::ob1::Message;
 use mpi_core::request::Req;
+use mpi_core::trace::{Trace, now_ns};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
@@ -99,10 +100,18 @@ static LOCKING: AtomicBool = AtomicBool::new(true);
 /// The page on which this process tells what it does; null while there is none.
 static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
 
+/// Where calls are traced; null while nobody traces.
+static TRACE: AtomicPtr<Trace> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Whether this run is recorded or replayed.
+static SCRIPTED: AtomicBool = AtomicBool::new(false);
+
 /// What a call holds while it runs.
 #[derive(Debug)]
 pub struct Inside {
     locked: bool,
+    /// When it began, on the tape's clock; 0 while nobody traces.
+    began: u64,
 }
 
 /// Notes that function `id` runs.
@@ -116,12 +125,49 @@ pub fn enter(id: usize) -> Inside {
         // The page counts functions from 1.
         page.enter(id as u16 + 1);
     }
-    Inside { locked }
+    let began = match TRACE.load(Relaxed).is_null() {
+        true => 0,
+        false => moment(),
+    };
+    Inside { locked, began }
+}
+
+/// The tape's clock, out of the way of calls that nobody traces.
+#[cold]
+fn moment() -> u64 {
+    now_ns()
+}
+
+/// Writes a call that returns to the tape.
+#[cold]
+fn trace_call(began: u64) {
+    // SAFETY: null, or a trace that `witnessed` was given for the rest of the process.
+    if let (Some(trace), Some(page)) = (unsafe { TRACE.load(Relaxed).as_ref() }, page()) {
+        let call = page.snapshot().call;
+        trace.called(call, began, crate::lock::me() as u32);
+    }
+}
+
+/// From now on calls are traced, or asked for what was recorded.
+pub(crate) fn witnessed(trace: Option<&'static Trace>, scripted: bool) {
+    if let Some(trace) = trace {
+        TRACE.store(std::ptr::from_ref(trace).cast_mut(), Relaxed);
+    }
+    SCRIPTED.store(scripted, Relaxed);
+}
+
+/// Whether this run is recorded or replayed.
+#[inline]
+pub(crate) fn is_scripted() -> bool {
+    SCRIPTED.load(Relaxed)
 }
 
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
+        if self.began != 0 {
+            trace_call(self.began);
+        }
         if let Some(page) = page() {
             page.leave();
         }

@@ -10,10 +10,61 @@
 //! [`StatePage::snapshot`] reads until the call counter stands still, which on real machines makes that rare.
 //! A page full of zero bytes, as a new memfd is, is a valid page of a rank that has not come yet.
 //!
-//! A rank with several threads stores the latest call of any of them.
+//! A rank with several threads stores the latest call of any of them, and of collective operations at the same time the first.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// What a rank waits for in its current call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Waits {
+    /// Nothing for longer than a moment.
+    #[default]
+    Nothing = 0,
+    /// Somebody to take its message.
+    Send = 1,
+    /// A message.
+    Recv = 2,
+    /// The others of a nonblocking collective operation; [`Collective`] says of which.
+    Collective = 3,
+    /// One of several requests, whichever is first.
+    Any = 4,
+}
+
+/// Whom a waiting rank waits for and what about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    pub waits: Waits,
+    /// The communicator's number, [`Collective::comm`].
+    pub comm: u64,
+    /// The peer's rank in the communicator, or [`NO_PEER`].
+    pub peer: i32,
+    /// The peer's rank in the job, or [`NO_PEER`].
+    pub proc: i32,
+    /// The tag, or a negative number.
+    pub tag: i32,
+    pub bytes: u64,
+    /// How many requests the call waits for, this one included.
+    pub requests: u32,
+}
+
+impl Default for About {
+    fn default() -> About {
+        About {
+            waits: Waits::Nothing,
+            comm: 0,
+            peer: NO_PEER,
+            proc: NO_PEER,
+            tag: NO_TAG,
+            bytes: 0,
+            requests: 0,
+        }
+    }
+}
+
+/// What the members of a communicator have to agree on in a collective operation, as the engine encodes it.
+pub const SAID_WORDS: usize = 4;
 
 /// How far a rank has come in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,22 +94,33 @@ pub struct StatePage {
     /// When the rank began to wait in this call, CLOCK_MONOTONIC nanoseconds; 0 while it does not wait.
     since_ns: AtomicU64,
     bytes: AtomicU64,
+    comm: AtomicU64,
     call: AtomicU16,
     last_call: AtomicU16,
-    comm: AtomicU32,
     peer: AtomicI32,
+    proc: AtomicI32,
     tag: AtomicI32,
-    _line1: [u64; 3],
-    // The third line is the latest collective.
-    collective_seq: AtomicU64,
-    collective_fingerprint: AtomicU64,
-    collective_comm: AtomicU32,
-    collective_call: AtomicU16,
-    _pad2: u16,
-    _line2: [u64; 5],
+    /// A [`Waits`]; what the fields of [`About`] say is true while it is not `Nothing`.
+    waits: AtomicU32,
+    requests: AtomicU32,
+    _line1: u64,
+    // The third line is the latest collective operation.
+    round: AtomicU64,
+    round_comm: AtomicU64,
+    said: [AtomicU64; SAID_WORDS],
+    /// The communicator's size while the rank is inside a blocking one, else 0.
+    inside: AtomicU32,
+    /// The size of the communicator of the latest one.
+    members: AtomicU32,
+    _line2: u64,
     // The fourth line is the progress engine's, which is the busiest.
     progress: AtomicU64,
-    _line3: [u64; 7],
+    // The hardware barrier's wires of this rank's node, if the rank drives some: written at each barrier.
+    gate_entered: AtomicU64,
+    gate_released: AtomicU64,
+    /// One more than the number of the wire; 0 if there is none.
+    gate_wire: AtomicU32,
+    _line3: [u32; 9],
 }
 
 /// The peer of a call that has none or takes any.
@@ -97,19 +159,21 @@ impl StatePage {
         let call = self.call.load(Relaxed);
         self.last_call.store(call, Relaxed);
         self.call.store(0, Relaxed);
-        // The next call may have no peer, and would seem to have this one.
-        self.peer.store(NO_PEER, Relaxed);
+        // The next call may wait for nobody, and would seem to wait as this one did.
+        self.waits.store(Waits::Nothing as u32, Relaxed);
         self.since_ns.store(0, Relaxed);
         self.count_call();
     }
 
-    /// Whom the current call talks to and what about.
-    #[inline]
-    pub fn about(&self, comm: u32, peer: i32, tag: i32, bytes: u64) {
-        self.comm.store(comm, Relaxed);
-        self.peer.store(peer, Relaxed);
-        self.tag.store(tag, Relaxed);
-        self.bytes.store(bytes, Relaxed);
+    /// Whom the current call waits for and what about.
+    pub fn about(&self, about: &About) {
+        self.comm.store(about.comm, Relaxed);
+        self.peer.store(about.peer, Relaxed);
+        self.proc.store(about.proc, Relaxed);
+        self.tag.store(about.tag, Relaxed);
+        self.bytes.store(about.bytes, Relaxed);
+        self.requests.store(about.requests, Relaxed);
+        self.waits.store(about.waits as u32, Relaxed);
     }
 
     /// The rank has begun to wait; only the first time within a call counts.
@@ -121,13 +185,41 @@ impl StatePage {
         }
     }
 
-    /// A collective begins; equal sequence numbers with different fingerprints are a mismatched program.
+    /// A collective operation begins, number `round` (from 1) of its communicator, which has so many members.
+    /// Equal numbers with different words are a mismatched program.
     #[inline]
-    pub fn collective(&self, comm: u32, call: u16, seq: u64, fingerprint: u64) {
-        self.collective_comm.store(comm, Relaxed);
-        self.collective_call.store(call, Relaxed);
-        self.collective_fingerprint.store(fingerprint, Relaxed);
-        self.collective_seq.store(seq, Relaxed);
+    pub fn collective(&self, comm: u64, members: u32, round: u64, said: [u64; SAID_WORDS]) {
+        self.round_comm.store(comm, Relaxed);
+        self.members.store(members, Relaxed);
+        for (place, word) in self.said.iter().zip(said) {
+            place.store(word, Relaxed);
+        }
+        self.round.store(round, Relaxed);
+    }
+
+    /// The rank is, or is no longer, in the latest collective operation and cannot do anything else meanwhile.
+    #[inline]
+    pub fn inside(&self, inside: bool) {
+        let members = if inside {
+            self.members.load(Relaxed)
+        } else {
+            0
+        };
+        self.inside.store(members, Relaxed);
+    }
+
+    /// What the owner said with [`StatePage::inside`].
+    #[inline]
+    pub fn is_inside(&self) -> bool {
+        self.inside.load(Relaxed) != 0
+    }
+
+    /// So many hardware barriers have been entered and released at this rank's wire.
+    #[inline]
+    pub fn gate(&self, wire: u32, entered: u64, released: u64) {
+        self.gate_entered.store(entered, Relaxed);
+        self.gate_released.store(released, Relaxed);
+        self.gate_wire.store(wire.wrapping_add(1), Relaxed);
     }
 
     /// The progress engine has moved something.
@@ -170,17 +262,38 @@ impl StatePage {
             },
             call: self.call.load(Relaxed),
             last_call: self.last_call.load(Relaxed),
-            comm: self.comm.load(Relaxed),
-            peer: self.peer.load(Relaxed),
-            tag: self.tag.load(Relaxed),
-            bytes: self.bytes.load(Relaxed),
+            about: About {
+                waits: match self.waits.load(Relaxed) {
+                    1 => Waits::Send,
+                    2 => Waits::Recv,
+                    3 => Waits::Collective,
+                    4 => Waits::Any,
+                    _ => Waits::Nothing,
+                },
+                comm: self.comm.load(Relaxed),
+                peer: self.peer.load(Relaxed),
+                proc: self.proc.load(Relaxed),
+                tag: self.tag.load(Relaxed),
+                bytes: self.bytes.load(Relaxed),
+                requests: self.requests.load(Relaxed),
+            },
             since_ns: self.since_ns.load(Relaxed),
             collective: Collective {
-                comm: self.collective_comm.load(Relaxed),
-                call: self.collective_call.load(Relaxed),
-                seq: self.collective_seq.load(Relaxed),
-                fingerprint: self.collective_fingerprint.load(Relaxed),
+                comm: self.round_comm.load(Relaxed),
+                round: self.round.load(Relaxed),
+                said: std::array::from_fn(|at| self.said[at].load(Relaxed)),
+                members: self.members.load(Relaxed),
+                inside: self.inside.load(Relaxed) != 0,
             },
+            gate: self
+                .gate_wire
+                .load(Relaxed)
+                .checked_sub(1)
+                .map(|wire| Gate {
+                    wire,
+                    entered: self.gate_entered.load(Relaxed),
+                    released: self.gate_released.load(Relaxed),
+                }),
             progress: self.progress.load(Relaxed),
         }
     }
@@ -198,24 +311,34 @@ pub struct State {
     pub last_call: u16,
     /// Calls entered plus calls left.
     pub calls: u64,
-    pub comm: u32,
-    pub peer: i32,
-    pub tag: i32,
-    pub bytes: u64,
+    pub about: About,
     /// When the rank began to wait, 0 if it does not.
     pub since_ns: u64,
     pub collective: Collective,
+    /// The wire of the hardware barrier that the rank drives.
+    pub gate: Option<Gate>,
     pub progress: u64,
 }
 
-/// The latest collective of a rank.
+/// The latest collective operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
-    pub comm: u32,
-    pub call: u16,
+    /// The communicator's number, the same at all members.
+    pub comm: u64,
     /// Counted on each communicator from 1; 0 if there was none.
-    pub seq: u64,
-    pub fingerprint: u64,
+    pub round: u64,
+    pub said: [u64; SAID_WORDS],
+    pub members: u32,
+    /// Whether the rank is in it, in a call that returns when it is over.
+    pub inside: bool,
+}
+
+/// A wire of the hardware barrier, as the rank that drives it sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    pub wire: u32,
+    pub entered: u64,
+    pub released: u64,
 }
 
 impl fmt::Display for Phase {
@@ -238,7 +361,7 @@ mod tests {
         assert_eq!(size_of::<StatePage>(), 256);
         assert_eq!(align_of::<StatePage>(), 64);
         assert_eq!(std::mem::offset_of!(StatePage, calls), 64);
-        assert_eq!(std::mem::offset_of!(StatePage, collective_seq), 128);
+        assert_eq!(std::mem::offset_of!(StatePage, round), 128);
         assert_eq!(std::mem::offset_of!(StatePage, progress), 192);
     }
 
@@ -257,7 +380,15 @@ mod tests {
         page.start(17, 3);
         page.run();
         page.enter(9);
-        page.about(0, 5, 7, 4096);
+        page.about(&About {
+            waits: Waits::Recv,
+            peer: 5,
+            proc: 8,
+            tag: 7,
+            bytes: 4096,
+            requests: 1,
+            ..About::default()
+        });
         page.waits_since(1000);
         page.waits_since(2000);
         let state = page.snapshot();
@@ -265,26 +396,45 @@ mod tests {
             (state.pid, state.rank, state.phase),
             (17, 3, Phase::Running)
         );
-        assert_eq!((state.call, state.peer, state.tag), (9, 5, 7));
-        assert_eq!((state.bytes, state.since_ns), (4096, 1000));
+        assert_eq!((state.call, state.about.waits), (9, Waits::Recv));
+        let about = state.about;
+        assert_eq!((about.peer, about.proc, about.tag), (5, 8, 7));
+        assert_eq!((about.bytes, state.since_ns), (4096, 1000));
         page.leave();
         let state = page.snapshot();
         assert_eq!((state.call, state.last_call, state.since_ns), (0, 9, 0));
-        assert_eq!(state.calls, 2);
+        assert_eq!((state.calls, state.about.waits), (2, Waits::Nothing));
     }
 
     #[test]
     fn the_latest_collective_is_kept_after_the_call() {
         let page = StatePage::default();
         page.enter(4);
-        page.collective(1, 4, 12, 0xfeed);
+        page.collective(1, 3, 12, [1, 2, 3, 4]);
+        page.inside(true);
+        assert!(page.snapshot().collective.inside);
+        page.inside(false);
         page.leave();
         let expected = Collective {
             comm: 1,
-            call: 4,
-            seq: 12,
-            fingerprint: 0xfeed,
+            round: 12,
+            said: [1, 2, 3, 4],
+            members: 3,
+            inside: false,
         };
         assert_eq!(page.snapshot().collective, expected);
+    }
+
+    #[test]
+    fn a_rank_without_a_wire_has_none() {
+        let page = StatePage::default();
+        assert_eq!(page.snapshot().gate, None);
+        page.gate(0, 3, 2);
+        let gate = Gate {
+            wire: 0,
+            entered: 3,
+            released: 2,
+        };
+        assert_eq!(page.snapshot().gate, Some(gate));
     }
 }

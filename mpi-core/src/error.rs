@@ -5,6 +5,7 @@ use crate::comm::CommError;
 use crate::op::OpError;
 use crate::pml::PmlError;
 use crate::pml::buffered::BufferError;
+use crate::record::RecordError;
 use std::fmt;
 
 /// An error of any operation; its text is a sentence.
@@ -27,6 +28,7 @@ pub enum ErrorKind {
     Coll(CollError),
     Op(OpError),
     Buffer(BufferError),
+    Record(RecordError),
 }
 
 impl fmt::Display for Error {
@@ -37,6 +39,7 @@ impl fmt::Display for Error {
             ErrorKind::Coll(e) => e.fmt(f),
             ErrorKind::Op(e) => e.fmt(f),
             ErrorKind::Buffer(e) => e.fmt(f),
+            ErrorKind::Record(e) => e.fmt(f),
         }
     }
 }
@@ -59,5 +62,6 @@ wraps!(
     Comm(CommError),
     Coll(CollError),
     Op(OpError),
-    Buffer(BufferError)
+    Buffer(BufferError),
+    Record(RecordError)
 );

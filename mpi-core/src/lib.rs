@@ -15,12 +15,16 @@ pub mod group;
 pub mod op;
 pub mod plugin;
 pub mod pml;
+pub mod record;
 pub mod request;
 pub mod rte;
 pub mod topo;
+pub mod trace;
+mod witness;
 
 pub use engine::Engine;
 pub use error::{Error, ErrorKind};
+pub use witness::{Witness, WitnessError};
 
 /// For the tests of this crate and of crates with components of their own: jobs whose ranks are threads, and the claims that components join.
 #[cfg(any(test, feature = "testing"))]

@@ -4,8 +4,11 @@
 //! a time since when is a time for how long, and a call's number is the call's name.
 
 use crate::node;
-use mpi_base::state::{NO_PEER, NO_TAG, Phase, State};
+use mpi_base::state::{About, NO_PEER, Phase, State, Waits};
+use mpi_core::coll::Said;
+use mpi_core::pml::Context;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::time::Duration;
 
 /// How far a rank has come.
@@ -22,11 +25,71 @@ pub enum Stage {
 /// The latest collective operation of a rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    pub comm: u32,
-    pub call: String,
+    pub comm: Comm,
     /// Counted on each communicator from 1.
     pub number: u64,
-    pub fingerprint: u64,
+    /// What all members have to agree on: "MPI_Bcast from rank 0 of 400 bytes".
+    pub what: String,
+    /// How many members the communicator has.
+    pub members: u32,
+    /// Whether the rank is in a call that returns when it is over.
+    pub inside: bool,
+}
+
+/// A communicator, by the number that all its members know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Comm(pub u64);
+
+impl Comm {
+    pub const WORLD: Comm = Comm(0);
+}
+
+impl fmt::Display for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (*self, Context::chosen(self.0)) {
+            (Comm::WORLD, _) => write!(f, "MPI_COMM_WORLD"),
+            (_, (_, 1)) => write!(f, "MPI_COMM_SELF"),
+            (_, (chooser, serial)) => write!(f, "communicator {chooser}.{serial}"),
+        }
+    }
+}
+
+/// Whom a rank waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// For a rank to take a message.
+    Send(Partner),
+    /// For a message of a rank.
+    Recv(Partner),
+    /// For a message of whoever sends one.
+    RecvAny { comm: Comm, tag: Option<i32> },
+    /// For the other members, in a nonblocking operation.
+    Collective,
+    /// For whichever of so many requests is first.
+    Any { requests: u32 },
+}
+
+/// The other side of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partner {
+    pub comm: Comm,
+    /// The rank in that communicator, and in the job.
+    pub rank: u32,
+    pub job_rank: u32,
+    pub tag: Option<i32>,
+    pub bytes: u64,
+    /// How many requests the call waits for, this one included.
+    pub requests: u32,
+}
+
+/// A wire of the hardware barrier, as the rank that drives it sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    pub wire: u32,
+    /// How many barriers have been entered and left at this wire.
+    pub entered: u64,
+    pub released: u64,
 }
 
 /// A rank at one moment.
@@ -39,16 +102,39 @@ pub struct Glimpse {
     pub last_call: Option<String>,
     /// Calls entered plus calls left.
     pub calls: u64,
-    pub comm: u32,
-    /// `None` where there is none, or any.
-    pub peer: Option<u32>,
-    pub tag: Option<i32>,
-    pub bytes: u64,
-    /// For how long it has waited in this call; `None` while it does not.
+    /// What it waits for; `None` while it does not, or not for longer than a moment.
+    pub waiting: Option<Waiting>,
+    /// For how long it has waited in this call.
     pub waited: Option<Duration>,
     pub round: Option<Round>,
+    pub gate: Option<Gate>,
     /// Counts what the rank's engine has moved.
     pub progress: u64,
+}
+
+impl Waiting {
+    fn of(about: &About) -> Option<Waiting> {
+        let comm = Comm(about.comm);
+        let tag = (about.tag >= 0).then_some(about.tag);
+        let partner = || Partner {
+            comm,
+            rank: about.peer as u32,
+            job_rank: about.proc as u32,
+            tag,
+            bytes: about.bytes,
+            requests: about.requests,
+        };
+        match about.waits {
+            Waits::Nothing => None,
+            Waits::Send => Some(Waiting::Send(partner())),
+            Waits::Recv if about.peer == NO_PEER => Some(Waiting::RecvAny { comm, tag }),
+            Waits::Recv => Some(Waiting::Recv(partner())),
+            Waits::Collective => Some(Waiting::Collective),
+            Waits::Any => Some(Waiting::Any {
+                requests: about.requests,
+            }),
+        }
+    }
 }
 
 impl Glimpse {
@@ -66,20 +152,30 @@ impl Glimpse {
             call: call(state.call),
             last_call: call(state.last_call),
             calls: state.calls,
-            comm: state.comm,
-            peer: (state.peer != NO_PEER).then_some(state.peer as u32),
-            tag: (state.tag != NO_TAG).then_some(state.tag),
-            bytes: state.bytes,
+            waiting: Waiting::of(&state.about),
             waited: (state.since_ns > 0)
                 .then(|| Duration::from_nanos(now_ns.saturating_sub(state.since_ns))),
-            round: (round.seq > 0).then(|| Round {
-                comm: round.comm,
-                call: name(round.call),
-                number: round.seq,
-                fingerprint: round.fingerprint,
+            round: (round.round > 0).then(|| Round {
+                comm: Comm(round.comm),
+                number: round.round,
+                what: Said::from_words(&round.said).to_string(),
+                members: round.members,
+                inside: round.inside,
+            }),
+            gate: state.gate.map(|gate| Gate {
+                wire: gate.wire,
+                entered: gate.entered,
+                released: gate.released,
             }),
             progress: state.progress,
         }
+    }
+
+    /// The collective operation that it waits in, blocking or not.
+    pub fn in_round(&self) -> Option<&Round> {
+        let waits = self.waiting == Some(Waiting::Collective);
+        let round = self.round.as_ref()?;
+        (self.call.is_some() && (round.inside || waits)).then_some(round)
     }
 
     /// Of a rank of this host, now.

@@ -14,4 +14,5 @@ pub mod launch;
 pub mod node;
 pub mod pmi;
 pub mod prefix;
+pub mod trace;
 pub mod wrapper;

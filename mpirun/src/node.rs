@@ -1,6 +1,6 @@
 //! The node's shared memory as the launcher sees it: made for the ranks to inherit, and read for what they did last.
 
-use mpi_base::node::{self, Gallery, NodeError};
+use mpi_base::node::{self, Gallery, NodeError, Played};
 use mpi_base::state::State;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -28,6 +28,13 @@ impl Node {
     pub fn state_of(&self, rank: u32) -> Option<State> {
         let gallery = Gallery::open(&self.fd).ok()?;
         gallery.state(rank).map(|page| page.snapshot())
+    }
+}
+
+impl Node {
+    /// What a rank has on its tape; empty if it has none.
+    pub fn tape_of(&self, rank: u32) -> Played {
+        node::play(&self.fd, rank).unwrap_or_default()
     }
 }
 

@@ -7,6 +7,7 @@ mod common;
 use common::{Done, Launch, mpich, run_bounded};
 use mpi_base::node::{Gallery, Node};
 use mpi_base::param::Params;
+use mpi_base::state::{About, Waits};
 use mpi_core::rte::{self, Env, Rte};
 use std::path::Path;
 use std::process::Command;
@@ -43,7 +44,14 @@ fn as_a_rank() {
             page.start(std::process::id(), rte.identity().rank);
             page.run();
             page.enter(1);
-            page.about(0, 0, 7, 4096);
+            page.about(&About {
+                waits: Waits::Send,
+                peer: 0,
+                proc: 0,
+                tag: 7,
+                bytes: 4096,
+                ..About::default()
+            });
             rte.fence().unwrap();
             if rte.identity().rank == 1 {
                 common::kill(std::process::id() as i32, libc::SIGABRT);
@@ -155,7 +163,7 @@ fn the_last_call_of_a_rank_that_dies_is_told() {
     let done = launch("2", "die in a call", "");
     assert_eq!(done.code, 134, "{done:?}");
     let call = mpirun::node::call_name(1);
-    let sentence = format!("(SIGABRT). It was in {call} with rank 0, tag 7, 4096 bytes.");
+    let sentence = format!("(SIGABRT). It was in {call} to rank 0, tag 7, 4096 bytes.");
     assert!(done.stderr.contains(&sentence), "{}", done.stderr);
 }
 

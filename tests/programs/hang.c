@@ -1,7 +1,7 @@
 /*
  * Programs that hang, each by one of the common mistakes, so that a report can be made of it.
  *
- *     hang crossed|tag|missing|computes|left|collective
+ *     hang crossed|tag|missing|computes|left|collective|root|absent|any|waitall|inner|straggler|self
  *
  * Nothing of it ends by itself; run it under a time limit.
  */
@@ -46,5 +46,54 @@ int main(int argc, char **argv)
         else
             OK(MPI_Barrier(MPI_COMM_WORLD));
     }
+    if (!strcmp(way, "root")) {
+        /* Each waits for what the other one is to send. */
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Bcast(&word, 1, MPI_INT, other, MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "absent")) {
+        /* The last rank is in another operation than the others, and one computes. */
+        while (rank == 1)
+            pause();
+        if (rank == size - 1)
+            OK(MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_WORLD));
+        else
+            OK(MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "any")) {
+        if (rank == 0)
+            OK(MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        else
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "waitall")) {
+        MPI_Request requests[2];
+        if (rank == 0) {
+            OK(MPI_Irecv(&word, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &requests[0]));
+            OK(MPI_Irecv(&word, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &requests[1]));
+            OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        }
+        while (rank == 1)
+            pause();
+    }
+    if (!strcmp(way, "inner")) {
+        /* Ranks of a communicator are not those of the job: its rank 0 is rank 2 of the job. */
+        MPI_Comm turned;
+        OK(MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &turned));
+        if (rank == 0)
+            OK(MPI_Recv(&word, 1, MPI_INT, 0, 5, turned, MPI_STATUS_IGNORE));
+        else if (rank == 1)
+            OK(MPI_Barrier(turned));
+        else
+            OK(MPI_Ssend(&word, 1, MPI_INT, 0, 5, MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "straggler")) {
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        while (rank == 1)
+            pause();
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "self"))
+        OK(MPI_Ssend(&word, 1, MPI_INT, rank, 1, MPI_COMM_WORLD));
     return finish("hang");
 }

@@ -4,12 +4,14 @@
 //! with the engine in between.
 
 use super::args::{length, out, read, slice_mut};
+use super::scripted::{self, look_one};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{
     self, EMPTY, Finished, Look, c_status, finish, finish_simple, is_settled, look,
 };
 use crate::state;
+use mpi_core::record::Asker;
 use std::ffi::c_int;
 
 /// Stores a status in the fields that calls returning one status set; the error field stays (section 3.2.5).
@@ -104,7 +106,7 @@ pub unsafe fn MPI_Test(
 ) -> Outcome {
     // SAFETY: arguments of the caller.
     unsafe {
-        let seen = look_twice(read(request, "request")?)?;
+        let seen = look_one(Asker::Test, read(request, "request")?)?;
         out(flag, (seen != Look::Running).into(), "flag")?;
         match seen {
             Look::Running => Ok(()),
@@ -178,7 +180,11 @@ impl<'a> Batch<'a> {
         let survey = self.survey()?;
         if survey.complete == 0 && survey.running > 0 {
             let complete = |h: &MPI_Request| matches!(look(*h), Ok(Look::Complete));
-            state::engine()?.wait_until(|| self.requests.iter().any(complete));
+            let engine = state::engine()?;
+            engine.wait_telling(
+                || self.requests.iter().any(complete),
+                || self.tell_any(&engine, survey.running),
+            );
         }
         Ok(survey.running + survey.complete > 0)
     }
@@ -188,11 +194,28 @@ impl<'a> Batch<'a> {
         if self.survey()?.running > 0 {
             let engine = state::engine()?;
             // One after another: what is complete stays so, and the batch is gone through once.
-            for handle in self.requests.iter() {
-                engine.wait_until(|| is_settled(*handle));
+            for (at, handle) in self.requests.iter().enumerate() {
+                if is_settled(*handle) {
+                    continue;
+                }
+                let left = || {
+                    let rest = self.requests[at..].iter();
+                    rest.filter(|handle| !is_settled(**handle)).count()
+                };
+                engine.wait_telling(|| is_settled(*handle), || request::tell(*handle, left()));
             }
         }
         Ok(())
+    }
+
+    /// Tells the state page what is waited for: the request, if only one is running.
+    #[cold]
+    fn tell_any(&self, engine: &mpi_core::Engine, running: usize) {
+        let only = self.requests.iter().find(|handle| !is_settled(**handle));
+        match (running, only) {
+            (1, Some(only)) => request::tell(*only, 1),
+            _ => engine.tell_any(running as u32),
+        }
     }
 
     /// The place of the first request that is complete.
@@ -279,6 +302,31 @@ impl<'a> Batch<'a> {
         self.report()
     }
 
+    /// The places of all requests that are complete.
+    fn complete(&self) -> Option<Vec<usize>> {
+        let complete = |at: &usize| matches!(look(self.requests[*at]), Ok(Look::Complete));
+        let places: Vec<usize> = (0..self.requests.len()).filter(complete).collect();
+        (!places.is_empty()).then_some(places)
+    }
+
+    /// The same for what a recording prescribes, or `natural` finds.
+    fn scripted(
+        &self,
+        asker: Asker,
+        natural: impl FnOnce() -> Result<Option<Vec<usize>>, Failure>,
+    ) -> Result<Option<Vec<usize>>, Failure> {
+        scripted::places(asker, self.requests, natural)
+    }
+
+    /// Whether a run is recorded or replayed and this call has something to decide.
+    fn is_scripted(&self) -> Result<bool, Failure> {
+        if !state::is_scripted() {
+            return Ok(false);
+        }
+        let survey = self.survey()?;
+        Ok(survey.running + survey.complete > 0)
+    }
+
     /// Finishes every request that is complete and stores its place; returns how many there were.
     ///
     /// # Safety
@@ -288,14 +336,43 @@ impl<'a> Batch<'a> {
         for i in 0..self.requests.len() {
             if look(self.requests[i])? == Look::Complete {
                 // SAFETY: passed on.
-                unsafe {
-                    out(indices.wrapping_add(taken), i as c_int, "array_of_indices")?;
-                    self.take(i, taken)?;
-                }
+                unsafe { self.take_next(i, taken, indices)? };
                 taken += 1;
             }
         }
         Ok(taken)
+    }
+
+    /// The same for the requests at these places, if any.
+    ///
+    /// # Safety
+    /// As [`Batch::take_some`].
+    unsafe fn take_these(
+        mut self,
+        places: Option<Vec<usize>>,
+        outcount: *mut c_int,
+        indices: *mut c_int,
+    ) -> Outcome {
+        let places = places.unwrap_or_default();
+        for (taken, i) in places.iter().enumerate() {
+            // SAFETY: passed on.
+            unsafe { self.take_next(*i, taken, indices)? };
+        }
+        // SAFETY: passed on.
+        unsafe { out(outcount, places.len() as c_int, "outcount")? };
+        self.report()
+    }
+
+    /// Finishes the request at place `i`, which is the next after `taken` others.
+    ///
+    /// # Safety
+    /// As [`Batch::take_some`].
+    unsafe fn take_next(&mut self, i: usize, taken: usize, indices: *mut c_int) -> Outcome {
+        // SAFETY: passed on.
+        unsafe {
+            out(indices.wrapping_add(taken), i as c_int, "array_of_indices")?;
+            self.take(i, taken)
+        }
     }
 
     /// `MPI_ERR_IN_STATUS` where an operation failed.
@@ -333,20 +410,39 @@ pub unsafe fn MPI_Testall(
     // SAFETY: arguments of the caller.
     unsafe {
         let batch = Batch::new(count, array_of_requests, array_of_statuses)?;
-        let done = batch.survey_twice(|s| s.running == 0)?.running == 0;
+        let natural = || -> Result<bool, Failure> {
+            Ok(batch.survey_twice(|s| s.running == 0)?.running == 0)
+        };
+        let done = match batch.is_scripted()? {
+            // All of them: no place need be named.
+            true => {
+                let all = || Ok(natural()?.then(Vec::new));
+                let done = batch.scripted(Asker::Testall, all)?.is_some();
+                if done {
+                    batch.wait_all()?;
+                }
+                done
+            }
+            false => natural()?,
+        };
         out(flag, done.into(), "flag")?;
         if done { batch.take_all() } else { Ok(()) }
     }
 }
 
-/// Finishes the first complete request of a batch, or says that none is active.
+/// Finishes a complete request of a batch, or says that none is active.
 ///
 /// # Safety
 /// `indx` and `status` are output arguments of the caller.
-unsafe fn take_any(batch: &mut Batch<'_>, indx: *mut c_int, status: *mut MPI_Status) -> Outcome {
+unsafe fn take_any(
+    batch: &mut Batch<'_>,
+    complete: Option<usize>,
+    indx: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
     // SAFETY: passed on.
     unsafe {
-        match batch.first_complete() {
+        match complete {
             Some(i) => {
                 out(indx, i as c_int, "index")?;
                 take_one(&mut batch.requests[i], status)
@@ -368,9 +464,26 @@ pub unsafe fn MPI_Waitany(
     // SAFETY: arguments of the caller.
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
-        batch.wait_any()?;
-        take_any(&mut batch, indx, status)
+        let complete = match batch.is_scripted()? {
+            true => {
+                let natural = || {
+                    batch.wait_any()?;
+                    Ok(batch.first_complete().map(|place| vec![place]))
+                };
+                batch.scripted(Asker::Waitany, natural)?.and_then(only)
+            }
+            false => {
+                batch.wait_any()?;
+                batch.first_complete()
+            }
+        };
+        take_any(&mut batch, complete, indx, status)
     }
+}
+
+/// The one place of an answer about one request.
+fn only(places: Vec<usize>) -> Option<usize> {
+    places.first().copied()
 }
 
 pub unsafe fn MPI_Testany(
@@ -383,13 +496,24 @@ pub unsafe fn MPI_Testany(
     // SAFETY: arguments of the caller.
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
-        let survey = batch.survey_twice(|s| s.complete > 0 || s.running == 0)?;
-        if survey.complete == 0 && survey.running > 0 {
+        let natural = || -> Result<Option<Option<usize>>, Failure> {
+            let survey = batch.survey_twice(|s| s.complete > 0 || s.running == 0)?;
+            let nothing = survey.complete == 0 && survey.running > 0;
+            Ok((!nothing).then(|| batch.first_complete()))
+        };
+        let found = match batch.is_scripted()? {
+            true => {
+                let places = || Ok(natural()?.flatten().map(|place| vec![place]));
+                batch.scripted(Asker::Testany, places)?.map(only)
+            }
+            false => natural()?,
+        };
+        let Some(complete) = found else {
             out(indx, MPI_UNDEFINED, "index")?;
             return out(flag, 0, "flag");
-        }
+        };
         out(flag, 1, "flag")?;
-        take_any(&mut batch, indx, status)
+        take_any(&mut batch, complete, indx, status)
     }
 }
 
@@ -403,6 +527,15 @@ pub unsafe fn MPI_Waitsome(
     // SAFETY: arguments of the caller.
     unsafe {
         let mut batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
+        if batch.is_scripted()? {
+            let natural = || {
+                batch.survey_twice(|s| s.running == 0)?;
+                batch.wait_any()?;
+                Ok(batch.complete())
+            };
+            let places = batch.scripted(Asker::Waitsome, natural)?;
+            return batch.take_these(places, outcount, array_of_indices);
+        }
         // As in MPI_Testsome, what has arrived is seen at once.
         batch.survey_twice(|s| s.running == 0)?;
         if !batch.wait_any()? {
@@ -424,6 +557,14 @@ pub unsafe fn MPI_Testsome(
     // SAFETY: arguments of the caller.
     unsafe {
         let mut batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
+        if batch.is_scripted()? {
+            let natural = || {
+                batch.survey_twice(|s| s.running == 0)?;
+                Ok(batch.complete())
+            };
+            let places = batch.scripted(Asker::Testsome, natural)?;
+            return batch.take_these(places, outcount, array_of_indices);
+        }
         // All that can be complete by now, also when some is already: callers expect what has arrived to be seen at once.
         let survey = batch.survey_twice(|s| s.running == 0)?;
         if survey.running + survey.complete == 0 {

@@ -25,6 +25,7 @@ pub mod p2p;
 pub mod partitioned;
 pub mod probe;
 pub mod requests;
+mod scripted;
 pub mod sendrecv;
 pub mod session;
 pub mod status;

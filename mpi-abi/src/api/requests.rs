@@ -2,11 +2,13 @@
 //! and generalized requests (13.2).
 
 use super::args::{length, out, read, slice};
-use super::completion::{look_twice, set_empty, set_status};
+use super::completion::{set_empty, set_status};
+use super::scripted::look_one;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{self, General, Look, RequestObject, look, peek};
 use crate::state;
+use mpi_core::record::Asker;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
@@ -31,7 +33,7 @@ pub unsafe fn MPI_Request_get_status(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let done = look_twice(request)? != Look::Running;
+    let done = look_one(Asker::GetStatus, request)? != Look::Running;
     // SAFETY: arguments of the caller.
     unsafe {
         out(flag, done.into(), "flag")?;

@@ -9,6 +9,7 @@ use mpi_core::group::GroupError;
 use mpi_core::op::OpError;
 use mpi_core::pml::PmlError;
 use mpi_core::pml::buffered::BufferError;
+use mpi_core::record::RecordError;
 use mpi_core::request::PartitionError;
 use mpi_core::topo::TopoError;
 use mpi_core::{Error, ErrorKind};
@@ -70,6 +71,13 @@ impl From<BufferError> for Failure {
     }
 }
 
+impl From<RecordError> for Failure {
+    #[cold]
+    fn from(e: RecordError) -> Failure {
+        Error::from(e).into()
+    }
+}
+
 impl From<Error> for Failure {
     #[cold]
     fn from(e: Error) -> Failure {
@@ -83,6 +91,8 @@ impl From<Error> for Failure {
             ErrorKind::Pml(PmlError::PeerGone { .. } | PmlError::NobodySends { .. }) => {
                 MPI_ERR_PROC_ABORTED
             }
+            // A run that does not repeat what was recorded is worth nothing, whatever the program does with errors.
+            ErrorKind::Record(e) => crate::init::abort(1, &e.to_string()),
             ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
             ErrorKind::Comm(CommError::Overlap { .. } | CommError::Kind { .. }) => MPI_ERR_COMM,
             ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,

@@ -349,9 +349,23 @@ pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
     if look(handle)? != Look::Running {
         return Ok(());
     }
-    let engine = state::engine()?;
-    engine.wait_until(|| is_settled(handle));
+    state::engine()?.wait_telling(|| is_settled(handle), || tell(handle, 1));
     Ok(())
+}
+
+/// Tells the state page that the process waits for this request, the first of so many.
+#[cold]
+pub fn tell(handle: MPI_Request, requests: usize) {
+    let Ok(engine) = state::engine() else { return };
+    let running = match object(handle) {
+        Ok(RequestObject::Running { req, also, .. }) if req.is_complete() => also,
+        Ok(RequestObject::Running { req, .. }) => Some(req),
+        Ok(RequestObject::Persistent(p)) => p.operation.borrow().request().cloned(),
+        _ => None,
+    };
+    if let Some(req) = running {
+        engine.tell(&req, requests as u32);
+    }
 }
 
 /// Starts a persistent operation.

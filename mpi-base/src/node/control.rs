@@ -1,5 +1,6 @@
 //! A rank's control page: its inbox, its presence, its state page, and the copies it has a part in.
 
+use super::tape::TapeHead;
 use crate::atomic::{AtomicU32, AtomicU64};
 use crate::inbox::Inbox;
 use crate::mem::{PAGE, Shared};
@@ -16,6 +17,8 @@ pub(super) struct Control {
     pub offers: Offers,
     /// The copy of another rank that this one has a part in.
     pub helping: Helping,
+    /// Where the rank's tape is, if it has one.
+    pub tape: TapeHead,
 }
 
 // SAFETY: atomics only, apart from padding that nobody writes.

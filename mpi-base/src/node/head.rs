@@ -11,7 +11,7 @@ use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::mem::{PAGE, Segment, Shared};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PORTCULL");
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// What an attaching process needs to know about the segment.
 #[repr(C)]

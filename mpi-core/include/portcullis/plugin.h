@@ -122,6 +122,11 @@ typedef struct portcullis_host {
      * for what belongs to the process rather than to a communicator. Whoever frees the last module leaves NULL there.
      */
     void **(*component_data)(portcullis_comm *);
+    /*
+     * Tells reports and traces of the wire of a hardware barrier that this process drives: its number at the hardware,
+     * and how many barriers it has entered and seen released. Costs a few stores; call it when one of them has changed.
+     */
+    void (*barrier_wire)(portcullis_comm *, uint32_t wire, uint64_t entered, uint64_t released);
 } portcullis_host;
 
 /*

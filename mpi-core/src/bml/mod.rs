@@ -93,6 +93,18 @@ impl Bml {
         }
     }
 
+    /// Who reaches a peer, and why those that were asked before do not; asks as [`Bml::route`] does, for explanations.
+    pub fn survey(&self, peer: ProcId) -> (Option<Rc<dyn Btl>>, Vec<(&'static str, String)>) {
+        let mut rejected = Vec::new();
+        for btl in &self.btls {
+            match btl.reach(peer) {
+                Reach::Yes(_) => return (Some(btl.clone()), rejected),
+                Reach::No(reason) => rejected.push((btl.name(), reason)),
+            }
+        }
+        (None, rejected)
+    }
+
     /// Delivers what has arrived on any transport; returns how many messages.
     #[inline]
     pub fn progress(&self, sink: &dyn Sink) -> usize {

@@ -24,7 +24,7 @@ mod turns;
 
 pub(crate) use algo::bytes as scratch;
 pub use call::{Call, CallId, CallSet};
-pub use check::Mismatch;
+pub use check::{Mismatch, Said};
 pub use cx::{Cx, Pending};
 pub use select::Table;
 
@@ -86,6 +86,11 @@ pub trait Component {
         Ok(())
     }
 
+    /// How it would carry out a call, a line for each fact; for `mpi-info --explain`.
+    fn explain(&self, _params: &Params, _call: CallId) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether this process can use the component on this communicator. Local: no communication here.
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal>;
 }
@@ -106,6 +111,11 @@ pub trait Module {
 
     /// Starts an operation of [`Module::serves`].
     fn start(&self, cx: Cx, call: Call) -> Running;
+
+    /// How it carries out a call on this communicator, in a few words; for `mpirun --explain`.
+    fn explain(&self, _call: CallId) -> Option<String> {
+        None
+    }
 
     /// Carries an operation out before it returns.
     /// The default polls [`Module::start`]; modules that can do without the box, do.

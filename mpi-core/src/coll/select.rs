@@ -148,7 +148,7 @@ fn ask(component: &dyn Component, comm: &Comm, selection: &Selection) -> Result<
 }
 
 /// The value of `coll_<component>_priority`, or the component's own.
-fn priority(component: &dyn Component, params: &Params) -> Result<i32, ParamError> {
+pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, ParamError> {
     // The parameters of plugins are not known when this library is built, so this one is looked up by its text.
     let wanted = format!("coll_{}_priority", component.name());
     let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
@@ -385,7 +385,16 @@ impl Table {
             .refused
             .iter()
             .map(|(name, why)| format!("coll on {comm}: not {name}: {why}"));
-        served.chain(refused).collect()
+        let how = self.chosen.iter().flat_map(|chosen| {
+            CallId::ALL.into_iter().filter_map(move |call| {
+                let how = chosen.module.explain(call)?;
+                Some(format!(
+                    "coll on {comm}: {} does {call} by {how}",
+                    chosen.name
+                ))
+            })
+        });
+        served.chain(how).chain(refused).collect()
     }
 
     /// The communicator is being freed.

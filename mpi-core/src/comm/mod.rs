@@ -10,6 +10,7 @@ mod create;
 mod from_group;
 mod inter;
 mod p2p;
+mod scripted;
 mod split_type;
 #[cfg(test)]
 mod tests;
@@ -19,13 +20,13 @@ pub use create::SplitKey;
 pub use p2p::{CommError, Probed};
 pub use words::Words;
 
-use crate::Error;
-use crate::coll::{Call, Cx, Running, algo, select::Table};
+use crate::coll::{Call, Cx, Running, Said, algo, select::Table};
 use crate::engine::Engine;
 use crate::group::{Comparison, Group};
 use crate::pml::ob1::Matching;
 use crate::pml::{Context, Plane};
 use crate::request::Req;
+use crate::{Error, Witness};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 
@@ -115,6 +116,17 @@ impl Comm {
             false => crate::coll::select::agree(self).await?,
             true => crate::coll::select::between_groups(),
         };
+        // The two that exist from the start are told of by the layer above, or by nobody.
+        let later = self.0.context.number() > 1;
+        if later && self.rank() == 0 && self.engine().explains() {
+            let name = match self.name() {
+                name if name.is_empty() => format!("a communicator of {} ranks", self.size()),
+                name => name,
+            };
+            for line in table.explain(&name) {
+                eprintln!("explain: {line}");
+            }
+        }
         // A second agreement on one communicator cannot happen: its maker runs this once.
         let _ = self.0.coll.set(table);
         Ok(())
@@ -198,13 +210,28 @@ impl Comm {
 
     /// Carries out a collective operation.
     pub fn collective(&self, call: Call) -> Result<(), Error> {
-        let cx = Cx::new(self.clone(), Plane::Collective, self.next_call(), 0);
-        Table::of(self, call.id())?.run(cx, call)
+        let (number, state) = (self.next_call(), self.engine().state());
+        // What components call on communicators of their own is a part of what the program called.
+        let outermost = !state.is_inside();
+        if outermost {
+            self.tell_round(number, &call);
+            state.inside(true);
+        }
+        let cx = Cx::new(self.clone(), Plane::Collective, number, 0);
+        let outcome = Table::of(self, call.id()).and_then(|table| table.run(cx, call));
+        if outermost {
+            state.inside(false);
+        }
+        outcome
     }
 
     /// Starts a collective operation; the request completes as the engine progresses.
     pub fn icollective(&self, call: Call) -> Result<Req, Error> {
-        Ok(self.engine().spawn(self.begin(call)?))
+        let number = self.next_call();
+        self.tell_round(number, &call);
+        let cx = Cx::new(self.clone(), Plane::Collective, number, 0);
+        let running = Table::of(self, call.id())?.start(cx, call)?;
+        Ok(self.engine().spawn(running))
     }
 
     /// Begins a collective operation that is a step of another one, which waits for it.
@@ -249,6 +276,19 @@ impl Comm {
             let context = self.context().plane(plane);
             self.engine().pml().matching_among(context, self.peers())
         })
+    }
+
+    /// Writes into the state page which collective operation begins; people count from one.
+    #[inline]
+    fn tell_round(&self, number: i32, call: &Call) {
+        let said = Said::of(call);
+        let (comm, round) = (self.context().number(), number as u64 + 1);
+        if let Some(trace) = self.engine().pml().witness().and_then(Witness::trace) {
+            trace.rounds(comm, round, &said);
+        }
+        self.engine()
+            .state()
+            .collective(comm, self.size(), round, said.words());
     }
 
     fn next_call(&self) -> i32 {

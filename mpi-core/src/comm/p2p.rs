@@ -74,6 +74,9 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(self.completed(Status::PROC_NULL));
         }
+        if let Some(script) = self.script() {
+            return self.irecv_scripted(script, buf.into(), source, tag);
+        }
         self.irecv_on(Plane::User, buf, source, tag)
     }
 
@@ -100,10 +103,12 @@ impl Comm {
         let Some(proc) = self.peers().proc(dest as u32) else {
             return false;
         };
+        let pml = self.engine().pml();
+        if pml.witness().is_some() {
+            return false;
+        }
         let context = self.context().plane(Plane::User);
-        self.engine()
-            .pml()
-            .try_send(context, self.rank() as i32, proc, tag, data)
+        pml.try_send(context, self.rank() as i32, proc, tag, data)
     }
 
     /// `MPI_Recv` into one run of bytes.
@@ -124,6 +129,10 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(Some(Status::PROC_NULL));
         }
+        if let Some(script) = self.script() {
+            let look = |key: Key| self.peek(key.source(), key.tag());
+            return self.look_scripted(script, (source, tag), look, |status| *status);
+        }
         self.look_for(|| self.peek(source, tag), source, tag)
     }
 
@@ -131,6 +140,10 @@ impl Comm {
     pub fn probe(&self, source: i32, tag: i32) -> Result<Status, Error> {
         if source == PROC_NULL {
             return Ok(Status::PROC_NULL);
+        }
+        if let Some(script) = self.script() {
+            let look = |key: Key| self.peek(key.source(), key.tag());
+            return self.wait_scripted(script, (source, tag), look, |status| *status);
         }
         self.wait_for(|| self.peek(source, tag), source, tag)
     }
@@ -140,8 +153,14 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(Some(Probed::NoProc));
         }
-        let found = self.look_for(|| self.pick(source, tag), source, tag)?;
-        Ok(found.map(Probed::Message))
+        let found = match self.script() {
+            Some(script) => {
+                let look = |key: Key| self.pick(key.source(), key.tag());
+                self.look_scripted(script, (source, tag), look, |message| message.status)
+            }
+            None => self.look_for(|| self.pick(source, tag), source, tag),
+        };
+        Ok(found?.map(Probed::Message))
     }
 
     /// `MPI_Mprobe`.
@@ -149,8 +168,14 @@ impl Comm {
         if source == PROC_NULL {
             return Ok(Probed::NoProc);
         }
-        let message = self.wait_for(|| self.pick(source, tag), source, tag)?;
-        Ok(Probed::Message(message))
+        let message = match self.script() {
+            Some(script) => {
+                let look = |key: Key| self.pick(key.source(), key.tag());
+                self.wait_scripted(script, (source, tag), look, |message| message.status)
+            }
+            None => self.wait_for(|| self.pick(source, tag), source, tag),
+        };
+        Ok(Probed::Message(message?))
     }
 
     fn peek(&self, source: i32, tag: i32) -> Option<Status> {
@@ -173,7 +198,7 @@ impl Comm {
     }
 
     /// Looks, progresses once, and looks again.
-    fn look_for<T>(
+    pub(super) fn look_for<T>(
         &self,
         look: impl Fn() -> Option<T>,
         source: i32,
@@ -190,18 +215,29 @@ impl Comm {
     }
 
     /// Looks until something is found, or nobody is left who could send it.
-    fn wait_for<T>(&self, look: impl Fn() -> Option<T>, source: i32, tag: i32) -> Result<T, Error> {
+    pub(super) fn wait_for<T>(
+        &self,
+        look: impl Fn() -> Option<T>,
+        source: i32,
+        tag: i32,
+    ) -> Result<T, Error> {
         let mut found = None;
         loop {
             let mut vain = Ok(());
-            self.engine().wait_until(|| {
+            let done = || {
                 // It may be asked again after it has found a message, which may no longer be there to be found.
                 if found.is_none() {
                     found = look();
                     vain = self.in_vain(source, tag);
                 }
                 found.is_some() || vain.is_err()
-            });
+            };
+            let context = self.context().plane(Plane::User);
+            let tell = || {
+                let key = Key::new(source, tag);
+                self.engine().tell_receive(context, key, 0);
+            };
+            self.engine().wait_telling(done, tell);
             match found {
                 Some(found) => return Ok(found),
                 None => vain?,

@@ -13,7 +13,6 @@ pub mod testing;
 
 pub use progress::Restless;
 
-use crate::Error;
 use crate::bml::Bml;
 use crate::btl::{ProcId, Transport};
 use crate::coll::Component;
@@ -22,16 +21,28 @@ use crate::group::Group;
 use crate::pml::Context;
 use crate::pml::buffered::Buffer;
 use crate::pml::ob1::{Config, Ob1};
+use crate::record::Script;
 use crate::request::Req;
+use crate::{Error, Witness};
 use mpi_base::cpu::Cores;
 use mpi_base::ear::Ear;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, NodeError};
-use mpi_base::param::Params;
+use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+
+/// Set by `mpirun --explain`.
+pub static EXPLAIN: Param<bool> = Param::new(
+    "mpi",
+    "base",
+    "explain",
+    "false",
+    Level::USER,
+    "Whether rank 0 says what was selected and why the rest was not; what mpirun --explain sets",
+);
 
 /// A counted reference to an engine.
 #[derive(Clone)]
@@ -251,6 +262,16 @@ impl Engine {
         self.0.neighbours.first().copied().unwrap_or(self.0.me)
     }
 
+    /// How this process waits.
+    pub fn policy(&self) -> WaitPolicy {
+        self.0.policy
+    }
+
+    /// Whether the user wants to hear what is selected.
+    pub fn explains(&self) -> bool {
+        self.0.params.get(&EXPLAIN).unwrap_or(false)
+    }
+
     /// Whether ranks of this node share cores, so that a waiting one must make room.
     #[inline]
     pub fn is_crowded(&self) -> bool {
@@ -261,6 +282,11 @@ impl Engine {
     #[inline]
     pub fn state(&self) -> &StatePage {
         &self.0.state
+    }
+
+    /// What is recorded or replayed, if this run is.
+    pub fn script(&self) -> Option<&Script> {
+        self.0.pml.witness().and_then(Witness::script)
     }
 
     pub fn pml(&self) -> &Ob1 {

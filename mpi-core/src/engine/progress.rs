@@ -4,9 +4,12 @@
 //! Nothing that blocks may be called from inside it; a nested call returns at once.
 
 use super::Engine;
+use crate::Witness;
 use crate::coll::Running;
+use crate::pml::ob1::matching::Key;
 use crate::request::{Body, Outcome, Req, Status};
 use mpi_base::ear::Ear;
+use mpi_base::state::{About, Waits};
 use mpi_base::wait::Waiter;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -128,9 +131,9 @@ impl Engine {
         self.wait_telling(done, || {});
     }
 
-    /// Waits until `done`; `tell` is called once if that takes longer than a moment.
+    /// Waits until `done`; `tell` is called once if that takes longer than a moment, to put what is waited for on the state page.
     #[inline]
-    fn wait_telling(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
+    pub fn wait_telling(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
         let mut waiter = self.waiter();
         while waiter.is_fresh() {
             if self.turn(&mut waiter, &mut done) {
@@ -165,6 +168,7 @@ impl Engine {
         }
         if busy {
             waiter.reset();
+            self.0.state.progressed();
         } else {
             if waiter.is_tired() {
                 self.tired();
@@ -221,7 +225,7 @@ impl Engine {
     #[inline]
     pub fn wait(&self, req: &Req) -> Outcome {
         if !req.is_complete() {
-            self.wait_telling(|| req.is_complete(), || self.tell(req));
+            self.wait_telling(|| req.is_complete(), || self.tell(req, 1));
         }
         self.0.pml.requests().finish(req)
     }
@@ -230,20 +234,53 @@ impl Engine {
     #[inline]
     pub(crate) fn wait_here(&self) {
         let pml = &self.0.pml;
-        self.wait_telling(|| pml.is_here(), || self.about(pml.about_here()));
+        self.wait_telling(
+            || pml.is_here(),
+            || {
+                let (context, key, bytes) = pml.about_here();
+                self.tell_receive(context, key, bytes);
+            },
+        );
     }
 
-    /// Writes into the state page what this process is about to wait for.
-    fn tell(&self, req: &Req) {
-        match &*req.body.borrow() {
-            Body::Send(send) => self.about(send.about()),
-            Body::Recv(recv) => self.about(recv.about()),
-            _ => {}
+    /// Writes into the state page that this process waits for a request, the first of so many.
+    #[cold]
+    pub fn tell(&self, req: &Req, requests: u32) {
+        let about = match &*req.body.borrow() {
+            Body::Send(send) => send.about(),
+            Body::Recv(recv) => recv.about(),
+            Body::Coll(_) => About {
+                waits: Waits::Collective,
+                ..About::default()
+            },
+            _ => return,
+        };
+        self.0.state.about(&About { requests, ..about });
+    }
+
+    /// The same of a message that is waited for without a request.
+    #[cold]
+    pub(crate) fn tell_receive(&self, context: crate::pml::Context, key: Key, bytes: u64) {
+        let about = self.0.pml.matching(context).about(key, bytes);
+        self.0.state.about(&about);
+    }
+
+    /// Writes into the state page that this process waits for whichever of so many requests is first.
+    #[cold]
+    pub fn tell_any(&self, requests: u32) {
+        self.0.state.about(&About {
+            waits: Waits::Any,
+            requests,
+            ..About::default()
+        });
+    }
+
+    /// The wire of the hardware barrier that this process drives has entered and released so many barriers.
+    pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
+        self.0.state.gate(wire, entered, released);
+        if let Some(trace) = self.0.pml.witness().and_then(Witness::trace) {
+            trace.wire(wire, entered, released);
         }
-    }
-
-    fn about(&self, (context, peer, tag, bytes): (crate::pml::Context, i32, i32, u64)) {
-        self.0.state.about(context.short(), peer, tag, bytes);
     }
 
     /// Polls a future to its end, progressing while it waits.

@@ -130,6 +130,8 @@ pub struct Host {
     pub now_ns: Option<unsafe extern "C" fn() -> u64>,
     pub call_next: Option<unsafe extern "C" fn(*mut Call, *mut Why) -> c_int>,
     pub component_data: Option<unsafe extern "C" fn(*mut Comm) -> *mut *mut c_void>,
+    pub barrier_wire:
+        Option<unsafe extern "C" fn(*mut Comm, wire: u32, entered: u64, released: u64)>,
 }
 
 /// `portcullis_module`: what a component does for one communicator.

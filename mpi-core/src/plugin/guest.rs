@@ -523,6 +523,11 @@ impl Comm {
         self.log(abi::INFO, line);
     }
 
+    /// Tells reports of the hardware barrier's wire that this process drives; a library without this service does not ask.
+    pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
+        tell!((), self.barrier_wire(wire, entered, released));
+    }
+
     pub fn warn(&self, line: &str) {
         self.log(abi::WARNING, line);
     }

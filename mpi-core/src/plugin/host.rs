@@ -43,6 +43,7 @@ pub(super) static HOST: Host = Host {
     now_ns: Some(now_ns),
     call_next: Some(call_next),
     component_data: Some(component_data),
+    barrier_wire: Some(barrier_wire),
 };
 
 const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
@@ -312,6 +313,12 @@ unsafe extern "C" fn call_next(call: *mut Call, why: *mut Why) -> c_int {
 unsafe extern "C" fn component_data(comm: *mut Comm) -> *mut *mut c_void {
     // SAFETY: the plugin keeps the rule of `seat`.
     unsafe { seat(comm) }.component_data.as_ptr()
+}
+
+unsafe extern "C" fn barrier_wire(comm: *mut Comm, wire: u32, entered: u64, released: u64) {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    let seat = unsafe { seat(comm) };
+    calm((), || seat.engine.tell_wire(wire, entered, released));
 }
 
 /// # Safety

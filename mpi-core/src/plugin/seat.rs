@@ -125,9 +125,16 @@ impl Seat {
     }
 
     pub fn log(&self, level: c_int, line: &str) {
-        let weight = if level >= WARNING { "warning: " } else { "" };
+        if level < WARNING {
+            // What goes as it should interests who asks for explanations.
+            if self.engine.explains() {
+                let comm = self.name.to_string_lossy();
+                eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
+            }
+            return;
+        }
         eprintln!(
-            "[rank {} of {}] coll {}: {weight}{line}",
+            "[rank {} of {}] coll {}: warning: {line}",
             self.rank,
             self.name.to_string_lossy(),
             self.plugin.name

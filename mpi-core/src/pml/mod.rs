@@ -68,9 +68,15 @@ impl Context {
         Context(self.0 & !((1 << PLANE_BITS) - 1) | plane as u64)
     }
 
-    /// Enough of the number to tell communicators apart in a report.
-    pub fn short(self) -> u32 {
-        (self.0 >> PLANE_BITS) as u32
+    /// The communicator's number without the plane, for reports.
+    pub fn number(self) -> u64 {
+        self.0 >> PLANE_BITS
+    }
+
+    /// Who chose the number of a communicator, and that process's own number for it: what a report calls it by.
+    pub fn chosen(number: u64) -> (ProcId, u32) {
+        let serial = number & ((1 << SERIAL_BITS) - 1);
+        ((number >> SERIAL_BITS) as ProcId, serial as u32)
     }
 
     /// Serial numbers end here; a process that made that many communicators is told so.

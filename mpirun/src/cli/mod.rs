@@ -13,6 +13,7 @@ mod dashes;
 mod help;
 mod not_yet;
 mod options;
+mod recording;
 mod soft;
 
 use crate::hosts::map::{MapError, Policy};
@@ -23,11 +24,14 @@ use crate::pmi;
 use clap::Parser;
 use configfile::ConfigError;
 use mpi_base::param::{About, Level, MARKER, PREFIX, Param, Params, Value};
+use mpi_core::record::{RECORD, REPLAY};
+use mpi_core::trace::TRACE;
 use options::{AppOptions, Options, Section};
+use recording::RecordingError;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Between the polite signal and SIGKILL when a job is ended.
@@ -102,6 +106,7 @@ pub enum CliError {
     Hosts(HostError),
     Map(MapError),
     Config(ConfigError),
+    Recording(RecordingError),
 }
 
 impl fmt::Display for CliError {
@@ -144,6 +149,7 @@ impl fmt::Display for CliError {
             CliError::Hosts(error) => error.fmt(f),
             CliError::Map(error) => error.fmt(f),
             CliError::Config(error) => error.fmt(f),
+            CliError::Recording(error) => error.fmt(f),
         }
     }
 }
@@ -304,6 +310,7 @@ fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError>
         set_env(&mut env, format!("{PREFIX}{EXPLAIN}"), "true");
         from_command_line.push(EXPLAIN.into());
     }
+    witness(options, &mut env, &mut from_command_line)?;
     if !from_command_line.is_empty() {
         set_env(&mut env, MARKER, from_command_line.join(","));
     }
@@ -346,6 +353,8 @@ fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError>
         io: io(options)?,
         timeout: timeout(options)?,
         hang_after: time("--hang-after", options.hang_after.as_deref())?,
+        trace: options.trace.as_deref().map(absolute),
+        hang_report: options.hang_report.as_deref().map(absolute),
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
         quiet: options.quiet,
         verbose: options.verbose,
@@ -372,6 +381,35 @@ fn soften(plan: &mut Plan, number: usize, list: &str) -> Result<(), CliError> {
         if plan.place(&plan.apps[..=number]).is_ok() {
             break;
         }
+    }
+    Ok(())
+}
+
+/// Tells the ranks to trace, to record or to replay.
+fn witness(
+    options: &Options,
+    env: &mut Vec<(OsString, OsString)>,
+    from_command_line: &mut Vec<String>,
+) -> Result<(), CliError> {
+    let events = TRACE.about();
+    let name = OsString::from(format!("{PREFIX}{}", events.full_name()));
+    let chosen = env.iter().any(|(known, _)| *known == name);
+    let mut set = |about: &About, value: OsString| {
+        set_env(env, format!("{PREFIX}{}", about.full_name()), value);
+        from_command_line.push(about.full_name());
+    };
+    if options.trace.is_some() && !chosen {
+        set(events, crate::trace::EVENTS.to_string().into());
+    }
+    if let Some(folder) = &options.record {
+        let folder = absolute(folder);
+        recording::make_room(&folder).map_err(CliError::Recording)?;
+        set(RECORD.about(), folder.into());
+    }
+    if let Some(folder) = &options.replay {
+        let folder = absolute(folder);
+        recording::is_there(&folder).map_err(CliError::Recording)?;
+        set(REPLAY.about(), folder.into());
     }
     Ok(())
 }
@@ -542,6 +580,11 @@ fn time(option: &'static str, value: Option<&str>) -> Result<Option<Duration>, C
             wanted: "a time such as 30, 90s or 5min",
         }),
     }
+}
+
+/// Seen from where the user is, also when the agent is elsewhere.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn split_at_sign(pair: &OsStr) -> Option<(&OsStr, &OsStr)> {

@@ -24,9 +24,6 @@ const fn missing(name: &'static str, values: usize, what: &'static str) -> NotYe
 }
 
 const TABLE: &[NotYet] = &[
-    missing("trace", 1, "tracing messages"),
-    missing("record", 1, "recording the order of messages"),
-    missing("replay", 1, "replaying the order of messages"),
     missing("with-ft", 1, "surviving the death of ranks"),
     missing("enable-recovery", 0, "surviving the death of ranks"),
     missing("rankfile", 1, "placing ranks by a file"),

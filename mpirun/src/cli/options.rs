@@ -98,6 +98,22 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = ENDING)]
     pub hang_after: Option<String>,
 
+    /// Write such reports to a file as well, as JSON for tools
+    #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]
+    pub hang_report: Option<PathBuf>,
+
+    /// Write what all ranks did, for ui.perfetto.dev, or as a waveform if FILE ends in .vcd
+    #[arg(long, value_name = "FILE", help_heading = TELLING)]
+    pub trace: Option<PathBuf>,
+
+    /// Record what depends on who was faster, into a folder
+    #[arg(long, value_name = "DIR", help_heading = TELLING, hide_short_help = true, conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+
+    /// Repeat a recorded run
+    #[arg(long, value_name = "DIR", help_heading = TELLING, hide_short_help = true)]
+    pub replay: Option<PathBuf>,
+
     /// Print what was selected and why the rest was not
     #[arg(long, help_heading = TELLING)]
     pub explain: bool,

@@ -97,8 +97,8 @@ fn a_misspelt_option_with_one_dash_gets_a_suggestion_too() {
 fn what_is_not_there_yet_is_refused_by_name() {
     for (line, part) in [
         (
-            "--trace=f prog",
-            "--trace (tracing messages) is not there yet",
+            "--with-ft=ulfm prog",
+            "--with-ft (surviving the death of ranks) is not there yet",
         ),
         (
             "-rankfile f prog",
@@ -261,7 +261,7 @@ fn mistakes_are_told_in_sentences() {
         "-hostfile /nowhere prog",
         "--map-by chance prog",
         "--timeout soon prog",
-        "--record f prog",
+        "--with-ft ulfm prog",
         "--mca btl",
     ] {
         let error = parsed(line).unwrap_err().to_string();

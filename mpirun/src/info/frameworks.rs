@@ -2,6 +2,9 @@
 
 use crate::launch::srun;
 use mpi_base::param::{About, Params};
+use mpi_core::engine::EXPLAIN;
+use mpi_core::record::{RECORD, REPLAY};
+use mpi_core::trace::TRACE;
 use mpi_core::{btl, coll, pml, rte};
 
 /// A framework as a listing shows it.
@@ -52,6 +55,17 @@ pub fn all(params: &Params) -> Vec<Framework> {
                 .iter()
                 .map(|component| Component::new(component.name(), &component.params()))
                 .collect(),
+        },
+        Framework {
+            name: "mpi",
+            what: "the library as a whole",
+            params: vec![
+                EXPLAIN.about(),
+                TRACE.about(),
+                RECORD.about(),
+                REPLAY.about(),
+            ],
+            components: Vec::new(),
         },
         Framework {
             name: "mpirun",

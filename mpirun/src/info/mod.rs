@@ -1,6 +1,8 @@
 //! `mpi-info`: what this installation has, in the shapes of `ompi_info` that users and scripts know.
 
+mod explain;
 mod frameworks;
+mod json;
 
 use clap::Parser;
 use frameworks::{Component, Framework};
@@ -24,6 +26,14 @@ pub struct Options {
     /// List the parameters of a framework and a component ("all" for every one)
     #[arg(long, num_args = 1..=2, value_names = ["FRAMEWORK", "COMPONENT"])]
     pub param: Vec<String>,
+
+    /// Tell how a framework does something: "coll barrier", or "btl tcp" for a component
+    #[arg(long, num_args = 1..=2, value_names = ["FRAMEWORK", "WHAT"])]
+    pub explain: Vec<String>,
+
+    /// Everything as JSON
+    #[arg(long, conflicts_with_all = ["parsable", "functions", "param", "explain"])]
+    pub json: bool,
 
     /// List all parameters
     #[arg(short, long)]
@@ -55,6 +65,11 @@ pub enum InfoError {
         name: String,
         known: Vec<String>,
     },
+    NothingToExplain {
+        framework: String,
+        name: String,
+        known: Vec<String>,
+    },
 }
 
 impl std::fmt::Display for InfoError {
@@ -78,6 +93,17 @@ impl std::fmt::Display for InfoError {
                     known.join(", ")
                 )
             }
+            InfoError::NothingToExplain {
+                framework,
+                name,
+                known,
+            } => {
+                write!(
+                    f,
+                    "{framework} has no operation and no component \"{name}\"; it has {}",
+                    known.join(", ")
+                )
+            }
         }
     }
 }
@@ -88,6 +114,15 @@ impl std::error::Error for InfoError {}
 pub fn answer(options: &Options, params: &Params) -> Result<String, InfoError> {
     if options.functions {
         return Ok(functions(options.style()));
+    }
+    if options.json {
+        return Ok(json::whole(
+            params,
+            Level(options.level.unwrap_or(Level::ALL.0)),
+        ));
+    }
+    if let Some(framework) = options.explain.first() {
+        return explain::answer(framework, options.explain.get(1), params);
     }
     let mut out = String::new();
     for complaint in params.complaints() {
@@ -330,6 +365,40 @@ mod tests {
         assert_eq!(
             error,
             "rte has no component \"pmi9\"; it has pmi1, pmix, singleton"
+        );
+    }
+
+    #[test]
+    fn an_operation_is_explained_by_components_and_algorithms() {
+        let told = asked(&["--explain", "coll", "barrier"], &Params::default()).unwrap();
+        insta::assert_snapshot!(told);
+        let error = asked(&["--explain", "coll", "bariere"], &Params::default()).unwrap_err();
+        let begin = "coll has no operation and no component \"bariere\"; it has ";
+        assert!(error.to_string().starts_with(begin), "{error}");
+    }
+
+    #[test]
+    fn programs_get_everything_as_json() {
+        let mut params = Params::default();
+        params.set("rte_pmi1_meet", "5s", Source::Environment);
+        let json: serde_json::Value =
+            serde_json::from_str(&asked(&["--json"], &params).unwrap()).unwrap();
+        let named = |list: &serde_json::Value, name: &str| {
+            let list = list.as_array().unwrap().iter();
+            list.clone()
+                .find(|each| each["name"] == name)
+                .unwrap()
+                .clone()
+        };
+        let pmi1 = named(&named(&json["frameworks"], "rte")["components"], "pmi1");
+        let meet = named(&pmi1["parameters"], "rte_pmi1_meet");
+        assert_eq!(
+            (&meet["value"], &meet["source"]),
+            (&"5s".into(), &"environment".into())
+        );
+        assert_eq!(
+            named(&json["functions"], "MPI_Barrier")["implemented"],
+            true
         );
     }
 

@@ -115,14 +115,10 @@ pub fn last_call(glimpse: &Glimpse) -> Option<String> {
         });
     };
     let mut text = format!("It was in {call}");
-    if let Some(peer) = glimpse.peer {
-        text += &format!(" with rank {peer}");
-        if let Some(tag) = glimpse.tag {
-            text += &format!(", tag {tag}");
-        }
-        text += &format!(", {} bytes", glimpse.bytes);
-    } else if let Some(round) = glimpse.round.as_ref().filter(|round| round.call == *call) {
-        text += &format!(" #{} of communicator {}", round.number, round.comm);
+    if let Some(waiting) = &glimpse.waiting {
+        text += &format!(" {waiting}");
+    } else if let Some(round) = glimpse.in_round() {
+        text += &format!(" #{} of {}", round.number, round.comm);
     }
     if let Some(waited) = glimpse.waited {
         text += &format!(" and had waited {} s", waited.as_secs());
@@ -133,7 +129,7 @@ pub fn last_call(glimpse: &Glimpse) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mpi_base::state::{NO_PEER, NO_TAG, StatePage};
+    use mpi_base::state::{About, StatePage, Waits};
 
     fn last_call_on(page: &StatePage, now_ns: u64) -> Option<String> {
         let name = |call| format!("MPI_Call{call}");
@@ -164,11 +160,18 @@ mod tests {
         page.start(1, 2);
         page.run();
         page.enter(7);
-        page.about(0, 5, 7, 4096);
+        page.about(&About {
+            waits: Waits::Send,
+            peer: 5,
+            proc: 5,
+            tag: 7,
+            bytes: 4096,
+            ..About::default()
+        });
         page.waits_since(1_000_000_000);
         assert_eq!(
             last_call_on(&page, 32_500_000_000).unwrap(),
-            "It was in MPI_Call7 with rank 5, tag 7, 4096 bytes and had waited 31 s."
+            "It was in MPI_Call7 to rank 5, tag 7, 4096 bytes and had waited 31 s."
         );
         page.leave();
         assert_eq!(
@@ -183,11 +186,11 @@ mod tests {
         page.start(1, 2);
         page.run();
         page.enter(4);
-        page.about(0, NO_PEER, NO_TAG, 0);
-        page.collective(0, 4, 12, 1);
+        page.collective(0, 2, 12, [0, 0, 0, 0]);
+        page.inside(true);
         assert_eq!(
             last_call_on(&page, 0).unwrap(),
-            "It was in MPI_Call4 #12 of communicator 0."
+            "It was in MPI_Call4 #12 of MPI_COMM_WORLD."
         );
     }
 

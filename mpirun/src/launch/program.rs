@@ -45,6 +45,10 @@ pub struct Plan {
     pub env: Vec<(OsString, OsString)>,
     pub timeout: Option<Duration>,
     pub hang_after: Option<Duration>,
+    /// Where reports of who waits for whom are written for tools.
+    pub hang_report: Option<PathBuf>,
+    /// Where what all ranks did is written.
+    pub trace: Option<PathBuf>,
     /// Between the polite signal and SIGKILL.
     pub grace: Duration,
     pub quiet: bool,

@@ -14,14 +14,14 @@ mod said;
 #[cfg(test)]
 mod tests;
 
-pub use said::Mismatch;
+pub use said::{Mismatch, Said};
 
 use super::turns::{Turn, Turns};
 use super::{Call, CallSet, CollError, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
 use crate::comm::Comm;
 use mpi_base::param::{About, Level, Param};
-use said::{Difference, Said};
+use said::Difference;
 use std::rc::Rc;
 
 /// Whether members tell each other what they call.

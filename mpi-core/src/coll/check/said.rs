@@ -19,10 +19,11 @@ pub struct Said {
 
 const USER: u64 = u64::MAX;
 const USER_COMMUTES: u64 = u64::MAX - 1;
-const WORDS: usize = 4;
+const WORDS: usize = mpi_base::state::SAID_WORDS;
 
 impl Said {
     /// What a member calls.
+    #[inline]
     pub fn of(call: &Call) -> Said {
         let id = call.id() as u64;
         let said = Said {
@@ -66,6 +67,8 @@ impl Said {
         Said { op, ..self }
     }
 
+    /// As the state page keeps it.
+    #[inline]
     pub fn words(&self) -> [u64; WORDS] {
         [self.call, self.root, self.op, self.bytes]
     }

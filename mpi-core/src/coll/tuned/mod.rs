@@ -49,6 +49,20 @@ impl Component for Tuned {
         forced(params).map(|_| ())
     }
 
+    fn explain(&self, params: &Params, call: CallId) -> Vec<String> {
+        let (rules, forced) = match (read(params), forced(params)) {
+            (Ok(rules), Ok(forced)) => (rules, forced),
+            (Err(why), _) | (_, Err(why)) => return vec![why],
+        };
+        let mut lines = match forced[call as usize] {
+            Some(algorithm) => vec![format!("{} always, as a parameter says", algorithm.name())],
+            None => rules.explain(call),
+        };
+        let names: Vec<&str> = Algorithm::serving(call).map(Algorithm::name).collect();
+        lines.push(format!("there are {}", names.join(", ")));
+        lines
+    }
+
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         let params = comm.engine().params();
         let rules = self.rules.get_or_init(|| read(params)).clone();
@@ -173,6 +187,19 @@ impl Module for TunedModule {
         comm: &'a Comm,
     ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
         Box::pin(self.make_plan(comm))
+    }
+
+    fn explain(&self, call: CallId) -> Option<String> {
+        let steps = &self.plan.get()?[call as usize];
+        let (first, rest) = steps.split_first()?;
+        let rest = rest
+            .iter()
+            .map(|(from, algorithm)| format!(", from {from} bytes {}", algorithm.name()));
+        Some(
+            std::iter::once(first.1.name().to_string())
+                .chain(rest)
+                .collect(),
+        )
     }
 
     fn start(&self, cx: Cx, call: Call) -> Running {

@@ -72,6 +72,25 @@ impl Rules {
         Ok(Rules(rules))
     }
 
+    /// The rows about a call as sentences; of those that are met the last one counts.
+    pub fn explain(&self, call: CallId) -> Vec<String> {
+        let rows = self.0.iter().filter(|rule| rule.call == call);
+        rows.map(|rule| {
+            let shared = if rule.shared { " that share cores" } else { "" };
+            let Rule {
+                ranks,
+                bytes,
+                algorithm,
+                ..
+            } = rule;
+            format!(
+                "{} for {ranks} ranks or more{shared}, from {bytes} bytes on",
+                algorithm.name()
+            )
+        })
+        .collect()
+    }
+
     /// The choices for a call in one setting, in their order.
     pub fn steps(&self, call: CallId, setting: Setting) -> Box<[Step]> {
         let met = |rule: &&Rule| {

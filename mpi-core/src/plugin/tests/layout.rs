@@ -31,7 +31,8 @@ fn the_header_and_the_rust_tables_have_one_layout() {
             comm_node_ranks = "comm_node_ranks", send = "send", recv = "recv", fence = "fence", start_send = "start_send", start_recv = "start_recv", test_message = "test_message",
             progress = "progress",
             wait = "wait", ring = "ring", shared_memory = "shared_memory", param = "param", log = "log",
-            now_ns = "now_ns", call_next = "call_next", component_data = "component_data"
+            now_ns = "now_ns", call_next = "call_next", component_data = "component_data",
+            barrier_wire = "barrier_wire"
         }
         ModuleTable is "portcullis_module" {
             size = "size", enable = "enable", barrier = "barrier", barrier_start = "barrier_start",

@@ -67,6 +67,14 @@ impl Default for Slot {
 }
 
 impl Slot {
+    /// Lets no receive in any more.
+    pub(super) fn close(&self) {
+        self.resting.set(Stage::Closed);
+        if self.stage.get() == Stage::Free {
+            self.stage.set(Stage::Closed);
+        }
+    }
+
     #[inline]
     pub(super) fn takes(&self, context: Context, message: Key) -> bool {
         self.stage.get() == Stage::Waiting
@@ -161,14 +169,9 @@ impl Ob1 {
     }
 
     /// What the receive in the slot waits for: what the state page tells.
-    pub(crate) fn about_here(&self) -> (Context, i32, i32, u64) {
-        let (key, bytes) = (self.slot.key.get(), self.slot.buf.get().len());
-        (
-            self.slot.context.get(),
-            key.source(),
-            key.tag(),
-            bytes as u64,
-        )
+    pub(crate) fn about_here(&self) -> (Context, Key, u64) {
+        let bytes = self.slot.buf.get().len() as u64;
+        (self.slot.context.get(), self.slot.key.get(), bytes)
     }
 
     /// A short message for the slot has come.

@@ -108,6 +108,9 @@ impl Ob1 {
         let req = self.early_receive(context, key, len)?;
         if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
             recv.expect(from, len as u64);
+            if let Some(witness) = self.witness.get() {
+                witness.meets(req.id(), context, key, len as u64);
+            }
         }
         req.set_status(recv::status(key, len as u64));
         peer.landing.set(Some(req.id()));

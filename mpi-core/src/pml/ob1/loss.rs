@@ -14,6 +14,7 @@ use crate::btl::ProcId;
 use crate::group::Group;
 use crate::pml::Context;
 use crate::request::{ANY_SOURCE, Body, Req};
+use mpi_base::state::About;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -109,7 +110,7 @@ impl Ob1 {
     fn needs(&self, req: &Req, peer: ProcId) -> Option<PmlError> {
         match &*req.body.borrow() {
             Body::Send(send) if send.proc() == peer && !self.is_queued(req, peer) => {
-                let (_, _, tag, bytes) = send.about();
+                let About { tag, bytes, .. } = send.about();
                 Some(self.gone(peer, tag, bytes))
             }
             Body::Recv(recv) => {
@@ -117,7 +118,7 @@ impl Ob1 {
                 let Some(from) = incoming.or_else(|| matching.names(key)) else {
                     return self.nobody_sends(matching, key);
                 };
-                let (_, _, tag, bytes) = recv.about();
+                let About { tag, bytes, .. } = recv.about();
                 (from == peer).then(|| self.gone(peer, tag, bytes))
             }
             _ => None,

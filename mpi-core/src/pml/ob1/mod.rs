@@ -33,11 +33,13 @@ pub use recv::RecvBody;
 pub use send::{SendBody, Sent};
 
 use super::{Context, PmlError};
+use crate::Witness;
 use crate::bml::{Bml, Route};
 use crate::btl::{Header, Limits, Payload, ProcId, SendError, Sink};
 use crate::group::Group;
-use crate::request::{Body, Req, ReqId, Table};
+use crate::request::{ANY_SOURCE, Body, Req, ReqId, Table};
 use matching::{Key, Posted, Unexpected, WordMap};
+use mpi_base::state::{About, NO_PEER, Waits};
 use peer::{Peer, Queued};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -87,6 +89,27 @@ impl Matching {
         self.context
     }
 
+    /// What the state page tells of a process that waits here for a message of this key.
+    pub(crate) fn about(&self, key: Key, bytes: u64) -> About {
+        let peers = self.peers.borrow();
+        let proc = match key.source() {
+            ANY_SOURCE => None,
+            source => peers.as_ref().and_then(|peers| peers.proc(source as u32)),
+        };
+        About {
+            waits: Waits::Recv,
+            comm: self.context.number(),
+            peer: match key.source() {
+                ANY_SOURCE => NO_PEER,
+                source => source,
+            },
+            proc: proc.map_or(NO_PEER, |proc| proc as i32),
+            tag: key.tag(),
+            bytes,
+            requests: 1,
+        }
+    }
+
     /// Lengths of the posted and the unexpected queue.
     pub fn depths(&self) -> (usize, usize) {
         (self.posted.borrow().len(), self.unexpected.borrow().len())
@@ -114,6 +137,8 @@ pub struct Ob1 {
     losses: RefCell<HashMap<ProcId, loss::Reason>>,
     /// Messages that made no sense; counted, never obeyed.
     garbled: Cell<u64>,
+    /// Who looks on.
+    witness: OnceCell<Witness>,
 }
 
 impl Ob1 {
@@ -132,11 +157,23 @@ impl Ob1 {
             congested: RefCell::default(),
             losses: RefCell::default(),
             garbled: Cell::new(0),
+            witness: OnceCell::new(),
         }
     }
 
     pub fn requests(&self) -> &Table {
         &self.requests
+    }
+
+    /// From now on somebody looks on; the first one stays.
+    pub fn set_witness(&self, witness: Witness) {
+        self.slot.close();
+        let _ = self.witness.set(witness);
+    }
+
+    #[inline]
+    pub fn witness(&self) -> Option<&Witness> {
+        self.witness.get()
     }
 
     pub fn bml(&self) -> &Bml {

@@ -8,6 +8,7 @@ use crate::btl::{Header, ProcId};
 use crate::datatype::Room;
 use crate::pml::Context;
 use crate::request::{Body, Req, ReqId, Status};
+use mpi_base::state::About;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -34,13 +35,8 @@ pub(super) struct Incoming {
 
 impl RecvBody {
     /// Where from, with which tag, how many bytes at most: what the state page tells.
-    pub(crate) fn about(&self) -> (Context, i32, i32, u64) {
-        (
-            self.matching.context(),
-            self.key.source(),
-            self.key.tag(),
-            self.buf.bytes(),
-        )
+    pub(crate) fn about(&self) -> About {
+        self.matching.about(self.key, self.buf.bytes())
     }
 
     /// Whether it holds no memory beyond its own.
@@ -197,6 +193,9 @@ impl Ob1 {
         };
         recv.buf.fill(data);
         let (bytes, capacity) = (data.len() as u64, recv.buf.bytes());
+        if let Some(witness) = self.witness.get() {
+            witness.meets(req.id(), recv.matching.context(), key, bytes);
+        }
         req.set_status(status(key, bytes.min(capacity)));
         if bytes <= capacity {
             return self.requests.complete_ok(req);
@@ -242,6 +241,9 @@ impl Ob1 {
                 return self.garble();
             };
             let capacity = recv.buf.bytes();
+            if let Some(witness) = self.witness.get() {
+                witness.meets(req.id(), recv.matching.context(), key, rendezvous.bytes);
+            }
             let too_long = (rendezvous.bytes > capacity)
                 .then(|| truncated(recv.receiver, key, rendezvous.bytes, capacity));
             (rendezvous.bytes.min(capacity), too_long)

@@ -6,8 +6,9 @@ use super::wire::{self, Place, Rendezvous};
 use crate::Error;
 use crate::btl::{Am, Header, Payload, ProcId, Region, SendError};
 use crate::datatype::SendBuf;
-use crate::pml::{Context, Envelope, Mode};
+use crate::pml::{Envelope, Mode};
 use crate::request::{Body, Req, ReqId};
+use mpi_base::state::{About, Waits};
 use std::rc::Rc;
 
 /// A send under way.
@@ -57,13 +58,16 @@ impl SendBody {
     }
 
     /// Where to, with which tag, how many bytes: what the state page tells.
-    pub(crate) fn about(&self) -> (Context, i32, i32, u64) {
-        (
-            self.envelope.context,
-            self.envelope.dest,
-            self.envelope.tag,
-            self.buf.bytes() as u64,
-        )
+    pub(crate) fn about(&self) -> About {
+        About {
+            waits: Waits::Send,
+            comm: self.envelope.context.number(),
+            peer: self.envelope.dest,
+            proc: self.envelope.proc as i32,
+            tag: self.envelope.tag,
+            bytes: self.buf.bytes() as u64,
+            requests: 1,
+        }
     }
 }
 
@@ -85,6 +89,9 @@ impl Ob1 {
     pub fn isend(&self, envelope: Envelope, buf: SendBuf, mode: Mode) -> Result<Sent, Error> {
         let peer = self.peer(envelope.proc)?;
         let bytes = buf.bytes() as u64;
+        if let Some(witness) = self.witness.get() {
+            witness.sends(&envelope, bytes);
+        }
         if self.is_eager(peer, mode, &buf) && peer.is_clear() {
             match self.send_eager(peer, &envelope, &buf) {
                 Ok(()) => return Ok(Sent::Done),
@@ -279,8 +286,8 @@ impl Ob1 {
     pub(super) fn fail_send(&self, req: &Req) {
         let error = match &*req.body.borrow() {
             Body::Send(send) => {
-                let (_, _, tag, bytes) = send.about();
-                self.gone(send.proc(), tag, bytes)
+                let bytes = send.buf.bytes() as u64;
+                self.gone(send.proc(), send.envelope.tag, bytes)
             }
             // Cancelled or abandoned while it was queued.
             _ => return,

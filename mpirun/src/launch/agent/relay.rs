@@ -88,6 +88,7 @@ impl Agent<'_> {
         self.show_prompts();
         // The commands that reached the other hosts have nothing more to do.
         descendants::end_all();
+        self.write_trace();
         self.write_out(by_force.then_some(limit));
     }
 

@@ -1,9 +1,11 @@
 //! The agent as a watcher: reports of who waits for whom, when somebody asks, when the time is over, or when nothing moves.
 
+use super::super::ranks::Rank;
 use super::super::wire::Down;
 use super::{Agent, TIMED_OUT};
-use crate::hang::{self, Seen};
+use crate::hang::{Report, Seen};
 use crate::pmi::Proc;
+use crate::trace::{Lane, Trace};
 use std::time::{Duration, Instant};
 
 /// How long other hosts have to say what their ranks do.
@@ -45,8 +47,10 @@ impl Agent<'_> {
     pub(super) fn watch_job(&mut self) {
         let now = Instant::now();
         if let Some(look) = self.look.take_if(|look| now >= look.at) {
-            let report = self.report();
-            self.say(&report);
+            let reports = self.reports();
+            let texts: Vec<String> = reports.iter().map(Report::to_string).collect();
+            self.say(&texts.join("\n"));
+            self.write_reports(&reports);
             if look.then_end {
                 self.end(TIMED_OUT, libc::SIGTERM);
             }
@@ -93,24 +97,70 @@ impl Agent<'_> {
     }
 
     /// Job by job, as ranks of different jobs have the same numbers.
-    fn report(&self) -> String {
-        let jobs = self.nodes.len();
-        let reports = (0..jobs).map(|job| {
-            let seen: Vec<Seen> = self
-                .ranks
+    fn reports(&self) -> Vec<Report> {
+        let seen = |job: usize| {
+            self.ranks
                 .iter()
                 .filter(|(_, rank)| rank.job.0 == job)
                 .map(|(proc, rank)| Seen {
                     rank: rank.rank,
+                    host: self.host_name(rank.host),
                     alive: rank.alive,
                     glimpse: self.glimpse(proc),
                 })
-                .collect();
-            match job {
-                0 => hang::report(&seen),
-                spawned => format!("spawned job {spawned}: {}", hang::report(&seen)),
-            }
-        });
-        reports.collect::<Vec<_>>().join("\n")
+                .collect()
+        };
+        (0..self.nodes.len())
+            .map(|job| Report::of(job, seen(job)))
+            .collect()
+    }
+
+    /// When all have ended: what they did, if the user has named a file.
+    pub(super) fn write_trace(&mut self) {
+        let plan = self.plan;
+        let Some(file) = &plan.trace else { return };
+        let lane = |(_, rank): (Proc, &Rank)| {
+            let node = self.nodes.get(rank.job.0)?.as_ref();
+            Some(Lane {
+                job: rank.job.0,
+                rank: rank.rank,
+                host: self.host_name(rank.host),
+                tape: node.filter(|_| rank.here)?.tape_of(rank.local_rank),
+            })
+        };
+        let lanes: Vec<Lane> = self.ranks.iter().filter_map(lane).collect();
+        let elsewhere = self.ranks.iter().count() - lanes.len();
+        let trace = Trace { lanes };
+        if let Err(error) = trace.write(file) {
+            let file = file.display();
+            return self.say(&format!("the trace cannot be written to {file}: {error}"));
+        }
+        if elsewhere > 0 {
+            self.say(&format!(
+                "the trace has the ranks of this host; {elsewhere} on other hosts are not in it yet"
+            ));
+        }
+        if trace.lost() > 0 {
+            self.say(&format!(
+                "the trace has the latest events; {} earlier ones were forgotten (--mca mpi_base_trace N keeps N of each rank)",
+                trace.lost()
+            ));
+        }
+    }
+
+    /// For tools, if the user has named a file; a later report takes the place of an earlier one.
+    fn write_reports(&mut self, reports: &[Report]) {
+        let plan = self.plan;
+        let Some(file) = &plan.hang_report else {
+            return;
+        };
+        let json: Vec<_> = reports.iter().map(Report::json).collect();
+        let text = format!("{:#}\n", serde_json::json!({ "jobs": json }));
+        if let Err(error) = std::fs::write(file, text) {
+            self.say(&format!(
+                "the report cannot be written to {}: {error}",
+                file.display()
+            ));
+        }
     }
 }

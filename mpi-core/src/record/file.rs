@@ -1,0 +1,128 @@
+//! A rank's recording: a file of words that is mapped, so that what was written is there however the rank ends.
+//!
+//! `magic, version | rank, size, words...`, each word little-endian as the machine's own; the file may be longer than what was written, by zeroes.
+
+use super::RecordError;
+use mpi_base::atomic::{AtomicU64, Ordering::Relaxed};
+use mpi_base::mem::Segment;
+use rustix::fs::FallocateFlags;
+use std::cell::{Cell, RefCell};
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"PORTREC1");
+/// Words before the first decision.
+const HEAD: usize = 2;
+/// The first length of a file.
+const FIRST: usize = 64 << 10;
+
+/// A recording that grows.
+pub(super) struct Writer {
+    file: File,
+    path: PathBuf,
+    segment: RefCell<Segment>,
+    next: Cell<usize>,
+}
+
+fn trouble(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> RecordError {
+    let path = path.display().to_string();
+    move |error| RecordError::File {
+        path,
+        doing,
+        why: error.to_string(),
+    }
+}
+
+/// Maps a file of so many bytes, for which the disk has room: a hole would turn a full disk into a signal.
+fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError> {
+    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64)
+        .map_err(|e| trouble(path, "made longer")(e.into()))?;
+    Segment::map(file, bytes).map_err(|e| trouble(path, "mapped")(e.into()))
+}
+
+impl Writer {
+    pub(super) fn create(path: &Path, rank: u32, size: u32) -> Result<Writer, RecordError> {
+        if let Some(folder) = path.parent() {
+            // On other hosts nobody else has made it.
+            std::fs::create_dir_all(folder).map_err(trouble(path, "made"))?;
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(trouble(path, "made"))?;
+        let segment = RefCell::new(mapped(&file, path, FIRST)?);
+        let writer = Writer {
+            file,
+            path: path.to_owned(),
+            segment,
+            next: Cell::new(0),
+        };
+        writer.push(MAGIC)?;
+        writer.push(u64::from(rank) | u64::from(size) << 32)?;
+        Ok(writer)
+    }
+
+    /// Appends a word; its place.
+    pub(super) fn push(&self, word: u64) -> Result<usize, RecordError> {
+        let at = self.next.get();
+        if (at + 1) * 8 > self.segment.borrow().len() {
+            let longer = 2 * self.segment.borrow().len();
+            *self.segment.borrow_mut() = mapped(&self.file, &self.path, longer)?;
+        }
+        self.set(at, word);
+        self.next.set(at + 1);
+        Ok(at)
+    }
+
+    /// Where the next word goes.
+    pub(super) fn end(&self) -> usize {
+        self.next.get()
+    }
+
+    /// How many decisions there are.
+    pub(super) fn len(&self) -> usize {
+        self.next.get().saturating_sub(HEAD)
+    }
+
+    pub(super) fn set(&self, at: usize, word: u64) {
+        if let Some(place) = self.segment.borrow().at::<AtomicU64>(at * 8) {
+            place.store(word, Relaxed);
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // A file that stays longer than it need be can be replayed as well.
+        let _ = self.file.set_len(self.next.get() as u64 * 8);
+    }
+}
+
+/// Reads a recording: its words without the head.
+pub(super) fn read(path: &Path, rank: u32, size: u32) -> Result<Vec<u64>, RecordError> {
+    let bytes = std::fs::read(path).map_err(trouble(path, "read"))?;
+    let words = bytes.as_chunks::<8>().0.iter();
+    let mut words: Vec<u64> = words.map(|word| u64::from_ne_bytes(*word)).collect();
+    let path = path.display().to_string();
+    match words.get(..HEAD) {
+        Some([MAGIC, whose]) => {
+            let (recorded_rank, recorded_size) = (*whose as u32, (*whose >> 32) as u32);
+            if (recorded_rank, recorded_size) != (rank, size) {
+                return Err(RecordError::Other {
+                    path,
+                    rank: recorded_rank,
+                    size: recorded_size,
+                    now: (rank, size),
+                });
+            }
+        }
+        _ => return Err(RecordError::NotARecording { path }),
+    }
+    words.drain(..HEAD);
+    while words.last() == Some(&0) {
+        words.pop();
+    }
+    Ok(words)
+}

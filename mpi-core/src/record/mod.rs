@@ -1,0 +1,376 @@
+//! Recording and replaying what depends on who was faster, so that a run that failed can be repeated.
+//!
+//! An MPI program whose processes are deterministic by themselves meets chance at few places: which message a receive with a wildcard takes,
+//! what a probe finds, and which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete
+//! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
+//! Each of these is a *decision*; they are written to one file for each rank in the order in which the program asked ([`word`], [`file`]).
+//! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake;
+//! the other calls wait for what was recorded and answer that, or answer "nothing yet" at once where that was recorded.
+//!
+//! Promise: the decision stands in the file before the program sees it, and stays there however the rank ends.
+//! Not covered: `MPI_Cancel` that races with its message, the order of calls of several threads of one process, and what is not MPI.
+
+mod file;
+#[cfg(test)]
+mod tests;
+mod word;
+
+pub use word::{Asker, Decision};
+
+use crate::pml::ob1::matching::Key;
+use crate::request::{ANY_SOURCE, ANY_TAG, ReqId};
+use file::Writer;
+use mpi_base::param::{Level, Param};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+
+/// Set by `mpirun --record`.
+pub static RECORD: Param<String> = Param::new(
+    "mpi",
+    "base",
+    "record",
+    "",
+    Level::USER,
+    "The folder in which each rank records what depends on who was faster; what mpirun --record sets",
+);
+
+/// Set by `mpirun --replay`.
+pub static REPLAY: Param<String> = Param::new(
+    "mpi",
+    "base",
+    "replay",
+    "",
+    Level::USER,
+    "The folder of a recording that this run repeats; what mpirun --replay sets",
+);
+
+/// Why a run cannot be recorded or repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordError {
+    File {
+        path: String,
+        doing: &'static str,
+        why: String,
+    },
+    NotARecording {
+        path: String,
+    },
+    /// The recording of another job.
+    Other {
+        path: String,
+        rank: u32,
+        size: u32,
+        now: (u32, u32),
+    },
+    /// The program asks something else than when it was recorded.
+    Diverged {
+        rank: u32,
+        number: usize,
+        asks: Asker,
+        recorded: Option<(Asker, Decision)>,
+    },
+    /// What was recorded cannot happen.
+    Impossible {
+        rank: u32,
+        number: usize,
+        asks: Asker,
+        recorded: Decision,
+        why: String,
+    },
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::File { path, doing, why } => {
+                write!(f, "the recording {path} cannot be {doing}: {why}")
+            }
+            RecordError::NotARecording { path } => write!(f, "{path} is not a recording"),
+            RecordError::Other {
+                path,
+                rank,
+                size,
+                now: (now, of),
+            } => write!(
+                f,
+                "the recording {path} is of rank {rank} of {size}, and this is rank {now} of {of}"
+            ),
+            RecordError::Diverged {
+                rank,
+                number,
+                asks,
+                recorded,
+            } => {
+                write!(
+                    f,
+                    "the replay has left the recording on rank {rank} at decision {number}: the program calls {asks}, recorded is "
+                )?;
+                match recorded {
+                    Some((asker, decision)) => write!(f, "{asker}, which found {decision}"),
+                    None => write!(f, "nothing more"),
+                }
+            }
+            RecordError::Impossible {
+                rank,
+                number,
+                asks,
+                recorded,
+                why,
+            } => write!(
+                f,
+                "the replay has left the recording on rank {rank} at decision {number}: recorded is {recorded} for {asks}, but {why}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+/// A process's part of a recording: being made, or being followed.
+pub struct Script {
+    rank: u32,
+    mode: Mode,
+}
+
+enum Mode {
+    Record {
+        writer: Writer,
+        /// Receives without a message yet, and where their decision stands.
+        open: RefCell<HashMap<ReqId, usize>>,
+        /// The decision of a receive that is just being posted.
+        posting: Cell<Option<usize>>,
+        /// Where "nothing yet" of the same call stands, how often so far.
+        idle: Cell<Option<(usize, Asker, u32)>>,
+    },
+    Replay {
+        words: Vec<u64>,
+        next: Cell<usize>,
+        /// How many times the word at `next` has been answered.
+        answered: Cell<u32>,
+    },
+}
+
+/// The key that no message has: a recorded receive that never met one.
+fn nobody() -> Key {
+    // A program's tags are not negative.
+    Key::new(0, i32::MIN)
+}
+
+impl Script {
+    /// Begins a recording in a folder.
+    pub fn record(folder: &Path, rank: u32, size: u32) -> Result<Script, RecordError> {
+        let writer = Writer::create(&path(folder, rank), rank, size)?;
+        let mode = Mode::Record {
+            writer,
+            open: RefCell::default(),
+            posting: Cell::new(None),
+            idle: Cell::new(None),
+        };
+        Ok(Script { rank, mode })
+    }
+
+    /// Follows the recording in a folder.
+    pub fn replay(folder: &Path, rank: u32, size: u32) -> Result<Script, RecordError> {
+        let words = file::read(&path(folder, rank), rank, size)?;
+        let mode = Mode::Replay {
+            words,
+            next: Cell::new(0),
+            answered: Cell::new(0),
+        };
+        Ok(Script { rank, mode })
+    }
+
+    pub fn is_replay(&self) -> bool {
+        matches!(self.mode, Mode::Replay { .. })
+    }
+
+    /// How many decisions have been written or answered.
+    fn number(&self) -> usize {
+        match &self.mode {
+            Mode::Record { writer, .. } => writer.len(),
+            Mode::Replay { next, .. } => next.get(),
+        }
+    }
+
+    /// A receive with this key is about to be posted; the key with which it shall be.
+    pub(crate) fn posts(&self, key: Key) -> Result<Key, RecordError> {
+        if key.source() != ANY_SOURCE && key.tag() != ANY_TAG {
+            return Ok(key);
+        }
+        match &self.mode {
+            Mode::Record { posting, .. } => {
+                posting.set(self.write(Asker::Recv, Decision::Open)?);
+                Ok(key)
+            }
+            Mode::Replay { .. } => match self.next(Asker::Recv)? {
+                Decision::From { source, tag } => {
+                    let exact = Key::new(source as i32, tag);
+                    match key.accepts(exact) {
+                        true => Ok(exact),
+                        false => Err(self.impossible(
+                            Asker::Recv,
+                            Decision::From { source, tag },
+                            "the receive takes no such message".into(),
+                        )),
+                    }
+                }
+                _ => Ok(nobody()),
+            },
+        }
+    }
+
+    /// The receive has been posted, as this request.
+    pub(crate) fn posted(&self, id: ReqId) {
+        if let Mode::Record { posting, open, .. } = &self.mode
+            && let Some(at) = posting.take()
+        {
+            open.borrow_mut().insert(id, at);
+        }
+    }
+
+    /// A receive has met a message.
+    pub(crate) fn meets(&self, id: ReqId, message: Key) {
+        let Mode::Record {
+            writer,
+            open,
+            posting,
+            ..
+        } = &self.mode
+        else {
+            return;
+        };
+        let at = open.borrow_mut().remove(&id).or_else(|| posting.take());
+        if let Some(at) = at {
+            writer.set(at, word::encode(Asker::Recv, from(message)));
+        }
+    }
+
+    /// The program was answered that nothing is there yet.
+    pub fn found_nothing(&self, asker: Asker) -> Result<(), RecordError> {
+        let Mode::Record { writer, idle, .. } = &self.mode else {
+            return Ok(());
+        };
+        match idle.get() {
+            // A loop of such calls is one word.
+            Some((at, same, times))
+                if same == asker && at + 1 == writer.end() && times < u32::MAX =>
+            {
+                let times = times + 1;
+                idle.set(Some((at, asker, times)));
+                writer.set(at, word::encode(asker, Decision::Nothing { times }));
+            }
+            _ => {
+                let at = self.write(asker, Decision::Nothing { times: 1 })?;
+                idle.set(at.map(|at| (at, asker, 1)));
+            }
+        }
+        Ok(())
+    }
+
+    /// A probe found a message.
+    pub fn found(&self, asker: Asker, source: i32, tag: i32) -> Result<(), RecordError> {
+        self.write(asker, from(Key::new(source, tag))).map(drop)
+    }
+
+    /// Requests at these places were complete.
+    pub fn completed(&self, asker: Asker, places: &[usize]) -> Result<(), RecordError> {
+        if let [place] = places {
+            return self.write(asker, Decision::Place(*place as u32)).map(drop);
+        }
+        self.write(asker, Decision::Several(places.len() as u32))?;
+        for place in places {
+            self.write(asker, Decision::Place(*place as u32))?;
+        }
+        Ok(())
+    }
+
+    /// The places that were complete when this was recorded; `None` where nothing was.
+    pub fn places(&self, asker: Asker) -> Result<Option<Vec<usize>>, RecordError> {
+        match self.next(asker)? {
+            Decision::Nothing { .. } => Ok(None),
+            Decision::Place(place) => Ok(Some(vec![place as usize])),
+            Decision::Several(count) => (0..count)
+                .map(|_| match self.next(asker)? {
+                    Decision::Place(place) => Ok(place as usize),
+                    other => Err(self.impossible(asker, other, "a request was to follow".into())),
+                })
+                .collect::<Result<Vec<_>, _>>()
+                .map(Some),
+            other => Err(self.impossible(asker, other, "that is about messages".into())),
+        }
+    }
+
+    /// The message that a probe found when this was recorded; `None` where there was none.
+    pub(crate) fn probed(&self, asker: Asker) -> Result<Option<Key>, RecordError> {
+        match self.next(asker)? {
+            Decision::From { source, tag } => Ok(Some(Key::new(source as i32, tag))),
+            Decision::Nothing { .. } => Ok(None),
+            other => Err(self.impossible(asker, other, "that is about requests".into())),
+        }
+    }
+
+    /// The error of a decision that cannot happen again.
+    #[cold]
+    pub fn impossible(&self, asks: Asker, recorded: Decision, why: String) -> RecordError {
+        RecordError::Impossible {
+            rank: self.rank,
+            number: self.number(),
+            asks,
+            recorded,
+            why,
+        }
+    }
+
+    fn write(&self, asker: Asker, decision: Decision) -> Result<Option<usize>, RecordError> {
+        match &self.mode {
+            Mode::Record { writer, .. } => writer.push(word::encode(asker, decision)).map(Some),
+            Mode::Replay { .. } => Ok(None),
+        }
+    }
+
+    /// The next decision, which has to be of this call.
+    fn next(&self, asker: Asker) -> Result<Decision, RecordError> {
+        let Mode::Replay {
+            words,
+            next,
+            answered,
+        } = &self.mode
+        else {
+            return Ok(Decision::Open);
+        };
+        let recorded = words.get(next.get()).and_then(|word| word::decode(*word));
+        match recorded {
+            Some((same, decision)) if same == asker => {
+                let times = match decision {
+                    Decision::Nothing { times } => times,
+                    _ => 1,
+                };
+                answered.set(answered.get() + 1);
+                if answered.get() >= times {
+                    answered.set(0);
+                    next.set(next.get() + 1);
+                }
+                Ok(decision)
+            }
+            recorded => Err(RecordError::Diverged {
+                rank: self.rank,
+                number: next.get() + 1,
+                asks: asker,
+                recorded,
+            }),
+        }
+    }
+}
+
+fn from(message: Key) -> Decision {
+    Decision::From {
+        source: message.source() as u32,
+        tag: message.tag(),
+    }
+}
+
+fn path(folder: &Path, rank: u32) -> std::path::PathBuf {
+    folder.join(format!("rank.{rank}"))
+}

@@ -1,0 +1,118 @@
+//! Who looks on while messages are matched: a trace, a script, or both; nearly always nobody.
+//!
+//! The witness is asked at four places, each of them one branch on a plain load while there is none: before a message leaves,
+//! when one meets its receive, before a receive is posted, and where a collective operation begins.
+//! With a witness the express lane of short messages is closed, so that these places see all messages.
+
+use crate::engine::Engine;
+use crate::pml::ob1::matching::Key;
+use crate::pml::{Context, Envelope, Plane};
+use crate::record::{RECORD, REPLAY, RecordError, Script};
+use crate::request::ReqId;
+use crate::trace::{TRACE, Trace};
+use mpi_base::param::ParamError;
+use std::fmt;
+use std::path::Path;
+use std::rc::Rc;
+
+/// What looks on.
+pub struct Witness {
+    trace: Option<Rc<Trace>>,
+    script: Option<Script>,
+}
+
+/// Why nobody can look on although somebody should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WitnessError {
+    Param(ParamError),
+    Record(RecordError),
+    /// Recording and replaying at once.
+    Both,
+    NoTape {
+        rank: u32,
+        events: u32,
+    },
+}
+
+impl fmt::Display for WitnessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WitnessError::Param(e) => e.fmt(f),
+            WitnessError::Record(e) => e.fmt(f),
+            WitnessError::Both => {
+                write!(f, "a run cannot be recorded while it repeats a recording")
+            }
+            WitnessError::NoTape { rank, events } => write!(
+                f,
+                "the node's memory has no room for rank {rank}'s tape of {events} events"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WitnessError {}
+
+impl Witness {
+    /// The witness that the parameters ask for.
+    pub fn wanted(engine: &Engine) -> Result<Option<Witness>, WitnessError> {
+        let params = engine.params();
+        let events = params.get(&TRACE).map_err(WitnessError::Param)?;
+        let record = params.get(&RECORD).map_err(WitnessError::Param)?;
+        let replay = params.get(&REPLAY).map_err(WitnessError::Param)?;
+        let (rank, size) = (engine.me(), engine.size());
+        let script = match (record.as_str(), replay.as_str()) {
+            ("", "") => None,
+            (folder, "") => Some(Script::record(Path::new(folder), rank, size)),
+            ("", folder) => Some(Script::replay(Path::new(folder), rank, size)),
+            _ => return Err(WitnessError::Both),
+        };
+        let script = script.transpose().map_err(WitnessError::Record)?;
+        let trace = match events {
+            0 => None,
+            _ => Some(Rc::new(
+                Trace::new(engine, events).ok_or(WitnessError::NoTape { rank, events })?,
+            )),
+        };
+        let needed = trace.is_some() || script.is_some();
+        Ok(needed.then_some(Witness { trace, script }))
+    }
+
+    pub fn trace(&self) -> Option<&Rc<Trace>> {
+        self.trace.as_ref()
+    }
+
+    pub fn script(&self) -> Option<&Script> {
+        self.script.as_ref()
+    }
+
+    /// A message is about to leave.
+    #[cold]
+    pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
+        if let Some(trace) = &self.trace
+            && is_of_the_program(to.context)
+        {
+            trace.sends(to, bytes);
+        }
+    }
+
+    /// A message has met a receive.
+    #[cold]
+    pub(crate) fn meets(&self, receive: ReqId, context: Context, message: Key, bytes: u64) {
+        if !is_of_the_program(context) {
+            return;
+        }
+        if let Some(script) = &self.script {
+            script.meets(receive, message);
+        }
+        if let Some(trace) = &self.trace {
+            trace.meets(context, message, bytes);
+        }
+    }
+}
+
+/// Whether a message is the program's, or of a collective operation that it called; not what the library says to itself.
+fn is_of_the_program(context: Context) -> bool {
+    [Plane::User, Plane::Collective, Plane::Partition]
+        .into_iter()
+        .any(|plane| context.plane(plane) == context)
+}

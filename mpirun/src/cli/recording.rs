@@ -1,0 +1,84 @@
+//! The folder of a recording: one file for each rank, `rank.0`, `rank.1`, and so on.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// Why a folder cannot be used.
+#[derive(Debug)]
+pub enum RecordingError {
+    /// Something else is there, which shall not be lost.
+    NotOurs {
+        folder: String,
+        file: String,
+    },
+    Folder {
+        folder: String,
+        doing: &'static str,
+        why: String,
+    },
+    Empty {
+        folder: String,
+    },
+}
+
+impl fmt::Display for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordingError::NotOurs { folder, file } => write!(
+                f,
+                "--record {folder}: the folder has {file} in it, which is no recording; name a folder of its own"
+            ),
+            RecordingError::Folder { folder, doing, why } => {
+                write!(f, "the folder {folder} cannot be {doing}: {why}")
+            }
+            RecordingError::Empty { folder } => {
+                write!(
+                    f,
+                    "--replay {folder}: there is no recording (no file rank.0)"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for RecordingError {}
+
+/// Makes the folder, and takes an earlier recording out of it.
+pub fn make_room(folder: &Path) -> Result<(), RecordingError> {
+    let trouble = |doing| {
+        move |error: std::io::Error| RecordingError::Folder {
+            folder: folder.display().to_string(),
+            doing,
+            why: error.to_string(),
+        }
+    };
+    fs::create_dir_all(folder).map_err(trouble("made"))?;
+    let mut earlier = Vec::new();
+    for entry in fs::read_dir(folder).map_err(trouble("read"))? {
+        let entry = entry.map_err(trouble("read"))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let rank = name.strip_prefix("rank.").map(str::parse::<u32>);
+        if !matches!(rank, Some(Ok(_))) {
+            return Err(RecordingError::NotOurs {
+                folder: folder.display().to_string(),
+                file: name,
+            });
+        }
+        earlier.push(entry.path());
+    }
+    earlier
+        .iter()
+        .try_for_each(fs::remove_file)
+        .map_err(trouble("emptied"))
+}
+
+/// Whether there is something to repeat.
+pub fn is_there(folder: &Path) -> Result<(), RecordingError> {
+    match folder.join("rank.0").is_file() {
+        true => Ok(()),
+        false => Err(RecordingError::Empty {
+            folder: folder.display().to_string(),
+        }),
+    }
+}

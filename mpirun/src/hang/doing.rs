@@ -1,0 +1,138 @@
+//! What a rank does, in words.
+
+use super::Seen;
+use crate::glimpse::{Comm, Partner, Round, Stage, Waiting};
+use std::fmt;
+use std::time::Duration;
+
+impl Seen {
+    /// What it does, without its number: "waits in MPI_Recv from rank 5, tag 7, for 31 s".
+    pub(super) fn doing(&self) -> String {
+        let Some(glimpse) = &self.glimpse else {
+            return "cannot be seen".into();
+        };
+        if !self.alive {
+            return match glimpse.stage {
+                Stage::Finalized => "has ended, after MPI_Finalize".into(),
+                _ => "has ended".into(),
+            };
+        }
+        let Some(call) = &glimpse.call else {
+            return match (glimpse.stage, &glimpse.last_call) {
+                (Stage::Before, _) => "has not called MPI_Init".into(),
+                (Stage::Finalized, _) => "has called MPI_Finalize".into(),
+                (_, Some(last)) => format!("computes; its last MPI call was {last}"),
+                (_, None) => "computes".into(),
+            };
+        };
+        let mut text = match (&glimpse.waiting, glimpse.in_round()) {
+            (Some(Waiting::Collective), Some(round)) => {
+                format!("waits in {call} for a nonblocking {}", Told(round))
+            }
+            (Some(waiting), _) if is_for_requests(call) => match waiting {
+                Waiting::Any { .. } => format!("waits in {call} {waiting}"),
+                Waiting::Send(partner) => format!(
+                    "waits in {call} for its message {waiting}{}",
+                    OneOf(partner.requests)
+                ),
+                Waiting::Recv(partner) => format!(
+                    "waits in {call} for a message {waiting}{}",
+                    OneOf(partner.requests)
+                ),
+                _ => format!("waits in {call} for a message {waiting}"),
+            },
+            (Some(waiting), _) => format!("waits in {call} {waiting}"),
+            (None, Some(round)) => format!("waits in {}", Told(round)),
+            (None, None) => format!("is in {call}"),
+        };
+        if let Some(waited) = glimpse.waited {
+            text += &format!(", for {}", Seconds(waited));
+        }
+        text
+    }
+}
+
+/// Whether a call waits for requests that others have started.
+fn is_for_requests(call: &str) -> bool {
+    call.starts_with("MPI_Wait")
+}
+
+/// A round as people say it: "MPI_Bcast #12 on MPI_COMM_WORLD, from rank 0 of 400 bytes".
+pub(super) struct Told<'a>(pub(super) &'a Round);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Round {
+            comm, number, what, ..
+        } = self.0;
+        match what.split_once(' ') {
+            None => write!(f, "{what} #{number} on {comm}"),
+            Some((name, rest)) => write!(f, "{name} #{number} on {comm}, {rest}"),
+        }
+    }
+}
+
+struct OneOf(u32);
+
+impl fmt::Display for OneOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 | 1 => Ok(()),
+            many => write!(f, ", the first of {many} requests that are open"),
+        }
+    }
+}
+
+/// Whole seconds, or tenths of the first ones.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs() {
+            0..10 => write!(f, "{:.1} s", self.0.as_secs_f64()),
+            seconds => write!(f, "{seconds} s"),
+        }
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Waiting::Send(partner) => write!(f, "to {partner}, {} bytes", partner.bytes),
+            Waiting::Recv(partner) => write!(f, "from {partner}"),
+            Waiting::RecvAny { comm, tag } => {
+                write!(f, "from any rank")?;
+                if *comm != Comm::WORLD {
+                    write!(f, " of {comm}")?;
+                }
+                write!(f, "{}", Tag(*tag))
+            }
+            Waiting::Collective => write!(f, "for the other members"),
+            Waiting::Any { requests } => write!(f, "for one of {requests} requests"),
+        }
+    }
+}
+
+impl fmt::Display for Partner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}", self.rank)?;
+        if self.comm != Comm::WORLD {
+            write!(f, " of {}", self.comm)?;
+            if self.rank != self.job_rank {
+                write!(f, " (rank {} of the job)", self.job_rank)?;
+            }
+        }
+        write!(f, "{}", Tag(self.tag))
+    }
+}
+
+struct Tag(Option<i32>);
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(tag) => write!(f, ", tag {tag}"),
+            None => write!(f, ", any tag"),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What is worth saying about a job that does not move, the most telling first.
+
+use super::doing::Told;
+use super::graph::{Graph, Needs, missing};
+use super::{Finding, Group, Seen, Wire};
+use crate::glimpse::{Comm, Gate, Round, Waiting};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
+    let graph = Graph::of(ranks);
+    let mut found = mismatches(ranks);
+    found.extend(circles(ranks, &graph));
+    found.extend(absent(ranks));
+    found.extend(culprits(ranks, &graph));
+    found.extend(nobody_sends(ranks, &graph));
+    found.extend(wires(ranks));
+    found
+}
+
+/// The rounds in which somebody is, with those who are: by communicator, the earliest number first.
+fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
+    let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for seen in ranks.iter().filter(|seen| !seen.has_left()) {
+        if let Some(round) = seen.glimpse.as_ref().and_then(|glimpse| glimpse.in_round()) {
+            let key = (round.comm, round.number);
+            rounds.entry(key).or_default().push((seen, round));
+        }
+    }
+    rounds
+}
+
+fn mismatches(ranks: &[Seen]) -> Vec<Finding> {
+    rounds(ranks)
+        .into_iter()
+        .filter_map(|((comm, number), inside)| {
+            let mut groups: Vec<Group> = Vec::new();
+            for (seen, round) in inside {
+                match groups
+                    .iter_mut()
+                    .find(|group| group.operation == round.what)
+                {
+                    Some(group) => group.ranks.push(seen.rank),
+                    None => groups.push(Group {
+                        ranks: vec![seen.rank],
+                        operation: round.what.clone(),
+                    }),
+                }
+            }
+            (groups.len() > 1).then(|| Finding::Mismatch {
+                comm: comm.to_string(),
+                number,
+                groups,
+            })
+        })
+        .collect()
+}
+
+fn circles(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
+    graph
+        .circles()
+        .into_iter()
+        .map(|circle| {
+            let members: Vec<&Seen> = circle.iter().map(|&at| &ranks[at]).collect();
+            Finding::Circle {
+                ranks: members.iter().map(|seen| seen.rank).collect(),
+                doing: members.iter().map(|seen| seen.doing()).collect(),
+                tags_differ: matches!(members.as_slice(), [a, b] if tags_differ(a, b)),
+            }
+        })
+        .collect()
+}
+
+/// Whether one sends what the other wants to receive, but with another tag.
+fn tags_differ(a: &Seen, b: &Seen) -> bool {
+    let waiting = |seen: &Seen| {
+        seen.glimpse
+            .as_ref()
+            .and_then(|glimpse| glimpse.waiting.clone())
+    };
+    let (out, back) = match (waiting(a), waiting(b)) {
+        (Some(Waiting::Send(out)), Some(Waiting::Recv(back)))
+        | (Some(Waiting::Recv(back)), Some(Waiting::Send(out))) => (out, back),
+        _ => return false,
+    };
+    out.comm == back.comm && back.tag.is_some() && out.tag != back.tag
+}
+
+/// Rounds that lack members, unless the members are in a circle with it that has been told; the earliest of each communicator.
+fn absent(ranks: &[Seen]) -> Vec<Finding> {
+    let mut earliest = BTreeSet::new();
+    rounds(ranks)
+        .into_iter()
+        .filter_map(|((comm, _), inside)| {
+            let (_, round) = *inside.first()?;
+            if !earliest.insert(comm) {
+                return None;
+            }
+            let missing = missing(round, ranks);
+            let here = ranks
+                .iter()
+                .filter(|seen| super::graph::has_come(seen, round));
+            let known = here.count() + missing.len();
+            let unknown = match comm {
+                Comm::WORLD => 0,
+                _ => round.members.saturating_sub(known as u32),
+            };
+            if missing.is_empty() && unknown == 0 {
+                return None;
+            }
+            Some(Finding::Absent {
+                operation: Told(round).to_string(),
+                inside: inside.iter().map(|(seen, _)| seen.rank).collect(),
+                missing: missing.iter().map(|&at| ranks[at].rank).collect(),
+                unknown,
+                doing: missing.iter().map(|&at| ranks[at].doing()).collect(),
+            })
+        })
+        .collect()
+}
+
+/// Ranks that others exchange messages with and that wait for nobody themselves, each with those.
+fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
+    let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for (at, seen) in ranks.iter().enumerate() {
+        let messages = seen.glimpse.as_ref().is_some_and(|glimpse| {
+            matches!(glimpse.waiting, Some(Waiting::Send(_) | Waiting::Recv(_)))
+        });
+        if let (true, Needs::All(others)) = (messages, graph.needs(at)) {
+            for &other in others {
+                waiting.entry(other).or_default().push(seen.rank);
+            }
+        }
+    }
+    waiting
+        .into_iter()
+        .filter(|(culprit, _)| *graph.needs(*culprit) == Needs::Nothing)
+        .map(|(culprit, waiting)| Finding::Culprit {
+            waiting,
+            rank: ranks[culprit].rank,
+            left: ranks[culprit].has_left(),
+            doing: ranks[culprit].doing(),
+        })
+        .collect()
+}
+
+fn nobody_sends(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
+    let stuck = graph.stuck();
+    let waiting: Vec<u32> = ranks
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| stuck[*at] && *graph.needs(*at) == Needs::Any)
+        .map(|(_, seen)| seen.rank)
+        .collect();
+    (!waiting.is_empty()).then_some(Finding::NobodySends { waiting })
+}
+
+/// Wires that are behind, while somebody waits for them.
+fn wires(ranks: &[Seen]) -> Option<Finding> {
+    let gates: Vec<(u32, Gate)> = ranks
+        .iter()
+        .filter_map(|seen| Some((seen.rank, seen.glimpse.as_ref()?.gate?)))
+        .collect();
+    let waiting = gates
+        .iter()
+        .filter(|(_, gate)| gate.released < gate.entered);
+    let barrier = waiting.map(|(_, gate)| gate.entered).max()?;
+    let late: Vec<Wire> = gates
+        .iter()
+        .filter(|(_, gate)| gate.entered < barrier)
+        .map(|&(rank, Gate { wire, entered, .. })| Wire {
+            wire,
+            rank,
+            entered,
+        })
+        .collect();
+    (!late.is_empty()).then_some(Finding::Wires {
+        barrier,
+        entered: gates.len() - late.len(),
+        late,
+    })
+}

@@ -1,0 +1,162 @@
+//! Who needs whom: the wait-for graph of a job, and the questions that are asked of it.
+//!
+//! A rank that waits for one peer, or in a collective operation for all members that have not come, moves only when *all* of them have moved;
+//! one that takes any message, or any of several requests, moves when *one* of them has (E. Knapp, "Deadlock detection in distributed databases",
+//! ACM Computing Surveys 19(4), 1987: the AND and the OR model).
+//! So a circle of the first kind is a deadlock, and of the second kind only what no free rank can reach any more.
+
+use super::Seen;
+use crate::glimpse::{Comm, Round, Waiting};
+use std::collections::VecDeque;
+
+/// What has to happen before a rank moves; ranks by their place in the slice of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// It does not wait, or has left.
+    Nothing,
+    All(Vec<usize>),
+    Any,
+}
+
+#[derive(Debug)]
+pub(super) struct Graph<'a> {
+    ranks: &'a [Seen],
+    needs: Vec<Needs>,
+}
+
+impl<'a> Graph<'a> {
+    pub(super) fn of(ranks: &'a [Seen]) -> Graph<'a> {
+        let needs = ranks.iter().map(|seen| needs(seen, ranks)).collect();
+        Graph { ranks, needs }
+    }
+
+    pub(super) fn needs(&self, at: usize) -> &Needs {
+        &self.needs[at]
+    }
+
+    fn all(&self, at: usize) -> &[usize] {
+        match &self.needs[at] {
+            Needs::All(others) => others,
+            _ => &[],
+        }
+    }
+
+    /// One shortest circle through each rank that is in one and not in an earlier one.
+    pub(super) fn circles(&self) -> Vec<Vec<usize>> {
+        let mut circles: Vec<Vec<usize>> = Vec::new();
+        for start in 0..self.ranks.len() {
+            if circles.iter().any(|circle| circle.contains(&start)) {
+                continue;
+            }
+            circles.extend(self.way_back(start));
+        }
+        // What is longer because it goes through another circle says nothing new.
+        circles.sort_by_key(Vec::len);
+        let mut told: Vec<usize> = Vec::new();
+        circles.retain(|circle| {
+            let new = !circle.iter().any(|rank| told.contains(rank));
+            told.extend(circle);
+            new
+        });
+        circles.sort();
+        circles
+    }
+
+    /// The shortest way from a rank to itself.
+    fn way_back(&self, start: usize) -> Option<Vec<usize>> {
+        let mut from: Vec<Option<usize>> = vec![None; self.ranks.len()];
+        let mut ahead = VecDeque::from([start]);
+        while let Some(here) = ahead.pop_front() {
+            for &next in self.all(here) {
+                if next == start {
+                    let step = |at: &usize| from[*at];
+                    let mut way: Vec<usize> = std::iter::successors(Some(here), step).collect();
+                    way.reverse();
+                    return Some(way);
+                }
+                if from[next].is_none() {
+                    from[next] = Some(here);
+                    ahead.push_back(next);
+                }
+            }
+        }
+        None
+    }
+
+    /// Ranks that will never move, whatever those that can move do.
+    pub(super) fn stuck(&self) -> Vec<bool> {
+        let mut free: Vec<bool> = (0..self.ranks.len())
+            .map(|at| self.needs[at] == Needs::Nothing && !self.ranks[at].has_left())
+            .collect();
+        loop {
+            let before = free.clone();
+            let somebody = before.iter().filter(|free| **free).count();
+            for at in 0..free.len() {
+                free[at] |= match &self.needs[at] {
+                    Needs::Nothing => false,
+                    Needs::All(others) => others.iter().all(|&other| before[other]),
+                    Needs::Any => somebody > usize::from(before[at]),
+                };
+            }
+            if free == before {
+                break;
+            }
+        }
+        let stuck = |at: usize| !free[at] && !self.ranks[at].has_left();
+        (0..free.len()).map(stuck).collect()
+    }
+}
+
+fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
+    let Some(glimpse) = seen.glimpse.as_ref().filter(|_| !seen.has_left()) else {
+        return Needs::Nothing;
+    };
+    if glimpse.call.is_none() {
+        return Needs::Nothing;
+    }
+    match &glimpse.waiting {
+        Some(Waiting::Send(partner) | Waiting::Recv(partner)) => {
+            let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
+            known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
+        }
+        Some(Waiting::RecvAny { .. } | Waiting::Any { .. }) => Needs::Any,
+        Some(Waiting::Collective) | None => match glimpse.in_round() {
+            Some(round) => {
+                let missing = missing(round, ranks);
+                match missing.is_empty() {
+                    true => Needs::Nothing,
+                    false => Needs::All(missing),
+                }
+            }
+            None => Needs::Nothing,
+        },
+    }
+}
+
+/// Whether a rank has come to a round, or has gone past it.
+pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
+    let theirs = seen
+        .glimpse
+        .as_ref()
+        .and_then(|glimpse| glimpse.round.as_ref());
+    theirs.is_some_and(|theirs| theirs.comm == round.comm && theirs.number >= round.number)
+}
+
+/// The members that are known not to have come to a round.
+///
+/// All ranks are members of `MPI_COMM_WORLD`. Of another communicator only those are known whose latest collective operation was on it.
+pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
+    let member = |seen: &Seen| {
+        let theirs = seen
+            .glimpse
+            .as_ref()
+            .and_then(|glimpse| glimpse.round.as_ref());
+        round.comm == Comm::WORLD || theirs.is_some_and(|theirs| theirs.comm == round.comm)
+    };
+    ranks
+        .iter()
+        .enumerate()
+        .filter(|(_, seen)| member(seen) && !has_come(seen, round))
+        .map(|(at, _)| at)
+        .collect()
+}

@@ -1,0 +1,303 @@
+//! Who waits for whom: what a set of [`Glimpse`]s says about a job that does not move.
+//!
+//! Pure: glimpses go in, a [`Report`] comes out, which is text for people and JSON for tools.
+//! First come the findings, each of which explains why somebody waits ([`Finding`]); then what every rank does.
+//! Glimpses are taken while ranks run, so what is found about ranks that have just begun to wait may be over; the times tell.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `graph` | who needs whom, circles, and who can never move |
+//! | `find` | what is worth saying |
+//! | `doing` | what one rank does, in words |
+
+mod doing;
+mod find;
+mod graph;
+#[cfg(test)]
+mod tests;
+
+use crate::glimpse::{Glimpse, Stage};
+use crate::launch::binding::ranges;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A rank of the job.
+#[derive(Clone, Debug, Serialize)]
+pub struct Seen {
+    pub rank: u32,
+    pub host: String,
+    pub alive: bool,
+    pub glimpse: Option<Glimpse>,
+}
+
+impl Seen {
+    fn has_left(&self) -> bool {
+        let finalized = |glimpse: &Glimpse| {
+            glimpse.stage == Stage::Finalized || glimpse.call.as_deref() == Some("MPI_Finalize")
+        };
+        !self.alive || self.glimpse.as_ref().is_some_and(finalized)
+    }
+}
+
+/// Something that explains why ranks wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Finding {
+    /// Each waits for the next, and the last for the first.
+    Circle {
+        ranks: Vec<u32>,
+        doing: Vec<String>,
+        /// Two that wait for each other with different tags.
+        tags_differ: bool,
+    },
+    /// Members of a communicator are in operations that do not fit together.
+    Mismatch {
+        comm: String,
+        number: u64,
+        groups: Vec<Group>,
+    },
+    /// A collective operation waits for members that have not come.
+    Absent {
+        operation: String,
+        inside: Vec<u32>,
+        missing: Vec<u32>,
+        /// How many members are missing of whom nobody knows which ranks they are.
+        unknown: u32,
+        doing: Vec<String>,
+    },
+    /// Ranks wait for one that waits for nobody.
+    Culprit {
+        waiting: Vec<u32>,
+        rank: u32,
+        left: bool,
+        doing: String,
+    },
+    /// Ranks take any message, and nobody is left who could send one.
+    NobodySends { waiting: Vec<u32> },
+    /// Wires of the hardware barrier that have not toggled while others have.
+    Wires {
+        barrier: u64,
+        entered: usize,
+        late: Vec<Wire>,
+    },
+}
+
+/// Ranks that call the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    pub ranks: Vec<u32>,
+    pub operation: String,
+}
+
+/// A wire of the hardware barrier and the rank that drives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Wire {
+    pub wire: u32,
+    pub rank: u32,
+    /// How many barriers it has entered.
+    pub entered: u64,
+}
+
+/// What is found, and what every rank does.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// 0 is the job that was launched; others were spawned.
+    pub job: usize,
+    pub findings: Vec<Finding>,
+    pub ranks: Vec<Seen>,
+}
+
+impl Report {
+    pub fn of(job: usize, ranks: Vec<Seen>) -> Report {
+        Report {
+            job,
+            findings: find::all(&ranks),
+            ranks,
+        }
+    }
+
+    /// What a tool reads: the findings, each with its kind and its sentence, and the ranks.
+    pub fn json(&self) -> serde_json::Value {
+        let mut json = serde_json::json!(self);
+        let told = json["findings"].as_array_mut().into_iter().flatten();
+        for (finding, told) in self.findings.iter().zip(told) {
+            told["text"] = finding.to_string().into();
+        }
+        let told = json["ranks"].as_array_mut().into_iter().flatten();
+        for (seen, told) in self.ranks.iter().zip(told) {
+            told["text"] = seen.doing().into();
+        }
+        json
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.job > 0 {
+            write!(f, "spawned job {}: ", self.job)?;
+        }
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
+        }
+        if self.findings.is_empty() {
+            writeln!(f, "nobody is seen to wait for a rank that does not come")?;
+        }
+        write!(f, "every rank:")?;
+        let mut alike: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for seen in &self.ranks {
+            alike.entry(seen.doing()).or_default().push(seen.rank);
+        }
+        let mut groups: Vec<_> = alike.into_iter().collect();
+        groups.sort_by_key(|(_, ranks)| ranks.first().copied());
+        for (doing, ranks) in groups {
+            let verb = match (ranks.len(), doing.split_once(' ')) {
+                (1, _) | (_, None) => doing,
+                (_, Some((verb, rest))) => format!("{} {rest}", plural(verb)),
+            };
+            write!(f, "\n  {} {verb}", named(&ranks))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Circle {
+                ranks,
+                doing,
+                tags_differ,
+            } => {
+                match ranks.as_slice() {
+                    [alone] => write!(f, "rank {alone} waits for itself:")?,
+                    _ => {
+                        let names: Vec<String> = ranks.iter().map(u32::to_string).collect();
+                        let names = names.join(", ");
+                        write!(f, "ranks {names} wait for each other in a circle:")?;
+                    }
+                }
+                for (rank, doing) in ranks.iter().zip(doing) {
+                    write!(f, "\n  rank {rank} {doing}")?;
+                }
+                match tags_differ {
+                    true => write!(f, "\n  their tags differ, so they never meet"),
+                    false => Ok(()),
+                }
+            }
+            Finding::Mismatch {
+                comm,
+                number,
+                groups,
+            } => {
+                write!(
+                    f,
+                    "collective operation #{number} on {comm} is not the same everywhere:"
+                )?;
+                for Group { ranks, operation } in groups {
+                    let verb = if ranks.len() == 1 { "is" } else { "are" };
+                    write!(f, "\n  {} {verb} in {operation}", named(ranks))?;
+                }
+                Ok(())
+            }
+            Finding::Absent {
+                operation,
+                inside,
+                missing,
+                unknown,
+                doing,
+            } => {
+                let verb = if inside.len() == 1 { "is" } else { "are" };
+                write!(
+                    f,
+                    "{} {verb} in {operation}, which waits for ",
+                    named(inside)
+                )?;
+                match (missing.as_slice(), unknown) {
+                    ([], unknown) => return write!(f, "{unknown} more of its members"),
+                    ([_], 0) => {
+                        let doing = doing.first().map_or("", String::as_str);
+                        return write!(f, "{}, which {doing}", named(missing));
+                    }
+                    (_, 0) => write!(f, "{}:", named(missing))?,
+                    (_, unknown) => {
+                        write!(f, "{} and {unknown} more of its members:", named(missing))?
+                    }
+                }
+                /// More lines than these say what the list of all ranks says better.
+                const SHOWN: usize = 4;
+                for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
+                    write!(f, "\n  rank {rank} {doing}")?;
+                }
+                match missing.len().saturating_sub(SHOWN) {
+                    0 => Ok(()),
+                    more => write!(f, "\n  and {more} more"),
+                }
+            }
+            Finding::Culprit {
+                waiting,
+                rank,
+                left,
+                doing,
+            } => {
+                let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+                let why = if *left { "has left: it " } else { "" };
+                write!(
+                    f,
+                    "{} {verb} for rank {rank}, which {why}{doing}",
+                    named(waiting)
+                )
+            }
+            Finding::NobodySends { waiting } => {
+                let (verb, take) = match waiting.len() {
+                    1 => ("waits", "takes"),
+                    _ => ("wait", "take"),
+                };
+                write!(
+                    f,
+                    "{} {verb} for whoever comes first, and nobody is left who could come: all others have left or wait themselves, and no rank that {take} part can move",
+                    named(waiting)
+                )
+            }
+            Finding::Wires {
+                barrier,
+                entered,
+                late,
+            } => {
+                let wires: Vec<String> = late
+                    .iter()
+                    .map(|Wire { wire, rank, .. }| format!("wire {wire} (rank {rank})"))
+                    .collect();
+                let verb = if late.len() == 1 { "has" } else { "have" };
+                write!(
+                    f,
+                    "hardware barrier {barrier}: {} {verb} not toggled, {entered} of {} have",
+                    wires.join(", "),
+                    entered + late.len()
+                )
+            }
+        }
+    }
+}
+
+/// The verb of several.
+fn plural(verb: &str) -> &str {
+    match verb {
+        "waits" => "wait",
+        "is" => "are",
+        "has" => "have",
+        "computes;" => "compute;",
+        "computes" => "compute",
+        other => other,
+    }
+}
+
+fn named(ranks: &[u32]) -> String {
+    match ranks {
+        [one] => format!("rank {one}"),
+        many => {
+            let many: Vec<usize> = many.iter().map(|rank| *rank as usize).collect();
+            format!("ranks {}", ranges(&many))
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Claims about reports, from glimpses made by hand; that real jobs give such glimpses is shown by `tests/tests/hang.rs`.
+
+use super::*;
+use crate::glimpse::{Comm, Gate, Partner, Round, Waiting};
+use std::time::Duration;
+
+fn idle(rank: u32) -> Seen {
+    let glimpse = Glimpse {
+        stage: Stage::Running,
+        call: None,
+        last_call: Some("MPI_Send".into()),
+        calls: 4,
+        waiting: None,
+        waited: None,
+        round: None,
+        gate: None,
+        progress: 0,
+    };
+    Seen {
+        rank,
+        host: "node1".into(),
+        alive: true,
+        glimpse: Some(glimpse),
+    }
+}
+
+fn with(mut seen: Seen, change: impl FnOnce(&mut Glimpse)) -> Seen {
+    if let Some(glimpse) = &mut seen.glimpse {
+        glimpse.waited = Some(Duration::from_secs(31));
+        change(glimpse);
+    }
+    seen
+}
+
+fn partner(job_rank: u32, tag: i32) -> Partner {
+    Partner {
+        comm: Comm::WORLD,
+        rank: job_rank,
+        job_rank,
+        tag: Some(tag),
+        bytes: 8,
+        requests: 1,
+    }
+}
+
+fn calls(rank: u32, call: &str, waiting: Waiting) -> Seen {
+    with(idle(rank), |glimpse| {
+        glimpse.call = Some(call.into());
+        glimpse.waiting = Some(waiting);
+    })
+}
+
+fn sends(rank: u32, to: u32, tag: i32) -> Seen {
+    calls(rank, "MPI_Ssend", Waiting::Send(partner(to, tag)))
+}
+
+fn receives(rank: u32, from: u32, tag: i32) -> Seen {
+    calls(rank, "MPI_Recv", Waiting::Recv(partner(from, tag)))
+}
+
+fn meets(rank: u32, what: &str, number: u64) -> Seen {
+    with(idle(rank), |glimpse| {
+        glimpse.call = what.split(' ').next().map(str::to_string);
+        glimpse.round = Some(Round {
+            comm: Comm::WORLD,
+            number,
+            what: what.into(),
+            members: 4,
+            inside: true,
+        });
+    })
+}
+
+fn gone(rank: u32) -> Seen {
+    Seen {
+        alive: false,
+        ..idle(rank)
+    }
+}
+
+fn report(ranks: Vec<Seen>) -> String {
+    Report::of(0, ranks).to_string()
+}
+
+#[test]
+fn crossed_sends_are_a_circle() {
+    insta::assert_snapshot!(report(vec![sends(0, 1, 7), sends(1, 0, 7)]));
+}
+
+#[test]
+fn a_longer_circle_is_told_once_and_who_waits_for_it_is_not_in_it() {
+    let ranks = vec![
+        receives(0, 1, 1),
+        receives(1, 2, 1),
+        receives(2, 0, 1),
+        receives(3, 0, 1),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn a_wrong_tag_is_named() {
+    insta::assert_snapshot!(report(vec![sends(0, 1, 7), receives(1, 0, 8)]));
+}
+
+#[test]
+fn a_missing_receive_is_a_circle_through_the_barrier() {
+    let ranks = vec![sends(0, 1, 7), meets(1, "MPI_Barrier", 1)];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn a_rank_that_computes_or_has_left_is_the_culprit() {
+    let ranks = vec![
+        receives(0, 1, 5),
+        receives(1, 2, 5),
+        idle(2),
+        gone(3),
+        receives(4, 3, 9),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn a_mismatch_is_named_with_who_calls_what() {
+    let ranks = vec![
+        meets(0, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
+        meets(1, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
+        meets(2, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
+        meets(3, "MPI_Bcast from rank 0 of 8 bytes", 12),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn members_that_have_not_come_are_named_with_what_they_do() {
+    let ranks = vec![
+        meets(0, "MPI_Barrier", 12),
+        idle(1),
+        meets(2, "MPI_Barrier", 12),
+        receives(3, 1, 4),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
+    let any = || {
+        let (comm, tag) = (Comm::WORLD, None);
+        calls(0, "MPI_Recv", Waiting::RecvAny { comm, tag })
+    };
+    let vain = |ranks: &[Seen]| {
+        let found = find::all(ranks);
+        found
+            .iter()
+            .any(|found| matches!(found, Finding::NobodySends { waiting } if *waiting == [0]))
+    };
+    assert!(!vain(&[any(), idle(1)]));
+    // Rank 1 moves when rank 2 does, and may send then.
+    assert!(!vain(&[any(), receives(1, 2, 1), idle(2)]));
+    assert!(vain(&[any(), gone(1)]));
+    assert!(vain(&[any(), receives(1, 0, 1)]));
+    insta::assert_snapshot!(report(vec![any(), receives(1, 0, 1), gone(2)]));
+}
+
+#[test]
+fn wires_of_the_hardware_barrier_that_lag_are_named() {
+    let wired = |seen: Seen, wire, entered, released| {
+        with(seen, |glimpse| {
+            glimpse.gate = Some(Gate {
+                wire,
+                entered,
+                released,
+            });
+        })
+    };
+    let ranks = vec![
+        wired(meets(0, "MPI_Barrier", 3), 0, 3, 2),
+        wired(idle(1), 1, 2, 2),
+        wired(meets(2, "MPI_Barrier", 3), 2, 3, 2),
+    ];
+    insta::assert_snapshot!(report(ranks));
+    let ranks = vec![
+        wired(meets(0, "MPI_Barrier", 3), 0, 3, 3),
+        wired(idle(1), 1, 3, 3),
+    ];
+    assert_eq!(find::all(&ranks)[1..], [], "all have entered");
+}
+
+#[test]
+fn tools_get_kind_ranks_and_sentence_of_each_finding() {
+    let json = Report::of(0, vec![sends(0, 1, 7), sends(1, 0, 7)]).json();
+    let finding = &json["findings"][0];
+    assert_eq!(finding["kind"], "circle");
+    assert_eq!(finding["ranks"], serde_json::json!([0, 1]));
+    assert!(
+        finding["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("ranks 0, 1 wait for each other")
+    );
+    let rank = &json["ranks"][1];
+    assert_eq!(rank["glimpse"]["waiting"]["send"]["job_rank"], 0);
+    assert_eq!(
+        rank["text"],
+        "waits in MPI_Ssend to rank 0, tag 7, 8 bytes, for 31 s"
+    );
+}

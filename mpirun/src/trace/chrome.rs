@@ -1,0 +1,152 @@
+//! The trace event format: a JSON object that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+//!
+//! Source: "Trace Event Format", Google, the document behind chrome://tracing.
+//! A rank is a process and its threads are threads; a call is a complete event (`X`), a message a flow (`s` to `f`) between the slices
+//! that enclose its ends, a message of which the other end is not on the tapes an instant (`i`). Times are microseconds since the first event.
+
+use super::Trace;
+use crate::glimpse::Comm;
+use crate::node::call_name;
+use mpi_base::node::{Event, EventKind};
+use mpi_core::trace::Trace as Tracer;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
+    let begin = trace.begin();
+    writeln!(
+        out,
+        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"lost_events\":{}}},",
+        trace.lost()
+    )?;
+    write!(out, "\"traceEvents\":[")?;
+    let mut first = true;
+    let mut put = |event: Value| {
+        let comma = if std::mem::take(&mut first) { "" } else { "," };
+        write!(out, "{comma}\n{event}")
+    };
+    let mut flows: HashMap<(usize, usize), (usize, &str)> = HashMap::new();
+    for (id, arrow) in trace.arrows().iter().enumerate() {
+        flows.insert(arrow.from, (id, "s"));
+        flows.insert(arrow.to, (id, "f"));
+    }
+    for (at, lane) in trace.lanes.iter().enumerate() {
+        // Ranks of spawned jobs have numbers of their own.
+        let pid = lane.job * 1_000_000 + lane.rank as usize;
+        let spawned = match lane.job {
+            0 => String::new(),
+            job => format!(" of spawned job {job}"),
+        };
+        let name = format!("rank {}{spawned} on {}", lane.rank, lane.host);
+        put(json!({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}))?;
+        put(
+            json!({"ph": "M", "pid": pid, "name": "process_sort_index", "args": {"sort_index": pid}}),
+        )?;
+        let owners = threads(&lane.tape.events);
+        let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut rounds: Vec<&Event> = Vec::new();
+        for (place, event) in lane.tape.events.iter().enumerate() {
+            let next = numbers.len();
+            let tid = *numbers.entry(owners[place]).or_insert(next);
+            let us = |ns: u64| ns.saturating_sub(begin) as f64 / 1000.0;
+            let mut json = json!({"pid": pid, "tid": tid, "ts": us(event.at)});
+            let mut set = |name: &str, value: Value| json[name] = value;
+            match event.kind {
+                EventKind::Call => {
+                    set("ph", "X".into());
+                    set("cat", "mpi".into());
+                    set("name", call_name(event.call).into());
+                    set(
+                        "dur",
+                        json!(event.until.saturating_sub(event.at) as f64 / 1000.0),
+                    );
+                    // What the call told of itself while it ran came before it on the tape.
+                    let inside = rounds.pop().filter(|round| round.at >= event.at);
+                    set("args", inside.map_or(json!({}), round_args));
+                }
+                EventKind::Round => {
+                    rounds = vec![event];
+                    continue;
+                }
+                EventKind::Sent | EventKind::Received => {
+                    let sent = event.kind == EventKind::Sent;
+                    set("args", message_args(event, sent));
+                    match flows.get(&(at, place)) {
+                        Some((id, ph)) => {
+                            set("ph", (*ph).into());
+                            set("id", json!(id));
+                            set("name", "message".into());
+                            set("cat", "message".into());
+                            if !sent {
+                                set("bp", "e".into());
+                            }
+                        }
+                        None => {
+                            set("ph", "i".into());
+                            set("s", "t".into());
+                            set("cat", "message".into());
+                            let name = if sent { "sent" } else { "received" };
+                            set("name", name.into());
+                        }
+                    }
+                }
+                EventKind::Wire => {
+                    set("ph", "C".into());
+                    set("name", format!("barrier wire {}", event.peer).into());
+                    // A wire toggles at each barrier.
+                    set(
+                        "args",
+                        json!({"out": event.number % 2, "in": event.extra % 2}),
+                    );
+                }
+            }
+            put(json)?;
+        }
+    }
+    writeln!(out, "\n]}}")
+}
+
+/// The thread of each event: a message belongs to the next call that ends after it.
+fn threads(events: &[Event]) -> Vec<u32> {
+    let mut threads = vec![0; events.len()];
+    let mut thread = events
+        .iter()
+        .find(|e| e.kind == EventKind::Call)
+        .map_or(0, |e| e.thread);
+    for (place, event) in events.iter().enumerate().rev() {
+        if event.kind == EventKind::Call {
+            thread = event.thread;
+        }
+        threads[place] = thread;
+    }
+    threads
+}
+
+fn round_args(round: &Event) -> Value {
+    json!({
+        "operation": Tracer::said(round).to_string(),
+        "communicator": Comm(round.comm).to_string(),
+        "number": round.number,
+    })
+}
+
+fn message_args(event: &Event, sent: bool) -> Value {
+    const PLANE_BITS: u32 = 3;
+    let mut args = Map::new();
+    let other = if sent { "to_job_rank" } else { "from_rank" };
+    args.insert(other.into(), event.peer.into());
+    args.insert("bytes".into(), event.bytes.into());
+    args.insert(
+        "communicator".into(),
+        Comm(event.comm >> PLANE_BITS).to_string().into(),
+    );
+    match event.comm & ((1 << PLANE_BITS) - 1) {
+        0 => args.insert("tag".into(), event.tag.into()),
+        _ => args.insert(
+            "part of collective operation".into(),
+            (event.tag + 1).into(),
+        ),
+    };
+    args.into()
+}

@@ -1,0 +1,99 @@
+//! A waveform (IEEE 1364-2005, section 18) with lanes for each rank, beside the wires of the hardware barrier, for GTKWave or Surfer.
+//!
+//! Each rank is a scope. `mpi` is high inside MPI, `collective` inside a collective operation and `barrier` inside a barrier;
+//! `sent` and `received` toggle with each message; `wire_out` and `wire_in` are the levels at the rank's wire of the hardware barrier,
+//! both low before the first barrier. Times are nanoseconds since the first event.
+
+use super::Trace;
+use crate::node::call_name;
+use mpi_base::node::EventKind;
+use std::io::{self, Write};
+use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
+
+/// What a rank's scope has, in this order.
+const LANES: [&str; 7] = [
+    "mpi",
+    "collective",
+    "barrier",
+    "sent",
+    "received",
+    "wire_out",
+    "wire_in",
+];
+
+pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
+    let mut writer = Writer::new(out);
+    writer.timescale(1, TimescaleUnit::NS)?;
+    writer.add_module("job")?;
+    let begin = trace.begin();
+    let mut ids: Vec<IdCode> = Vec::new();
+    // Time, line, level.
+    let mut changes: Vec<(u64, IdCode, bool)> = Vec::new();
+    for lane in &trace.lanes {
+        let scope = match lane.job {
+            0 => format!("rank_{}", lane.rank),
+            job => format!("job_{job}_rank_{}", lane.rank),
+        };
+        writer.add_module(&scope)?;
+        let mut lines = Vec::new();
+        for name in LANES {
+            lines.push(writer.add_wire(1, name)?);
+        }
+        writer.upscope()?;
+        let [mpi, collective, barrier, sent, received, wire_out, wire_in] = lines[..] else {
+            continue;
+        };
+        ids.extend(&lines);
+        let (mut sends, mut receives) = (false, false);
+        // A call tells that it is collective while it runs, and is itself on the tape when it returns.
+        let mut round = None;
+        for event in &lane.tape.events {
+            let at = event.at - begin;
+            match event.kind {
+                EventKind::Round => round = Some(event.at),
+                EventKind::Call => {
+                    let mut slice = |line| {
+                        changes.push((at, line, true));
+                        changes.push((event.until - begin, line, false));
+                    };
+                    slice(mpi);
+                    if round.take().is_some_and(|round| round >= event.at) {
+                        slice(collective);
+                    }
+                    if call_name(event.call) == "MPI_Barrier" {
+                        slice(barrier);
+                    }
+                }
+                EventKind::Sent => {
+                    sends = !sends;
+                    changes.push((at, sent, sends));
+                }
+                EventKind::Received => {
+                    receives = !receives;
+                    changes.push((at, received, receives));
+                }
+                EventKind::Wire => {
+                    changes.push((at, wire_out, event.number % 2 == 1));
+                    changes.push((at, wire_in, event.extra % 2 == 1));
+                }
+            }
+        }
+    }
+    writer.upscope()?;
+    writer.enddefinitions()?;
+    writer.begin(SimulationCommand::Dumpvars)?;
+    for id in ids {
+        writer.change_scalar(id, Value::V0)?;
+    }
+    writer.end()?;
+    // Stable, so that of two changes of a line at one moment the later one stands.
+    changes.sort_by_key(|(at, _, _)| *at);
+    let mut now = None;
+    for (at, line, level) in changes {
+        if now.replace(at) != Some(at) {
+            writer.timestamp(at)?;
+        }
+        writer.change_scalar(line, level)?;
+    }
+    Ok(())
+}

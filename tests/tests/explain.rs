@@ -1,0 +1,89 @@
+//! `mpirun --explain` and `mpi-info --explain`: what was selected in a real job, and why the rest was not.
+
+use std::process::Command;
+use std::time::Duration;
+use tests::{Job, installation};
+use xtask::process;
+
+/// The facts of a job, without what differs between machines.
+fn explained(job: Job) -> Vec<String> {
+    let outcome = job.with(["--explain"]).succeeds();
+    let lines = outcome.stderr.lines();
+    lines
+        .filter_map(|line| line.split_once("explain: "))
+        .map(|(_, fact)| fact.to_string())
+        .collect()
+}
+
+#[track_caller]
+fn one(facts: &[String], begin: &str) -> String {
+    let found: Vec<&String> = facts
+        .iter()
+        .filter(|fact| fact.starts_with(begin))
+        .collect();
+    match found.as_slice() {
+        [one] => one.to_string(),
+        _ => panic!(
+            "{} facts begin with {begin:?} in:\n{}",
+            found.len(),
+            facts.join("\n")
+        ),
+    }
+}
+
+#[test]
+fn a_job_tells_who_reaches_whom_how_it_waits_and_copies() {
+    let facts = explained(Job::of("hello").ranks(3).with(["--mca", "btl", "self,sm"]));
+    assert_eq!(
+        one(&facts, "parameter btl "),
+        "parameter btl = self,sm (command line)"
+    );
+    let by_sm = "btl: rank 0 reaches ranks 1-2 by sm (not by self: ";
+    assert!(
+        one(&facts, "btl: rank 0 reaches ranks").starts_with(by_sm),
+        "{facts:?}"
+    );
+    assert_eq!(
+        one(&facts, "btl: rank 0 reaches rank 0"),
+        "btl: rank 0 reaches rank 0 by self"
+    );
+    assert!(one(&facts, "waiting: ").contains("3 ranks on"));
+    assert!(one(&facts, "copy: ").starts_with("copy: long messages of ranks 1-2 "));
+    let bcast = one(&facts, "coll on MPI_COMM_WORLD: tuned does bcast");
+    assert!(bcast.contains("by binomial"), "{bcast}");
+}
+
+#[test]
+fn the_hardware_barrier_tells_its_port_its_wires_and_its_test() {
+    let job = Job::of("hello").ranks(3);
+    let facts = explained(job.with(["--mca", "coll_hwbarr_port", "sim"]));
+    assert_eq!(
+        one(&facts, "coll on MPI_COMM_WORLD: hwbarr: "),
+        "coll on MPI_COMM_WORLD: hwbarr: port sim, 3 wires, opened and found idle by all; the self-test with a late node was passed"
+    );
+    let plain = Job::of("hello")
+        .ranks(3)
+        .with(["--mca", "coll_hwbarr_port", "sim"])
+        .succeeds();
+    assert!(!plain.stderr.contains("port sim"), "{}", plain.stderr);
+}
+
+#[test]
+fn later_communicators_are_told_of_too() {
+    let facts = explained(Job::of("communicators").ranks(2));
+    let others = facts
+        .iter()
+        .filter(|fact| fact.starts_with("coll on ") && !fact.contains("MPI_COMM_WORLD:"));
+    assert!(others.count() > 0, "{facts:?}");
+}
+
+#[test]
+fn mpi_info_explains_an_operation_of_this_installation() {
+    let mut command = Command::new(installation().join("bin/mpi-info"));
+    command.args(["--explain", "coll", "allreduce"]);
+    let told =
+        process::output(&mut command, Duration::from_secs(10)).unwrap_or_else(|e| panic!("{e}"));
+    let told = told.stdout;
+    assert!(told.contains("MPI_Allreduce"), "{told}");
+    assert!(told.contains("rabenseifner for "), "{told}");
+}

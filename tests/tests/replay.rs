@@ -1,0 +1,71 @@
+//! A run whose outcome depends on who is faster is recorded once and repeated as often as one likes.
+
+use std::path::Path;
+use tests::Job;
+
+/// What rank 0 of the program saw.
+fn seen(job: Job) -> String {
+    let outcome = job.run();
+    let line = outcome.stdout.lines().find(|line| line.starts_with("seen"));
+    match line {
+        Some(line) => line.to_string(),
+        None => panic!("nothing seen:\n{}{}", outcome.stdout, outcome.stderr),
+    }
+}
+
+fn race(option: &str, folder: &Path) -> Job {
+    let job = Job::of("race").ranks(4).limit(30);
+    job.with([option.as_ref(), folder.as_os_str()])
+}
+
+#[test]
+fn a_replay_repeats_what_was_recorded_twenty_times() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (first, second) = (place.path().join("first"), place.path().join("second"));
+    let recorded = seen(race("--record", &first));
+    // That two runs are alike by chance is beyond belief: there are more than a hundred decisions.
+    assert_ne!(recorded, seen(race("--record", &second)));
+    for _ in 0..20 {
+        assert_eq!(seen(race("--replay", &first)), recorded);
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_can_be_repeated() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let recorded = seen(race("--record", &folder).arg("die"));
+    assert_eq!(seen(race("--replay", &folder).arg("die")), recorded);
+}
+
+#[test]
+fn a_program_that_goes_another_way_ends_with_a_sentence() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    race("--record", &folder).succeeds();
+    let outcome = race("--replay", &folder).arg("other").run();
+    assert!(!outcome.status.success());
+    let sentence = "the replay has left the recording on rank 0 at decision 1: the program calls MPI_Iprobe or MPI_Improbe, \
+                    recorded is a receive with a wildcard, which found the message from rank";
+    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    let outcome = race("--replay", &folder).ranks(3).run();
+    assert!(!outcome.status.success(), "a job of another size");
+}
+
+#[test]
+fn what_is_there_is_not_overwritten_unless_it_is_a_recording() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    race("--record", &folder).succeeds();
+    race("--record", &folder).succeeds();
+    std::fs::write(folder.join("thesis.tex"), "all of it").expect("written");
+    let outcome = race("--record", &folder).run();
+    assert_eq!(outcome.status.code(), Some(2));
+    assert!(outcome.stderr.contains("thesis.tex"), "{}", outcome.stderr);
+    let outcome = race("--replay", place.path()).run();
+    assert!(
+        outcome.stderr.contains("there is no recording"),
+        "{}",
+        outcome.stderr
+    );
+}

@@ -1,0 +1,115 @@
+//! What `mpirun --trace` writes of real jobs: every send with its receive, in order, and calls that lie inside each other's times.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use tests::Job;
+
+fn traced(job: Job, file: &Path) -> Job {
+    job.with(["--trace".as_ref(), file.as_os_str()])
+}
+
+fn events(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).expect("a trace");
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    json["traceEvents"].as_array().expect("events").clone()
+}
+
+fn of<'a>(events: &'a [Value], ph: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["ph"] == ph).collect()
+}
+
+fn time(event: &Value) -> f64 {
+    event["ts"].as_f64().expect("a time")
+}
+
+#[test]
+fn every_send_has_its_receive_and_is_before_it() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("trace.json");
+    traced(Job::of("wildcard").ranks(4), &file).holds();
+    let events = events(&file);
+    let ends: BTreeMap<u64, &Value> = of(&events, "f")
+        .into_iter()
+        .map(|end| (end["id"].as_u64().expect("an id"), end))
+        .collect();
+    let starts = of(&events, "s");
+    assert_eq!(starts.len(), ends.len());
+    // Three ranks send 200 messages each in the first part alone.
+    assert!(starts.len() >= 600, "{}", starts.len());
+    for start in starts {
+        let end = ends[&start["id"].as_u64().expect("an id")];
+        assert!(time(start) <= time(end), "{start} {end}");
+        for same in ["bytes", "tag", "communicator"] {
+            assert_eq!(start["args"][same], end["args"][same]);
+        }
+        assert_eq!(start["args"]["to_job_rank"], end["pid"]);
+        assert_eq!(end["args"]["from_rank"], start["pid"]);
+    }
+    assert!(
+        of(&events, "i").is_empty(),
+        "a message without its other end"
+    );
+}
+
+#[test]
+fn calls_follow_each_other_and_collectives_say_what_they_are() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("trace.json");
+    traced(Job::of("ring").ranks(3), &file).holds();
+    let events = events(&file);
+    let calls = of(&events, "X");
+    for rank in 0..3 {
+        let mut until = 0.0;
+        for call in calls.iter().filter(|call| call["pid"] == rank) {
+            // A call may begin when the one before it has ended; times are rounded to a nanosecond.
+            assert!(time(call) >= until - 0.001, "{call} before {until}");
+            until = time(call) + call["dur"].as_f64().expect("a duration");
+        }
+        let barrier = calls
+            .iter()
+            .rfind(|call| call["pid"] == rank && call["name"] == "MPI_Barrier");
+        let args = &barrier.expect("a barrier")["args"];
+        assert_eq!(args["operation"], "MPI_Barrier");
+        assert_eq!(args["communicator"], "MPI_COMM_WORLD");
+    }
+    let names: Vec<_> = of(&events, "M")
+        .iter()
+        .map(|m| m["args"]["name"].clone())
+        .collect();
+    assert!(
+        names
+            .iter()
+            .any(|name| name.as_str().is_some_and(|n| n.starts_with("rank 2 on ")))
+    );
+}
+
+#[test]
+fn a_job_that_dies_leaves_its_trace_and_a_full_tape_its_latest_events() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("trace.json");
+    let job = traced(Job::of("race").ranks(3).arg("die"), &file);
+    let outcome = job.with(["--mca", "mpi_base_trace", "20"]).run();
+    assert_eq!(outcome.status.code(), Some(137), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("earlier ones were forgotten"),
+        "{}",
+        outcome.stderr
+    );
+    let events = events(&file);
+    assert!(of(&events, "X").iter().any(|call| call["pid"] == 0));
+}
+
+#[test]
+fn a_waveform_has_the_ranks_beside_the_wires_of_the_hardware_barrier() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("trace.vcd");
+    let job = Job::of("barrier_loop").ranks(3).arg("5");
+    let job = job.with(["--mca", "coll_hwbarr_port", "sim"]);
+    traced(job, &file).succeeds();
+    let text = std::fs::read_to_string(&file).expect("a waveform");
+    let lines = ["rank_0", "rank_2", "barrier", "wire_out", "wire_in"];
+    for line in lines {
+        assert!(text.contains(line), "no {line} in:\n{text}");
+    }
+}
