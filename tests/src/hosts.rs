@@ -4,7 +4,7 @@
 //! Ranks are launched by our `mpirun` through a wrapper that enters the rank's host; it takes away what `mpirun` says about shared memory,
 //! so the ranks find out by themselves who shares a host with them, as under any launcher that says nothing.
 //!
-//! Needs root and `ip` from Debian's iproute2; everything is gone when the value is dropped.
+//! Needs root and `ip` and `tc` from Debian's iproute2; everything is gone when the value is dropped.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -132,6 +132,30 @@ impl Hosts {
             .args(["netns", "exec", &self.host(host)])
             .arg(program);
         command
+    }
+
+    /// Makes a host send no more than so many megabit/s into a network.
+    pub fn slow_down(&self, host: u32, network: u32, megabits: u32) {
+        let space = self.host(host);
+        let rule = format!(
+            "-n {space} qdisc add dev eth{network} root tbf rate {megabits}mbit burst 256kb latency 50ms"
+        );
+        let mut command = Command::new("tc");
+        command.args(rule.split_whitespace());
+        let done = process::output(&mut command, Duration::from_secs(20));
+        done.map(drop).unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    /// How many bytes a host has sent into a network.
+    #[track_caller]
+    pub fn sent(&self, host: u32, network: u32) -> u64 {
+        let path = format!("/sys/class/net/eth{network}/statistics/tx_bytes");
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.host(host), "cat", &path]);
+        let output = process::output(&mut command, Duration::from_secs(20));
+        let text = output.unwrap_or_else(|e| panic!("{e}"));
+        let count = text.stdout.trim().parse();
+        count.unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
     /// Pulls a host's cable out of a network.

@@ -104,6 +104,24 @@ fn a_cable_that_is_pulled_during_a_transfer_costs_nothing_but_time() {
     );
 }
 
+/// Both interfaces claim the same speed, so what each carries follows from what it takes.
+#[test]
+fn two_networks_of_different_speed_share_a_message_as_they_can() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]).network(1, &[9000]);
+    hosts.slow_down(0, 0, 400);
+    hosts.slow_down(0, 1, 100);
+    let before = [0, 1].map(|network| hosts.sent(0, network));
+    holds(transfer(&hosts, "0"), "transfer", 2);
+    let carried = [0, 1].map(|network| hosts.sent(0, network) - before[network as usize]);
+    assert!(carried[0] + carried[1] > 64 << 20, "{carried:?}");
+    let ratio = carried[0] as f64 / carried[1] as f64;
+    assert!(
+        (2.0..8.0).contains(&ratio),
+        "four times the speed carried {ratio:.1} times the bytes: {carried:?}"
+    );
+}
+
 #[test]
 fn when_all_cables_are_pulled_both_ends_and_every_link_are_named() {
     let Some(hosts) = Hosts::new(2) else { return };

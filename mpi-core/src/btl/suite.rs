@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 
 use super::{
     Am, Btl, Endpoint, GetError, Header, OVERTAKES, Payload, ProcId, Reach, Region, SendError,
-    Share, Sink,
+    Share, Sink, Together,
 };
 
 pub struct Net {
@@ -125,6 +125,20 @@ pub fn send_numbered(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) -> Result<
     btl.send(to, kind(n), [n, !n], payload)
 }
 
+/// Sends message `n`, for which there has to be room.
+pub fn must_send(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) {
+    if let Err(error) = send_numbered(btl, to, n, len) {
+        panic!("message {n} of {len} bytes was not taken: {error}");
+    }
+}
+
+fn together(btl: &dyn Btl) -> &dyn Together {
+    match btl.single_copy().and_then(|copy| copy.together()) {
+        Some(together) => together,
+        None => panic!("{} does not copy together", btl.name()),
+    }
+}
+
 /// A message number's active message: any that keeps its order.
 fn kind(n: u64) -> Am {
     n as Am & !OVERTAKES
@@ -240,7 +254,7 @@ pub fn what_waits_is_pending_until_delivered(net: Net) {
     assert!(!net.to().pending());
     let sink = Keep::default();
     for len in [8, 1000] {
-        send_numbered(net.from(), net.endpoint(), 0, len).unwrap();
+        must_send(net.from(), net.endpoint(), 0, len);
         for _ in 0..1_000_000 {
             if net.to().pending() {
                 break;
@@ -269,7 +283,7 @@ impl Sink for Busybody<'_> {
         self.seen.set(self.seen.get() + 1);
         if header[0] > 0 {
             let next = header[0] - 1;
-            send_numbered(self.net.from(), self.net.endpoint(), next, 100).unwrap();
+            must_send(self.net.from(), self.net.endpoint(), next, 100);
         }
         assert_eq!(self.net.to().progress(&Nothing), 0);
         self.inside.set(false);
@@ -282,7 +296,7 @@ pub fn a_sink_may_send_and_is_never_entered_twice(net: Net) {
         inside: Cell::new(false),
         seen: Cell::new(0),
     };
-    send_numbered(net.from(), net.endpoint(), 9, 100).unwrap();
+    must_send(net.from(), net.endpoint(), 9, 100);
     net.pump_until(&sink, || sink.seen.get() == 10);
 }
 
@@ -328,12 +342,14 @@ pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
 /// The sender comes late, in time or not at all; where the system forbids it, the receiver is told so.
 pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
     let copy = net.from().single_copy();
-    if net.btls.len() < 2 || copy.is_none_or(|copy| copy.together().is_none()) {
+    if copy.is_none_or(|copy| copy.together().is_none()) {
         return;
     }
     let procs = [net.procs[net.pair.0], net.procs[net.pair.1]];
     let mut btls = net.btls.into_iter();
-    let (receiver, sender) = (btls.next().unwrap(), btls.next().unwrap());
+    let (Some(receiver), Some(sender)) = (btls.next(), btls.next()) else {
+        return;
+    };
     let cases = [(1, 0), (4096, 0), (70_001, 3), (1 << 20, 20), (5 << 20, 0)];
     let datas = cases.map(|(len, _)| pattern(len as u64, len));
     let (ask, asked) = std::sync::mpsc::channel();
@@ -341,7 +357,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
     std::thread::scope(|s| {
         let datas = &datas;
         s.spawn(move || {
-            let copy = receiver.single_copy().unwrap().together().unwrap();
+            let copy = together(&*receiver);
             let peer = endpoint(&*receiver, procs[1]);
             for data in datas {
                 let mut room = vec![0; data.len()];
@@ -353,8 +369,13 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
                     address: run.as_ptr().expose_provenance() as u64,
                     len: run.len() as u64,
                 });
-                let number = copy.offer(data.len()).unwrap();
-                ask.send((number, to.collect::<Vec<_>>())).unwrap();
+                let Some(number) = copy.offer(data.len()) else {
+                    panic!("a copy of {} bytes was not begun", data.len());
+                };
+                // Whoever does not listen any more has failed, and says so.
+                if ask.send((number, to.collect::<Vec<_>>())).is_err() {
+                    return;
+                }
                 let mut ours = 0;
                 for share in [Share::Half, Share::Rest] {
                     let fetched = copy.fetch(peer, number, &from, &target, share);
@@ -365,7 +386,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
                     assert!(share == Share::Half || !fetched.open);
                     ours += fetched.bytes;
                 }
-                assert_eq!(told.recv().unwrap(), Ok(data.len() - ours));
+                assert_eq!(told.recv(), Ok(Ok(data.len() - ours)));
                 assert!(room == *data, "{ours} of {}", data.len());
             }
             while copy.offer(1 << 20).is_some() {}
@@ -373,7 +394,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
             (0..1000).for_each(|number| copy.close(number));
             assert!(copy.offer(1).is_some());
         });
-        let copy = sender.single_copy().unwrap().together().unwrap();
+        let copy = together(&*sender);
         let peer = endpoint(&*sender, procs[0]);
         for (data, (_, late)) in datas.iter().zip(cases) {
             let Ok((number, to)) = asked.recv() else {
@@ -393,10 +414,8 @@ pub fn two_ranks_exchange_at_full_speed(net: Net) {
     }
     let max = net.from().limits().max_send;
     let procs = [net.procs[net.pair.0], net.procs[net.pair.1]];
-    let mut btls = net.btls.into_iter();
     std::thread::scope(|s| {
-        for me in 0..2 {
-            let btl = btls.next().unwrap();
+        for (me, btl) in net.btls.into_iter().take(2).enumerate() {
             s.spawn(move || {
                 let sink = Expect {
                     from: procs[1 - me],
