@@ -38,3 +38,20 @@ programs! {
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
 }
+
+/// Kept whole, a million messages are more than 100 MiB.
+#[test]
+fn a_million_messages_that_nobody_has_asked_for_do_not_fill_their_receiver() {
+    for ways in ["self,sm", "self,tcp"] {
+        let parameters = [
+            "--mca",
+            "btl",
+            ways,
+            "--mca",
+            "pml_ob1_unexpected_max",
+            "8m",
+        ];
+        let job = Job::of("flood").arg("49152").arg("1000000").ranks(2);
+        job.with(parameters).holds();
+    }
+}

@@ -138,8 +138,11 @@ fn metered(
 /// Puts pieces of a large message together, and keeps what is told about links.
 #[derive(Default)]
 struct Assembly {
+    /// At the receiver what has come, at the sender what it sends.
     data: RefCell<Vec<u8>>,
     came: Cell<usize>,
+    /// Bytes that were sent once more.
+    again: Cell<usize>,
     /// How many pieces were read straight to their places.
     landed: Cell<u32>,
     notes: RefCell<Vec<String>>,
@@ -177,6 +180,14 @@ impl Sink for Assembly {
         self.landed.set(self.landed.get() + 1);
     }
 
+    fn again(&self, _: ProcId, _: Am, header: Header, len: usize, send: &mut dyn FnMut(&[u8])) {
+        let at = header[0] as usize;
+        if let Some(data) = self.data.borrow().get(at..at + len) {
+            self.again.set(self.again.get() + len);
+            send(data);
+        }
+    }
+
     fn lost(&self, _: ProcId, why: &str) {
         self.losses.borrow_mut().push(why.into());
     }
@@ -191,6 +202,7 @@ fn transfer(from: &Bond, to: &Bond, len: usize) -> (Vec<u8>, Assembly, Assembly)
     let data = pattern(1, len);
     let (here, there) = (Assembly::default(), Assembly::default());
     *there.data.borrow_mut() = vec![0; len];
+    here.data.borrow_mut().clone_from(&data);
     let peer = endpoint(from, 1);
     let piece = from.limits().max_send;
     let (mut at, limit) = (0, Instant::now() + Duration::from_secs(30));
@@ -243,6 +255,7 @@ fn links_share_a_message_in_proportion_to_their_bandwidth() {
 
 #[test]
 fn a_link_that_is_cut_during_64_mib_loses_nothing_and_is_told_of() {
+    let mut asked_for = 0;
     for victim in [0, 1] {
         let mut links = [(1000, u64::MAX); 2];
         links[victim].1 = 20 << 20;
@@ -263,7 +276,33 @@ fn a_link_that_is_cut_during_64_mib_loses_nothing_and_is_told_of() {
         assert!(there.landed.get() > 0, "every piece was copied twice");
         let carried = meters[1 - victim].load(std::sync::atomic::Ordering::Relaxed);
         assert!(carried > 32 << 20, "the other link carried {carried}");
+        asked_for += here.again.get();
     }
+    assert!(
+        asked_for > 0,
+        "the sender was never asked for what was lost"
+    );
+}
+
+#[test]
+fn a_piece_that_nobody_has_any_more_leaves_no_gap() {
+    let (from, to, _) = metered(&[(1000, 1 << 20), (1000, u64::MAX)]);
+    let (here, there) = (Assembly::default(), Assembly::default());
+    let piece = vec![0; from.limits().max_send];
+    *there.data.borrow_mut() = piece.clone();
+    let peer = endpoint(&from, 1);
+    // Many times what may be sent without an acknowledgement.
+    let (mut left, limit) = (64 << 20, Instant::now() + Duration::from_secs(30));
+    while left > 0 {
+        assert!(Instant::now() < limit, "{left} bytes are not taken");
+        match from.send(peer, 4 | OVERTAKES, [0; 2], Payload::Bytes(&piece)) {
+            Ok(()) => left -= piece.len().min(left),
+            Err(error) => assert_eq!(error, SendError::WouldBlock),
+        }
+        to.progress(&there);
+        from.progress(&here);
+    }
+    assert_eq!((here.again.get(), here.notes.borrow().len()), (0, 1));
 }
 
 #[test]

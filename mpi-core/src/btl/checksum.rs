@@ -86,10 +86,7 @@ impl Btl for Checked {
         }
         let mut fill = |place: &mut [u8]| {
             let (data, tail) = place.split_at_mut(len);
-            match &mut payload {
-                Payload::Bytes(bytes) => data.copy_from_slice(bytes),
-                Payload::Fill { fill, .. } => fill(data),
-            }
+            payload.put(data);
             tail.copy_from_slice(&sum(am, header, data));
         };
         let payload = Payload::Fill {

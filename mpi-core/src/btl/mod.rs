@@ -93,6 +93,8 @@ impl std::error::Error for SendError {}
 pub enum Payload<'a> {
     /// Bytes that lie together.
     Bytes(&'a [u8]),
+    /// Two runs, one behind the other: what a layer puts before its caller's bytes.
+    Joined(&'a [u8], &'a [u8]),
     /// `len` bytes that `fill` writes straight into the transport's buffer, so that a datatype is packed only once.
     Fill {
         len: usize,
@@ -105,12 +107,27 @@ impl Payload<'_> {
     pub fn len(&self) -> usize {
         match self {
             Payload::Bytes(b) => b.len(),
+            Payload::Joined(first, second) => first.len() + second.len(),
             Payload::Fill { len, .. } => *len,
         }
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Writes it to where it is to be, which is as long as it.
+    #[inline]
+    pub fn put(&mut self, place: &mut [u8]) {
+        match self {
+            Payload::Bytes(bytes) => place.copy_from_slice(bytes),
+            Payload::Joined(first, second) => {
+                let (front, back) = place.split_at_mut(first.len());
+                front.copy_from_slice(first);
+                back.copy_from_slice(second);
+            }
+            Payload::Fill { fill, .. } => fill(place),
+        }
     }
 }
 
@@ -159,6 +176,19 @@ pub trait Sink {
 
     /// A peer that this process had to do with cannot be reached any more; `why` is a sentence that names both.
     fn lost(&self, _peer: ProcId, _why: &str) {}
+
+    /// A message to `to` that overtakes others and stayed with its sender ([`Btl::relies_on_senders`]) may have been lost with a link.
+    ///
+    /// Whoever still has its `len` bytes calls `send` with them once; who has not says nothing, and it counts as not wanted any more.
+    fn again(
+        &self,
+        _to: ProcId,
+        _am: Am,
+        _header: Header,
+        _len: usize,
+        _send: &mut dyn FnMut(&[u8]),
+    ) {
+    }
 
     /// Something that went well in the end and that a person should know.
     fn note(&self, _what: &str) {}
@@ -326,6 +356,12 @@ pub trait Btl {
     /// Called when all processes of the job have come to their end; a transport that is dropped without it does the same.
     /// It may be used again afterwards.
     fn leave(&self) {}
+
+    /// Whether it may ask for messages that overtake others a second time ([`Sink::again`]),
+    /// so that their sender has to have them until it knows that the receiver has.
+    fn relies_on_senders(&self) -> bool {
+        false
+    }
 
     /// Single copy from peers, where the BTL has it.
     fn single_copy(&self) -> Option<&dyn SingleCopy> {

@@ -4,8 +4,11 @@
 //! least for its bandwidth, or to the next one if that has no room; so the links share a message in proportion to what they really carry.
 //! All other messages go over the first link that lives, where they keep their order by themselves.
 //!
-//! **Losing a link loses nothing.** Every message has a number and is kept until the peer has acknowledged it.
+//! **Losing a link loses nothing.** Every message has a number and is remembered until the peer has acknowledged it.
 //! When a link dies, what was sent over it and not acknowledged is sent again over those that are left.
+//! Ordered messages are kept for that.
+//! Overtaking ones go straight from their sender's memory and are not kept: whoever sent them is asked for them again ([`Sink::again`]),
+//! and what nobody has any more a [`VOID`] stands for, so that no number is missed.
 //! The receiver drops what it has had already, and delivers ordered messages by their numbers, whichever way they came.
 //! Only when the last link has died the peer is lost, and the sentence quotes what every link said.
 //!
@@ -23,13 +26,16 @@ mod through;
 use crate::btl::{
     Am, Btl, Endpoint, Header, Limits, Payload, ProcId, Reach, SendError, Sink, Transport,
 };
-use side::{FREE, Kept, ORDERED, Side, sequence};
+use side::{FREE, Kept, ORDERED, Side, What, sequence};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::BorrowedFd;
 use through::Through;
 
 /// The active message of acknowledgements; the layers above use smaller numbers.
 pub const ACK: Am = u8::MAX;
+
+/// The active message that takes the number of one that nobody wants any more; its payload is a prefix.
+pub const VOID: Am = ACK - 1;
 
 /// What stands before a message's own payload: its header and two acknowledgements.
 const PREFIX: usize = 4 * size_of::<u64>();
@@ -67,22 +73,75 @@ impl Bond {
         Some(self.sides.get(peer as usize)?.get_or_init(make))
     }
 
-    /// Hands bytes to a link; whether it took them, and if not, whether it is worth asking again.
+    /// Hands a prefix, or all, and what is left of a message to a link; whether it took them, and if not, whether it is worth asking again.
     fn offer(
         &self,
         side: &Side,
         way: usize,
         am: Am,
         number: u64,
-        bytes: &[u8],
+        runs: [&[u8]; 2],
     ) -> Result<(), SendError> {
         let endpoint = side.ways[way].endpoint;
-        self.links[way].send(endpoint, am, [number, 0], Payload::Bytes(bytes))?;
-        let weighed = (bytes.len() as u64) << 20;
+        let payload = match runs {
+            [all, []] => Payload::Bytes(all),
+            [prefix, rest] => Payload::Joined(prefix, rest),
+        };
+        let weighed = (payload.len() as u64) << 20;
+        self.links[way].send(endpoint, am, [number, 0], payload)?;
         let bandwidth = u64::from(self.links[way].bandwidth(endpoint)).max(1);
         let load = &side.ways[way].load;
         load.set(load.get() + weighed / bandwidth);
         Ok(())
+    }
+
+    /// Offers a new message to the links in turn; which one has taken it.
+    fn offer_all(&self, side: &Side, am: Am, runs: [&[u8]; 2]) -> Result<usize, SendError> {
+        let which = sequence(am);
+        let number = {
+            let sent = side.sent[which].borrow();
+            sent.acked + sent.kept.len() as u64 + 1
+        };
+        let mut result = Err(SendError::PeerGone);
+        for way in self.order(side, which) {
+            match self.offer(side, way, am, number, runs) {
+                Ok(()) => return Ok(way),
+                Err(SendError::WouldBlock) => {
+                    result = Err(SendError::WouldBlock);
+                    // The next link would do too, but the receiver would have to put this message aside.
+                    if which == ORDERED {
+                        break;
+                    }
+                }
+                // The link has died and will say so when it is polled.
+                Err(_) => {}
+            }
+        }
+        result
+    }
+
+    /// Puts a message together behind its prefix.
+    fn join(&self, side: &Side, header: Header, mut payload: Payload<'_>) -> Vec<u8> {
+        let mut bytes = self.spare.borrow_mut().pop().unwrap_or_default();
+        bytes.clear();
+        bytes.resize(PREFIX, 0);
+        match payload {
+            Payload::Bytes(payload) => bytes.extend_from_slice(payload),
+            _ => {
+                bytes.resize(PREFIX + payload.len(), 0);
+                payload.put(&mut bytes[PREFIX..]);
+            }
+        }
+        // A `fill` may have sent, and told the peer how far it has got.
+        bytes[..PREFIX].copy_from_slice(&side.prefix(header));
+        bytes
+    }
+
+    /// A link has taken a message.
+    fn remember(&self, side: &Side, which: usize, kept: Kept) {
+        side.told();
+        side.kept_bytes.set(side.kept_bytes.get() + kept.len());
+        side.sent[which].borrow_mut().kept.push_back(kept);
     }
 
     /// The links that live, in the order in which a message of a sequence tries them.
@@ -161,48 +220,26 @@ impl Btl for Bond {
         if side.kept_bytes.get() >= WINDOW {
             return Err(SendError::WouldBlock);
         }
-        let mut bytes = self.spare.borrow_mut().pop().unwrap_or_default();
-        bytes.clear();
-        bytes.extend(header[0].to_le_bytes());
-        bytes.extend(header[1].to_le_bytes());
-        bytes.resize(PREFIX, 0);
-        match payload {
-            Payload::Bytes(payload) => bytes.extend_from_slice(payload),
-            Payload::Fill { len, fill } => {
-                bytes.resize(PREFIX + len, 0);
-                fill(&mut bytes[PREFIX..]);
-            }
-        }
-        side.tell(&mut bytes[16..]);
         let which = sequence(am);
-        // A `fill` may have sent; its message has its number by now.
-        let number = {
-            let sent = side.sent[which].borrow();
-            sent.acked + sent.kept.len() as u64 + 1
-        };
-        let mut result = Err(SendError::PeerGone);
-        for way in self.order(side, which) {
-            match self.offer(side, way, am, number, &bytes) {
-                Ok(()) => {
-                    side.told();
-                    side.kept_bytes.set(side.kept_bytes.get() + bytes.len());
-                    let kept = Kept { am, way, bytes };
-                    side.sent[which].borrow_mut().kept.push_back(kept);
-                    return Ok(());
-                }
-                Err(SendError::WouldBlock) => {
-                    result = Err(SendError::WouldBlock);
-                    // The next link would do too, but the receiver would have to put this message aside.
-                    if which == ORDERED {
-                        break;
-                    }
-                }
-                // The link has died and will say so when it is polled.
-                Err(_) => {}
-            }
+        if let (FREE, Payload::Bytes(data)) = (which, &payload) {
+            let prefix = side.prefix(header);
+            let way = self.offer_all(side, am, [&prefix, data])?;
+            let what = What::Left { header, len };
+            self.remember(side, which, Kept { am, way, what });
+            return Ok(());
         }
-        self.spare.borrow_mut().push(bytes);
-        result
+        let bytes = self.join(side, header, payload);
+        let result = self.offer_all(side, am, [&bytes, &[]]);
+        let what = match (which, result) {
+            (ORDERED, Ok(_)) => What::Copy(bytes),
+            _ => {
+                self.spare.borrow_mut().push(bytes);
+                What::Left { header, len }
+            }
+        };
+        let way = result?;
+        self.remember(side, which, Kept { am, way, what });
+        Ok(())
     }
 
     fn progress(&self, sink: &dyn Sink) -> usize {
@@ -219,7 +256,7 @@ impl Btl for Bond {
         }
         for side in self.known() {
             if !side.again.borrow().is_empty() {
-                self.repair(side);
+                self.repair(side, sink);
             }
             if side.news_bytes.get() >= SOON_BYTES || side.news_messages.get() >= SOON_MESSAGES {
                 self.acknowledge(side);
@@ -251,6 +288,10 @@ impl Btl for Bond {
 
     fn leave(&self) {
         self.links.iter().for_each(|link| link.leave());
+    }
+
+    fn relies_on_senders(&self) -> bool {
+        true
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {

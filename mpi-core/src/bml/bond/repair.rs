@@ -1,43 +1,56 @@
 //! When a link dies: what it may have lost is sent again over those that are left; and the acknowledgements that say what was not lost.
 
-use super::side::{FREE, Side};
-use super::{ACK, Bond, PREFIX};
-use crate::btl::Sink;
+use super::side::{FREE, Side, What};
+use super::{ACK, Bond, PREFIX, VOID};
+use crate::btl::{Am, Header, Sink};
 
 impl Bond {
     /// Sends again what dead links have lost, as far as there is room.
-    pub(super) fn repair(&self, side: &Side) -> bool {
-        let mut moved = false;
+    pub(super) fn repair(&self, side: &Side, sink: &dyn Sink) {
         while let Some((which, number)) = { side.again.borrow().front().copied() } {
-            let sent = side.sent[which].borrow();
-            let at = number.wrapping_sub(sent.acked + 1) as usize;
-            let mut taken = None;
-            match sent.kept.get(at) {
-                // Acknowledged in the meantime.
-                _ if number <= sent.acked => {}
-                None => {}
-                Some(kept) => {
-                    for way in self.order(side, FREE) {
-                        if self.offer(side, way, kept.am, number, &kept.bytes).is_ok() {
-                            taken = Some(way);
-                            break;
-                        }
-                    }
-                    if taken.is_none() {
-                        break;
-                    }
+            // Nothing if it was acknowledged in the meantime.
+            let way = match side.take(which, number) {
+                Some((am, What::Copy(bytes))) => {
+                    let way = self.mend(side, am, number, [&bytes, &[]]);
+                    side.put_back(which, number, way, What::Copy(bytes));
+                    way
                 }
-            }
-            drop(sent);
-            if let Some(way) = taken
-                && let Some(kept) = side.sent[which].borrow_mut().kept.get_mut(at)
-            {
-                kept.way = way;
+                Some((am, What::Left { header, len })) => {
+                    let way = self.ask_again(side, am, number, header, len, sink);
+                    side.put_back(which, number, way, What::Left { header, len });
+                    way
+                }
+                None => Some(0),
+            };
+            if way.is_none() {
+                return;
             }
             side.again.borrow_mut().pop_front();
-            moved = true;
         }
-        moved
+    }
+
+    /// Sends once more what its sender has, or a word that nobody has it.
+    fn ask_again(
+        &self,
+        side: &Side,
+        am: Am,
+        number: u64,
+        header: Header,
+        len: usize,
+        sink: &dyn Sink,
+    ) -> Option<usize> {
+        let prefix = side.prefix(header);
+        let mut answer = None;
+        sink.again(side.peer, am, header, len, &mut |data| {
+            answer = Some(self.mend(side, am, number, [&prefix, data]));
+        });
+        answer.unwrap_or_else(|| self.mend(side, VOID, number, [&prefix, &[]]))
+    }
+
+    /// Hands a message that was lost to any link that takes it; which one that is.
+    fn mend(&self, side: &Side, am: Am, number: u64, runs: [&[u8]; 2]) -> Option<usize> {
+        let offer = |&way: &usize| self.offer(side, way, am, number, runs).is_ok();
+        self.order(side, FREE).find(offer)
     }
 
     /// A link to a peer has died.
@@ -68,7 +81,7 @@ impl Bond {
             for (at, kept) in sent.kept.iter().enumerate() {
                 if kept.way == way {
                     messages += 1;
-                    bytes += kept.bytes.len() - PREFIX;
+                    bytes += kept.len() - PREFIX;
                     again.push_back((which, sent.acked + 1 + at as u64));
                 }
             }
@@ -83,7 +96,7 @@ impl Bond {
         let mut acks = [0; 16];
         side.tell(&mut acks);
         if let Some(way) = side.first_up()
-            && self.offer(side, way, ACK, 0, &acks).is_ok()
+            && self.offer(side, way, ACK, 0, [&acks, &[]]).is_ok()
         {
             side.told();
         }

@@ -1,6 +1,6 @@
 //! What is known of one peer: its links, what it has not acknowledged, and what came from it.
 
-use super::SPARE;
+use super::{PREFIX, SPARE};
 use crate::btl::{Am, Endpoint, Header, OVERTAKES, ProcId, Reach, Transport};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -57,7 +57,25 @@ pub(super) struct Kept {
     pub(super) am: Am,
     /// The link over which it went.
     pub(super) way: usize,
-    pub(super) bytes: Vec<u8>,
+    pub(super) what: What,
+}
+
+/// How a message is had again.
+pub(super) enum What {
+    /// Prefix and payload.
+    Copy(Vec<u8>),
+    /// Its sender has it.
+    Left { header: Header, len: usize },
+}
+
+impl Kept {
+    /// How many bytes it takes on a link.
+    pub(super) fn len(&self) -> usize {
+        match &self.what {
+            What::Copy(bytes) => bytes.len(),
+            What::Left { len, .. } => PREFIX + len,
+        }
+    }
 }
 
 /// What has come of one sequence.
@@ -109,11 +127,36 @@ impl Side {
         [ORDERED, FREE].map(|which| self.received[which].borrow().upto)
     }
 
+    /// What stands before a message's own payload.
+    pub(super) fn prefix(&self, header: Header) -> [u8; PREFIX] {
+        let mut prefix = [0; PREFIX];
+        prefix[..8].copy_from_slice(&header[0].to_le_bytes());
+        prefix[8..16].copy_from_slice(&header[1].to_le_bytes());
+        self.tell(&mut prefix[16..]);
+        prefix
+    }
+
     /// Writes the acknowledgements into a message's prefix; the peer need not be told again.
     pub(super) fn tell(&self, prefix: &mut [u8]) {
         let [ordered, free] = self.acks();
         prefix[..8].copy_from_slice(&ordered.to_le_bytes());
         prefix[8..16].copy_from_slice(&free.to_le_bytes());
+    }
+
+    /// Takes how a message is had again out of what is remembered, unless the peer has acknowledged it.
+    pub(super) fn take(&self, which: usize, number: u64) -> Option<(Am, What)> {
+        let mut sent = self.sent[which].borrow_mut();
+        let kept = sent.get(number)?;
+        let what = std::mem::replace(&mut kept.what, What::Copy(Vec::new()));
+        Some((kept.am, what))
+    }
+
+    /// Puts back what [`Side::take`] has taken, and by which link it went, if one took it.
+    pub(super) fn put_back(&self, which: usize, number: u64, way: Option<usize>, what: What) {
+        if let Some(kept) = self.sent[which].borrow_mut().get(number) {
+            kept.what = what;
+            kept.way = way.unwrap_or(kept.way);
+        }
     }
 
     /// The peer is to be told that a message has come.
@@ -135,14 +178,22 @@ impl Side {
                 && let Some(kept) = sent.kept.pop_front()
             {
                 sent.acked += 1;
-                self.kept_bytes
-                    .set(self.kept_bytes.get() - kept.bytes.len());
+                self.kept_bytes.set(self.kept_bytes.get() - kept.len());
                 let mut spare = spare.borrow_mut();
-                if spare.len() < SPARE {
-                    spare.push(kept.bytes);
+                if spare.len() < SPARE
+                    && let What::Copy(bytes) = kept.what
+                {
+                    spare.push(bytes);
                 }
             }
         }
+    }
+}
+
+impl Sent {
+    fn get(&mut self, number: u64) -> Option<&mut Kept> {
+        let at = number.checked_sub(self.acked + 1)?;
+        self.kept.get_mut(usize::try_from(at).ok()?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What comes over one link: acknowledgements are heard, what came before is dropped, ordered messages wait for their turn.
 
 use super::side::{FREE, Landing, ORDERED, Way, sequence};
-use super::{ACK, Bond, PREFIX};
+use super::{ACK, Bond, PREFIX, VOID};
 use crate::btl::{Am, Header, ProcId, Sink};
 use std::cell::Cell;
 use std::ops::Range;
@@ -52,7 +52,8 @@ impl Sink for Through<'_> {
         let number = header[0];
         side.has_news(payload.len());
         if sequence(am) == FREE {
-            if side.received[FREE].borrow_mut().admit_free(number) {
+            let is_new = side.received[FREE].borrow_mut().admit_free(number);
+            if is_new && am != VOID {
                 self.hand_on(from, am, payload);
             }
             return;
@@ -152,4 +153,71 @@ impl Sink for Through<'_> {
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let word = bytes.get(at..at + 8)?;
     word.try_into().ok().map(u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btl::suite::Keep;
+    use crate::btl::{Btl, Endpoint, Limits, Payload, Reach, SendError};
+    use proptest::prelude::*;
+
+    /// A link that takes everything and brings nothing.
+    struct Quiet;
+
+    impl Btl for Quiet {
+        fn name(&self) -> &'static str {
+            "quiet"
+        }
+        fn exclusivity(&self) -> u32 {
+            0
+        }
+        fn limits(&self) -> Limits {
+            Limits {
+                eager: 4096,
+                max_send: 4096,
+            }
+        }
+        fn reach(&self, peer: ProcId) -> Reach {
+            Reach::Yes(Endpoint(peer))
+        }
+        fn send(&self, _: Endpoint, _: Am, _: Header, _: Payload<'_>) -> Result<(), SendError> {
+            Ok(())
+        }
+        fn progress(&self, _: &dyn Sink) -> usize {
+            0
+        }
+        fn pending(&self) -> bool {
+            false
+        }
+    }
+
+    proptest! {
+        /// What comes over a link is a message or nothing; each number is delivered once at most, and acknowledgements of what was never sent free nothing.
+        #[test]
+        fn what_no_bond_has_written_does_no_harm(
+            messages in prop::collection::vec(
+                (any::<u8>(), any::<u64>(), 0u64..6, any::<bool>(), prop::collection::vec(any::<u8>(), 0..200)),
+                1..60,
+            ),
+        ) {
+            let bond = Bond::new(0, 2, vec![Box::new(Quiet)]);
+            bond.send(Endpoint(1), 3, [1, 2], Payload::Bytes(&[5])).unwrap();
+            let sink = Keep::default();
+            let through = Through { bond: &bond, way: 0, sink: &sink, delivered: Cell::new(0) };
+            for (am, wild, near, is_near, bytes) in &messages {
+                // Numbers near those that are expected get further.
+                let header = [if *is_near { *near } else { *wild }, 0];
+                let len = bytes.len() + 100;
+                if bytes.len() >= crate::btl::BEGUN && through.begin(1, *am, header, len, bytes) {
+                    through.land(1, *am, header, bytes.len()..len, &mut |_| {});
+                    through.landed(1, *am, header, len);
+                }
+                through.deliver(1, *am, header, bytes);
+                through.deliver(7, *am, header, bytes);
+            }
+            prop_assert!(sink.len() <= messages.len());
+            prop_assert!(bond.side(1).is_some_and(|side| side.kept_bytes.get() <= PREFIX + 1));
+        }
+    }
 }

@@ -110,7 +110,7 @@ impl Btl for Loop {
         _to: Endpoint,
         am: Am,
         header: Header,
-        payload: Payload<'_>,
+        mut payload: Payload<'_>,
     ) -> Result<(), SendError> {
         let (len, max) = (payload.len(), self.limits.max_send);
         if len > max {
@@ -123,9 +123,9 @@ impl Btl for Loop {
         buffer.clear();
         match payload {
             Payload::Bytes(bytes) => buffer.extend_from_slice(bytes),
-            Payload::Fill { len, fill } => {
+            _ => {
                 buffer.resize(len, 0);
-                fill(&mut buffer);
+                payload.put(&mut buffer);
             }
         }
         self.queue.borrow_mut().push_back(Message {

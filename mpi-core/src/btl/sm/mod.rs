@@ -156,6 +156,10 @@ impl Sm {
                 }),
             },
             Payload::Fill { len, fill } => out.put(&self.frags, am, header, len, fill),
+            mut joined @ Payload::Joined(..) => {
+                let len = joined.len();
+                out.put(&self.frags, am, header, len, |place| joined.put(place))
+            }
         }
     }
 }

@@ -60,15 +60,20 @@ impl Outgoing {
         header: &[u8; HEADER],
         payload: Payload<'_>,
     ) -> Result<(), Refused> {
-        match (payload, socket) {
-            (Payload::Bytes(bytes), Some(socket)) if self.is_empty() => {
-                let sent = self.write_frame(socket, header, bytes)?;
-                if sent < HEADER + bytes.len() {
-                    self.keep(header, bytes, sent);
+        let (first, second) = match payload {
+            Payload::Bytes(bytes) => (bytes, &[][..]),
+            Payload::Joined(first, second) => (first, second),
+            Payload::Fill { .. } => return self.send_later(socket, header, payload),
+        };
+        match socket {
+            Some(socket) if self.is_empty() => {
+                let sent = self.write_frame(socket, header, first, second)?;
+                if sent < HEADER + first.len() + second.len() {
+                    self.keep([header, first, second], sent);
                 }
                 Ok(())
             }
-            (payload, socket) => self.send_later(socket, header, payload),
+            _ => self.send_later(socket, header, payload),
         }
     }
 
@@ -78,46 +83,46 @@ impl Outgoing {
         &mut self,
         socket: BorrowedFd<'_>,
         header: &[u8; HEADER],
-        payload: &[u8],
+        first: &[u8],
+        second: &[u8],
     ) -> Result<usize, Refused> {
-        if payload.len() <= SHORT {
+        if first.len() + second.len() <= SHORT {
             let frame = &mut self.short;
             frame.clear();
             frame.extend_from_slice(header);
-            frame.extend_from_slice(payload);
+            frame.extend_from_slice(first);
+            frame.extend_from_slice(second);
             return write(|flags| send(socket, frame, flags));
         }
-        let both = [IoSlice::new(header), IoSlice::new(payload)];
-        write(|flags| sendmsg(socket, &both, &mut SendAncillaryBuffer::default(), flags))
+        let all = [&header[..], first, second].map(IoSlice::new);
+        let runs = &all[..if second.is_empty() { 2 } else { 3 }];
+        write(|flags| sendmsg(socket, runs, &mut SendAncillaryBuffer::default(), flags))
     }
 
+    /// Keeps what is left of a frame of which the socket has taken `sent` bytes.
     #[cold]
-    fn keep(&mut self, header: &[u8], bytes: &[u8], sent: usize) {
+    fn keep(&mut self, runs: [&[u8]; 3], mut sent: usize) {
         self.stuck = true;
-        self.queue
-            .extend_from_slice(header.get(sent..).unwrap_or(&[]));
-        self.queue
-            .extend_from_slice(&bytes[sent.saturating_sub(HEADER)..]);
+        for run in runs {
+            let (_, left) = run.split_at(sent.min(run.len()));
+            self.queue.extend_from_slice(left);
+            sent = sent.saturating_sub(run.len());
+        }
     }
 
     fn send_later(
         &mut self,
         socket: Option<BorrowedFd<'_>>,
         header: &[u8],
-        payload: Payload<'_>,
+        mut payload: Payload<'_>,
     ) -> Result<(), Refused> {
         if !self.has_room() {
             return Err(Refused::Full);
         }
         self.queue.extend_from_slice(header);
-        match payload {
-            Payload::Bytes(bytes) => self.queue.extend_from_slice(bytes),
-            Payload::Fill { len, fill } => {
-                let at = self.queue.len();
-                self.queue.resize(at + len, 0);
-                fill(&mut self.queue[at..]);
-            }
-        }
+        let at = self.queue.len();
+        self.queue.resize(at + payload.len(), 0);
+        payload.put(&mut self.queue[at..]);
         match socket {
             Some(socket) if !self.stuck => self.flush(socket).map_err(Refused::System),
             _ => Ok(()),

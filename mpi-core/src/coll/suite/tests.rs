@@ -270,7 +270,12 @@ fn calls_in_single_copies_do_not_mix() {
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
     // Short and long data, in every way in which they go, with calls that wait among them.
-    for (cell, gate) in [("0", "flags"), ("0", "counter"), ("1", "flags"), ("1", "counter")] {
+    for (cell, gate) in [
+        ("0", "flags"),
+        ("0", "counter"),
+        ("1", "flags"),
+        ("1", "counter"),
+    ] {
         for size in [2, 3, 5, 9] {
             let job = job(size, "")
                 .with("coll_shm_gate", gate)

@@ -38,12 +38,22 @@ static STREAM_EAGER: Param<usize> = Param::new(
     "Messages up to this size are sent at once, like short ones, while an earlier one waits to be taken by the same process, if every rank has a core",
 );
 
+static UNEXPECTED_MAX: Param<usize> = Param::new(
+    "pml",
+    "ob1",
+    "unexpected_max",
+    "64m",
+    Level::USER,
+    "Memory for messages that have come and that nobody has asked for; whoever sends more has to ask first",
+);
+
 /// Everything `mpi-info` lists for ob1.
 pub static PARAMS: &[&About] = &[
     SINGLE_COPY_MIN.about(),
     SINGLE_COPY_MAX.about(),
     TOGETHER_MIN.about(),
     STREAM_EAGER.about(),
+    UNEXPECTED_MAX.about(),
 ];
 
 /// Sizes, in bytes, that choose how the data of a rendezvous travel: in one copy from `single_copy_min` up to `single_copy_max`, else in fragments.
@@ -68,6 +78,8 @@ pub struct Config {
     pub together_min: u64,
     /// Up to here a message is sent at once while an earlier one waits, because then both copy at the same time.
     pub stream_eager: usize,
+    /// So many bytes of other processes' messages are kept before their receives; beyond it they ask first.
+    pub unexpected_max: u64,
 }
 
 impl Default for Config {
@@ -77,6 +89,7 @@ impl Default for Config {
             single_copy_max: u64::MAX,
             together_min: u64::MAX,
             stream_eager: 0,
+            unexpected_max: 64 << 20,
         }
     }
 }
@@ -100,6 +113,7 @@ impl Config {
                 true => params.get(&STREAM_EAGER)?,
                 false => 0,
             },
+            unexpected_max: params.get(&UNEXPECTED_MAX)? as u64,
         })
     }
 }

@@ -97,8 +97,8 @@ impl Ob1 {
         let Some(peer) = self.peers.get(proc as usize).and_then(|cell| cell.get()) else {
             return false;
         };
-        data.len() <= peer.limits.eager
-            && peer.is_clear()
+        data.len() < peer.eager_below.get()
+            && peer.lets_through(data.len())
             && peer
                 .send(
                     wire::EAGER,

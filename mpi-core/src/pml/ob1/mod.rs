@@ -6,12 +6,14 @@
 //!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FINISHED`],
 //!   or, where that is impossible or slower, says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
 //! * of a large message's one copy the sender is asked to do a part ([`wire::HELP`]), and says when it has ([`wire::HELPED`]);
-//!   if it is not there, the receiver has done all of it by itself.
+//!   if it is not there, the receiver has done all of it by itself;
+//! * a receiver that holds too many short messages that nobody has asked for has them ask first ([`bound`]).
 //!
 //! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
 //!
 //! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
 
+mod bound;
 mod config;
 mod copy;
 mod express;
@@ -24,6 +26,8 @@ mod recv;
 mod send;
 pub mod wire;
 
+#[cfg(test)]
+mod floods;
 #[cfg(test)]
 mod tests;
 
@@ -131,7 +135,9 @@ pub struct Ob1 {
     streams: RefCell<VecDeque<Req>>,
     /// Copies of which something may be left to take.
     shared: RefCell<VecDeque<copy::Open>>,
-    /// Peers with something in their queue.
+    /// Messages that came before their receives.
+    hoard: bound::Hoard,
+    /// Peers with something that waits for room.
     congested: RefCell<Vec<Rc<Peer>>>,
     /// Peers that cannot be reached any more.
     losses: RefCell<HashMap<ProcId, loss::Reason>>,
@@ -154,6 +160,7 @@ impl Ob1 {
             slot: express::Slot::default(),
             streams: RefCell::default(),
             shared: RefCell::default(),
+            hoard: bound::Hoard::default(),
             congested: RefCell::default(),
             losses: RefCell::default(),
             garbled: Cell::new(0),
@@ -205,8 +212,14 @@ impl Ob1 {
 
     /// Forgets a freed context and what was left in it.
     pub fn forget(&self, context: Context) {
-        self.contexts.borrow_mut().remove(&context);
+        let gone = self.contexts.borrow_mut().remove(&context);
         self.recent.borrow_mut().take_if(|m| m.context == context);
+        let left = gone.map(|matching| matching.unexpected.take());
+        for message in left.into_iter().flat_map(Unexpected::into_messages) {
+            if let Content::Eager(data) = message.content {
+                self.unhoard(message.from, data.len());
+            }
+        }
     }
 
     /// The limits of the transport to a peer.
@@ -286,9 +299,13 @@ impl Ob1 {
     }
 
     fn enqueue(&self, peer: &Rc<Peer>, item: Queued) {
-        let first = peer.is_clear();
         peer.queue.borrow_mut().push_back(item);
-        if first {
+        self.congest(peer);
+    }
+
+    /// Something for a peer waits for room.
+    fn congest(&self, peer: &Rc<Peer>) {
+        if !peer.congested.replace(true) {
             self.congested.borrow_mut().push(peer.clone());
         }
     }
@@ -298,6 +315,8 @@ impl Ob1 {
         let peers = std::mem::take(&mut *self.congested.borrow_mut());
         let mut moved = false;
         for peer in peers {
+            peer.congested.set(false);
+            self.tell(&peer);
             loop {
                 let Some(item) = peer.queue.borrow_mut().pop_front() else {
                     break;
@@ -325,7 +344,7 @@ impl Ob1 {
                 }
             }
             if !peer.is_clear() {
-                self.congested.borrow_mut().push(peer);
+                self.congest(&peer);
             }
         }
         moved
@@ -349,6 +368,7 @@ impl Sink for Ob1 {
             wire::FINISHED => self.on_finished(from, header),
             wire::HELP => self.on_help(from, header, payload),
             wire::HELPED => self.on_helped(from, header, payload),
+            wire::ASK_FIRST => self.on_ask_first(from, header),
             _ => self.garble(),
         }
     }
@@ -377,6 +397,19 @@ impl Sink for Ob1 {
 
     fn landed(&self, from: ProcId, am: crate::btl::Am, header: Header, len: usize) {
         self.end_landing(from, am, header, len);
+    }
+
+    fn again(
+        &self,
+        to: ProcId,
+        am: crate::btl::Am,
+        header: Header,
+        len: usize,
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        if am == wire::FRAGMENT {
+            self.fragment_again(to, header, len, send);
+        }
     }
 
     fn lost(&self, peer: ProcId, why: &str) {

@@ -1,5 +1,6 @@
 //! One peer as ob1 sees it: the transport that reaches it and what could not be handed to it yet.
 
+use super::bound;
 use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, SendError};
 use crate::request::{Req, ReqId};
 use std::cell::{Cell, RefCell};
@@ -23,27 +24,46 @@ pub struct Peer {
     pub btl: Rc<dyn Btl>,
     pub endpoint: Endpoint,
     pub limits: Limits,
+    /// Messages shorter than this travel unasked: the eager limit and one, or nothing while the peer holds too much.
+    pub eager_below: Cell<usize>,
+    /// So much may be sent unasked before we hear whether it holds too much.
+    pub unheard: Cell<isize>,
+    /// Whether it is to ask first, because we hold too much.
+    pub asks: Cell<bool>,
+    /// What it has been told of that.
+    pub asks_told: Cell<bool>,
     /// Cleared for good when the system refuses the first single copy.
     pub single_copy: Cell<bool>,
     /// Cleared for good when one side could not do its part of a copy.
     pub together: Cell<bool>,
     /// Messages that it has been told of and has not begun to take.
     pub announced: Cell<u32>,
+    /// Fragments may be asked for again, so a send has ended only when the receiver says that it has all of them.
+    pub patient: bool,
     pub queue: RefCell<VecDeque<Queued>>,
+    /// Whether it is on the list of those whom something waits for.
+    pub congested: Cell<bool>,
     /// The receive into whose memory a long eager message of the peer is being read.
     pub landing: Cell<Option<ReqId>>,
 }
 
 impl Peer {
     pub fn new(btl: Rc<dyn Btl>, endpoint: Endpoint) -> Peer {
+        let limits = btl.limits();
         Peer {
-            limits: btl.limits(),
+            limits,
+            eager_below: Cell::new(limits.eager + 1),
+            unheard: Cell::new(bound::LOOK),
+            asks: Cell::new(false),
+            asks_told: Cell::new(false),
             single_copy: Cell::new(btl.single_copy().is_some()),
             together: Cell::new(true),
             announced: Cell::new(0),
+            patient: btl.relies_on_senders(),
             btl,
             endpoint,
             queue: RefCell::default(),
+            congested: Cell::new(false),
             landing: Cell::new(None),
         }
     }
@@ -51,6 +71,17 @@ impl Peer {
     #[inline]
     pub fn send(&self, am: Am, header: Header, payload: Payload<'_>) -> Result<(), SendError> {
         self.btl.send(self.endpoint, am, header, payload)
+    }
+
+    /// Whether a new message of so many bytes, short enough to travel unasked, can do so now; its sender then sends it.
+    #[inline]
+    pub fn lets_through(&self, bytes: usize) -> bool {
+        if !self.is_clear() {
+            return false;
+        }
+        let unheard = self.unheard.get() - (bytes + bound::COST) as isize;
+        self.unheard.set(unheard);
+        unheard >= 0
     }
 
     /// Whether a new message may overtake nothing.

@@ -27,6 +27,8 @@ pub(super) struct Incoming {
     pub(super) from: ProcId,
     pub(super) received: u64,
     pub(super) wanted: u64,
+    /// The send that waits for our word that all has come.
+    sender: Option<ReqId>,
     /// Reported when all that fits has come.
     truncated: Option<PmlError>,
     /// Set while both sides work on one copy.
@@ -90,6 +92,7 @@ impl RecvBody {
             from,
             received: 0,
             wanted,
+            sender: None,
             truncated: None,
             shared: None,
         }));
@@ -140,7 +143,10 @@ impl Ob1 {
     /// Gives a message that had already arrived to its receive.
     pub(super) fn meet_message(&self, req: &Req, key: Key, message: Arrived) {
         match message.content {
-            Content::Eager(data) => self.accept_eager(req, key, &data),
+            Content::Eager(data) => {
+                self.accept_eager(req, key, &data);
+                self.unhoard(message.from, data.len());
+            }
             Content::Rendezvous(rendezvous) => {
                 self.accept_rendezvous(req, key, message.from, rendezvous)
             }
@@ -183,6 +189,7 @@ impl Ob1 {
         let matching = self.matching(context);
         matching.unexpected.borrow_mut().push(key, message);
         self.requests.nudge();
+        self.hoard(from, payload.len());
     }
 
     #[inline]
@@ -266,6 +273,7 @@ impl Ob1 {
                 from,
                 received: 0,
                 wanted,
+                sender: peer.patient.then_some(rendezvous.sender),
                 truncated: too_long,
                 shared,
             }));
@@ -333,7 +341,23 @@ impl Ob1 {
             _ => None,
         };
         if let Some(too_long) = ended {
+            self.release_sender(req);
             self.end(req, too_long);
+        }
+    }
+
+    /// Tells a send that waits for it that nothing of it is wanted any more.
+    fn release_sender(&self, req: &Req) {
+        let waiting = match &mut *req.body.borrow_mut() {
+            Body::Recv(recv) => recv
+                .incoming()
+                .and_then(|incoming| Some((incoming.from, incoming.sender.take()?))),
+            _ => None,
+        };
+        if let Some((from, sender)) = waiting
+            && let Ok(peer) = self.peer(from)
+        {
+            self.finished(peer, sender);
         }
     }
 
@@ -370,6 +394,8 @@ impl Ob1 {
     pub fn abandon(&self, req: &Req) {
         self.cancel_recv(req);
         self.give_up_sharing(req);
+        self.release_sender(req);
+        self.stop_streaming(req);
         self.requests.release(req);
     }
 

@@ -92,7 +92,7 @@ impl Ob1 {
         if let Some(witness) = self.witness.get() {
             witness.sends(&envelope, bytes);
         }
-        if self.is_eager(peer, mode, &buf) && peer.is_clear() {
+        if self.is_eager(peer, mode, &buf) && peer.lets_through(bytes as usize) {
             match self.send_eager(peer, &envelope, &buf) {
                 Ok(()) => return Ok(Sent::Done),
                 Err(SendError::WouldBlock) => {}
@@ -111,6 +111,9 @@ impl Ob1 {
         mode: Mode,
     ) -> Result<Sent, Error> {
         let bytes = buf.bytes() as u64;
+        if peer.unheard.get() < 0 {
+            self.look_up(peer);
+        }
         let req = self.requests.begin(Body::Send(SendBody {
             buf,
             envelope,
@@ -137,7 +140,7 @@ impl Ob1 {
         let bytes = buf.bytes() as usize;
         if mode != Mode::Standard {
             false
-        } else if bytes <= peer.limits.eager {
+        } else if bytes < peer.eager_below.get() {
             // Where packing takes long, it pays to have the receiver unpack the first fragment meanwhile.
             bytes <= BRIEF || !peer.single_copy.get() || buf.run_count() < LABORIOUS_RUNS
         } else {
@@ -149,7 +152,7 @@ impl Ob1 {
     #[cold]
     fn flows(&self, peer: &Peer, bytes: usize) -> bool {
         let most = peer.limits.max_send.min(self.config.stream_eager);
-        bytes <= most && peer.announced.get() > 0
+        bytes <= most && peer.announced.get() > 0 && peer.eager_below.get() > 0
     }
 
     #[inline]
@@ -229,6 +232,7 @@ impl Ob1 {
                 break;
             };
             match self.push(&req, &mut moved) {
+                Ok(true) if self.waits_for_word(&req) => {}
                 Ok(true) => self.requests.complete_ok(&req),
                 Ok(false) | Err(SendError::WouldBlock) => self.streams.borrow_mut().push_back(req),
                 Err(_) => self.fail_send(&req),
@@ -263,15 +267,66 @@ impl Ob1 {
         Ok(true)
     }
 
-    /// The receiver has the data.
+    /// Whether a send whose fragments are all on their way has to have them until the receiver does.
+    fn waits_for_word(&self, req: &Req) -> bool {
+        match &*req.body.borrow() {
+            Body::Send(send) => self.peer(send.proc()).is_ok_and(|peer| peer.patient),
+            _ => false,
+        }
+    }
+
+    /// The receiver has the data, or wants no more of them.
     pub(super) fn on_finished(&self, from: ProcId, header: Header) {
-        self.answered(from);
-        match self.requests.get(ReqId(header[0])) {
-            Some(req) if matches!(&*req.body.borrow(), Body::Send(_)) && !req.is_complete() => {
-                self.requests.complete_ok(&req);
+        // The sender may have given the request up; the receiver cannot know.
+        let req = self.requests.get(ReqId(header[0]));
+        let streamed = match req.as_ref().map(|req| req.body.borrow()).as_deref() {
+            Some(Body::Send(send)) => Some(send.stream.is_some()),
+            _ => None,
+        };
+        if streamed != Some(true) {
+            self.answered(from);
+        }
+        if let (Some(req), Some(_)) = (req, streamed)
+            && !req.is_complete()
+        {
+            self.stop_streaming(&req);
+            self.requests.complete_ok(&req);
+        }
+    }
+
+    /// Nothing more of a send's data goes out.
+    pub(super) fn stop_streaming(&self, req: &Req) {
+        let mut streams = self.streams.borrow_mut();
+        streams.retain(|other| !Rc::ptr_eq(other, req));
+    }
+
+    /// A link has died with a fragment: sends it once more, if its send has not ended.
+    pub(super) fn fragment_again(
+        &self,
+        to: ProcId,
+        header: Header,
+        len: usize,
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        let [receiver, at] = header;
+        let Some(end) = at.checked_add(len as u64) else {
+            return;
+        };
+        for req in self.requests.under_way() {
+            if let Body::Send(SendBody {
+                buf,
+                envelope,
+                stream: Some(stream),
+                ..
+            }) = &*req.body.borrow()
+                && envelope.proc == to
+                && stream.receiver.0 == receiver
+                && end <= stream.wanted
+            {
+                let mut packed = vec![0; len];
+                buf.pack_at(at as i64, &mut packed);
+                return send(&packed);
             }
-            // The sender gave the request up; the receiver cannot know.
-            _ => {}
         }
     }
 

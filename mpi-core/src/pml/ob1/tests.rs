@@ -3,6 +3,7 @@
 //! All ranks draw the same random plan of messages, so each receiver can say which message any of its receives must get:
 //! of the messages from its source that the receive accepts, the one that was sent first (MPI 5.0, section 3.5).
 
+use crate::btl::{OVERTAKES, Sink};
 use crate::comm::{Comm, Probed};
 use crate::datatype::{Datatype, Named, RecvBytes, Scratch};
 use crate::engine::testing::Job;
@@ -278,6 +279,12 @@ proptest! {
     }
 
     #[test]
+    fn it_is_the_same_when_every_unexpected_message_is_one_too_many(phases in prop::collection::vec(phase(3), 1..3)) {
+        let pml = Config { unexpected_max: 0, ..Config::default() };
+        holds(&Job { pml, ..Job::of(3) }, &phases);
+    }
+
+    #[test]
     fn it_is_the_same_when_both_sides_copy(phases in prop::collection::vec(phase(3), 1..3)) {
         let pml = Config { together_min: 0, ..Config::default() };
         holds(&Job { pml, ..Job::of(3) }, &phases);
@@ -502,6 +509,70 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
             std::thread::yield_now();
             assert!(buffer.all().as_send().to_vec().iter().all(|&b| b == 2));
         }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever a peer says: no request that it does not know is touched, and messages go on to arrive.
+    #[test]
+    fn what_no_peer_of_ours_says_does_no_harm(
+        said in prop::collection::vec(
+            (
+                prop::sample::select(vec![2u8, 3, 4, 4 | OVERTAKES, 5, 6, 7, 8, 9, 255]),
+                any::<[u64; 2]>(),
+                prop::collection::vec(any::<u8>(), 0..40),
+            ),
+            0..40,
+        ),
+    ) {
+        Job::of(2).run(|engine| {
+            let world = engine.world().expect("a world");
+            if engine.me() == 0 {
+                for (am, header, bytes) in &said {
+                    let (pml, len) = (engine.pml(), bytes.len() + 100);
+                    if pml.begin(1, *am, *header, len, bytes) {
+                        pml.landed(1, *am, *header, len);
+                    }
+                    pml.deliver(1, *am, *header, bytes);
+                    pml.again(1, *am, *header, len, &mut |_| panic!("nothing was sent"));
+                }
+            }
+            let (mine, room, other) = (scratch(8), scratch(8), 1 - engine.me() as i32);
+            mine.all().unpack_at(0, &[engine.me() as u8; 8]);
+            let came = world.irecv(room.all(), other, 1).expect("posted");
+            world.send(mine.all().as_send(), other, 1, Mode::Standard).expect("sent");
+            engine.wait(&came).expect("received");
+            assert_eq!(room.all().as_send().to_vec(), [other as u8; 8]);
+        });
+    }
+}
+
+#[test]
+fn memory_that_a_send_has_given_back_is_not_sent_when_a_link_dies() {
+    const LEN: usize = 1 << 20;
+    let job = Job::of(2)
+        .with("btl", "self,tcp")
+        .with("btl_tcp_links", "2")
+        .with("btl_fault_cut", "5m")
+        .with("btl_fault_link", "1");
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        let buffer = scratch(LEN);
+        for round in 0..20u8 {
+            if engine.me() == 0 {
+                buffer.all().unpack_at(0, &vec![round; LEN]);
+                let sent = world.send(buffer.all().as_send(), 1, 1, Mode::Standard);
+                sent.expect("sent");
+                buffer.all().unpack_at(0, &vec![255; LEN]);
+            } else {
+                world.recv(buffer.all(), 0, 1).expect("received");
+                let came = buffer.all().as_send().to_vec();
+                assert!(came.iter().all(|&b| b == round), "message {round}");
+            }
+        }
+        assert_eq!(engine.pml().garbled(), 0);
     });
 }
 

@@ -24,6 +24,8 @@ pub const FINISHED: Am = 5;
 pub const HELP: Am = 6;
 /// Sender to receiver: its part is done. Header: [receiver's request, bytes of it]; no bytes if it failed; payload: sender's request, u64.
 pub const HELPED: Am = 7;
+/// Receiver to sender: it holds too much that nobody has asked for. Header: [1, 0], ask first with every message; [0, 0], as usual again.
+pub const ASK_FIRST: Am = 8;
 
 /// A message's match header in two words.
 #[inline]

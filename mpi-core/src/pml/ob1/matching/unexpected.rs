@@ -114,6 +114,11 @@ impl<M> Unexpected<M> {
         Some((slot.key, slot.message))
     }
 
+    /// What is left, in no order.
+    pub fn into_messages(self) -> impl Iterator<Item = M> {
+        self.slots.into_iter().flatten().map(|slot| slot.message)
+    }
+
     fn find(&mut self, receive: Key) -> Option<Mark> {
         let form = receive.form();
         if form == 0 {
