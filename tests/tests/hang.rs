@@ -56,7 +56,7 @@ mistakes! {
 
 #[test]
 fn a_straggling_wire_of_the_hardware_barrier_is_named() {
-    let job = hang("absent", 3).with(["--mca", "coll_hwbarr_port", "sim"]);
+    let job = hang("crossed", 2).with(["--mca", "coll_hwbarr_port", "sim"]);
     let report = report_of(job);
     assert!(
         !report.contains("hardware barrier"),
