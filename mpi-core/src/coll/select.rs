@@ -385,14 +385,14 @@ impl Table {
             .refused
             .iter()
             .map(|(name, why)| format!("coll on {comm}: not {name}: {why}"));
-        let how = self.chosen.iter().flat_map(|chosen| {
-            CallId::ALL.into_iter().filter_map(move |call| {
+        let how = self.chosen.iter().filter_map(|chosen| {
+            let explained = CallId::ALL.into_iter().filter_map(|call| {
                 let how = chosen.module.explain(call)?;
-                Some(format!(
-                    "coll on {comm}: {} does {call} by {how}",
-                    chosen.name
-                ))
-            })
+                Some(format!("{call} by {how}"))
+            });
+            let calls: Vec<String> = explained.collect();
+            let name = &chosen.name;
+            (!calls.is_empty()).then(|| format!("coll on {comm}: {name} does {}", calls.join("; ")))
         });
         served.chain(how).chain(refused).collect()
     }
