@@ -7,6 +7,14 @@ use fpga_model::{Gates as _, Registers, ToggleMachine};
 use hdl::RTL;
 use hdl::cosim::{CosimError, Design, Rtl};
 
+/// Verilated designs share statics of Verilator's run-time library with whatever else the process has loaded, so one test at a time.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// A folder with the RTL, one expression exchanged.
 fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -33,6 +41,7 @@ fn refusal(built: Result<Rtl, CosimError>) -> Option<CosimError> {
 
 #[test]
 fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
+    let _alone = alone();
     for nodes in [1, 4, 60, 64] {
         let built = Rtl::build(Design::toggle_barrier(), nodes, &cache());
         let Some(rtl) = or_skip("the RTL as gates", tool_errors(built)) else {
@@ -82,6 +91,7 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
 
 #[test]
 fn a_design_with_more_flip_flops_is_refused() {
+    let _alone = alone();
     let folder = altered(
         "toggle_machine.v",
         "wire toggle   = level_q ? all_low : all_high;",
@@ -96,6 +106,7 @@ fn a_design_with_more_flip_flops_is_refused() {
 
 #[test]
 fn a_design_whose_wires_to_the_nodes_are_not_one_is_refused() {
+    let _alone = alone();
     let folder = altered("toggle_barrier.v", "{N{level}};", "{1'b0, {N-1{level}}};");
     let design = Design::of_folder(folder.path()).expect("a design");
     let built = Rtl::build(design, 4, &cache());
