@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process_group, set_parent_process_death_signal,
+    test_kill_process_group,
 };
 
 /// How a program ended, and everything it said.
@@ -241,20 +242,39 @@ impl Running {
         }
     }
 
-    /// Asks the group to end, then insists.
+    /// Asks the group to end, then insists; comes back when the last of it has gone.
     fn stop(&mut self) {
         if let Some(group) = pid_of(&self.child) {
-            // The group may be gone already; then nothing is left to stop.
-            let _ = kill_process_group(group, Signal::TERM);
-            let asked = Instant::now();
-            if matches!(
-                wait_until(&mut self.child, || asked.elapsed() > Duration::from_secs(2)),
-                Ok(None)
-            ) {
-                let _ = kill_process_group(group, Signal::KILL);
+            for signal in [Signal::TERM, Signal::KILL] {
+                // The group may be gone already; then nothing is left to stop.
+                let _ = kill_process_group(group, signal);
+                if self.outlast(group) {
+                    break;
+                }
             }
         }
         let _ = self.child.wait();
+    }
+
+    /// Waits until the group is gone, the leader first; says whether it went in time.
+    fn outlast(&mut self, group: Pid) -> bool {
+        const LEADER: Duration = Duration::from_secs(2);
+        // Orphans follow their parent at once, or not at all;
+        // some stay on the list as zombies until whoever inherits them looks.
+        const ORPHANS: Duration = Duration::from_millis(200);
+        let asked = Instant::now();
+        let ended = wait_until(&mut self.child, || asked.elapsed() > LEADER);
+        if matches!(ended, Ok(None)) {
+            return false;
+        }
+        let orphaned = Instant::now();
+        while test_kill_process_group(group).is_ok() {
+            if orphaned.elapsed() > ORPHANS {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 }
 
@@ -380,6 +400,24 @@ mod tests {
         assert!(
             sentence.contains("started") && sentence.contains("stopped after"),
             "{sentence}"
+        );
+    }
+
+    #[test]
+    fn a_child_that_does_not_listen_is_stopped_with_its_parent() {
+        let script =
+            "(trap '' TERM; echo $(exec sh -c 'echo $PPID'); while :; do sleep 1; done) & wait";
+        let running = Running::start(&mut shell(script)).unwrap();
+        while running.stdout_so_far().is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let deaf = running.stdout_so_far();
+        running.wait(Duration::ZERO).unwrap_err();
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", deaf.trim()));
+        // Gone, or a zombie that waits for init.
+        assert!(
+            status.as_ref().map_or(true, |s| s.contains(") Z")),
+            "{deaf}: {status:?}"
         );
     }
 }
