@@ -80,6 +80,24 @@ pub struct Pins {
     pub data: u64,
 }
 
+impl Pins {
+    /// How many lines lead from each node.
+    pub const LINES: usize = MAX_CHANNELS + 3;
+
+    /// Drives a line of a node: the arrivals come first, then clock, data and select; a line beyond those is none.
+    pub fn set(&mut self, node: usize, line: usize, high: bool) {
+        let Pins {
+            arrive,
+            clock,
+            data,
+            select,
+        } = self;
+        if let Some(wires) = arrive.iter_mut().chain([clock, data, select]).nth(line) {
+            *wires = *wires & !(1 << node) | u64::from(high) << node;
+        }
+    }
+}
+
 /// What cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadSize {

@@ -72,15 +72,7 @@ impl ChannelBoard {
 impl State {
     /// Drives an outward line of a node: arrivals, then clock, data and select.
     fn drive(&mut self, node: usize, line: usize, high: bool) {
-        let Pins {
-            arrive,
-            clock,
-            data,
-            select,
-        } = &mut self.pins;
-        if let Some(wires) = arrive.iter_mut().chain([clock, data, select]).nth(line) {
-            *wires = *wires & !(1 << node) | u64::from(high) << node;
-        }
+        self.pins.set(node, line, high);
     }
 }
 

@@ -189,15 +189,7 @@ impl State {
     }
 
     fn drive(&mut self, node: usize, line: usize, high: bool) {
-        let Pins {
-            arrive,
-            clock,
-            data,
-            select,
-        } = &mut self.pins;
-        if let Some(wires) = arrive.iter_mut().chain([clock, data, select]).nth(line) {
-            *wires = *wires & !(1 << node) | u64::from(high) << node;
-        }
+        self.pins.set(node, line, high);
     }
 
     fn to_words(self) -> [u64; WORDS] {

@@ -10,7 +10,7 @@ use fpga_model::{BadNodeCount, CLOCK_HZ, LATENCY_EDGES, ToggleMachine};
 use std::time::Duration;
 
 /// Lines from a node of version 2 to the board: arrivals, then clock, data and select.
-pub(super) const OUTWARD: usize = MAX_CHANNELS + 3;
+pub(super) const OUTWARD: usize = Pins::LINES;
 /// The bit of select among them.
 const SELECT: u8 = 1 << (OUTWARD - 1);
 /// Bits of a channel's counter in [`Snapshot::outputs`].
@@ -246,15 +246,7 @@ impl Channels {
     }
 
     fn set(&mut self, node: usize, line: usize, high: bool) {
-        let Pins {
-            arrive,
-            clock,
-            data,
-            select,
-        } = &mut self.pins;
-        if let Some(wires) = arrive.iter_mut().chain([clock, data, select]).nth(line) {
-            *wires = *wires & !(1 << node) | u64::from(high) << node;
-        }
+        self.pins.set(node, line, high);
     }
 
     /// Whether the node was in a barrier.
