@@ -127,7 +127,7 @@ fn reach(engine: &Engine) -> Vec<String> {
         };
         let reasons: Vec<String> = rejected
             .iter()
-            .map(|(name, why)| format!("not by {name}: {why}"))
+            .map(|rejection| format!("not by {rejection}"))
             .collect();
         if !reasons.is_empty() {
             says += &format!(" ({})", reasons.join("; "));

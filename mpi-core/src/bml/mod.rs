@@ -16,6 +16,7 @@ use crate::btl::{Btl, Endpoint, ProcId, Reach, Sink, Transport};
 use attention::Attention;
 use bond::Bond;
 use std::cell::Cell;
+use std::fmt;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
@@ -38,6 +39,18 @@ pub enum Route {
     None {
         reasons: String,
     },
+}
+
+/// A transport that does not reach a peer.
+pub struct Rejection {
+    pub btl: &'static str,
+    pub reason: String,
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.btl, self.reason)
+    }
 }
 
 impl Bml {
@@ -78,31 +91,40 @@ impl Bml {
 
     /// The best transport to a peer; a lesser one is not even asked, since its answer may take a trip to the launcher.
     pub fn route(&self, peer: ProcId) -> Route {
-        let mut reasons = Vec::new();
-        for (btl, polled) in self.btls.iter().zip(&self.polled) {
-            match btl.reach(peer) {
-                Reach::Yes(endpoint) => {
-                    polled.set(true);
-                    return Route::Via(btl.clone(), endpoint);
-                }
-                Reach::No(reason) => reasons.push(format!("{}: {reason}", btl.name())),
+        let mut rejections = Vec::new();
+        match self.ask(peer, &mut rejections) {
+            Some((index, endpoint)) => {
+                self.polled[index].set(true);
+                Route::Via(self.btls[index].clone(), endpoint)
             }
-        }
-        Route::None {
-            reasons: reasons.join("; "),
+            None => {
+                let reasons: Vec<String> = rejections.iter().map(Rejection::to_string).collect();
+                Route::None {
+                    reasons: reasons.join("; "),
+                }
+            }
         }
     }
 
     /// Who reaches a peer, and why those that were asked before do not; asks as [`Bml::route`] does, for explanations.
-    pub fn survey(&self, peer: ProcId) -> (Option<Rc<dyn Btl>>, Vec<(&'static str, String)>) {
-        let mut rejected = Vec::new();
-        for btl in &self.btls {
+    pub fn survey(&self, peer: ProcId) -> (Option<Rc<dyn Btl>>, Vec<Rejection>) {
+        let mut rejections = Vec::new();
+        let found = self.ask(peer, &mut rejections);
+        (found.map(|(index, _)| self.btls[index].clone()), rejections)
+    }
+
+    /// Asks one transport after the other until one reaches the peer.
+    fn ask(&self, peer: ProcId, rejections: &mut Vec<Rejection>) -> Option<(usize, Endpoint)> {
+        for (index, btl) in self.btls.iter().enumerate() {
             match btl.reach(peer) {
-                Reach::Yes(_) => return (Some(btl.clone()), rejected),
-                Reach::No(reason) => rejected.push((btl.name(), reason)),
+                Reach::Yes(endpoint) => return Some((index, endpoint)),
+                Reach::No(reason) => rejections.push(Rejection {
+                    btl: btl.name(),
+                    reason,
+                }),
             }
         }
-        (None, rejected)
+        None
     }
 
     /// Delivers what has arrived on any transport; returns how many messages.
