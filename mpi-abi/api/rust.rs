@@ -310,6 +310,7 @@ impl<'a> Exports<'a> {
     /// The expression that performs the call, none if nothing implements it.
     fn body(&self, f: &Function) -> Option<String> {
         if let Some(path) = self.found.get(&f.name) {
+            // SAFETY: what is written here stands below PROMISE.
             return Some(format!("unsafe {{ {path}({}) }}", arguments(f)));
         }
         if let Some(body) = self.planned(f) {
@@ -350,6 +351,7 @@ impl<'a> Exports<'a> {
         let names: Vec<String> = f.params.iter().map(|p| ident(&p.name)).collect();
         let (mine, rest) = names.split_at_checked(names.len().checked_sub(extra)?)?;
         let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
+        // SAFETY: what is written here stands below PROMISE.
         Some(format!(
             "{{ #[allow(unused_unsafe)] unsafe {{ crate::api::collective::{what}({path}({})?{rest}) }} }}",
             mine.join(", ")

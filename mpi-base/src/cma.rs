@@ -52,10 +52,9 @@ pub fn read_all<'a>(
     local: impl IntoIterator<Item = &'a [Cell<u8>]>,
     pid: u32,
 ) -> Result<(), CmaError> {
-    let here = local.into_iter().map(|run| libc::iovec {
-        iov_base: run.as_ptr().cast_mut().cast(),
-        iov_len: run.len(),
-    });
+    let here = local
+        .into_iter()
+        .map(|run| run_at(run.as_ptr().cast(), run.len()));
     copy(pid, here, remote, |pid, here, there| {
         let (here_len, there_len) = (here.len() as _, there.len() as _);
         // SAFETY: `here` names runs of cells, which may be written; the kernel checks `there`.
@@ -73,10 +72,7 @@ pub fn write_all<'a>(
     local: impl IntoIterator<Item = &'a [u8]>,
     pid: u32,
 ) -> Result<(), CmaError> {
-    let here = local.into_iter().map(|run| libc::iovec {
-        iov_base: run.as_ptr().cast_mut().cast(),
-        iov_len: run.len(),
-    });
+    let here = local.into_iter().map(|run| run_at(run.as_ptr(), run.len()));
     copy(pid, here, remote, |pid, here, there| {
         let (here_len, there_len) = (here.len() as _, there.len() as _);
         // SAFETY: `here` names slices, which are only read; the kernel checks `there`.
@@ -84,6 +80,14 @@ pub fn write_all<'a>(
             libc::process_vm_writev(pid, here.as_ptr(), here_len, there.as_ptr(), there_len, 0)
         }
     })
+}
+
+/// One run as the system wants it named.
+fn run_at(address: *const u8, len: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: address.cast_mut().cast(),
+        iov_len: len,
+    }
 }
 
 /// Calls `step` until all bytes of `local` have been copied.
@@ -95,12 +99,13 @@ fn copy(
 ) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
     let mut local = local.into_iter();
-    let mut remote = remote.into_iter().map(|region| libc::iovec {
-        // What is no address here is none there either.
-        iov_base: std::ptr::without_provenance_mut(
-            usize::try_from(region.address).unwrap_or(usize::MAX),
-        ),
-        iov_len: usize::try_from(region.len).unwrap_or(usize::MAX),
+    // What is no address here is none there either.
+    let word = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let mut remote = remote.into_iter().map(|region| {
+        run_at(
+            std::ptr::without_provenance(word(region.address)),
+            word(region.len),
+        )
     });
     let (mut here, mut there) = (Window::new(), Window::new());
     loop {

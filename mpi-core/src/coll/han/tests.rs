@@ -17,18 +17,7 @@ fn several_nodes_are_served_in_two_levels() {
     job(5, 2).run(|engine| {
         let world = engine.world().expect("a world");
         let table = world.coll().expect("a table");
-        let served = [
-            CallId::Barrier,
-            CallId::Bcast,
-            CallId::Gather,
-            CallId::Scatter,
-            CallId::Allgather,
-            CallId::Allgatherv,
-            CallId::Alltoall,
-            CallId::Reduce,
-            CallId::Allreduce,
-        ];
-        for call in served {
+        for call in super::SERVED {
             let first = table.chain(call).next();
             assert_eq!(first, Some("han"), "{:?}", table.explain("the world"));
         }
