@@ -96,12 +96,9 @@ fn where_prterun_lets_a_job_go_on_the_others_name_who_has_died() {
         .arg("kill")
         .run();
     let line = "rank 1 has died, so this rank ends too";
-    assert_eq!(
-        outcome.stderr.matches(line).count(),
-        2,
-        "{}",
-        outcome.stderr
-    );
+    // prterun ends the job when the first of them has gone, which may be before the second has spoken.
+    let said = outcome.stderr.matches(line).count();
+    assert!((1..=2).contains(&said), "{}", outcome.stderr);
 }
 
 #[test]
