@@ -3,9 +3,10 @@
 // One handle is one barrier; calls for one handle must not overlap.
 #include "Vtoggle_barrier.h"
 #include "Vtoggle_barrier___024root.h"
-#include "verilated.h"
+#include "verilated_own.h"
 #include <cstdint>
-#include <new>
+
+using Barrier = Own<Vtoggle_barrier>;
 
 extern "C" {
 
@@ -14,25 +15,13 @@ struct Registers {
     uint64_t stage1, stage2, output;
 };
 
-// After power-on, or null without memory.
-void *barrier_new() {
-    Vtoggle_barrier *top = new (std::nothrow) Vtoggle_barrier;
-    if (top) {
-        top->clk_i = 0;
-        top->rst_i = 0;
-        top->node_i = 0;
-        top->eval();
-    }
-    return top;
-}
+void *barrier_new() { return Barrier::make(); }
 
-void barrier_free(void *barrier) {
-    delete static_cast<Vtoggle_barrier *>(barrier);
-}
+void barrier_free(void *barrier) { Barrier::free(barrier); }
 
 // So many clock edges with these inputs; the outputs after them. Each change of the outputs is counted.
 uint64_t barrier_step(void *barrier, uint64_t inputs, uint64_t edges, uint64_t *releases) {
-    Vtoggle_barrier *top = static_cast<Vtoggle_barrier *>(barrier);
+    Vtoggle_barrier *top = &Barrier::of(barrier);
     top->node_i = inputs;
     for (uint64_t n = 0; n < edges; n++) {
         const uint64_t before = top->node_o;
@@ -47,14 +36,14 @@ uint64_t barrier_step(void *barrier, uint64_t inputs, uint64_t edges, uint64_t *
 
 // Puts contents into the flip-flops; the outputs follow at the next edge.
 void barrier_load(void *barrier, const Registers *from) {
-    auto &root = *static_cast<Vtoggle_barrier *>(barrier)->rootp;
+    auto &root = *Barrier::of(barrier).rootp;
     root.toggle_barrier__DOT__sync__DOT__stage1_q = from->stage1;
     root.toggle_barrier__DOT__sync__DOT__stage2_q = from->stage2;
     root.toggle_barrier__DOT__machine__DOT__level_q = from->output != 0;
 }
 
 void barrier_store(const void *barrier, Registers *to) {
-    const auto &top = *static_cast<const Vtoggle_barrier *>(barrier);
+    const auto &top = Barrier::of(barrier);
     to->stage1 = top.rootp->toggle_barrier__DOT__sync__DOT__stage1_q;
     to->stage2 = top.rootp->toggle_barrier__DOT__sync__DOT__stage2_q;
     to->output = top.node_o;

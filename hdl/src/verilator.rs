@@ -17,6 +17,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// The programs around what is Verilated; see their heads.
 pub const HARNESS: Source = source!("dv/verilated_main.cpp");
 pub const CHANNEL_HARNESS: Source = source!("dv/verilated_channels.cpp");
+/// What the programs around the channels share.
+pub const CHANNEL_HEADER: Source = source!("dv/verilated_channels.h");
 
 /// Names and texts of source files.
 pub type Texts = Vec<(String, String)>;
@@ -41,6 +43,8 @@ pub struct Recipe {
     pub parameters: Vec<(&'static str, usize)>,
     pub rtl: Texts,
     pub harness: Source,
+    /// What the harness includes.
+    pub headers: Vec<Source>,
     pub form: Form,
 }
 
@@ -48,6 +52,12 @@ const COMPILER: &[&str] = &["-O2", "-fPIC", "-w", "-faligned-new"];
 
 /// The parts of Verilator that we use none of.
 const WITHOUT: &[&str] = &["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"];
+
+/// What a shared object shows: the functions of its harness, and nothing of Verilator's run-time library.
+///
+/// Inline statics of C++ are "unique" symbols, one for the process however the objects were opened,
+/// so two designs would otherwise share contexts, and no object could ever be unloaded.
+const SHOWN: &str = "{ global: barrier_*; local: *; };\n";
 
 /// What is compiled of Verilator's own.
 const RUNTIME: &[&str] = &["verilated", "verilated_threads"];
@@ -58,7 +68,8 @@ impl Recipe {
         let parameters = self.flags("-G");
         let form = format!("{:?}", self.form);
         let tools = [Tool::VERILATOR.identity(), Tool::CXX.identity()];
-        let mut ingredients = vec![self.top, self.harness.text, &form];
+        let mut ingredients = vec![self.top, self.harness.text, &form, SHOWN];
+        ingredients.extend(self.headers.iter().map(|header| header.text));
         ingredients.extend(COMPILER.iter().chain(WITHOUT));
         ingredients.extend(parameters.iter().chain(&tools).map(String::as_str));
         ingredients.extend(self.rtl.iter().flat_map(|(name, text)| [&**name, &**text]));
@@ -90,7 +101,9 @@ impl Recipe {
         for (name, text) in &self.rtl {
             tool::write(&folder.join(name), text)?;
         }
-        tool::write(&folder.join(self.harness.name()), self.harness.text)?;
+        for source in self.headers.iter().chain([&self.harness]) {
+            tool::write(&folder.join(source.name()), source.text)?;
+        }
         // The harnesses look at flip-flops, hence the flat names.
         // A parameter is 32 bits wide, whatever it is compared with.
         let arguments = "--cc -O3 -Wno-WIDTH --x-assign fast --x-initial fast --noassert --public-flat-rw -Mdir obj --top-module";
@@ -106,11 +119,12 @@ impl Recipe {
         }
         unit += &format!("#include \"{}\"\n", self.harness.name());
         tool::write(&folder.join("unit.cpp"), &unit)?;
+        tool::write(&folder.join("shown"), SHOWN)?;
         let headers = include_flags(folder)?;
         let parameters = self.flags("-DPARAM_");
         let form: &[&str] = match self.form {
             Form::Program => &[],
-            Form::SharedObject => &["-shared"],
+            Form::SharedObject => &["-shared", "-Wl,--version-script=shown"],
         };
         let arguments = COMPILER
             .iter()
@@ -221,7 +235,7 @@ pub struct Verilated {
 impl Verilated {
     /// The toggle barrier of so many nodes.
     pub fn build(nodes: usize, cache: &Cache) -> Result<Verilated, ToolError> {
-        Self::of(TOP, &RTL, &[("N", nodes)], HARNESS, cache)
+        Self::of(TOP, &RTL, &[("N", nodes)], HARNESS, &[], cache)
     }
 
     /// Version 2 with these values of the parameters `N`, `C` and `LEASE_BITS`.
@@ -234,6 +248,7 @@ impl Verilated {
             &CHANNEL_RTL,
             parameters,
             CHANNEL_HARNESS,
+            &[CHANNEL_HEADER],
             cache,
         )
     }
@@ -243,6 +258,7 @@ impl Verilated {
         rtl: &[Source],
         parameters: &[(&'static str, usize)],
         harness: Source,
+        headers: &[Source],
         cache: &Cache,
     ) -> Result<Verilated, ToolError> {
         let recipe = Recipe {
@@ -250,6 +266,7 @@ impl Verilated {
             parameters: parameters.to_vec(),
             rtl: texts(rtl),
             harness,
+            headers: headers.to_vec(),
             form: Form::Program,
         };
         let program = recipe.make(cache)?;

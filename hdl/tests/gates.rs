@@ -1,24 +1,20 @@
 //! The RTL as gates: from any flip-flops, one edge of it is one edge of the model; and designs that are no gates are told apart.
 
+#[path = "common/channels/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the comparison of traces is another test's")]
+mod channels;
 mod common;
 
 use common::{cache, or_skip, tool_errors};
+use fpga_model::channels::{ChannelGates as _, ChannelMachine, MAX_CHANNELS};
 use fpga_model::{Gates as _, Registers, ToggleMachine};
-use hdl::RTL;
-use hdl::cosim::{CosimError, Design, Rtl};
+use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
+use hdl::{CHANNEL_RTL, RTL, Source};
 
-/// Verilated designs share statics of Verilator's run-time library with whatever else the process has loaded, so one test at a time.
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ALONE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// A folder with the RTL, one expression exchanged.
-fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
+/// A folder with these sources, one expression exchanged.
+fn altered(sources: &[Source], file: &str, from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    for source in RTL {
+    for source in sources {
         let text = if source.name() == file {
             assert!(source.text.contains(from), "{from} in {file}");
             source.text.replace(from, to)
@@ -31,7 +27,7 @@ fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
 }
 
 /// Why a design was refused; `None` after a line that says that there is no Verilator.
-fn refusal(built: Result<Rtl, CosimError>) -> Option<CosimError> {
+fn refusal<T>(built: Result<T, CosimError>) -> Option<CosimError> {
     match built {
         Ok(_) => panic!("it should have been refused"),
         Err(CosimError::Tool(error)) => or_skip("a refused design", Err(error)),
@@ -41,7 +37,6 @@ fn refusal(built: Result<Rtl, CosimError>) -> Option<CosimError> {
 
 #[test]
 fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
-    let _alone = alone();
     for nodes in [1, 4, 60, 64] {
         let built = Rtl::build(Design::toggle_barrier(), nodes, &cache());
         let Some(rtl) = or_skip("the RTL as gates", tool_errors(built)) else {
@@ -91,8 +86,8 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
 
 #[test]
 fn a_design_with_more_flip_flops_is_refused() {
-    let _alone = alone();
     let folder = altered(
+        &RTL,
         "toggle_machine.v",
         "wire toggle   = level_q ? all_low : all_high;",
         "wire toggle   = was_q; reg was_q = 1'b0; always @(posedge clk_i) was_q <= !was_q && (level_q ? all_low : all_high);",
@@ -106,8 +101,12 @@ fn a_design_with_more_flip_flops_is_refused() {
 
 #[test]
 fn a_design_whose_wires_to_the_nodes_are_not_one_is_refused() {
-    let _alone = alone();
-    let folder = altered("toggle_barrier.v", "{N{level}};", "{1'b0, {N-1{level}}};");
+    let folder = altered(
+        &RTL,
+        "toggle_barrier.v",
+        "{N{level}};",
+        "{1'b0, {N-1{level}}};",
+    );
     let design = Design::of_folder(folder.path()).expect("a design");
     let built = Rtl::build(design, 4, &cache());
     if let Some(error) = refusal(built) {
@@ -133,4 +132,91 @@ fn a_folder_without_verilog_is_named() {
             folder.path().display()
         )
     );
+}
+
+/// One life on the model and on the gates, which are given the model's flip-flops at each edge.
+#[test]
+fn an_edge_of_the_channels_is_an_edge_of_the_model() {
+    for nodes in [3, 60, 64] {
+        let built = ChannelRtl::build(ChannelDesign::channel_barrier(), nodes, &cache());
+        let Some(rtl) = or_skip("the channels as gates", tool_errors(built)) else {
+            return;
+        };
+        let blank = ChannelMachine::new(nodes, MAX_CHANNELS).expect("a legal size");
+        // The stimulus is made for a short lease, and with the long one of the board no session is cut off.
+        let short = blank.with_lease_bits(channels::LEASE_BITS);
+        let life = channels::directed(short).into_iter();
+        let life = life.chain(channels::random(short, 20_000));
+        let (mut model, mut edges) = (blank, 0);
+        for edge in life.filter(|edge| !edge.reset) {
+            let after = rtl.edge(&model, &edge.pins);
+            model.step(&edge.pins);
+            assert_eq!(after, model, "{nodes} nodes, edge {edges}");
+            edges += 1;
+        }
+        let released = (0..MAX_CHANNELS).filter_map(|c| model.channel(c));
+        let released = released.filter(|c| c.releases > 1).count();
+        assert!(released > 1, "{nodes} nodes: {model:?}");
+        assert_eq!(rtl.edges(), edges);
+    }
+}
+
+#[test]
+fn channels_with_more_flip_flops_are_refused() {
+    let folder = altered(
+        &CHANNEL_RTL,
+        "channel_machine.v",
+        "wire         toggle  = (|mask_q) && arrived == mask_q;",
+        "reg was_q = 1'b0; wire toggle = (|mask_q) && arrived == mask_q && !was_q; always @(posedge clk_i) was_q <= |line_i;",
+    );
+    let design = ChannelDesign::of_folder(folder.path()).expect("a design");
+    if let Some(error) = refusal(ChannelRtl::build(design, 4, &cache())) {
+        assert!(
+            matches!(error, CosimError::HiddenChannelState { .. }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn channels_whose_releases_are_not_their_levels_are_refused() {
+    let folder = altered(
+        &CHANNEL_RTL,
+        "channel_barrier.v",
+        "assign release_o = level;",
+        "assign release_o = ~level;",
+    );
+    let design = ChannelDesign::of_folder(folder.path()).expect("a design");
+    if let Some(error) = refusal(ChannelRtl::build(design, 4, &cache())) {
+        assert!(
+            matches!(error, CosimError::OtherOutputs { edge: 1 }),
+            "{error}"
+        );
+    }
+}
+
+/// Designs of several sizes, opened, run and closed in many threads at once: each object is a world of its own.
+#[test]
+fn designs_that_are_open_side_by_side_do_not_meet() {
+    let built = Rtl::build(Design::toggle_barrier(), 2, &cache());
+    if or_skip("designs side by side", tool_errors(built)).is_none() {
+        return;
+    }
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            scope.spawn(move || {
+                for round in 0..10 {
+                    let nodes = [1, 2, 4][(thread + round) % 3];
+                    let rtl = Rtl::build(Design::toggle_barrier(), nodes, &cache());
+                    let rtl = rtl.expect("it was there a moment ago");
+                    let wires = u64::MAX >> (64 - nodes);
+                    let mut now = Registers::default();
+                    for _ in 0..3 {
+                        now = rtl.edge(now, wires);
+                    }
+                    assert_eq!(now.output, wires, "{nodes} nodes");
+                }
+            });
+        }
+    });
 }

@@ -1,10 +1,12 @@
 //! Real jobs whose communicators have channels of a version 2 board: the simulator's in shared memory, and one behind parallel ports.
 
+use hdl::tool::Tool;
 use rustix::process::Signal;
 use sim::emulate::channels::ChannelBoard;
 use std::fs;
-use tests::Job;
 use tests::machines::{self, Kind as _};
+use tests::{Job, needs};
+use xtask::workspace;
 
 fn with_channels(job: Job, port: &str) -> Job {
     job.with(["--mca", "coll_hwbarr_version", "2"])
@@ -25,27 +27,49 @@ fn count(report: &str, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("{name} is no number in {report}"))
 }
 
+/// Runs the program of many communicators over a board of the simulator, and gives the report.
+fn synchronise(job: Job, port: &str, nodes: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report");
+    with_channels(job, port)
+        .with(["--mca", "coll_hwbarr_sim_nodes", nodes])
+        .with([
+            "--mca",
+            "coll_hwbarr_sim_report",
+            &report.display().to_string(),
+        ])
+        .holds();
+    let report = fs::read_to_string(&report).unwrap();
+    // At least the world, as many twins as there are channels beside, and the guests.
+    let taken = count(&report, "channels_taken");
+    assert!(taken >= 1 + 3 + 12, "{report}");
+    assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
+    assert!(count(&report, "barriers") > 30, "{report}");
+    report
+}
+
 #[test]
 fn communicators_synchronise_over_channels_and_give_them_back() {
-    for (ranks, nodes) in [("4", "0"), ("6", "3"), ("9", "0")] {
-        let folder = tempfile::tempdir().unwrap();
-        let report = folder.path().join("report");
-        let job = Job::of("channels").ranks(ranks.parse().unwrap());
-        with_channels(job, "sim")
-            .with(["--mca", "coll_hwbarr_sim_nodes", nodes])
-            .with([
-                "--mca",
-                "coll_hwbarr_sim_report",
-                &report.display().to_string(),
-            ])
-            .holds();
-        let report = fs::read_to_string(&report).unwrap();
-        // At least the world, as many twins as there are channels beside, and the guests.
-        let taken = count(&report, "channels_taken");
-        assert!(taken >= 1 + 3 + 12, "{report}");
-        assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
-        assert!(count(&report, "barriers") > 30, "{report}");
+    for (ranks, nodes) in [(4, "0"), (6, "3"), (9, "0")] {
+        synchronise(Job::of("channels").ranks(ranks), "sim", nodes);
     }
+}
+
+#[test]
+fn communicators_synchronise_over_channels_of_the_rtl() {
+    let tools = [Tool::VERILATOR, Tool::CXX];
+    if !tools
+        .iter()
+        .all(|tool| needs(tool.is_there(), tool.package))
+    {
+        return;
+    }
+    let cache = workspace::target().join("rtl").display().to_string();
+    let job = Job::of("channels").ranks(4);
+    let job = job.with(["--mca", "coll_hwbarr_rtl_cache", &cache]);
+    let report = synchronise(job, "rtl", "0");
+    // Each bit of each request for a channel was filtered and shifted by the Verilog.
+    assert!(count(&report, "rtl_edges") > 88 * 8 * 16, "{report}");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use crate::circle::Circle;
 use crate::port::wired::RANK;
-use crate::port::{self, wired};
-use crate::settings::{Choice, Settings, SimFiles};
+use crate::port::{self, rtl, wired};
+use crate::settings::{Choice, RtlSource, Settings, SimFiles};
 use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedChannels};
+use hdl::cosim::ChannelRtl;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use serde::Serialize;
@@ -32,7 +33,7 @@ pub struct Lines {
 /// Who is at this rank's node, in `MPI_COMM_WORLD`, its leader first. Local.
 pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     match &settings.port {
-        Choice::Sim(files) => {
+        Choice::Sim(files) | Choice::Rtl(files, _) => {
             if files.vcd.is_some() {
                 return Err("version 2 of the simulator's board records no waveform".into());
             }
@@ -65,7 +66,8 @@ pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
             }
         }
         _ => Err(
-            "version 2 works with the ports sim, sim:tcp, parport, ppdev, gpio and rppal".into(),
+            "version 2 works with the ports sim, sim:tcp, rtl, parport, ppdev, gpio and rppal"
+                .into(),
         ),
     }
 }
@@ -86,7 +88,8 @@ fn node_of(rank: u32, nodes: u32, world: &Comm) -> u32 {
 /// The lines of this rank's node, if it is the leader; every rank of the world calls.
 pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<Lines>, String> {
     match &settings.port {
-        Choice::Sim(files) => Simulated::attach(world, files, leads),
+        Choice::Sim(files) => Simulated::attach(world, files, None, leads),
+        Choice::Rtl(files, source) => Simulated::attach(world, files, Some(source), leads),
         Choice::Wired(text) if leads => {
             let rank = world.rank().to_string();
             let place = text.replace(RANK, &rank).replace(LEADER, &rank);
@@ -155,6 +158,8 @@ struct Desk {
     taken: AtomicU64,
     /// Barriers that programs passed over channels, each counted once.
     barriers: AtomicU64,
+    /// Edges that the leaders' copies of the RTL have evaluated.
+    rtl_edges: AtomicU64,
 }
 
 /// The board begins here; it wants a multiple of 128.
@@ -166,6 +171,8 @@ pub struct Simulated {
     lent: Lent,
     desk: &'static Desk,
     board: ChannelBoard<'static>,
+    /// What is behind the lines, if it is not the model.
+    rtl: Option<&'static ChannelRtl>,
     nodes: u32,
     report: Option<PathBuf>,
 }
@@ -189,8 +196,17 @@ impl ports::Lines for Lent {
 impl Simulated {
     /// Makes or finds the board; every rank of the world calls, and those that lead a node get its lines.
     #[allow(unsafe_code)]
-    fn attach(world: &Comm, files: &SimFiles, leads: bool) -> Result<Option<Lines>, String> {
+    fn attach(
+        world: &Comm,
+        files: &SimFiles,
+        source: Option<&RtlSource>,
+        leads: bool,
+    ) -> Result<Option<Lines>, String> {
         let nodes = nodes_of(files, world);
+        // Only who drives lines computes edges. A failure waits until everybody is behind the fence.
+        let rtl = source.filter(|_| leads);
+        let rtl = rtl.map(|source| rtl::load_channels(source, nodes as usize));
+        let rtl = rtl.transpose();
         let bytes = BOARD.saturating_add(ChannelBoard::layout_size(nodes as usize));
         let SharedMemory { at, len } = world.shared_memory(bytes, BOARD)?;
         // SAFETY: `BOARD` is inside the memory, whose length includes it.
@@ -206,12 +222,16 @@ impl Simulated {
         };
         world.fence()?;
         made?;
+        let rtl = rtl?;
         if !leads {
             return Ok(None);
         }
         // SAFETY: as above.
-        let board =
+        let mut board =
             unsafe { ChannelBoard::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
+        if let Some(rtl) = rtl {
+            board = board.with_gates(rtl);
+        }
         // SAFETY: zeroed, aligned, of the desk's size, used as a desk by all ranks, and it stays as the board does.
         let desk = unsafe { at.cast::<Desk>().as_ref() };
         let node = node_of(world.rank(), nodes, world);
@@ -227,6 +247,7 @@ impl Simulated {
                 lent,
                 desk,
                 board,
+                rtl,
                 nodes,
                 report: files.report.clone(),
             }),
@@ -253,6 +274,8 @@ impl Simulated {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         drop(lines);
+        let edges = self.rtl.map_or(0, ChannelRtl::edges);
+        self.desk.rtl_edges.fetch_add(edges, Ordering::Relaxed);
         // SYNC POINT desk.closed: the last one sees what all others have written before.
         if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 != self.nodes {
             return Ok(());
@@ -264,7 +287,8 @@ impl Simulated {
         let report = Report {
             version: 2,
             nodes: self.nodes,
-            machine: "model",
+            machine: if self.rtl.is_some() { "rtl" } else { "model" },
+            rtl_edges: self.desk.rtl_edges.load(Ordering::Relaxed),
             barriers: self.desk.barriers.load(Ordering::Relaxed),
             channels_taken: self.desk.taken.load(Ordering::Relaxed),
             channels: channels
@@ -288,7 +312,10 @@ impl Simulated {
 struct Report {
     version: u32,
     nodes: u32,
+    /// What was behind the lines: the model or the RTL.
     machine: &'static str,
+    /// Clock edges that the RTL has evaluated.
+    rtl_edges: u64,
     /// Barriers that the program passed over channels.
     barriers: u64,
     /// How often a communicator got a channel.

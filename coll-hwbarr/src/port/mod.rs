@@ -5,7 +5,7 @@
 
 #[cfg(test)]
 pub mod broken;
-mod rtl;
+pub mod rtl;
 pub mod served;
 pub mod sim;
 pub mod wired;

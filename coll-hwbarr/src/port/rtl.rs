@@ -6,21 +6,46 @@
 
 use crate::settings::RtlSource;
 use hdl::cache::Cache;
-use hdl::cosim::{Design, Rtl};
+use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
+use std::path::Path;
 
 /// The RTL of so many nodes.
 pub fn load(source: &RtlSource, nodes: usize) -> Result<&'static Rtl, String> {
-    let cache = match &source.cache {
-        Some(folder) => Cache::at(folder),
-        None => Cache::of_user().ok_or(
-            "translated RTL is kept in the user's folder for caches, and there is neither XDG_CACHE_HOME nor HOME; coll_hwbarr_rtl_cache can name one",
-        )?,
-    };
-    let design = match &source.folder {
-        Some(folder) => Design::of_folder(folder).map_err(|e| e.to_string())?,
-        None => Design::toggle_barrier(),
-    };
-    let rtl = Rtl::build(design, nodes, &cache).map_err(|e| e.to_string())?;
-    // Loaded code is never unloaded: the board, which lies in the job's memory, refers to it for as long as that.
-    Ok(Box::leak(Box::new(rtl)))
+    let design = chosen(source, Design::toggle_barrier, Design::of_folder)?;
+    kept(Rtl::build(design, nodes, &cache(source)?))
+}
+
+/// The RTL of version 2 for so many nodes.
+pub fn load_channels(source: &RtlSource, nodes: usize) -> Result<&'static ChannelRtl, String> {
+    let own = ChannelDesign::channel_barrier;
+    let design = chosen(source, own, ChannelDesign::of_folder)?;
+    kept(ChannelRtl::build(design, nodes, &cache(source)?))
+}
+
+fn cache(source: &RtlSource) -> Result<Cache, String> {
+    match &source.cache {
+        Some(folder) => Ok(Cache::at(folder)),
+        None => Cache::of_user().ok_or_else(|| {
+            "translated RTL is kept in the user's folder for caches, and there is neither XDG_CACHE_HOME nor HOME; coll_hwbarr_rtl_cache can name one"
+                .into()
+        }),
+    }
+}
+
+/// The product's own design, or that of the user's folder.
+fn chosen<D>(
+    source: &RtlSource,
+    own: impl FnOnce() -> D,
+    of_folder: impl FnOnce(&Path) -> Result<D, CosimError>,
+) -> Result<D, String> {
+    match &source.folder {
+        Some(folder) => of_folder(folder).map_err(|e| e.to_string()),
+        None => Ok(own()),
+    }
+}
+
+/// Loaded code is never unloaded: the board, which lies in the job's memory, refers to it for as long as that.
+fn kept<T>(built: Result<T, CosimError>) -> Result<&'static T, String> {
+    let built = built.map_err(|e| e.to_string())?;
+    Ok(Box::leak(Box::new(built)))
 }

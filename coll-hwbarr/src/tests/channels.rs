@@ -17,7 +17,7 @@ fn dup(comm: &Comm) -> Comm {
 }
 
 /// The part of a communicator whose ranks have this color.
-fn part(comm: &Comm, color: u32) -> Comm {
+pub(super) fn part(comm: &Comm, color: u32) -> Comm {
     let key = comm.rank() as i32;
     let part = comm.engine().block_on(comm.split(SplitKey {
         color: Some(color.into()),
@@ -26,12 +26,12 @@ fn part(comm: &Comm, color: u32) -> Comm {
     part.expect("a split").expect("a part")
 }
 
-fn pass(comm: &Comm, barriers: u32) {
+pub(super) fn pass(comm: &Comm, barriers: u32) {
     (0..barriers).for_each(|round| barrier::pass(comm, Form::Mixed, round));
 }
 
 /// The report of a board that is at rest: what it counted fits together.
-fn consistent_barriers(files: &Files) -> u64 {
+pub(super) fn consistent_barriers(files: &Files) -> u64 {
     let text = std::fs::read_to_string(files.report()).expect("a report");
     let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let count = |value: &serde_json::Value| value.as_u64().expect("a number");

@@ -1,7 +1,8 @@
 //! Barriers of a job over the RTL itself, Verilated; and over RTL that is broken, which shows that it is the RTL that answers.
 
+use super::channels::{consistent_barriers, part, pass};
 use super::*;
-use hdl::RTL;
+use hdl::{CHANNEL_RTL, RTL, Source};
 
 /// Where this test program keeps translated RTL: beside itself.
 fn cache() -> PathBuf {
@@ -56,10 +57,76 @@ fn the_rtl_counts_as_many_releases_as_there_were_barriers() {
     }
 }
 
-/// What the component says about this RTL.
-fn said_of(file: &str, from: &str, to: &str) -> String {
+/// The world and its halves have a channel each, which are taken, tested, used and given back on the RTL.
+#[test]
+fn three_communicators_have_channels_on_the_rtl() {
+    if !can_translate() {
+        return;
+    }
+    for nodes in ["0", "2"] {
+        let (files, cache) = (Files::new(), cache());
+        let report = files.report();
+        let set = [
+            ("port", "rtl"),
+            ("version", "2"),
+            ("rtl_cache", text(&cache)),
+            ("sim_nodes", nodes),
+            ("sim_report", text(&report)),
+        ];
+        run(4, &set, |engine| {
+            let world = world(engine);
+            // With two nodes each half has its leaders only if it has a rank of either.
+            let half = part(&world, world.rank() % 2);
+            assert_eq!(verdict(&world), Ok(()));
+            let served = nodes == "0" || world.rank() % 2 == 0;
+            assert_eq!(verdict(&half).is_ok(), served);
+            pass(&half, 10);
+            pass(&world, 10);
+            pass(&half, 10);
+        });
+        // Those of the served halves, those of the world, and the one with which the job ends.
+        let halves = if nodes == "0" { 2 } else { 1 };
+        assert_eq!(consistent_barriers(&files), halves * 20 + 10 + 1);
+        // Each bit of a frame has a filter to pass, and each barrier takes three edges.
+        assert!(files.count("rtl_edges") > 3 * 51);
+        let text = std::fs::read_to_string(files.report()).expect("a report");
+        assert!(text.contains("\"machine\": \"rtl\""), "{text}");
+    }
+}
+
+#[test]
+fn channels_that_do_not_wait_for_a_late_node_are_refused() {
+    if !can_translate() {
+        return;
+    }
+    let said = said_of(
+        &CHANNEL_RTL,
+        "channel_machine.v",
+        "(|mask_q) && arrived == mask_q;",
+        "(|mask_q) && arrived[N-2:0] == mask_q[N-2:0];",
+    );
+    assert!(said.contains("before"), "{said}");
+}
+
+#[test]
+fn channels_that_no_node_can_program_are_refused() {
+    if !can_translate() {
+        return;
+    }
+    let said = said_of(
+        &CHANNEL_RTL,
+        "channel_frame.v",
+        "assign right_o   = ~|check_q;",
+        "assign right_o   = 1'b0;",
+    );
+    assert!(said.contains("wrong check"), "{said}");
+}
+
+/// What the component says about this RTL, which is one of the two versions with something exchanged.
+fn said_of(sources: &[Source], file: &str, from: &str, to: &str) -> String {
+    let version = if sources.len() == RTL.len() { "1" } else { "2" };
     let folder = tempfile::tempdir().expect("a folder");
-    for source in RTL {
+    for source in sources {
         let text = if source.name() == file {
             assert!(source.text.contains(from), "{from} in {file}");
             source.text.replace(from, to)
@@ -71,6 +138,7 @@ fn said_of(file: &str, from: &str, to: &str) -> String {
     let (port, cache) = (format!("rtl:{}", text(folder.path())), cache());
     let set = [
         ("port", port.as_str()),
+        ("version", version),
         ("rtl_cache", text(&cache)),
         ("timeout", "300ms"),
     ];
@@ -85,7 +153,7 @@ fn rtl_that_does_not_wait_for_a_late_node_is_refused() {
     if !can_translate() {
         return;
     }
-    let said = said_of("toggle_machine.v", "&level_i;", "&level_i[N-2:0];");
+    let said = said_of(&RTL, "toggle_machine.v", "&level_i;", "&level_i[N-2:0];");
     assert!(said.contains("before"), "{said}");
 }
 
@@ -95,6 +163,7 @@ fn rtl_that_never_releases_is_refused() {
         return;
     }
     let said = said_of(
+        &RTL,
         "toggle_machine.v",
         "level_q <= ~level_q;",
         "level_q <= level_q;",
@@ -107,7 +176,12 @@ fn rtl_that_oscillates_is_refused_and_hangs_nobody() {
     if !can_translate() {
         return;
     }
-    said_of("toggle_machine.v", "level_q ? all_low : all_high", "1'b1");
+    said_of(
+        &RTL,
+        "toggle_machine.v",
+        "level_q ? all_low : all_high",
+        "1'b1",
+    );
 }
 
 #[test]

@@ -43,7 +43,8 @@
 //! # Who may touch what
 //!
 //! As in version 1 the machine is a plain value. [`ChannelMachine::channel`] and [`ChannelMachine::serial`] show its
-//! flip-flops, which the RTL is compared with.
+//! flip-flops, which the RTL is compared with, and [`ChannelMachine::load`] puts some in.
+//! [`ChannelGates`] compute an edge in its place.
 
 mod channel;
 pub mod frame;
@@ -118,6 +119,14 @@ impl fmt::Display for BadSize {
 }
 
 impl core::error::Error for BadSize {}
+
+/// What computes an edge: the RTL under a simulator, in place of [`ChannelMachine::step`].
+///
+/// A pure function: what the machine remembers from edge to edge is in its flip-flops and nowhere else.
+pub trait ChannelGates: Sync {
+    /// The machine after one rising clock edge with these levels at the pins; its counts of releases have gone on.
+    fn edge(&self, before: &ChannelMachine, pins: &Pins) -> ChannelMachine;
+}
 
 /// The channels of one board, cycle by cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,14 +256,28 @@ impl ChannelMachine {
 
     /// Exactly `cycles` steps with constant pins, in time that does not grow with them.
     ///
+    /// The number of steps that are taken is bounded by a small multiple of [`SETTLE_EDGES`],
+    /// because constant pins let each counter arrive once.
+    pub fn fast_forward(&mut self, pins: &Pins, cycles: u64) {
+        self.fast_forward_by(cycles, u64::MAX, |machine| machine.step(pins));
+    }
+
+    /// The same for another machine's edges, such as those of gates; no more than `patience` of them are taken,
+    /// after which the clock of a machine that never comes to rest stands still.
+    ///
     /// When a step has changed nothing but counters, further ones only count, until a counter arrives:
     /// the edges in between are skipped and the arrival is a step again.
-    /// Each counter arrives once, so the number of steps is bounded by a small multiple of [`SETTLE_EDGES`].
-    pub fn fast_forward(&mut self, pins: &Pins, mut cycles: u64) {
-        while cycles > 0 {
+    pub fn fast_forward_by(
+        &mut self,
+        mut cycles: u64,
+        mut patience: u64,
+        mut step: impl FnMut(&mut Self),
+    ) {
+        while cycles > 0 && patience > 0 {
             let before = *self;
-            self.step(pins);
+            step(self);
             cycles -= 1;
+            patience -= 1;
             if self.without_counters() != before.without_counters() {
                 continue;
             }
@@ -280,11 +303,12 @@ impl ChannelMachine {
 
     /// After how many edges the first of the counters that have counted since `before` arrives.
     fn edges_to_a_counter(&self, before: &Self) -> Option<u64> {
-        let lease =
-            counted(self.serial.age, before.serial.age).then_some(self.lease - 1 - self.serial.age);
+        // Gates may count further than the model would; then the next edge is a step.
+        let lease = counted(self.serial.age, before.serial.age)
+            .then_some((self.lease - 1).saturating_sub(self.serial.age));
         let limits = self.channel.iter().zip(&before.channel);
         let limits = limits.filter(|(now, then)| counted(now.count, then.count));
-        let limits = limits.map(|(now, _)| now.limit - now.count);
+        let limits = limits.map(|(now, _)| now.limit.saturating_sub(now.count));
         limits.chain(lease).min().map(u64::from)
     }
 

@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use fpga_model::{Gates, Registers};
 
-use super::object::{Barrier, FlipFlops};
-use super::{CosimError, Design};
+use super::flip_flops::FlipFlops;
+use super::object::Barrier;
+use super::{CosimError, Design, Random};
 use crate::cache::Cache;
 
 /// Edges of the trial that looks for hidden state; they take under a millisecond.
@@ -67,13 +68,8 @@ impl Gates for Rtl {
 /// if they differ, there is state that is not in the flip-flops we know.
 fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
     let wires = whole.wires();
-    let mut random = 0x2545_f491_4f6c_dd1du64;
-    let mut next = || {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random
-    };
+    let mut random = Random::default();
+    let mut next = || random.next();
     let (mut now, mut inputs) = (whole.flip_flops(), 0);
     for edge in 1..=TRIAL {
         // A part of those who are out enters; now and then all do, or somebody withdraws.

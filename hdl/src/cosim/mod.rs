@@ -13,16 +13,21 @@
 //! | module | what it is |
 //! |---|---|
 //! | `design` | which RTL |
-//! | `object` | the Verilated barrier of a shared object: the only `unsafe` of this crate |
+//! | `object` | the Verilated barriers of shared objects: the only `unsafe` of this crate |
+//! | `flip_flops` | the form in which flip-flops go there and come back |
 //! | `gates` | [`Rtl`] |
+//! | `channel_gates` | [`ChannelRtl`], the same for version 2 |
 //! | `pins` | [`RtlBoard`] |
 
+mod channel_gates;
 mod design;
+mod flip_flops;
 mod gates;
 mod object;
 mod pins;
 
-pub use design::Design;
+pub use channel_gates::ChannelRtl;
+pub use design::{ChannelDesign, Design};
 pub use gates::Rtl;
 pub use pins::{RtlBoard, RtlPin};
 
@@ -30,6 +35,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use fpga_model::BadNodeCount;
+use fpga_model::channels::BadSize;
 
 use crate::tool::ToolError;
 
@@ -38,6 +44,7 @@ use crate::tool::ToolError;
 pub enum CosimError {
     Tool(ToolError),
     Nodes(BadNodeCount),
+    Size(BadSize),
     /// The shared object could not be loaded or lacks a symbol.
     Load(libloading::Error),
     NoMemory,
@@ -52,6 +59,14 @@ pub enum CosimError {
         edge: usize,
         outputs: u64,
     },
+    /// The same for the channels of version 2.
+    HiddenChannelState {
+        edge: usize,
+    },
+    /// The outputs of version 2 are not what its flip-flops say.
+    OtherOutputs {
+        edge: usize,
+    },
 }
 
 impl fmt::Display for CosimError {
@@ -59,6 +74,7 @@ impl fmt::Display for CosimError {
         match self {
             Self::Tool(error) => error.fmt(f),
             Self::Nodes(error) => error.fmt(f),
+            Self::Size(error) => error.fmt(f),
             Self::Load(error) => write!(f, "the Verilated barrier cannot be loaded: {error}"),
             Self::NoMemory => write!(f, "there is no memory for a Verilated barrier"),
             Self::NoVerilog(folder) => {
@@ -77,8 +93,35 @@ impl fmt::Display for CosimError {
                 f,
                 "the wires to the nodes do not all have one level: {outputs:#x} at edge {edge} of a trial"
             ),
+            Self::HiddenChannelState { edge } => write!(
+                f,
+                "the RTL remembers more than the flip-flops of channel_barrier, \
+                 which the board keeps for it: at edge {edge} of a trial it did otherwise than its copy"
+            ),
+            Self::OtherOutputs { edge } => write!(
+                f,
+                "the releases and replies of the RTL are not those of its flip-flops at edge {edge} of a trial"
+            ),
         }
     }
 }
 
 impl std::error::Error for CosimError {}
+
+/// Marsaglia's xorshift, "Xorshift RNGs", 2003: the stimulus of trials, the same each time.
+struct Random(u64);
+
+impl Default for Random {
+    fn default() -> Self {
+        Random(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}

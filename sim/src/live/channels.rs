@@ -6,11 +6,14 @@
 //! There is no record and nobody is rung here: whoever hears of a release wakes its neighbours itself.
 
 use super::board::{AttachError, InitError};
+use super::engine::ChannelEngine;
 use super::shared::{Geometry, HeadWord, Shared};
 use super::wires::{Claim, WiresError};
 use super::{CLOCK, monotonic_ns};
 use fpga_model::LATENCY_EDGES;
-use fpga_model::channels::{Channel, ChannelMachine, Line, MAX_CHANNELS, Phase, Pins, Serial};
+use fpga_model::channels::{
+    Channel, ChannelGates, ChannelMachine, Line, MAX_CHANNELS, Phase, Pins, Serial,
+};
 use std::hint::spin_loop;
 use std::sync::{Mutex, PoisonError};
 
@@ -30,6 +33,7 @@ pub struct ChannelBoard<'m> {
     geometry: Geometry,
     /// The machine after power-on, which knows the number of nodes.
     blank: ChannelMachine,
+    engine: ChannelEngine<'m>,
 }
 
 /// What one commit replaces by the next.
@@ -82,7 +86,16 @@ impl<'m> ChannelBoard<'m> {
             shared,
             geometry,
             blank,
+            engine: ChannelEngine::default(),
         })
+    }
+
+    /// The same board with these gates in the model's place; every process has to put the same there.
+    pub fn with_gates(self, gates: &'m dyn ChannelGates) -> Self {
+        Self {
+            engine: ChannelEngine::of(gates),
+            ..self
+        }
     }
 
     /// How many nodes have lines.
@@ -93,7 +106,7 @@ impl<'m> ChannelBoard<'m> {
     /// The machine as it is now, for onlookers.
     pub fn machine(&self) -> ChannelMachine {
         let (_, mut state) = self.copy();
-        state.run_until(self.now_ns());
+        state.run_until(self.engine, self.now_ns());
         state.machine
     }
 
@@ -155,7 +168,7 @@ impl NodeLines<'_> {
         let mut hand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, mut state) = hand.board.copy();
         let before = state.machine.releases();
-        state.run_until(hand.board.now_ns());
+        state.run_until(hand.board.engine, hand.board.now_ns());
         if state.machine.releases() != before {
             state = hand.touch(|_| ());
         }
@@ -168,7 +181,7 @@ impl Hand<'_> {
     fn touch(&mut self, change: impl Fn(&mut State)) -> State {
         loop {
             let (head, mut state) = self.board.copy();
-            state.run_until(self.board.now_ns());
+            state.run_until(self.board.engine, self.board.now_ns());
             change(&mut state);
             let [first, second] = self.slots;
             let slot = if head.slot() == first { second } else { first };
@@ -181,10 +194,9 @@ impl Hand<'_> {
 }
 
 impl State {
-    fn run_until(&mut self, now_ns: u64) {
+    fn run_until(&mut self, engine: ChannelEngine<'_>, now_ns: u64) {
         let due = CLOCK.edges_until(now_ns);
-        self.machine
-            .fast_forward(&self.pins, due.saturating_sub(self.edge));
+        engine.run(&mut self.machine, &self.pins, due.saturating_sub(self.edge));
         self.edge = self.edge.max(due);
     }
 

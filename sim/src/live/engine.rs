@@ -4,6 +4,7 @@
 //! Of gates nothing is known but that they are a synchronous machine: an edge that changes no flip-flop is, with the same
 //! inputs, followed only by edges like it. So gates are run until they rest, and a long time costs them no more than the model.
 
+use fpga_model::channels::{ChannelGates, ChannelMachine, Pins};
 use fpga_model::{Gates, Registers, ToggleMachine};
 
 /// So many edges gates may take to come to rest.
@@ -63,6 +64,28 @@ impl<'m> Engine<'m> {
         match self.0 {
             None => machine.is_settled(inputs),
             Some(gates) => step(gates, *machine, inputs) == *machine,
+        }
+    }
+}
+
+/// Steps machines of version 2, in the same way; a line is filtered, answered and released in fewer edges than the patience.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ChannelEngine<'m>(Option<&'m dyn ChannelGates>);
+
+impl<'m> ChannelEngine<'m> {
+    pub(super) fn of(gates: &'m dyn ChannelGates) -> Self {
+        Self(Some(gates))
+    }
+
+    /// So many edges with constant pins.
+    ///
+    /// While nothing but counters moves, gates are taken to count as the model does.
+    pub(super) fn run(self, machine: &mut ChannelMachine, pins: &Pins, edges: u64) {
+        match self.0 {
+            None => machine.fast_forward(pins, edges),
+            Some(gates) => machine.fast_forward_by(edges, PATIENCE, |machine| {
+                *machine = gates.edge(machine, pins);
+            }),
         }
     }
 }
