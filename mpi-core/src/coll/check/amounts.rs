@@ -3,7 +3,9 @@
 //! MPI 5.0, sections 6.5 to 6.10: what rank i gives rank j has to be what j takes from i, for each pair.
 //! Every member tells each other how much it sends there, everybody compares with what it expects, and tells all what it found;
 //! so the call ends at every member alike, with a sentence that names the pairs that differ.
+//! Among neighbours ([`edges`](super::edges)) every block has a pair of its own.
 
+use super::edges::Edges;
 use crate::Error;
 use crate::coll::algo::{Blocks, allgather_bruck, alltoall_bruck, bytes};
 use crate::coll::{Call, CallId, Cx};
@@ -82,15 +84,29 @@ impl Amounts {
             _ => return None,
         })
     }
+
+    /// What others send to this member and it does not expect, or the other way round.
+    async fn differences(self, cx: &Cx) -> Result<Vec<Difference>, Error> {
+        let told = exchange(cx, &self.sends).await?;
+        let pairs = (0..).zip(told.into_iter().zip(self.expects));
+        let differ = pairs.filter(|(_, (sent, expected))| sent != expected);
+        let difference = |(from, (sent, expected))| Difference {
+            from,
+            to: cx.rank(),
+            sent,
+            expected,
+        };
+        Ok(differ.map(difference).collect())
+    }
 }
 
 /// One pair of members that do not agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Difference {
-    from: u32,
-    to: u32,
-    sent: u64,
-    expected: u64,
+pub(super) struct Difference {
+    pub from: u32,
+    pub to: u32,
+    pub sent: u64,
+    pub expected: u64,
 }
 
 /// A word each: whether there is one, how many more this member has found, and the difference.
@@ -166,22 +182,11 @@ const NAMED: usize = 4;
 
 /// Compares what goes between each two members; `None` if all agree.
 pub async fn compare(cx: &Cx, call: &Call) -> Result<Option<Disagreement>, Error> {
-    let (me, size) = (cx.rank(), cx.size());
-    let Some(Amounts { sends, expects }) = Amounts::of(call, me, size) else {
-        return Ok(None);
+    let found = match (Edges::of(call), Amounts::of(call, cx.rank(), cx.size())) {
+        (Some(edges), _) => edges.differences(cx).await?,
+        (None, Some(amounts)) => amounts.differences(cx).await?,
+        (None, None) => return Ok(None),
     };
-    let told = exchange(cx, &sends).await?;
-    let pairs = (0..).zip(told.iter().zip(&expects));
-    let found: Vec<Difference> = pairs
-        .filter(|(_, (sent, expected))| sent != expected)
-        .map(|(from, (sent, expected))| Difference {
-            from,
-            to: me,
-            sent: *sent,
-            expected: *expected,
-        })
-        .collect();
-
     let all = share(cx, &Difference::words(&found)).await?;
     let told: Vec<_> = all.chunks(WORDS).filter_map(Difference::told).collect();
     if told.is_empty() {

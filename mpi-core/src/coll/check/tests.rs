@@ -5,6 +5,7 @@ use crate::coll::CallId;
 use crate::datatype::{Named, RecvBuf, Scratch, SendBuf};
 use crate::engine::testing::Job;
 use crate::op::{Op, Predefined};
+use crate::topo::{Cart, DistGraph, Neighbours, Topology};
 
 fn checked(ranks: u32) -> Job {
     Job::of(ranks).with("coll_base_check", "true")
@@ -201,6 +202,131 @@ fn no_more_than_four_pairs_are_named() {
     for said in told(&checked(6), true, call) {
         assert!(said.ends_with(last), "{said}");
     }
+}
+
+/// What each rank of a directed ring of three has for its neighbours: the right one twice, then the left one.
+fn near(rank: u32) -> Rc<Neighbours> {
+    let edges: Vec<_> = (0..3u32)
+        .flat_map(|from| {
+            [
+                (from, (from + 1) % 3, 0),
+                (from, (from + 1) % 3, 0),
+                (from, (from + 2) % 3, 0),
+            ]
+        })
+        .collect();
+    let topology = Topology::DistGraph(DistGraph::of(rank, &edges, false));
+    Rc::new(topology.neighbours(rank).expect("inside"))
+}
+
+/// One block for each outgoing and incoming edge, all of one word but for these: from, to, the how-manieth between the two.
+fn among_neighbours(
+    rank: u32,
+    longer_out: &[(u32, usize)],
+    longer_in: &[(u32, usize)],
+) -> (Rc<[SendBuf]>, Rc<[RecvBuf]>) {
+    let near = near(rank);
+    let lengths = |ends: &[Option<u32>], longer: &[(u32, usize)]| -> Vec<i64> {
+        (0..ends.len())
+            .map(|block| {
+                let end = ends[block].expect("everybody has a neighbour");
+                let nth = ends[..block]
+                    .iter()
+                    .filter(|other| **other == Some(end))
+                    .count();
+                1 + i64::from(longer.contains(&(end, nth)))
+            })
+            .collect()
+    };
+    (
+        row(lengths(near.destinations(), longer_out), |b| b.as_send()),
+        row(lengths(near.sources(), longer_in), |b| b),
+    )
+}
+
+#[test]
+fn what_a_neighbour_does_not_expect_is_told() {
+    // The second block from 1 to 2 is longer, the first of them is expected to be: two differences that a sum would hide.
+    let call = |rank: u32, w: bool| {
+        let out: &[_] = if rank == 1 { &[(2, 1)] } else { &[] };
+        let into: &[_] = if rank == 2 { &[(1, 0)] } else { &[] };
+        let (send, recv) = among_neighbours(rank, out, into);
+        let near = near(rank);
+        match w {
+            true => Call::NeighborAlltoallw { near, send, recv },
+            false => Call::NeighborAlltoallv { near, send, recv },
+        }
+    };
+    let sentence = "rank 1 sends rank 2 4 bytes, who expects 8; and another pair";
+    differ(
+        3,
+        |rank| call(rank, false),
+        &format!("MPI_Neighbor_alltoallv: {sentence}"),
+    );
+    differ(
+        3,
+        |rank| call(rank, true),
+        &format!("MPI_Neighbor_alltoallw: {sentence}"),
+    );
+}
+
+#[test]
+fn a_neighbour_with_another_count_is_told() {
+    let gather = |rank: u32| Call::NeighborAllgather {
+        near: near(rank),
+        send: words(1).as_send(),
+        recv: words(if rank == 0 { 2 } else { 1 }),
+    };
+    differ(
+        3,
+        gather,
+        "MPI_Neighbor_allgather: rank 1 sends rank 0 4 bytes, who expects 8; and 2 other pairs",
+    );
+    let gatherv = |rank: u32| Call::NeighborAllgatherv {
+        near: near(rank),
+        send: words(if rank == 2 { 3 } else { 1 }).as_send(),
+        recv: row([1; 3], |b| b),
+    };
+    differ(
+        3,
+        gatherv,
+        "MPI_Neighbor_allgatherv: rank 2 sends rank 0 12 bytes, who expects 4; rank 2 sends rank 1 12 bytes, who expects 4; and another pair",
+    );
+    let alltoall = |rank: u32| Call::NeighborAlltoall {
+        near: grid(rank),
+        send: words(1 + i64::from(rank == 0)).as_send(),
+        recv: words(1),
+    };
+    differ(
+        3,
+        alltoall,
+        "MPI_Neighbor_alltoall: rank 0 sends rank 1 8 bytes, who expects 4",
+    );
+}
+
+/// Three processes in a row: the ends have nobody beyond them.
+fn grid(rank: u32) -> Rc<Neighbours> {
+    let cart = Cart::new(&[3], vec![false]).expect("a row");
+    Rc::new(Topology::Cart(cart).neighbours(rank).expect("inside"))
+}
+
+#[test]
+fn an_edge_that_one_end_does_not_know_is_told() {
+    let one_way = |rank: u32| {
+        let edges: &[_] = if rank == 0 { &[(0, 1, 0)] } else { &[] };
+        let topology = Topology::DistGraph(DistGraph::of(rank, edges, false));
+        let near = Rc::new(topology.neighbours(rank).expect("inside"));
+        Call::NeighborAllgather {
+            near,
+            send: words(1).as_send(),
+            recv: words(1),
+        }
+    };
+    differ(
+        2,
+        one_way,
+        "MPI_Neighbor_allgather: rank 0 sends rank 1 4 bytes, who expects 0",
+    );
 }
 
 #[test]
