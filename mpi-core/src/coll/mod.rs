@@ -20,7 +20,7 @@ mod shm;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;
 mod tuned;
-mod turns;
+pub(crate) mod turns;
 
 pub(crate) use algo::bytes as scratch;
 pub use call::{Call, CallId, CallSet};

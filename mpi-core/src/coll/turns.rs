@@ -3,9 +3,11 @@
 //! For components that do something before a call goes further, to another component or another communicator:
 //! whoever serves it there may count calls, so all members have to begin them in one order.
 //! A call draws its number when it is made, waits for its turn, and passes the turn on once the calls behind it may begin.
+//! It may pass before its turn has come; then those behind it wait for those before it.
 
 use crate::engine::Engine;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -19,6 +21,8 @@ struct State {
     drawn: Cell<u64>,
     /// The number whose turn it is.
     passed: Cell<u64>,
+    /// Higher numbers that have passed before their turn.
+    early: RefCell<BTreeSet<u64>>,
 }
 
 /// A call's place in the order; dropping it passes the turn on.
@@ -58,10 +62,19 @@ impl Turn {
         .await;
     }
 
-    /// Lets the next call begin.
+    /// Lets the next call begin, when all before this one have done so too.
     pub fn pass(&self) {
-        let passed = &self.turns.0.passed;
-        passed.set(passed.get().max(self.number + 1));
+        let State { passed, early, .. } = &*self.turns.0;
+        if self.number > passed.get() {
+            early.borrow_mut().insert(self.number);
+        } else if self.number == passed.get() {
+            let mut early = early.borrow_mut();
+            let mut next = self.number + 1;
+            while early.remove(&next) {
+                next += 1;
+            }
+            passed.set(next);
+        }
     }
 }
 
@@ -86,5 +99,18 @@ mod tests {
         assert!(!third.has_come());
         drop(second);
         assert!(third.has_come());
+    }
+
+    #[test]
+    fn who_passes_early_does_not_let_anybody_overtake() {
+        let turns = Turns::default();
+        let [first, second, third, fourth] = std::array::from_fn(|_| turns.draw());
+        second.pass();
+        drop(third);
+        assert!(!fourth.has_come());
+        drop(second);
+        assert!(first.has_come() && !fourth.has_come());
+        first.pass();
+        assert!(fourth.has_come());
     }
 }

@@ -71,9 +71,20 @@ impl Comm {
 
     /// `MPI_Comm_split`.
     pub async fn split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
-        if self.is_inter() {
-            return self.inter_split(mine).await;
+        match self.is_inter() {
+            true => self.inter_split(mine).await,
+            false => self.split_within(mine, false).await,
         }
+    }
+
+    /// The same for a component that carries out calls on this communicator in steps on its parts.
+    ///
+    /// No plugin is asked to serve them: one that could would serve this communicator itself, and takes what is scarce for each it serves.
+    pub(crate) async fn split_for_steps(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
+        self.split_within(mine, true).await
+    }
+
+    async fn split_within(&self, mine: SplitKey, for_steps: bool) -> Result<Option<Comm>, Error> {
         const NO_COLOR: u64 = u64::MAX;
         let serial = self.engine().next_serial()?;
         let color = mine.color.unwrap_or(NO_COLOR);
@@ -104,7 +115,10 @@ impl Comm {
             self.group().proc(leader).unwrap_or(0),
             said(leader, 2) as u32,
         );
-        self.finish(context, group, rank).await.map(Some)
+        let part = Comm::assemble(self.engine(), context, group, rank, String::new());
+        part.0.for_steps.set(for_steps);
+        part.choose_coll().await?;
+        Ok(Some(part))
     }
 
     /// Every member's words, equally many of each, in the order of ranks.

@@ -59,6 +59,8 @@ struct Inner {
     rare_planes: [OnceCell<Rc<Matching>>; 2],
     /// Which component serves which call; set once all members have agreed.
     coll: OnceCell<Table>,
+    /// See [`Comm::is_for_steps`].
+    for_steps: Cell<bool>,
     /// Numbers of the next collective call and of the next hidden conversation; equal at all members.
     next_call: Cell<i32>,
     next_hidden: Cell<i32>,
@@ -102,6 +104,7 @@ impl Comm {
             local,
             rank,
             coll: OnceCell::new(),
+            for_steps: Cell::new(false),
             next_call: Cell::new(0),
             next_hidden: Cell::new(0),
             next_partition: Cell::new(0),
@@ -234,10 +237,23 @@ impl Comm {
         Ok(self.engine().spawn(running))
     }
 
-    /// Begins a collective operation that is a step of another one, which waits for it.
-    pub(crate) fn begin(&self, call: Call) -> Result<Running, Error> {
-        let cx = Cx::new(self.clone(), Plane::Collective, self.next_call(), 0);
+    /// Carries out a step of a call on another communicator, whose number this is; see [`Comm::split_for_steps`].
+    ///
+    /// The number is the call's, so that steps of different calls meet their like whatever the order in which they begin.
+    pub(crate) fn step(&self, number: i32, call: Call) -> Result<(), Error> {
+        let cx = Cx::new(self.clone(), Plane::Collective, number, 0);
+        Table::of(self, call.id())?.run(cx, call)
+    }
+
+    /// Begins such a step, for the call to wait for.
+    pub(crate) fn begin_step(&self, number: i32, call: Call) -> Result<Running, Error> {
+        let cx = Cx::new(self.clone(), Plane::Collective, number, 0);
         Table::of(self, call.id())?.start(cx, call)
+    }
+
+    /// Whether it was made by a component for steps of its calls on another communicator.
+    pub(crate) fn is_for_steps(&self) -> bool {
+        self.0.for_steps.get()
     }
 
     /// Returns after every member has called it; for the library's own ends, no component has a part in it.

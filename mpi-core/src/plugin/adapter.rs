@@ -3,6 +3,10 @@
 //! A blocking barrier runs the plugin's blocking function.
 //! A nonblocking one is a future that starts the plugin's and tests it in every turn of progress;
 //! it holds the engine restless meanwhile, since what it waits for is not a message.
+//!
+//! A plugin may hand a barrier down long after it was called, and at another time than at other members: hardware that has been left is an example.
+//! Components below number the barriers that reach them, so those go down in the order in which they were called ([`Turns`]);
+//! and they keep barriers and other calls apart, for the others do not pass here and may have overtaken.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
@@ -12,6 +16,7 @@ use super::seat::Seat;
 use super::table::Plugin;
 use crate::Error;
 use crate::coll::select::Table;
+use crate::coll::turns::Turns;
 use crate::coll::{Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
 use crate::comm::Comm;
 use mpi_base::param::About;
@@ -59,6 +64,11 @@ impl Component for PluginComponent {
                 "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
             ));
         }
+        if comm.is_for_steps() {
+            return Err(Refusal(
+                "what is made for steps of other collectives is served without plugins".into(),
+            ));
+        }
         let seat = Rc::new(Seat::new(&self.plugin, &self.grave, &self.data, comm));
         let (mut this, mut why) = (std::ptr::null_mut(), Why::new());
         // SAFETY: whoever loaded the plugin vouched for its functions; the seat lives until its module is freed.
@@ -80,6 +90,7 @@ impl Component for PluginComponent {
             table,
             this,
             seat,
+            turns: Turns::default(),
             enabled: Cell::new(false),
         }));
         if module.serves() == CallSet::NONE {
@@ -97,6 +108,7 @@ struct Inner {
     table: ModuleTable,
     this: *mut c_void,
     seat: Rc<Seat>,
+    turns: Turns,
     enabled: Cell<bool>,
 }
 
@@ -249,19 +261,25 @@ impl Module for PluginModule {
 
     fn start(&self, cx: Cx, call: Call) -> Running {
         let inner = self.0.clone();
+        let turn = inner.turns.draw();
         Box::pin(async move {
-            match inner.start(&cx, call.id()).await? {
-                Some(()) => Ok(()),
-                None => Table::next(&cx, call).await,
+            if inner.start(&cx, call.id()).await?.is_some() {
+                return Ok(());
             }
+            turn.come(cx.engine()).await;
+            let next = Table::of(cx.comm(), call.id())?.start(cx.next_down(), call)?;
+            turn.pass();
+            next.await
         })
     }
 
     fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        match self.0.run(&cx, &call)? {
-            Some(()) => Ok(()),
-            None => Table::run_next(&cx, call),
+        let turn = self.0.turns.draw();
+        if self.0.run(&cx, &call)?.is_some() {
+            return Ok(());
         }
+        cx.engine().block_on(turn.come(cx.engine()));
+        Table::run_next(&cx, call)
     }
 
     fn disable(&self) {

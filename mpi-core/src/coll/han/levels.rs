@@ -60,10 +60,11 @@ impl Way<'_> {
     }
 
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
+        let number = self.cx.tag();
         if self.blocking {
-            return on.collective(call);
+            return on.step(number, call);
         }
-        let running = on.begin(call)?;
+        let running = on.begin_step(number, call)?;
         if last {
             self.turn.pass();
         }

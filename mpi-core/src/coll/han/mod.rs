@@ -8,10 +8,15 @@
 //! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, of any blocks for allgather;
 //! everything else, what must keep the order of ranks, and gather, scatter and all-to-all of long blocks go one component down.
 //!
-//! Each is one `async fn` whose steps are calls on the communicators below ([`levels::Way`]).
+//! Each is one `async fn` whose steps are calls on the communicators below ([`levels::Way`]), with the number of the call itself.
 //! Their members have to begin these in one order, and nonblocking calls could overtake each other between two steps;
 //! so a call begins its first step when the one before it has begun its last ([`Turns`]).
 //! That takes nothing from a program: a call depends on none that was made after it.
+//! Barriers have turns of their own: one may come here late, handed down by who stands above, and at each member between other calls.
+//! Components number barriers apart from the rest, and messages go by the call's number, so nothing below mistakes one for the other.
+//!
+//! The communicators below are offered to no plugin ([`Comm::split_for_steps`]):
+//! barrier hardware serves the whole communicator, the ranks of a node by their leader, or it cannot serve the leaders either.
 
 mod blocks;
 mod levels;
@@ -73,7 +78,8 @@ impl Component for Han {
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             blocks_up_to: params.get(&BLOCKS_UP_TO).map_err(refuse)? as u64,
             place: OnceCell::new(),
-            turns: Turns::default(),
+            barriers: Turns::default(),
+            others: Turns::default(),
         }))
     }
 }
@@ -83,7 +89,8 @@ struct HanModule {
     reproducible: bool,
     blocks_up_to: u64,
     place: OnceCell<Place>,
-    turns: Turns,
+    barriers: Turns,
+    others: Turns,
 }
 
 /// What the members have set up together.
@@ -108,8 +115,14 @@ impl HanModule {
         }
         let leads = seats.of(comm.rank()).place == 0;
         let part = |color| SplitKey { color, key: 0 };
-        let local = comm.split(part(Some(node))).await.map_err(failed)?;
-        let leaders = comm.split(part(leads.then_some(0))).await.map_err(failed)?;
+        let local = comm
+            .split_for_steps(part(Some(node)))
+            .await
+            .map_err(failed)?;
+        let leaders = comm
+            .split_for_steps(part(leads.then_some(0)))
+            .await
+            .map_err(failed)?;
         if let Some(local) = local {
             let levels = Rc::new(Levels {
                 local,
@@ -136,6 +149,13 @@ impl HanModule {
             _ => true,
         };
         takes.then_some(&place.levels)
+    }
+
+    fn turns_of(&self, call: &Call) -> &Turns {
+        match call {
+            Call::Barrier => &self.barriers,
+            _ => &self.others,
+        }
     }
 }
 
@@ -169,7 +189,7 @@ impl Module for HanModule {
             let next = Table::of(cx.comm(), call.id()).and_then(|t| t.start(cx.next_down(), call));
             return next.unwrap_or_else(|e| Box::pin(std::future::ready(Err(e))));
         };
-        let turn = self.turns.draw();
+        let turn = self.turns_of(&call).draw();
         Box::pin(async move {
             turn.come(cx.engine()).await;
             carry_out(&levels, &cx, turn, false, call).await
@@ -180,7 +200,7 @@ impl Module for HanModule {
         let Some(levels) = self.takes(&call) else {
             return Table::run_next(&cx, call);
         };
-        let turn = self.turns.draw();
+        let turn = self.turns_of(&call).draw();
         if !turn.has_come() {
             cx.engine().block_on(turn.come(cx.engine()));
         }

@@ -102,6 +102,60 @@ impl Guest for CounterComponent {
 
 pub const COUNTER: BuiltIn = BuiltIn::of::<CounterComponent>();
 
+/// Serves nothing, but members with an even rank find out late that the next component shall do it.
+pub struct Waverer {
+    comm: Comm,
+    looks: Cell<u64>,
+}
+
+/// How often a started barrier is looked at before it is handed down.
+const WAVERING: u64 = 50;
+
+impl Module for Waverer {
+    fn enable(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn barrier(&self) -> Result<Served, String> {
+        Ok(Served::Next)
+    }
+
+    fn start(&self) -> Result<Started, String> {
+        Ok(match self.comm.rank() % 2 {
+            0 => Started::Ticket(self.looks.get() + WAVERING),
+            _ => Started::Next,
+        })
+    }
+
+    fn test(&self, ticket: u64) -> Result<Poll<Served>, String> {
+        self.looks.set(self.looks.get() + 1);
+        Ok(match self.looks.get() < ticket {
+            true => Poll::Pending,
+            false => Poll::Ready(Served::Next),
+        })
+    }
+
+    fn disable(&self) {}
+}
+
+pub struct WavererComponent;
+
+impl Guest for WavererComponent {
+    const NAME: &'static CStr = c"waverer";
+    const VERSION: &'static CStr = c"1.0";
+    const PRIORITY: i32 = 80;
+    type Module = Waverer;
+
+    fn query(comm: Comm) -> Result<Waverer, String> {
+        Ok(Waverer {
+            comm,
+            looks: Cell::new(0),
+        })
+    }
+}
+
+pub const WAVERER: BuiltIn = BuiltIn::of::<WavererComponent>();
+
 /// Refuses everything.
 pub struct Old;
 

@@ -5,9 +5,12 @@ use crate::Engine;
 use crate::coll::suite::barrier::{self, Form};
 use crate::coll::{self, Call, CallId};
 use crate::comm::{Comm, SplitKey};
+use crate::datatype::{Named, Scratch};
 use crate::engine::testing::Job;
 use crate::plugin::{Catalogue, guest::BuiltIn};
 use mpi_base::param::{Params, Source};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// A job with the components of a catalogue above those of the engine, and these parameters.
 fn job(
@@ -158,4 +161,79 @@ fn a_plugin_cannot_block_inside_progress() {
 fn a_started_barrier_can_be_handed_down() {
     let job = counter(3, "next");
     barrier::nobody_leaves_before_all_have_entered(&job, "counter", Form::Mixed, 20);
+}
+
+fn waverer(ranks: u32, nodes: u32) -> Job {
+    let mut job = job(ranks, built_in(guests::WAVERER), &[]);
+    job.nodes = nodes;
+    job
+}
+
+/// What was started first is handed down first, though a later barrier is ready to go down at once.
+#[test]
+fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
+    for nodes in [1, 2] {
+        let entered = AtomicU32::new(0);
+        waverer(4, nodes).run(|engine| {
+            let world = world(engine);
+            for round in 1..=5 {
+                let first = world.icollective(Call::Barrier).expect("started");
+                if world.rank() % 2 == 1 {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                entered.fetch_add(1, Ordering::SeqCst);
+                world.collective(Call::Barrier).expect("a barrier");
+                let entered = entered.load(Ordering::SeqCst);
+                assert!(entered >= 4 * round, "left when {entered} had entered");
+                engine.wait(&first).expect("ended");
+            }
+        });
+    }
+}
+
+/// Other calls go on meanwhile and arrive where they belong, though members begin them and the barrier in different orders.
+#[test]
+fn a_barrier_that_is_handed_down_late_does_not_mix_with_other_calls() {
+    for (ranks, nodes) in [(4, 1), (4, 2), (7, 3)] {
+        waverer(ranks, nodes).run(|engine| {
+            let world = world(engine);
+            for round in 0..10u32 {
+                let root = round % world.size();
+                let word = Scratch::new(1, &Named::UINT32.into()).expect("memory");
+                let said = 4711 * (round + 1);
+                if world.rank() == root {
+                    word.all().unpack_at(0, &said.to_ne_bytes());
+                }
+                let bcast = Call::Bcast {
+                    buf: word.all(),
+                    root,
+                };
+                let barrier = world.icollective(Call::Barrier).expect("started");
+                let bcast = world.icollective(bcast).expect("started");
+                engine.wait(&bcast).expect("ended");
+                engine.wait(&barrier).expect("ended");
+                assert_eq!(word.all().as_send().to_vec(), said.to_ne_bytes());
+            }
+        });
+    }
+}
+
+/// The communicators on which `han` does its steps take nothing of what a plugin has.
+#[test]
+fn what_is_made_for_steps_is_offered_to_no_plugin() {
+    waverer(5, 2).run(|engine| {
+        let world = world(engine);
+        let chain = |comm: &Comm| -> Vec<String> {
+            let table = comm.coll().expect("chosen");
+            table.chain(CallId::Barrier).map(str::to_owned).collect()
+        };
+        assert_eq!(chain(&world)[..2], ["waverer", "han"]);
+        let all = SplitKey {
+            color: Some(0),
+            key: 0,
+        };
+        let part = engine.block_on(world.split_for_steps(all));
+        let part = part.expect("a split").expect("everybody has a colour");
+        assert!(!chain(&part).contains(&"waverer".into()));
+    });
 }
