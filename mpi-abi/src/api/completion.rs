@@ -189,22 +189,14 @@ impl<'a> Batch<'a> {
         Ok(survey.running + survey.complete > 0)
     }
 
-    /// Waits until no request is running.
-    fn wait_all(&self) -> Outcome {
-        if self.survey()?.running > 0 {
-            let engine = state::engine()?;
-            // One after another: what is complete stays so, and the batch is gone through once.
-            for (at, handle) in self.requests.iter().enumerate() {
-                if is_settled(*handle) {
-                    continue;
-                }
-                let left = || {
-                    let rest = self.requests[at..].iter();
-                    rest.filter(|handle| !is_settled(**handle)).count()
-                };
-                engine.wait_telling(|| is_settled(*handle), || request::tell(*handle, left()));
-            }
-        }
+    /// Waits until the request at place `at` is not running.
+    fn wait_for(&self, at: usize) -> Outcome {
+        let handle = self.requests[at];
+        let left = || {
+            let rest = self.requests[at..].iter();
+            rest.filter(|handle| !is_settled(**handle)).count()
+        };
+        state::engine()?.wait_telling(|| is_settled(handle), || request::tell(handle, left()));
         Ok(())
     }
 
@@ -228,7 +220,7 @@ impl<'a> Batch<'a> {
     /// The same if the request is of the commonest kinds and went well; false if it is not, and nothing has happened.
     ///
     /// # Safety
-    /// As [`Batch::take`]; and the request is not running.
+    /// As [`Batch::take`].
     #[inline]
     unsafe fn take_simple(&mut self, i: usize, at: usize) -> bool {
         let Some(well) = finish_simple(self.requests[i]) else {
@@ -281,7 +273,9 @@ impl<'a> Batch<'a> {
         self.failure = self.failure.take().or(failure);
     }
 
-    /// Finishes every request, none of which is running.
+    /// Finishes every request, one after another; one that is running is waited for.
+    ///
+    /// The batch is gone through once, and what is complete is done with while the rest is on its way.
     ///
     /// # Safety
     /// The statuses are an argument of the caller.
@@ -291,6 +285,12 @@ impl<'a> Batch<'a> {
             unsafe {
                 if self.take_simple(i, i) {
                     continue;
+                }
+                if look(self.requests[i])? == Look::Running {
+                    self.wait_for(i)?;
+                    if self.take_simple(i, i) {
+                        continue;
+                    }
                 }
                 match look(self.requests[i])? {
                     Look::Inactive if self.statuses.is_null() => {}
@@ -394,11 +394,7 @@ pub unsafe fn MPI_Waitall(
     array_of_statuses: *mut MPI_Status,
 ) -> Outcome {
     // SAFETY: arrays of the caller.
-    unsafe {
-        let batch = Batch::new(count, array_of_requests, array_of_statuses)?;
-        batch.wait_all()?;
-        batch.take_all()
-    }
+    unsafe { Batch::new(count, array_of_requests, array_of_statuses)?.take_all() }
 }
 
 pub unsafe fn MPI_Testall(
@@ -417,15 +413,12 @@ pub unsafe fn MPI_Testall(
             // All of them: no place need be named.
             true => {
                 let all = || Ok(natural()?.then(Vec::new));
-                let done = batch.scripted(Asker::Testall, all)?.is_some();
-                if done {
-                    batch.wait_all()?;
-                }
-                done
+                batch.scripted(Asker::Testall, all)?.is_some()
             }
             false => natural()?,
         };
         out(flag, done.into(), "flag")?;
+        // A replay says so of requests that are yet to end.
         if done { batch.take_all() } else { Ok(()) }
     }
 }

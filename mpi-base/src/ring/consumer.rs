@@ -34,6 +34,11 @@ pub enum Polled<R> {
     Broken,
 }
 
+/// How far behind the next cell the one lies that [`Consumer::await_more`] asks for.
+///
+/// In a stream it has been written by then; the next cell itself would come too late, and one further on may still be the producer's.
+const AHEAD: u32 = 2;
+
 /// The only reader of a ring.
 #[derive(Debug)]
 pub struct Consumer {
@@ -78,9 +83,17 @@ impl Consumer {
     pub fn is_ready_or_await(&self) -> bool {
         let ready = self.is_ready();
         if !ready && self.more > 0 {
-            self.memory.await_cells(self.next, self.more);
+            self.memory
+                .await_cells(self.next.wrapping_add(1), self.more);
         }
         ready
+    }
+
+    /// Asks for a cell further on, for a consumer that finds one message after another;
+    /// in a dialogue it would take the cell away from the producer, who is about to fill it.
+    #[inline(always)]
+    pub fn await_more(&self) {
+        self.memory.await_cells(self.next.wrapping_add(AHEAD), 1);
     }
 
     /// Never reads from this ring again, because what came through it made no sense.

@@ -1,10 +1,7 @@
 //! The writing end of a ring.
 
-use super::{
-    Control, Cursor, INLINE, INLINE_WORDS, Kind, MAX_LEN, MORE_WORDS, RingMemory, SPREAD,
-    SPREAD_WORDS, UNIT, more_cells,
-};
-use crate::atomic::Ordering;
+use super::{Control, Cursor, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more_cells};
+use crate::atomic::{AtomicU64, Ordering};
 
 /// The ring has no room now; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +58,14 @@ impl Producer {
             return Err(Full);
         }
         if len <= INLINE {
-            let payload = words::<INLINE_WORDS>(len, fill);
-            self.publish(am, Kind::Inline, len, header, &payload[..len.div_ceil(8)]);
-            return Ok(());
+            let mut payload = [0; INLINE];
+            fill(&mut payload[..len]);
+            return self.spread(am, header, &payload[..len]);
         }
         if len <= SPREAD {
-            return self.spread(am, header, len, fill);
+            let mut payload = [0; SPREAD];
+            fill(&mut payload[..len]);
+            return self.spread(am, header, &payload[..len]);
         }
         if len > self.longest {
             return Err(Full);
@@ -89,8 +88,17 @@ impl Producer {
         if !self.has_cell() {
             return Err(Full);
         }
-        self.publish(am, Kind::Inline, 8, header, &[word]);
+        self.publish(am, Kind::Inline, 8, header, &word.to_ne_bytes());
         Ok(())
+    }
+
+    /// Sends a payload that lies in memory, as [`Producer::push`] does; a short one goes from there straight into cells.
+    #[inline]
+    pub fn push_bytes(&mut self, am: u8, header: [u64; 2], bytes: &[u8]) -> Result<(), Full> {
+        match bytes.len() {
+            ..=SPREAD => self.spread(am, header, bytes),
+            len => self.push(am, header, len, |place| place.copy_from_slice(bytes)),
+        }
     }
 
     /// Sends a message whose `len` bytes of payload lie where `token` says.
@@ -105,38 +113,37 @@ impl Producer {
         if len > MAX_LEN || !self.has_cell() {
             return Err(Full);
         }
-        self.publish(am, Kind::Elsewhere, len, header, &[token]);
+        self.publish(am, Kind::Elsewhere, len, header, &token.to_ne_bytes());
         Ok(())
     }
 
-    /// Sends a payload that one cell does not hold in neighbouring cells; the first is written last.
-    #[inline]
-    fn spread(
-        &mut self,
-        am: u8,
-        header: [u64; 2],
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), Full> {
+    /// Sends a payload of at most [`SPREAD`] bytes in neighbouring cells; the first is written last.
+    #[inline(always)]
+    fn spread(&mut self, am: u8, header: [u64; 2], payload: &[u8]) -> Result<(), Full> {
+        let len = payload.len();
         let more = more_cells(len);
         if !self.has_cells(1 + more) {
             return Err(Full);
         }
-        let payload = words::<SPREAD_WORDS>(len, fill);
-        let (here, rest) = payload.split_at(INLINE_WORDS);
         let first = self.next;
-        for (i, part) in (1..=more).zip(rest.chunks_exact(MORE_WORDS)) {
+        let (here, rest) = payload.split_at(len.min(INLINE));
+        for (i, part) in (1..=more).zip(rest.chunks(MORE)) {
             let seq = first.wrapping_add(i);
             let words = &self.memory.cell(seq).words;
             words[0].store(u64::from(seq), Ordering::Relaxed);
-            for (to, from) in words[1..].iter().zip(part) {
-                to.store(*from, Ordering::Relaxed);
-            }
+            store(&words[1..], part);
         }
         self.publish(am, Kind::Inline, len, header, here);
         self.next = first.wrapping_add(1 + more);
-        self.memory.expect_cells(self.next, more);
+        self.memory.expect_cells(self.next.wrapping_add(1), more);
         Ok(())
+    }
+
+    /// Fetches the cell of the next message, for a sender that sends one message after another;
+    /// in a dialogue it would take the cell away from the consumer, who is looking at it.
+    #[inline(always)]
+    pub fn expect_next(&self) {
+        self.memory.expect_cells(self.next, 1);
     }
 
     /// Whether a message of one cell would find room now.
@@ -189,15 +196,14 @@ impl Producer {
         self.units_back = (back >> 32) as u32;
     }
 
+    /// Writes the next cell, with what of the payload is in it.
     #[inline(always)]
-    fn publish(&mut self, am: u8, kind: Kind, len: usize, header: [u64; 2], payload: &[u64]) {
+    fn publish(&mut self, am: u8, kind: Kind, len: usize, header: [u64; 2], here: &[u8]) {
         let seq = self.next;
         let words = &self.memory.cell(seq).words;
         words[1].store(header[0], Ordering::Relaxed);
         words[2].store(header[1], Ordering::Relaxed);
-        for (to, from) in words[3..].iter().zip(payload) {
-            to.store(*from, Ordering::Relaxed);
-        }
+        store(&words[3..], here);
         let control = Control { seq, am, kind, len };
         // SYNC POINT ring.cell
         words[0].store(control.pack(), Ordering::Release);
@@ -205,12 +211,20 @@ impl Producer {
     }
 }
 
-/// The words of a payload of `len` bytes, at most `N` words, which `fill` writes.
+/// Writes bytes into words; behind the last byte its word has zeroes.
 #[inline(always)]
-fn words<const N: usize>(len: usize, fill: impl FnOnce(&mut [u8])) -> [u64; N] {
-    let mut words = [0; N];
-    let len = len.min(N * 8);
-    // SAFETY: `len` is not above the size of `words`, and bytes have no alignment.
-    fill(unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), len) });
-    words
+fn store(words: &[AtomicU64], bytes: &[u8]) {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    for (to, from) in words.iter().zip(whole) {
+        to.store(u64::from_ne_bytes(*from), Ordering::Relaxed);
+    }
+    if !rest.is_empty()
+        && let Some(last) = words.get(whole.len())
+    {
+        let mut word = [0; 8];
+        for (to, from) in word.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        last.store(u64::from_ne_bytes(word), Ordering::Relaxed);
+    }
 }

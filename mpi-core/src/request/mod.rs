@@ -91,17 +91,26 @@ pub enum Body {
     General,
 }
 
+/// How far a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Running,
+    Well,
+    Failed,
+}
+
 /// One request.
 pub struct Request {
     index: u32,
     generation: Cell<u32>,
-    complete: Cell<bool>,
+    state: Cell<State>,
     status: Cell<Status>,
+    /// Why it failed; nothing in any other state.
     error: RefCell<Option<Error>>,
     /// The number that the layer above knows the request by; 0 if it does not.
     name: Cell<u32>,
     /// What that layer wants to live as long as the operation.
-    held: RefCell<Option<Rc<dyn Any>>>,
+    held: Cell<Option<Rc<dyn Any>>>,
     pub(crate) body: RefCell<Body>,
 }
 
@@ -115,7 +124,7 @@ impl Request {
 
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.complete.get()
+        self.state.get() != State::Running
     }
 
     /// Whether it has no error and its body nothing that needs to go before the request is used again.
@@ -126,7 +135,7 @@ impl Request {
             Body::Idle => true,
             _ => false,
         };
-        body && self.error.borrow().is_none()
+        body && self.state.get() != State::Failed
     }
 
     /// The status as known so far; final once complete.
@@ -163,12 +172,14 @@ impl Request {
     #[inline]
     pub fn hold(&self, name: u32, held: Option<Rc<dyn Any>>) {
         self.name.set(name);
-        *self.held.borrow_mut() = held;
+        self.held.set(held);
     }
 
     /// What was given to [`Request::hold`].
     pub fn held(&self) -> Option<Rc<dyn Any>> {
-        self.held.borrow().clone()
+        let held = self.held.take();
+        self.held.set(held.clone());
+        held
     }
 
     /// Takes the number away; what is held stays until the operation is over.
@@ -226,7 +237,7 @@ impl Table {
             Some(index) => self.all.borrow()[index as usize].clone(),
             None => self.grow(),
         };
-        req.complete.set(false);
+        req.state.set(State::Running);
         req.status.set(Status::EMPTY);
         req
     }
@@ -237,11 +248,11 @@ impl Table {
         let req = Rc::new(Request {
             index: all.len() as u32,
             generation: Cell::new(1),
-            complete: Cell::new(false),
+            state: Cell::new(State::Running),
             status: Cell::new(Status::EMPTY),
             error: RefCell::new(None),
             name: Cell::new(0),
-            held: RefCell::new(None),
+            held: Cell::new(None),
             body: RefCell::new(Body::Idle),
         });
         all.push(req.clone());
@@ -267,16 +278,22 @@ impl Table {
     /// Marks an operation as ended and lets its waiter see it.
     pub fn complete(&self, req: &Request, outcome: Outcome) {
         match outcome {
-            Ok(status) => req.status.set(status),
-            Err(e) => *req.error.borrow_mut() = Some(e),
+            Ok(status) => {
+                req.status.set(status);
+                self.complete_ok(req);
+            }
+            Err(e) => {
+                *req.error.borrow_mut() = Some(e);
+                req.state.set(State::Failed);
+                self.nudge();
+            }
         }
-        self.complete_ok(req);
     }
 
     /// Completes successfully with the status collected on the way.
     #[inline]
     pub fn complete_ok(&self, req: &Request) {
-        req.complete.set(true);
+        req.state.set(State::Well);
         self.nudge();
     }
 
@@ -305,13 +322,14 @@ impl Table {
         (req.name.get() == name && name != 0).then(|| req.is_complete())
     }
 
-    /// Takes the status of a complete request of this name that went well and is the commonest of all, a short receive, and hands it back;
-    /// all others are left to [`Table::finish`].
+    /// Takes the status of a request of this name that has ended well and is the commonest of all, a short receive, and hands it back;
+    /// all others are left as they are, to be waited for or to go to [`Table::finish`].
     #[inline]
     pub fn finish_named(&self, index: u32, name: u32) -> Option<Status> {
         let all = self.all.borrow();
         let req = all.get(index as usize)?;
-        if req.name.get() != name || name == 0 || !req.is_light() {
+        if req.name.get() != name || name == 0 || req.state.get() != State::Well || !req.is_light()
+        {
             return None;
         }
         let status = req.status.get();

@@ -172,7 +172,7 @@ impl Ring {
                     .is_some(),
             });
             match polled {
-                Polled::Got(true) if self.consumer.is_ready() => {}
+                Polled::Got(true) if self.consumer.is_ready() => self.consumer.await_more(),
                 Polled::Got(true) => return (count, false),
                 Polled::Empty => {
                     self.consumer.give_back();

@@ -107,6 +107,8 @@ struct Sm {
     /// Whether some `outgoing` may have found no room since we last had nothing to do.
     starving: Cell<bool>,
     single_copy: Option<Cma>,
+    /// How often we have looked for messages, so that a stream of sends is known from a dialogue.
+    looks: Cell<u32>,
 }
 
 impl Sm {
@@ -131,6 +133,7 @@ impl Sm {
             incoming: RefCell::new(Incoming::new(node.clone(), procs.clone())),
             starving: Cell::new(false),
             single_copy,
+            looks: Cell::new(0),
             node,
             procs,
             limits,
@@ -148,19 +151,19 @@ impl Sm {
         // A `fill` that sends to the peer it is filling for gets "would block", like any send that comes too early.
         let out = self.outgoing.get(to.0 as usize).ok_or(Refused::Gone)?;
         let mut out = out.try_borrow_mut().map_err(|_| Refused::Full)?;
-        match payload {
+        let sent = match payload {
             Payload::Bytes(bytes) => match <[u8; 8]>::try_from(bytes) {
                 Ok(word) => out.put_word(am, header, u64::from_ne_bytes(word)),
-                Err(_) => out.put(&self.frags, am, header, bytes.len(), |place| {
-                    place.copy_from_slice(bytes);
-                }),
+                Err(_) => out.put_bytes(&self.frags, am, header, bytes),
             },
             Payload::Fill { len, fill } => out.put(&self.frags, am, header, len, fill),
             mut joined @ Payload::Joined(..) => {
                 let len = joined.len();
                 out.put(&self.frags, am, header, len, |place| joined.put(place))
             }
-        }
+        };
+        out.go_on(self.looks.get());
+        sent
     }
 }
 
@@ -217,6 +220,7 @@ impl Btl for Sm {
     }
 
     fn progress(&self, sink: &dyn Sink) -> usize {
+        self.looks.set(self.looks.get().wrapping_add(1));
         match self.incoming.try_borrow_mut() {
             Ok(mut incoming) => incoming.progress(sink),
             // The sink called us; the round that runs will go on after it.

@@ -28,6 +28,8 @@ pub(super) struct Outgoing {
     usual: bool,
     /// The length of the payload that found no room last, until one finds it.
     starving: Option<usize>,
+    /// How often the process had looked for messages when it sent last.
+    looks: u32,
 }
 
 impl Outgoing {
@@ -40,6 +42,7 @@ impl Outgoing {
             announced: false,
             usual: false,
             starving: None,
+            looks: 0,
         })
     }
 
@@ -48,6 +51,24 @@ impl Outgoing {
     pub fn put_word(&mut self, am: Am, header: Header, word: u64) -> Result<(), Refused> {
         let result = self.producer.push_word(am, header, word);
         self.after(result, 8)
+    }
+
+    /// Sends a payload that lies in memory, at most as long as a fragment.
+    #[inline]
+    pub fn put_bytes(
+        &mut self,
+        frags: &RefCell<FragPool>,
+        am: Am,
+        header: Header,
+        bytes: &[u8],
+    ) -> Result<(), Refused> {
+        let len = bytes.len();
+        let result = if len <= self.producer.longest() {
+            self.producer.push_bytes(am, header, bytes)
+        } else {
+            self.put_fragment(frags, am, header, len, |place| place.copy_from_slice(bytes))
+        };
+        self.after(result, len)
     }
 
     /// Sends a payload of `len` bytes that `fill` writes, at most as long as a fragment.
@@ -96,6 +117,15 @@ impl Outgoing {
             self.notify_first()
         };
         if heard { Ok(()) } else { Err(Refused::Gone) }
+    }
+
+    /// A message has been sent after `looks` looks for others; one that follows another without a look between them is not the last either.
+    #[inline(always)]
+    pub fn go_on(&mut self, looks: u32) {
+        if looks == self.looks {
+            self.producer.expect_next();
+        }
+        self.looks = looks;
     }
 
     /// As long as the receiver may not know us, or cannot execute our fences.
