@@ -5,34 +5,17 @@ mod rust;
 #[path = "api/table.rs"]
 #[allow(dead_code)] // The header's part of the table.
 mod table;
+#[path = "build/unwinder.rs"]
+mod unwinder;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Puts the compiler's stack unwinder into the library, which then asks for nothing but the C library.
-///
-/// Rust's standard library names it as `gcc_s`, the shared one; in the first folder that the linker searches that name is a script
-/// which leads to the archives of the same code, as `-static-libgcc` does for the languages of gcc.
-fn need_only_libc() -> Result<(), String> {
-    let is = |what: &str, value: &str| std::env::var(what).is_ok_and(|found| found == value);
-    if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
-        return Ok(());
-    }
-    let out =
-        PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?).join("unwinder");
-    let script = out.join("libgcc_s.so");
-    std::fs::create_dir_all(&out)
-        .and_then(|()| std::fs::write(&script, "INPUT ( -lgcc_eh -lgcc )\n"))
-        .map_err(|e| format!("{} cannot be written: {e}", script.display()))?;
-    println!("cargo:rustc-cdylib-link-arg=-L{}", out.display());
-    Ok(())
-}
 
 fn main() -> Result<(), String> {
     println!("cargo:rerun-if-changed=api");
     println!("cargo:rerun-if-changed=src/api");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
-    need_only_libc()?;
+    unwinder::need_only_libc()?;
 
     let functions = table::functions(&read(Path::new("api/functions.txt"))?)?;
     let sections = table::constants(&read(Path::new("api/constants.txt"))?)?;

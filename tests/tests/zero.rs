@@ -306,16 +306,24 @@ fn needed(file: &Path) -> Vec<String> {
     names.collect()
 }
 
-#[test]
-fn the_library_needs_only_libc() {
+#[track_caller]
+fn needs_only_libc(file: &str) {
     // All of these are files of the C library's own package.
     const LIBC: [&str; 3] = ["libc.so.6", "libm.so.6", "ld-linux"];
-    for name in needed(&installation().join("lib/libmpi_abi.so.1")) {
-        assert!(
-            LIBC.iter().any(|libc| name.starts_with(libc)),
-            "it needs {name}"
-        );
+    for name in needed(&installation().join(file)) {
+        let known = LIBC.iter().any(|libc| name.starts_with(libc));
+        assert!(known, "{file} needs {name}");
     }
+}
+
+#[test]
+fn the_library_needs_only_libc() {
+    needs_only_libc("lib/libmpi_abi.so.1");
+}
+
+#[test]
+fn a_plugin_needs_only_libc() {
+    needs_only_libc("lib/portcullis/coll_hwbarr.so");
 }
 
 #[test]
