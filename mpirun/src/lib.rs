@@ -14,5 +14,6 @@ pub mod launch;
 pub mod node;
 pub mod pmi;
 pub mod prefix;
+pub mod recording;
 pub mod trace;
 pub mod wrapper;

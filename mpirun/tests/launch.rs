@@ -208,3 +208,39 @@ fn verbose_says_what_is_started() {
         done.stderr
     );
 }
+
+#[test]
+fn a_rankfile_binds_each_rank_to_the_cores_it_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ranks");
+    std::fs::write(&file, "rank 0=localhost slot=0\nrank 1=localhost\n").unwrap();
+    let file = file.to_str().unwrap();
+    let script = "echo $PMI_RANK $(taskset -pc $$ | sed 's/.*: //')";
+    let run = |more: &[&str]| {
+        let words = [&["--rankfile", file][..], more, &["/bin/sh", "-c", script]].concat();
+        Launch::new(&words).run()
+    };
+    let done = run(&["--report-bindings"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let mine = common::run_bounded(std::process::Command::new("sh").args(["-c", script]));
+    let mine = String::from_utf8(mine.stdout).unwrap();
+    let lines = done.sorted();
+    let cpus = lines[0].strip_prefix("0 ").unwrap();
+    assert_eq!(lines[1].strip_prefix("1 "), Some(mine.trim()));
+    let told = done
+        .stderr
+        .lines()
+        .find(|line| line.contains("Rank 0 bound to package["));
+    assert!(
+        told.unwrap().ends_with(&format!("(cpu {cpus})")),
+        "{done:?}"
+    );
+    // A core that no machine has.
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = folder.path().join("ranks");
+    std::fs::write(&wrong, "rank 0=localhost slot=0:60000").unwrap();
+    let done = Launch::new(&["-rf", wrong.to_str().unwrap(), "/bin/true"]).run();
+    assert_eq!(done.code, 1, "{done:?}");
+    let said = "the rankfile binds rank 0 to core 60000 of package 0, which ";
+    assert!(done.stderr.contains(said), "{done:?}");
+}

@@ -26,8 +26,12 @@ const fn missing(name: &'static str, values: usize, what: &'static str) -> NotYe
 const TABLE: &[NotYet] = &[
     missing("with-ft", 1, "surviving the death of ranks"),
     missing("enable-recovery", 0, "surviving the death of ranks"),
-    missing("rankfile", 1, "placing ranks by a file"),
-    missing("arch", 1, "choosing hosts by their architecture"),
+    NotYet {
+        name: "arch",
+        values: 1,
+        harmless: &[std::env::consts::ARCH],
+        what: "choosing hosts by their architecture; --host and --hostfile name them",
+    },
     NotYet {
         name: "initial-errhandler",
         values: 1,

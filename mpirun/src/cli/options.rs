@@ -38,6 +38,10 @@ pub struct Options {
     #[arg(short = 'N', long = "ppn", alias = "npernode", value_name = "N", help_heading = HOSTS, hide_short_help = true)]
     pub per_node: Option<usize>,
 
+    /// A file with the host, and the cores, of each rank: "rank N=HOST slot=PACKAGE:CORES"
+    #[arg(long, alias = "rf", value_name = "FILE", help_heading = HOSTS, hide_short_help = true)]
+    pub rankfile: Option<PathBuf>,
+
     /// Allow more ranks than slots, as on one host always
     #[arg(long, help_heading = HOSTS)]
     pub oversubscribe: bool,

@@ -1,4 +1,11 @@
 use super::*;
+use crate::hosts::Host;
+use crate::launch::binding::Unit;
+use crate::launch::program::StdinTo;
+use crate::pmi;
+use mpi_base::param::MARKER;
+use std::ffi::OsStr;
+use std::time::Duration;
 
 fn parsed(line: &str) -> Result<Plan, CliError> {
     let words = line.split_whitespace().map(OsString::from);
@@ -101,14 +108,41 @@ fn what_is_not_there_yet_is_refused_by_name() {
             "--with-ft (surviving the death of ranks) is not there yet",
         ),
         (
-            "-rankfile f prog",
-            "-rankfile (placing ranks by a file) is not there yet",
+            "-arch pdp11 prog",
+            "-arch (choosing hosts by their architecture; --host and --hostfile name them) is not there yet",
         ),
     ] {
         let error = parsed(line).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
     assert!(parsed("-initial-errhandler mpi_errors_are_fatal prog").is_ok());
+    let here = std::env::consts::ARCH;
+    assert!(parsed(&format!("-n 2 -arch {here} prog")).is_ok());
+}
+
+#[test]
+fn a_rankfile_says_where_each_rank_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("Ranks");
+    std::fs::write(&file, "rank 0=b slot=0:0\nrank 1=a\nrank 2=b slot=1\n").unwrap();
+    let file = file.display();
+    assert_eq!(
+        placed(&format!("-host a,b -rankfile {file} prog")),
+        [1, 0, 1]
+    );
+    // Without hosts of its own the job has those of the file.
+    assert_eq!(placed(&format!("--rf {file} prog")), [0, 1, 0]);
+    assert_eq!(
+        placed(&format!("--map-by rankfile:file={file} -n 2 prog")),
+        [0, 1]
+    );
+    let two = parsed(&format!("--rankfile {file} -n 1 x : -n 2 y")).unwrap();
+    let seats = two.apps[1].seats.as_ref().unwrap();
+    assert_eq!((seats.len(), seats[1].cores.len()), (2, 1));
+    let error = parsed(&format!("--rankfile {file} -n 4 prog")).unwrap_err();
+    assert!(error.to_string().ends_with("has no line for rank 3 of 4"));
+    let error = parsed(&format!("--rankfile {file} -host a prog")).unwrap_err();
+    assert!(error.to_string().contains("none of the job's hosts"));
 }
 
 #[test]

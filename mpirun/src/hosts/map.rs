@@ -2,6 +2,7 @@
 //!
 //! *By slot* fills a host before it goes on to the next; *by node* deals ranks out like cards; *`ppr:N:node`* puts N on each.
 //! Ranks are numbered program by program in the order in which they were placed, or, *ranked by node*, by dealing the hosts' ranks out.
+//! Ranks of which a rankfile says where are there, whatever the policy.
 //! With more ranks than slots the rest goes round again, host by host, where that is allowed.
 
 use super::Host;
@@ -23,6 +24,8 @@ pub struct Wish {
     pub procs: Option<usize>,
     /// The hosts it may use, as indexes.
     pub hosts: Vec<usize>,
+    /// Where each rank is to be, if somebody said it.
+    pub fixed: Option<Vec<usize>>,
 }
 
 /// How much slots count.
@@ -96,6 +99,12 @@ fn place_one(
     limits: Limits,
     free: &mut [usize],
 ) -> Result<Vec<usize>, MapError> {
+    if let Some(fixed) = &wish.fixed {
+        for &host in fixed {
+            free[host] = free[host].saturating_sub(1);
+        }
+        return Ok(fixed.clone());
+    }
     let mine = &wish.hosts;
     let slots: usize = mine.iter().map(|&host| free[host]).sum();
     let ranks = wish.procs.unwrap_or(match policy {
@@ -217,6 +226,7 @@ mod tests {
         let wish = Wish {
             procs,
             hosts: (0..slots.len()).collect(),
+            fixed: None,
         };
         place(&[wish], &hosts(slots), policy, limits)
             .unwrap()
@@ -246,6 +256,7 @@ mod tests {
         let wish = Wish {
             procs: Some(6),
             hosts: vec![0, 1],
+            fixed: None,
         };
         let error = place(&[wish], &hosts(&[1, 2]), Policy::Slot, Limits::default()).unwrap_err();
         assert!(
@@ -262,6 +273,7 @@ mod tests {
         let wish = |procs| Wish {
             procs: Some(procs),
             hosts: vec![0, 1],
+            fixed: None,
         };
         let placed = place(
             &[wish(1), wish(2)],

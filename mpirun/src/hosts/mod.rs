@@ -2,7 +2,8 @@
 //!
 //! * [`named`] reads `--host a,b:4` and hostfiles in the spellings of both peers;
 //! * [`allocation`] asks Slurm's and PBS's environment;
-//! * [`map`] puts ranks onto the hosts.
+//! * [`rankfile`] reads where each rank is to run;
+//! * [`map`] puts the others onto the hosts.
 //!
 //! A host is known by the name that was given, which is the one that messages use and that ssh is called with.
 //! Names of this machine all mean the one host *here*, on which ranks are started without ssh.
@@ -10,6 +11,7 @@
 pub mod allocation;
 pub mod map;
 pub mod named;
+pub mod rankfile;
 
 use std::fmt;
 

@@ -5,6 +5,7 @@
 //! When there are more ranks than units nobody is bound, as two bound to one core are slower than two that may move;
 //! who wants it says `:overload-allowed`.
 
+use crate::hosts::rankfile::Cores;
 use mpi_base::hardware::{self, Kind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -113,6 +114,27 @@ impl Machine {
             .map(|bundle| bundle.iter().flat_map(|part| part.cpus.clone()).collect())
             .collect();
         Some(bundles.into_iter().cycle().take(ranks).collect())
+    }
+
+    /// The processors of cores that a rankfile names; `None` if the machine has not all of them.
+    pub fn pick(&self, wanted: &[Cores]) -> Option<Vec<usize>> {
+        let parts = self.parts(Unit::Core, None);
+        let mut packages: Vec<u32> = parts.iter().map(|part| part.package).collect();
+        packages.dedup();
+        let mut cpus = Vec::new();
+        for Cores { package, cores } in wanted {
+            let package = match package {
+                Some(package) => Some(*packages.get(*package)?),
+                None => None,
+            };
+            let here = |part: &&Part| package.is_none_or(|package| part.package == package);
+            let there: Vec<&Part> = parts.iter().filter(here).collect();
+            let all = || (0..there.len()).collect();
+            for core in cores.clone().unwrap_or_else(all) {
+                cpus.extend(&there.get(core)?.cpus);
+            }
+        }
+        Some(cpus)
     }
 
     fn parts(&self, unit: Unit, over: Option<Unit>) -> Vec<Part> {
@@ -240,6 +262,23 @@ mod tests {
         };
         assert_eq!(machine().bind(binding, 3).unwrap().len(), 3);
         assert_eq!(machine().bind(Binding::default(), 1), None);
+    }
+
+    #[test]
+    fn cores_are_picked_by_package_and_number() {
+        let item = |package, cores: Option<&[usize]>| Cores {
+            package,
+            cores: cores.map(<[usize]>::to_vec),
+        };
+        let machine = machine();
+        assert_eq!(machine.pick(&[item(Some(1), Some(&[0]))]).unwrap(), [2, 6]);
+        assert_eq!(
+            machine.pick(&[item(None, Some(&[1, 2]))]).unwrap(),
+            [1, 5, 2, 6]
+        );
+        assert_eq!(machine.pick(&[item(Some(0), None)]).unwrap(), [0, 4, 1, 5]);
+        assert_eq!(machine.pick(&[item(Some(2), None)]), None);
+        assert_eq!(machine.pick(&[item(Some(0), Some(&[2]))]), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
+use crate::hosts::rankfile::Seat;
 use crate::launch::binding::Binding;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,8 @@ pub struct App {
     pub procs: Option<usize>,
     /// Where it may run, as indexes of the plan's hosts; empty is everywhere.
     pub hosts: Vec<usize>,
+    /// Where each of its ranks is to run, if a rankfile says it.
+    pub seats: Option<Vec<Seat>>,
     pub program: OsString,
     pub args: Vec<OsString>,
     pub dir: Option<PathBuf>,
@@ -118,6 +121,10 @@ impl Plan {
                     true => everywhere.clone(),
                     false => app.hosts.clone(),
                 },
+                fixed: app
+                    .seats
+                    .as_ref()
+                    .map(|seats| seats.iter().map(|seat| seat.host).collect()),
             })
             .collect();
         let limits = map::Limits {
@@ -126,7 +133,8 @@ impl Plan {
         };
         let mut placed = map::place(&wishes, &self.hosts, self.policy, limits)?;
         if self.rank_by_node {
-            for ranks in &mut placed {
+            let dealt = apps.iter().zip(&mut placed);
+            for (_, ranks) in dealt.filter(|(app, _)| app.seats.is_none()) {
                 *ranks = map::rank_by_node(ranks);
             }
         }
@@ -322,6 +330,7 @@ mod tests {
         App {
             procs: Some(1),
             hosts: Vec::new(),
+            seats: None,
             program: program.into(),
             args: Vec::new(),
             dir: dir.map(Path::to_path_buf),

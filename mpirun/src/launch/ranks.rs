@@ -87,6 +87,11 @@ pub enum StartError {
     Program(ProgramError),
     Place(MapError),
     Node(NodeError),
+    /// A rankfile binds a rank to what its host has not.
+    NoSuchCores {
+        rank: u32,
+        cores: String,
+    },
     Output {
         path: String,
         error: io::Error,
@@ -112,6 +117,11 @@ impl fmt::Display for StartError {
             StartError::Program(error) => error.fmt(f),
             StartError::Place(error) => error.fmt(f),
             StartError::Node(error) => error.fmt(f),
+            StartError::NoSuchCores { rank, cores } => write!(
+                f,
+                "the rankfile binds rank {rank} to {cores}, which {} has not, or mpirun may not use",
+                crate::hosts::own_name()
+            ),
             StartError::Output { path, error } => {
                 write!(f, "the ranks' output cannot be written to {path}: {error}")
             }
@@ -208,10 +218,7 @@ impl Starter<'_> {
         mut input: impl FnMut(u32) -> io::Result<Option<OwnedFd>>,
         mut started: impl FnMut(Fresh),
     ) -> Result<(), StartError> {
-        let machine = order.binding.to.map(|_| Machine::of_this_process());
-        let bound = machine
-            .as_ref()
-            .and_then(|machine| machine.bind(order.binding, resolved.count()));
+        let (machine, bound) = bound(order, resolved)?;
         let numbers: Vec<usize> = resolved.ranks.iter().map(|&rank| rank as usize).collect();
         let place = Place {
             order,
@@ -225,13 +232,12 @@ impl Starter<'_> {
                 continue;
             };
             let stdin = input(rank).map_err(system("making a rank's input"))?;
-            let cpus = bound
-                .as_ref()
-                .map(|bound| bound[local_rank as usize].as_slice());
+            let cpus = bound[local_rank as usize].as_deref();
             let mut fresh =
                 self.start_rank(&place, (rank, local_rank, appnum), app, stdin, cpus)?;
             fresh.bound = machine.as_ref().map(|machine| match cpus {
                 Some(cpus) => format!("bound to {}", machine.describe(cpus)),
+                None if order.binding.to.is_none() => "not bound".to_string(),
                 None => "not bound (more ranks than there are units on its host)".to_string(),
             });
             started(fresh);
@@ -293,6 +299,39 @@ impl Starter<'_> {
             bound: None,
         })
     }
+}
+
+/// The processors that a rank is bound to, if it is.
+type Cpus = Option<Vec<usize>>;
+
+/// The processors of each rank of this host, and the machine if anybody is to be.
+fn bound(
+    order: &Order,
+    resolved: &Resolved<'_>,
+) -> Result<(Option<Machine>, Vec<Cpus>), StartError> {
+    let count = resolved.count();
+    let seats = resolved.ranks.iter().map(|&rank| order.seat(rank));
+    let seats: Vec<_> = seats
+        .map(|seat| seat.filter(|seat| !seat.cores.is_empty()))
+        .collect();
+    if order.binding.to.is_none() && seats.iter().all(Option::is_none) {
+        return Ok((None, vec![None; count]));
+    }
+    let machine = Machine::of_this_process();
+    let mut bound: Vec<Cpus> = match machine.bind(order.binding, count) {
+        Some(bound) => bound.into_iter().map(Some).collect(),
+        None => vec![None; count],
+    };
+    for ((place, &rank), seat) in bound.iter_mut().zip(&resolved.ranks).zip(seats) {
+        let Some(seat) = seat else { continue };
+        let cpus = machine.pick(&seat.cores).ok_or_else(|| {
+            let cores: Vec<String> = seat.cores.iter().map(ToString::to_string).collect();
+            let cores = cores.join(" and ");
+            StartError::NoSuchCores { rank, cores }
+        })?;
+        *place = Some(cpus);
+    }
+    Ok((Some(machine), bound))
 }
 
 /// What the ranks of one job on one host have in common.

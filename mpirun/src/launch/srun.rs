@@ -117,6 +117,10 @@ fn beyond_srun(plan: &Plan) -> Option<&'static str> {
         (plan.display_map, "--display-map"),
         (plan.report_bindings, "--report-bindings"),
         (
+            plan.apps.iter().any(|app| app.seats.is_some()),
+            "--rankfile",
+        ),
+        (
             plan.timeout.is_some(),
             "--timeout that says who waits for whom",
         ),

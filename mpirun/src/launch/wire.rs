@@ -13,6 +13,7 @@
 use super::binding::Binding;
 use super::program::{App, Far};
 use crate::glimpse::Glimpse;
+use crate::hosts::rankfile::Seat;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -90,6 +91,15 @@ pub struct Order {
 }
 
 impl Order {
+    /// What a rankfile says of a rank.
+    pub fn seat(&self, rank: u32) -> Option<&Seat> {
+        let at = rank as usize;
+        let appnum = *self.appnums.get(at)?;
+        let before = self.appnums[..at].iter().filter(|other| **other == appnum);
+        let seats = self.apps.get(appnum)?.seats.as_ref()?;
+        seats.get(before.count())
+    }
+
     /// The ranks of one host.
     pub fn ranks_on(&self, host: u32) -> Vec<u32> {
         (0..)

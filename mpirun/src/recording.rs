@@ -1,5 +1,8 @@
 //! The folder of a recording: one file for each rank, `rank.0`, `rank.1`, and so on.
 
+use mpi_base::param::PREFIX;
+use mpi_core::record::{RECORD, REPLAY};
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -81,4 +84,13 @@ pub fn is_there(folder: &Path) -> Result<(), RecordingError> {
             folder: folder.display().to_string(),
         }),
     }
+}
+
+/// Whether ranks with this environment record or replay, whoever has told them.
+pub fn is_asked_for(env: &[(OsString, OsString)]) -> bool {
+    [RECORD.about(), REPLAY.about()].iter().any(|about| {
+        let name = OsString::from(format!("{PREFIX}{}", about.full_name()));
+        let mut set = env.iter().filter(|(_, value)| !value.is_empty());
+        set.any(|(known, _)| *known == name)
+    })
 }

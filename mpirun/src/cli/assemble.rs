@@ -1,0 +1,247 @@
+//! From options to a [`Plan`]: programs, hosts, environment.
+
+use super::options::{AppOptions, Options, Section};
+use super::params::GRACE;
+use super::placement::{placement, rank_by_node, rankfile};
+use super::values::{absolute, far, io, time, timeout};
+use super::witness::witness;
+use super::{CliError, soft};
+use crate::hosts::rankfile::Rankfile;
+use crate::hosts::{self, Host, allocation, named};
+use crate::launch::program::{App, Plan, clean_env, set_env};
+use crate::pmi;
+use mpi_base::param::{MARKER, PREFIX, Params};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// Name of the parameter that makes the library print what was selected and why; set by --explain.
+const EXPLAIN: &str = "mpi_base_explain";
+
+impl AppOptions {
+    /// What stands before a configuration file holds for each of its lines that does not say otherwise.
+    pub fn inherit(&mut self, job: &AppOptions) {
+        fn before<T: Clone>(mine: &mut Vec<T>, job: &[T]) {
+            mine.splice(0..0, job.iter().cloned());
+        }
+        before(&mut self.mca, &job.mca);
+        before(&mut self.genv, &job.genv);
+        before(&mut self.env, &job.env);
+        before(&mut self.export, &job.export);
+        if self.host.is_empty() && self.hostfile.is_empty() {
+            self.host.clone_from(&job.host);
+            self.hostfile.clone_from(&job.hostfile);
+        }
+        self.wdir = self.wdir.take().or_else(|| job.wdir.clone());
+        self.path = self.path.take().or_else(|| job.path.clone());
+    }
+}
+
+pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError> {
+    let mut env = clean_env();
+    let mut from_command_line = Vec::new();
+    let mut apps = Vec::new();
+    let mut hosts: Vec<Host> = Vec::new();
+    let mut softs = Vec::new();
+    for (number, section) in sections.into_iter().enumerate() {
+        let Section { app, command } = section;
+        let named = named_hosts(&app)?;
+        // A host that two programs name is one host with one number of slots, not two.
+        for host in &named {
+            if !hosts.iter().any(|known| is_same(known, host)) {
+                hosts.push(host.clone());
+            }
+        }
+        for pair in app.mca.chunks_exact(2) {
+            let name = pair[0].to_string_lossy().into_owned();
+            set_env(&mut env, format!("{PREFIX}{name}"), &pair[1]);
+            from_command_line.push(name);
+        }
+        for export in &app.export {
+            // `-x NAME` alone says that the rank gets it, which it does anyway.
+            if let Some((name, value)) = split_at_sign(export) {
+                set_env(&mut env, name, value);
+            }
+        }
+        for pair in app.genv.chunks_exact(2) {
+            set_env(&mut env, &pair[0], &pair[1]);
+        }
+        softs.extend(app.soft.clone().map(|list| (number, list)));
+        let mut command = command.into_iter();
+        let program = command
+            .next()
+            .ok_or(CliError::NoProgram { section: number })?;
+        apps.push((
+            App {
+                procs: app.procs.map(|procs| procs as usize),
+                hosts: Vec::new(),
+                seats: None,
+                program,
+                args: command.collect(),
+                dir: app.wdir.clone(),
+                path: app.path.clone(),
+                env: app
+                    .env
+                    .chunks_exact(2)
+                    .map(|pair| (pair[0].clone(), pair[1].clone()))
+                    .collect(),
+            },
+            named,
+        ));
+    }
+    if options.explain {
+        set_env(&mut env, format!("{PREFIX}{EXPLAIN}"), "true");
+        from_command_line.push(EXPLAIN.into());
+    }
+    witness(options, &mut env, &mut from_command_line)?;
+    if !from_command_line.is_empty() {
+        set_env(&mut env, MARKER, from_command_line.join(","));
+    }
+    let rankfile = rankfile(options).map(|file| Rankfile::read(&file));
+    let rankfile = rankfile.transpose().map_err(CliError::Rankfile)?;
+    let given = !hosts.is_empty();
+    let mut allocated = given;
+    if !given {
+        let var = |name: &str| std::env::var(name).ok();
+        match allocation::find(var).map_err(CliError::Hosts)? {
+            Some(allocation) => {
+                hosts = allocation.hosts;
+                allocated = true;
+            }
+            None => hosts = rankfile.as_ref().map_or_else(Vec::new, Rankfile::hosts),
+        }
+    }
+    if hosts.is_empty() {
+        hosts.push(Host::here());
+    }
+    let count = apps.len();
+    let mut apps: Vec<App> = apps
+        .into_iter()
+        .map(|(mut app, named)| {
+            let index = |host: &Host| hosts.iter().position(|known| is_same(known, host));
+            app.hosts = named.iter().filter_map(index).collect();
+            if let (Some(file), 1, None) = (&rankfile, count, app.procs) {
+                app.procs = Some(file.count());
+            }
+            if !allocated {
+                // Nobody has said how many fit, and filling the machine would be a surprise.
+                app.procs = app.procs.or(Some(1));
+            }
+            app
+        })
+        .collect();
+    if let Some(file) = &rankfile {
+        seat(&mut apps, file, &hosts)?;
+    }
+    let params = Params::load(env.iter().cloned(), &crate::prefix::parameter_files());
+    let (policy, binding, oversubscribe) = placement(options)?;
+    let mut plan = Plan {
+        apps,
+        hosts,
+        policy,
+        rank_by_node: rank_by_node(options)?,
+        oversubscribe,
+        strict: options.no_oversubscribe,
+        binding,
+        report_bindings: options.report_bindings,
+        display_map: options.display_map,
+        io: io(options)?,
+        timeout: timeout(options)?,
+        hang_after: time("--hang-after", options.hang_after.as_deref())?,
+        trace: options.trace.as_deref().map(absolute),
+        hang_report: options.hang_report.as_deref().map(absolute),
+        grace: params.get(&GRACE).map_err(CliError::Parameter)?,
+        quiet: options.quiet,
+        verbose: options.verbose,
+        far: far(options, &params)?,
+        env,
+    };
+    for (number, list) in softs {
+        soften(&mut plan, number, &list)?;
+    }
+    plan.place(&plan.apps).map_err(CliError::Map)?;
+    Ok(plan)
+}
+
+/// Gives each rank the place that a rankfile says.
+fn seat(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(), CliError> {
+    let counts: Vec<usize> = apps.iter().map(|app| app.procs.unwrap_or(1)).collect();
+    let seats = file.seats(counts.iter().sum(), hosts);
+    let mut seats = seats.map_err(CliError::Rankfile)?.into_iter();
+    for (app, count) in apps.iter_mut().zip(counts) {
+        app.procs = Some(count);
+        app.seats = Some(seats.by_ref().take(count).collect());
+    }
+    Ok(())
+}
+
+/// Takes as many ranks of a program as fit, of the numbers that will do; one that does not fit at all is told when all are placed.
+fn soften(plan: &mut Plan, number: usize, list: &str) -> Result<(), CliError> {
+    let most = plan.apps[number].procs.unwrap_or(1);
+    let numbers = soft::allowed(list, most).ok_or_else(|| CliError::Value {
+        option: "--soft",
+        value: list.into(),
+        wanted: "numbers up to that of -n, such as 4, 2:8 or 2:8:2, with commas between them",
+    })?;
+    for procs in numbers {
+        plan.apps[number].procs = Some(procs);
+        if plan.place(&plan.apps[..=number]).is_ok() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn is_same(a: &Host, b: &Host) -> bool {
+    a.name == b.name || (a.here && b.here)
+}
+
+fn named_hosts(app: &AppOptions) -> Result<Vec<Host>, CliError> {
+    let mut named = Vec::new();
+    for file in &app.hostfile {
+        hosts::merge(&mut named, named::file(file).map_err(CliError::Hosts)?);
+    }
+    for list in &app.host {
+        let chosen = named::list(list).map_err(CliError::Hosts)?;
+        if app.hostfile.is_empty() {
+            hosts::merge(&mut named, chosen);
+        } else {
+            // With a file, the list chooses among its hosts.
+            named.retain(|host| chosen.iter().any(|chosen| is_same(chosen, host)));
+        }
+    }
+    Ok(named)
+}
+
+fn split_at_sign(pair: &OsStr) -> Option<(&OsStr, &OsStr)> {
+    let bytes = pair.as_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'=')?;
+    Some((
+        OsStr::from_bytes(&bytes[..at]),
+        OsStr::from_bytes(&bytes[at + 1..]),
+    ))
+}
+
+/// A program of an `MPI_Comm_spawn`, with the infos that the standard reserves for it; `hosts` are the job's.
+pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> App {
+    let info = |key: &str| {
+        app.info
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.clone())
+    };
+    let named = info("host").or_else(|| info("hosts"));
+    let named = named.and_then(|names| named::list(&names.to_string_lossy()).ok());
+    let index = |host: &Host| hosts.iter().position(|known| is_same(known, host));
+    App {
+        procs: Some(app.procs),
+        // A host that the job does not have cannot be had; the spawn then runs where the job does.
+        hosts: named.iter().flatten().filter_map(index).collect(),
+        seats: None,
+        dir: info("wdir").map(PathBuf::from),
+        path: info("path"),
+        program: app.program,
+        args: app.args,
+        env: Vec::new(),
+    }
+}

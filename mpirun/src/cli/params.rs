@@ -1,0 +1,47 @@
+//! The launcher's own parameters.
+
+use mpi_base::param::{About, Level, Param};
+use std::time::Duration;
+
+/// Between the polite signal and SIGKILL when a job is ended.
+pub static GRACE: Param<Duration> = Param::new(
+    "mpirun",
+    "",
+    "grace",
+    "200ms",
+    Level::USER,
+    "When a job is ended, its processes get a signal they can handle and this long after it SIGKILL.",
+);
+
+/// How other hosts are reached; the name is the one that users know from Open MPI.
+pub static RSH_AGENT: Param<String> = Param::new(
+    "plm",
+    "rsh",
+    "agent",
+    "ssh",
+    Level::USER,
+    "The command that reaches another host: it is called with the host's name and one shell command.",
+);
+
+/// The width of the tree of launchers.
+pub static FANOUT: Param<usize> = Param::new(
+    "mpirun",
+    "",
+    "fanout",
+    "16",
+    Level::TUNER,
+    "How many other hosts mpirun reaches itself; each of those reaches as many again.",
+);
+
+/// When a host that says nothing is given up.
+pub static SILENCE: Param<Duration> = Param::new(
+    "mpirun",
+    "",
+    "silence",
+    "30s",
+    Level::TUNER,
+    "A host that has said nothing for this long is taken for lost, and the job ends; 0 waits for ever.",
+);
+
+/// Those that mpi-info lists.
+pub static PARAMS: [&About; 3] = [GRACE.about(), FANOUT.about(), SILENCE.about()];

@@ -1,0 +1,87 @@
+//! Options that are a value each: input and output, how other hosts are reached, times and paths.
+
+use super::CliError;
+use super::options::Options;
+use super::params::{FANOUT, RSH_AGENT, SILENCE};
+use crate::launch::program::{Far, Io, StdinTo};
+use mpi_base::param::{Params, Value};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub fn io(options: &Options) -> Result<Io, CliError> {
+    let (folder, echo) = match &options.output {
+        None => (None, true),
+        Some(text) => {
+            let text = text.strip_prefix("dir=").unwrap_or(text);
+            match text.strip_suffix(":nocopy") {
+                Some(folder) => (Some(PathBuf::from(folder)), false),
+                None => (Some(PathBuf::from(text)), true),
+            }
+        }
+    };
+    let stdin = match options.stdin.as_deref() {
+        None => StdinTo::Rank(0),
+        Some("all") => StdinTo::All,
+        Some("none") => StdinTo::Nobody,
+        Some(text) => StdinTo::Rank(text.parse().map_err(|_| CliError::Value {
+            option: "--stdin",
+            value: text.into(),
+            wanted: "a rank's number, all or none",
+        })?),
+    };
+    Ok(Io {
+        tag: options.tag_output,
+        timestamp: options.timestamp_output,
+        label: options.label,
+        merge: options.merge_stderr_to_stdout,
+        folder: folder.map(|folder| std::path::absolute(&folder).unwrap_or(folder)),
+        echo,
+        stdin,
+    })
+}
+
+pub fn far(options: &Options, params: &Params) -> Result<Far, CliError> {
+    let agent = match &options.launch_agent {
+        Some(agent) => agent.to_string_lossy().into_owned(),
+        None => params.get(&RSH_AGENT).map_err(CliError::Parameter)?,
+    };
+    let me = std::env::current_exe().unwrap_or_else(|_| "mpirun".into());
+    Ok(Far {
+        agent: agent.split_whitespace().map(OsString::from).collect(),
+        mpirun: match &options.prefix {
+            Some(prefix) => prefix.join("bin/mpirun"),
+            None => me,
+        },
+        fanout: params.get(&FANOUT).map_err(CliError::Parameter)?.max(1),
+        silence: params.get(&SILENCE).map_err(CliError::Parameter)?,
+    })
+}
+
+pub fn timeout(options: &Options) -> Result<Option<Duration>, CliError> {
+    let from_env = std::env::var("MPIEXEC_TIMEOUT").ok();
+    time(
+        "--timeout",
+        options.timeout.as_deref().or(from_env.as_deref()),
+    )
+}
+
+pub fn time(option: &'static str, value: Option<&str>) -> Result<Option<Duration>, CliError> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    match Duration::parse(value) {
+        // As elsewhere, 0 is no limit.
+        Ok(limit) => Ok(Some(limit).filter(|limit| !limit.is_zero())),
+        Err(_) => Err(CliError::Value {
+            option,
+            value: value.into(),
+            wanted: "a time such as 30, 90s or 5min",
+        }),
+    }
+}
+
+/// Seen from where the user is, also when the agent is elsewhere.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

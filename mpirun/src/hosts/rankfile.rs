@@ -1,0 +1,298 @@
+//! Rankfiles in Open MPI's form: a line for each rank, with its host and the cores it is bound to.
+//!
+//! ```text
+//! rank 0=node1 slot=1:0-2     package 1, cores 0 to 2
+//! rank 1=node2 slot=0:0,2     package 0, cores 0 and 2
+//! rank 2=+n0 slot=3;1:*       the first host of the job: its fourth core, and all of package 1
+//! rank 3=node2                not bound
+//! ```
+//!
+//! Packages and cores are counted from 0 in the order of the machine, those that mpirun may use; `#` begins a comment.
+//! Source: mpirun(1) of Open MPI 4.1, "Rankfiles".
+
+use super::Host;
+use crate::launch::binding::ranges;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// Cores of a host: of one package or of all, some or all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cores {
+    pub package: Option<usize>,
+    pub cores: Option<Vec<usize>>,
+}
+
+impl fmt::Display for Cores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cores {
+            None => write!(f, "all cores")?,
+            Some(cores) if cores.len() == 1 => write!(f, "core {}", ranges(cores))?,
+            Some(cores) => write!(f, "cores {}", ranges(cores))?,
+        }
+        self.package
+            .map_or(Ok(()), |package| write!(f, " of package {package}"))
+    }
+}
+
+/// Where one rank runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seat {
+    /// As an index of the job's hosts.
+    pub host: usize,
+    /// What it is bound to; nothing says that it is not.
+    pub cores: Vec<Cores>,
+}
+
+/// Why a rankfile places nobody.
+#[derive(Debug, PartialEq, Eq)]
+pub enum RankfileError {
+    File {
+        path: String,
+        reason: String,
+    },
+    Line {
+        path: String,
+        line: usize,
+        text: String,
+    },
+    Twice {
+        path: String,
+        rank: usize,
+    },
+    /// A host that the job does not have.
+    Host {
+        path: String,
+        rank: usize,
+        host: String,
+    },
+    Missing {
+        path: String,
+        rank: usize,
+        ranks: usize,
+    },
+}
+
+impl fmt::Display for RankfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RankfileError::File { path, reason } => {
+                write!(f, "the rankfile {path} cannot be read: {reason}")
+            }
+            RankfileError::Line { path, line, text } => write!(
+                f,
+                "line {line} of the rankfile {path} is \"{text}\", where \"rank N=HOST\" or \"rank N=HOST slot=PACKAGE:CORES\" was expected"
+            ),
+            RankfileError::Twice { path, rank } => {
+                write!(f, "the rankfile {path} has two lines for rank {rank}")
+            }
+            RankfileError::Host { path, rank, host } => write!(
+                f,
+                "the rankfile {path} puts rank {rank} on {host}, which is none of the job's hosts"
+            ),
+            RankfileError::Missing { path, rank, ranks } => write!(
+                f,
+                "the rankfile {path} has no line for rank {rank} of {ranks}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RankfileError {}
+
+/// What a file says of each rank.
+#[derive(Debug)]
+pub struct Rankfile {
+    path: String,
+    lines: BTreeMap<usize, (String, Vec<Cores>)>,
+}
+
+impl Rankfile {
+    pub fn read(path: &Path) -> Result<Rankfile, RankfileError> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| RankfileError::File {
+            path: shown.clone(),
+            reason: error.to_string(),
+        })?;
+        Rankfile::parse(&text, shown)
+    }
+
+    fn parse(text: &str, path: String) -> Result<Rankfile, RankfileError> {
+        let mut lines = BTreeMap::new();
+        for (number, whole) in (1..).zip(text.lines()) {
+            let line = whole.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let Some((rank, host, cores)) = line_of(line) else {
+                return Err(RankfileError::Line {
+                    path,
+                    line: number,
+                    text: line.into(),
+                });
+            };
+            if lines.insert(rank, (host, cores)).is_some() {
+                return Err(RankfileError::Twice { path, rank });
+            }
+        }
+        Ok(Rankfile { path, lines })
+    }
+
+    /// How many ranks it places.
+    pub fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The hosts it names, for a job that was given none.
+    pub fn hosts(&self) -> Vec<Host> {
+        let mut hosts = Vec::new();
+        let named = self.lines.values().filter(|(host, _)| nth(host).is_none());
+        super::merge(&mut hosts, named.map(|(host, _)| Host::new(host, None)));
+        hosts
+    }
+
+    /// The place of each of so many ranks, among the job's hosts.
+    pub fn seats(&self, ranks: usize, hosts: &[Host]) -> Result<Vec<Seat>, RankfileError> {
+        let path = || self.path.clone();
+        let seat = |rank: usize| {
+            let (host, cores) = self.lines.get(&rank).ok_or(RankfileError::Missing {
+                path: path(),
+                rank,
+                ranks,
+            })?;
+            let found = match nth(host) {
+                Some(at) => (at < hosts.len()).then_some(at),
+                None => hosts
+                    .iter()
+                    .position(|known| known.name == *host || (known.here && super::is_here(host))),
+            };
+            let host = found.ok_or_else(|| RankfileError::Host {
+                path: path(),
+                rank,
+                host: host.clone(),
+            })?;
+            Ok(Seat {
+                host,
+                cores: cores.clone(),
+            })
+        };
+        (0..ranks).map(seat).collect()
+    }
+}
+
+/// `+nK`: the host with this number.
+fn nth(host: &str) -> Option<usize> {
+    host.strip_prefix("+n")?.parse().ok()
+}
+
+fn line_of(line: &str) -> Option<(usize, String, Vec<Cores>)> {
+    // Some write "rank 0 = node1".
+    let line = line.replace(" =", "=").replace("= ", "=");
+    let mut words = line.strip_prefix("rank")?.split_whitespace();
+    let (rank, host) = words.next()?.split_once('=')?;
+    let cores = match words.next() {
+        None => Vec::new(),
+        Some(slot) => {
+            let list = slot.strip_prefix("slot=").or(slot.strip_prefix("slots="))?;
+            list.split(';').map(cores_of).collect::<Option<_>>()?
+        }
+    };
+    let whole = words.next().is_none() && !host.is_empty();
+    whole.then_some((rank.parse().ok()?, host.to_string(), cores))
+}
+
+fn cores_of(item: &str) -> Option<Cores> {
+    let (package, list) = match item.split_once(':') {
+        Some((package, list)) => (Some(package.parse().ok()?), list),
+        None => (None, item),
+    };
+    let cores = match list {
+        "*" => None,
+        list => {
+            let ranges = list.split(',').map(|range| {
+                let (first, last) = range.split_once('-').unwrap_or((range, range));
+                let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+                /// More cores than these no machine has.
+                const MOST: usize = 1 << 16;
+                (first <= last && last < MOST).then_some(first..=last)
+            });
+            let ranges: Vec<_> = ranges.collect::<Option<_>>()?;
+            Some(ranges.into_iter().flatten().collect())
+        }
+    };
+    Some(Cores { package, cores })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Rankfile, RankfileError> {
+        Rankfile::parse(text, "f".into())
+    }
+
+    fn cores(package: Option<usize>, cores: &[usize]) -> Cores {
+        Cores {
+            package,
+            cores: Some(cores.to_vec()),
+        }
+    }
+
+    #[test]
+    fn the_lines_of_open_mpis_manual_are_understood() {
+        let text = "rank 0=aa slot=1:0-2\nrank 1=bb slot=0:0,1 # a comment\n\nrank 2=cc slot=1-2\n";
+        let file = parsed(text).unwrap();
+        let names: Vec<String> = file.hosts().into_iter().map(|host| host.name).collect();
+        assert_eq!(names, ["aa", "bb", "cc"]);
+        let seats = file.seats(3, &file.hosts()).unwrap();
+        let places: Vec<usize> = seats.iter().map(|seat| seat.host).collect();
+        assert_eq!(places, [0, 1, 2]);
+        assert_eq!(seats[0].cores, [cores(Some(1), &[0, 1, 2])]);
+        assert_eq!(seats[1].cores, [cores(Some(0), &[0, 1])]);
+        assert_eq!(seats[2].cores, [cores(None, &[1, 2])]);
+        assert_eq!(seats[0].cores[0].to_string(), "cores 0-2 of package 1");
+    }
+
+    #[test]
+    fn hosts_by_number_several_items_and_ranks_that_are_not_bound_are_understood() {
+        let file = parsed("rank 1 = +n1 slot=3;0:*\nrank 0=aa").unwrap();
+        let hosts = [Host::new("aa", None), Host::new("bb", None)];
+        let seats = file.seats(2, &hosts).unwrap();
+        assert_eq!((seats[0].host, seats[1].host), (0, 1));
+        assert_eq!(seats[0].cores, []);
+        let all = Cores {
+            package: Some(0),
+            cores: None,
+        };
+        assert_eq!(seats[1].cores, [cores(None, &[3]), all]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_a_sentence() {
+        for (text, said) in [
+            ("rank 0=aa\nrank 0=bb", "two lines for rank 0"),
+            ("rank 1=aa", "no line for rank 0 of 2"),
+            ("rank 0=aa\nrank 1=zz", "puts rank 1 on zz"),
+            ("rank 0=aa\nrank 1=+n7", "puts rank 1 on +n7"),
+        ] {
+            let hosts = [Host::new("aa", None)];
+            let error = parsed(text).and_then(|file| file.seats(2, &hosts));
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        for line in [
+            "0=aa",
+            "rank x=aa",
+            "rank 0",
+            "rank 0=aa slot=",
+            "rank 0=aa slot=2-1",
+            "rank 0=aa slot=1:x",
+            "rank 0=aa slot=1 more",
+            "rank 0=aa slot=0-99999999999",
+        ] {
+            let error = parsed(line).unwrap_err().to_string();
+            assert!(error.starts_with("line 1 of the rankfile f is "), "{error}");
+        }
+    }
+}
