@@ -38,6 +38,8 @@ pub struct Hosts {
     name: String,
     count: u32,
     wrapper: TempDir,
+    /// By how many seconds the clock of each host is ahead of that of the host before it.
+    clocks_apart: u32,
 }
 
 fn ip(arguments: &str) -> Result<(), process::ProcessError> {
@@ -69,6 +71,7 @@ impl Hosts {
             name,
             count,
             wrapper,
+            clocks_apart: 0,
         };
         for host in 0..count {
             must(&format!("netns add {}", hosts.host(host)));
@@ -106,6 +109,14 @@ impl Hosts {
             ));
             must(&format!("-n {space} link set eth{number} up"));
         }
+        self
+    }
+
+    /// Gives hosts clocks that differ, by so many seconds from one to the next, as those of machines do that were not started at one moment.
+    ///
+    /// What `mpirun` starts in ssh's place sees them.
+    pub fn clocks_apart(mut self, seconds: u32) -> Hosts {
+        self.clocks_apart = seconds;
         self
     }
 
@@ -197,8 +208,12 @@ impl Hosts {
 
     /// Does what ssh does with a host and a command.
     pub fn in_place_of_ssh(&self) -> PathBuf {
+        let clock = match self.clocks_apart {
+            0 => String::new(),
+            seconds => format!("unshare --time --monotonic $(({seconds} * (host + 1))) "),
+        };
         let script = format!(
-            "#!/bin/sh\nhost=${{1#h}}\nshift\nexec ip netns exec {}-$host sh -c \"$*\"\n",
+            "#!/bin/sh\nhost=${{1#h}}\nshift\nexec ip netns exec {}-$host {clock}sh -c \"$*\"\n",
             self.name
         );
         self.script(&script, "in-place-of-ssh")

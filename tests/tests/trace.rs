@@ -2,17 +2,25 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
-use tests::Job;
+use tests::hosts::Hosts;
+use tests::{Job, compile};
 
 fn traced(job: Job, file: &Path) -> Job {
     job.with(["--trace".as_ref(), file.as_os_str()])
 }
 
-fn events(file: &Path) -> Vec<Value> {
+fn whole(file: &Path) -> Value {
     let text = std::fs::read_to_string(file).expect("a trace");
-    let json: Value = serde_json::from_str(&text).expect("JSON");
-    json["traceEvents"].as_array().expect("events").clone()
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn events(file: &Path) -> Vec<Value> {
+    whole(file)["traceEvents"]
+        .as_array()
+        .expect("events")
+        .clone()
 }
 
 fn of<'a>(events: &'a [Value], ph: &str) -> Vec<&'a Value> {
@@ -23,21 +31,15 @@ fn time(event: &Value) -> f64 {
     event["ts"].as_f64().expect("a time")
 }
 
-#[test]
-fn every_send_has_its_receive_and_is_before_it() {
-    let place = tempfile::tempdir().expect("a folder");
-    let file = place.path().join("trace.json");
-    traced(Job::of("wildcard").ranks(4), &file).holds();
-    let events = events(&file);
-    let ends: BTreeMap<u64, &Value> = of(&events, "f")
+/// From which rank to which each message goes; each goes forward in time.
+fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
+    let ends: BTreeMap<u64, &Value> = of(events, "f")
         .into_iter()
         .map(|end| (end["id"].as_u64().expect("an id"), end))
         .collect();
-    let starts = of(&events, "s");
+    let starts = of(events, "s");
     assert_eq!(starts.len(), ends.len());
-    // Three ranks send 200 messages each in the first part alone.
-    assert!(starts.len() >= 600, "{}", starts.len());
-    for start in starts {
+    let arrow = |start: &Value| {
         let end = ends[&start["id"].as_u64().expect("an id")];
         assert!(time(start) <= time(end), "{start} {end}");
         for same in ["bytes", "tag", "communicator"] {
@@ -45,7 +47,21 @@ fn every_send_has_its_receive_and_is_before_it() {
         }
         assert_eq!(start["args"]["to_job_rank"], end["pid"]);
         assert_eq!(end["args"]["from_rank"], start["pid"]);
-    }
+        let rank = |event: &Value| event["pid"].as_u64().expect("a rank");
+        (rank(start), rank(end))
+    };
+    starts.into_iter().map(arrow).collect()
+}
+
+#[test]
+fn every_send_has_its_receive_and_is_before_it() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("trace.json");
+    traced(Job::of("wildcard").ranks(4), &file).holds();
+    let events = events(&file);
+    // Three ranks send 200 messages each in the first part alone.
+    let arrows = arrows(&events);
+    assert!(arrows.len() >= 600, "{}", arrows.len());
     assert!(
         of(&events, "i").is_empty(),
         "a message without its other end"
@@ -82,6 +98,47 @@ fn calls_follow_each_other_and_collectives_say_what_they_are() {
             .iter()
             .any(|name| name.as_str().is_some_and(|n| n.starts_with("rank 2 on ")))
     );
+}
+
+#[test]
+fn ranks_of_hosts_whose_clocks_differ_are_on_one_line_and_every_message_goes_forward() {
+    const APART: u32 = 5000;
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]).clocks_apart(APART);
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("trace.json");
+    traced(hosts.remote_job(&compile("wildcard"), 2), &file).holds();
+    let events = events(&file);
+    let arrows: BTreeSet<(u64, u64)> = arrows(&events).into_iter().collect();
+    for (from, to) in [(1, 0), (2, 0), (3, 0), (0, 2), (0, 3)] {
+        assert!(arrows.contains(&(from, to)), "{from} to {to}: {arrows:?}");
+    }
+    for rank in 0..4 {
+        let name = format!("rank {rank} on h{}", rank / 2);
+        let mut names = of(&events, "M").into_iter().map(|m| &m["args"]["name"]);
+        assert!(names.any(|n| *n == name.as_str()), "{name}");
+    }
+    // By their own clocks the two hosts ran so long after each other.
+    let last = of(&events, "X").into_iter().map(time).fold(0.0, f64::max);
+    assert!(last < f64::from(APART) * 1e6, "{last}");
+    let clocks = whole(&file)["otherData"]["clocks_within_us"].clone();
+    for host in ["h0", "h1"] {
+        assert!(clocks[host].as_f64().is_some(), "{clocks}");
+    }
+}
+
+#[test]
+fn a_host_that_is_lost_is_missing_from_the_trace_and_named() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("trace.json");
+    let script = "if [ $PMI_RANK = 1 ]; then kill -9 $PPID; fi; sleep 20";
+    let job = hosts.remote_job(Path::new("/bin/sh"), 1);
+    let outcome = traced(job.arg("-c").arg(script), &file).run();
+    let said = "the trace lacks the rank of h1, which could not be asked any more";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    assert!(!of(&events(&file), "M").is_empty());
 }
 
 #[test]

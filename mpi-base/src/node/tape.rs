@@ -92,7 +92,8 @@ impl Event {
         }
     }
 
-    fn words(&self) -> [u64; WORDS] {
+    /// The event as it is written, and as launchers of different hosts tell it each other.
+    pub fn words(&self) -> [u64; WORDS] {
         // A number that would not fit is one of more than a million years of events; it is cut.
         let number = self.number & ((1 << 40) - 1);
         [
@@ -107,8 +108,8 @@ impl Event {
         ]
     }
 
-    /// `None` if the cell holds no event.
-    fn of([at, until, what, whom, comm, bytes, number, extra]: [u64; WORDS]) -> Option<Event> {
+    /// What [`Event::words`] said; `None` if that is no event.
+    pub fn of([at, until, what, whom, comm, bytes, number, extra]: [u64; WORDS]) -> Option<Event> {
         let kind = match what as u8 {
             1 => EventKind::Call,
             2 => EventKind::Sent,

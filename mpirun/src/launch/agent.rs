@@ -13,6 +13,7 @@ mod input;
 mod links;
 mod relay;
 mod start;
+mod tracing;
 mod watching;
 
 use super::descendants;
@@ -148,6 +149,7 @@ struct Agent<'a> {
     doubt: Option<deaths::Doubt>,
     look: Option<watching::Look>,
     still: Option<watching::Stillness>,
+    tracing: tracing::Tracing,
     deadline: Option<Instant>,
     front_lives: bool,
 }
@@ -198,6 +200,7 @@ impl<'a> Agent<'a> {
             doubt: None,
             look: None,
             still: None,
+            tracing: tracing::Tracing::default(),
             front_lives: true,
         };
         watch(&agent.epoll, &agent.wires.front, Watch::Front);

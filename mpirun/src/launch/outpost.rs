@@ -12,6 +12,7 @@ mod here;
 mod others;
 mod parting;
 mod start;
+mod tapes;
 
 use super::descendants;
 use super::feed::Feed;

@@ -139,6 +139,10 @@ pub enum Down {
     Kill,
     /// Asks for a [`Up::Glimpses`].
     Look,
+    /// Asks for a [`Up::Time`]; the sender's clock.
+    Time(u64),
+    /// Asks for the tapes of all ranks, which have ended.
+    Tapes,
     /// Everybody has ended: send what is left and go.
     Finish,
     Beat,
@@ -173,6 +177,19 @@ pub enum Up {
         glimpse: Option<Glimpse>,
     },
     Glimpses(Vec<(usize, Glimpse)>),
+    /// What was asked, and the clock here.
+    Time {
+        asked: u64,
+        now: u64,
+    },
+    /// The next piece of a rank's tape, events as [`mpi_base::node::Event::words`] has them.
+    Tape {
+        proc: usize,
+        lost: u64,
+        events: Vec<[u64; 8]>,
+    },
+    /// That were all tapes of this host.
+    Played,
     /// So many bytes of standard input have been taken.
     Fed(usize),
     /// Hosts that cannot be reached any more.

@@ -15,11 +15,12 @@ use std::io::{self, Write};
 
 pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     let begin = trace.begin();
-    writeln!(
-        out,
-        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"lost_events\":{}}},",
-        trace.lost()
-    )?;
+    let clocks = trace.clocks.iter();
+    let clocks =
+        clocks.map(|(host, error)| (host.clone(), json!(error.map(|ns| ns as f64 / 1000.0))));
+    let clocks: Map<String, Value> = clocks.collect();
+    let other = json!({"lost_events": trace.lost(), "clocks_within_us": clocks});
+    writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{other},")?;
     write!(out, "\"traceEvents\":[")?;
     let mut first = true;
     let mut put = |event: Value| {

@@ -1,12 +1,15 @@
 //! `mpirun --trace FILE`: what all ranks did, from their tapes, as one file for a viewer.
 //!
-//! The tapes lie in the memory of the hosts, so they are read when the ranks have ended, however they ended ([`mpi_base::node::play`]).
+//! The tapes lie in the memory of the hosts, so they are read when the ranks have ended, however they ended ([`mpi_base::node::play`]);
+//! other hosts send theirs, and their times become times of this host's clock ([`clock`], [`align`]).
 //! What the file is follows from its name: `.vcd` is a waveform ([`vcd`]), anything else the trace event format
 //! that Perfetto and Chrome read ([`chrome`]).
 //!
-//! Promise: times of one host are its own clock's and never changed among each other; a message is never received before it was sent.
+//! Promise: a message is never received before it was sent, and what a rank did stays in its order.
 
+mod align;
 pub mod chrome;
+pub mod clock;
 pub mod vcd;
 
 use mpi_base::node::{Event, EventKind, Played};
@@ -31,6 +34,8 @@ pub struct Lane {
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub lanes: Vec<Lane>,
+    /// Other hosts, and by how many nanoseconds their clocks may be wrong; `None`: they were not compared with ours.
+    pub clocks: Vec<(String, Option<u64>)>,
 }
 
 /// A message with both its ends.

@@ -53,7 +53,40 @@ fn two_ranks() -> Trace {
     ];
     Trace {
         lanes: vec![lane(0, sender), lane(1, receiver)],
+        ..Trace::default()
     }
+}
+
+/// Two hosts, of which the second's clock is late by so much; a message each way.
+fn two_hosts(late: u64) -> Trace {
+    let first = vec![sent(10_000, 1, 5, 1), received(12_000, 1, 6, 1)];
+    let second = vec![
+        received(10_500 - late, 0, 5, 1),
+        sent(11_500 - late, 0, 6, 1),
+        call(9_000 - late, 11_600 - late),
+    ];
+    let mut trace = Trace {
+        lanes: vec![lane(0, first), lane(1, second)],
+        ..Trace::default()
+    };
+    for (lane, other) in [(0, 1), (1, 0)] {
+        for event in &mut trace.lanes[lane].tape.events {
+            // The source in the communicator, which is the world.
+            event.extra = lane as u64;
+            event.peer = other;
+        }
+    }
+    trace.lanes[1].host = "node2".into();
+    trace
+}
+
+fn forward(trace: &Trace) -> bool {
+    let arrows = trace.arrows();
+    assert!(!arrows.is_empty());
+    let mut pairs = arrows
+        .iter()
+        .map(|a| (trace.event(a.from), trace.event(a.to)));
+    pairs.all(|(from, to)| from.at <= to.at)
 }
 
 #[test]
@@ -102,4 +135,35 @@ fn the_waveform_has_a_scope_for_each_rank() {
         }
     }
     assert_eq!(toggles, 4, "the beginning and three messages");
+}
+
+#[test]
+fn a_host_whose_clock_is_late_is_moved_as_a_whole() {
+    let mut trace = two_hosts(3000);
+    assert!(!forward(&trace));
+    let before = trace.lanes[1].tape.events.clone();
+    trace.align();
+    assert!(forward(&trace));
+    let by = trace.lanes[1].tape.events[0].at - before[0].at;
+    for (old, new) in before.iter().zip(&trace.lanes[1].tape.events) {
+        assert_eq!(new.at - old.at, by);
+    }
+    let untouched = two_hosts(0);
+    let mut aligned = untouched.clone();
+    aligned.align();
+    assert_eq!(aligned.lanes[1].tape.events, untouched.lanes[1].tape.events);
+}
+
+#[test]
+fn messages_that_contradict_every_clock_still_go_forward_and_calls_keep_their_order() {
+    let mut trace = two_hosts(0);
+    // Answered before it was asked: no move of a host can satisfy both.
+    trace.lanes[0].tape.events[1].at = 10_050;
+    trace.lanes[0].tape.events.push(call(10_040, 10_060));
+    trace.lanes[0].tape.events.push(call(10_070, 10_080));
+    trace.align();
+    assert!(forward(&trace));
+    let calls = &trace.lanes[0].tape.events[2..];
+    assert!(calls[0].at <= calls[0].until && calls[0].until <= calls[1].at);
+    assert!(calls[1].at <= calls[1].until);
 }

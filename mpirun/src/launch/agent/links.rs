@@ -172,6 +172,13 @@ impl Agent<'_> {
                     }
                 }
             }
+            Up::Time { asked, now } => self.take_time(host, asked, now),
+            Up::Tape { proc, lost, events } => {
+                if self.on_host(Proc(proc), host).is_some() {
+                    self.tracing.take_tape(proc, lost, &events);
+                }
+            }
+            Up::Played => self.tracing.heard_out(host),
             Up::Fed(bytes) => self.fed(host, bytes),
             Up::Lost { hosts, why } => self.lose_hosts(&hosts, &why),
         }
@@ -220,6 +227,7 @@ impl Agent<'_> {
     }
 
     fn lose_hosts(&mut self, hosts: &[u32], why: &str) {
+        self.tracing.give_up(hosts);
         let lost: Vec<Proc> = self
             .ranks
             .iter()
@@ -262,9 +270,18 @@ impl Agent<'_> {
 
     /// All ranks have ended: takes the other hosts' last output and lets them go.
     pub(super) fn part(&mut self, limit: Option<Instant>) {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        self.collect_tapes(limit);
         self.tell_all(&Down::Finish);
-        while self.links.iter().any(Link::is_open) {
+        self.converse(limit, |agent| !agent.links.iter().any(Link::is_open));
+        for link in &mut self.links {
+            link.close();
+        }
+    }
+
+    /// Hears the other hosts until something has come, the time is over, or nobody is left to hear.
+    pub(super) fn converse(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        while !has_come(self) && self.links.iter().any(Link::is_open) {
             let late = limit.is_some_and(|limit| Instant::now() >= limit);
             if late || !self.front_lives {
                 break;
@@ -301,9 +318,6 @@ impl Agent<'_> {
             if self.out.is_full() || self.err.is_full() {
                 self.write_out(limit);
             }
-        }
-        for link in &mut self.links {
-            link.close();
         }
     }
 }

@@ -74,6 +74,7 @@ impl Agent<'_> {
         if order.hosts.iter().any(|&host| host != here) {
             self.reach(&order).map_err(system("reaching other hosts"))?;
             self.tell_all(&Down::Launch(Box::new(order.clone())));
+            self.compare_clocks();
         }
         for rank in ranks {
             self.ranks.push(rank);

@@ -1,11 +1,9 @@
 //! The agent as a watcher: reports of who waits for whom, when somebody asks, when the time is over, or when nothing moves.
 
-use super::super::ranks::Rank;
 use super::super::wire::Down;
 use super::{Agent, TIMED_OUT};
 use crate::hang::{Report, Seen};
 use crate::pmi::Proc;
-use crate::trace::{Lane, Trace};
 use std::time::{Duration, Instant};
 
 /// How long other hosts have to say what their ranks do.
@@ -113,39 +111,6 @@ impl Agent<'_> {
         (0..self.nodes.len())
             .map(|job| Report::of(job, seen(job)))
             .collect()
-    }
-
-    /// When all have ended: what they did, if the user has named a file.
-    pub(super) fn write_trace(&mut self) {
-        let plan = self.plan;
-        let Some(file) = &plan.trace else { return };
-        let lane = |(_, rank): (Proc, &Rank)| {
-            let node = self.nodes.get(rank.job.0)?.as_ref();
-            Some(Lane {
-                job: rank.job.0,
-                rank: rank.rank,
-                host: self.host_name(rank.host),
-                tape: node.filter(|_| rank.here)?.tape_of(rank.local_rank),
-            })
-        };
-        let lanes: Vec<Lane> = self.ranks.iter().filter_map(lane).collect();
-        let elsewhere = self.ranks.iter().count() - lanes.len();
-        let trace = Trace { lanes };
-        if let Err(error) = trace.write(file) {
-            let file = file.display();
-            return self.say(&format!("the trace cannot be written to {file}: {error}"));
-        }
-        if elsewhere > 0 {
-            self.say(&format!(
-                "the trace has the ranks of this host; {elsewhere} on other hosts are not in it yet"
-            ));
-        }
-        if trace.lost() > 0 {
-            self.say(&format!(
-                "the trace has the latest events; {} earlier ones were forgotten (--mca mpi_base_trace N keeps N of each rank)",
-                trace.lost()
-            ));
-        }
     }
 
     /// For tools, if the user has named a file; a later report takes the place of an earlier one.

@@ -5,6 +5,7 @@ use super::super::sys::Signal;
 use super::super::wire::{self, ALL, Down, FrameError, Hello, Up, VERSION};
 use super::super::{polite, ranks};
 use super::{Outpost, watch_room};
+use crate::node;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
@@ -113,6 +114,11 @@ impl Outpost {
                 let seen = seen.collect();
                 self.tell(&Up::Glimpses(seen));
             }
+            Down::Time(asked) => self.tell(&Up::Time {
+                asked,
+                now: node::now_ns(),
+            }),
+            Down::Tapes => self.send_tapes(),
             Down::Finish => self.finishing = true,
             Down::Beat => {}
         }
