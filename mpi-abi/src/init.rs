@@ -76,6 +76,23 @@ const LEVELS: [(c_int, &str); 4] = [
     (MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"),
 ];
 
+/// The thread level that a run gets: one that is recorded or replayed follows one order of calls in each process.
+fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static str) {
+    const ONE_AT_A_TIME: (c_int, &str) = LEVELS[2];
+    if level <= ONE_AT_A_TIME.0 || engine.script().is_none() {
+        return (level, name);
+    }
+    if engine.me() == 0 {
+        // Nobody reads it when standard error is closed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "rank 0: a run that is recorded or replayed follows one order of calls in each rank, so {} is provided instead of {name}",
+            ONE_AT_A_TIME.1
+        );
+    }
+    ONE_AT_A_TIME
+}
+
 /// Joins the job and makes its world.
 pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     match PHASE.load(Relaxed) {
@@ -92,6 +109,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     let at_least = LEVELS.into_iter().find(|(level, _)| *level >= required);
     let (provided, name) = at_least.unwrap_or(LEVELS[3]);
     let (engine, explanation) = wake()?;
+    let (provided, name) = served(&engine, provided, name);
     engine.join_world().map_err(at("the job cannot start"))?;
     if let Some(lines) = explanation {
         explain::tell(&engine, lines);
@@ -120,6 +138,7 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         )
     })?;
     let (engine, _) = wake()?;
+    let (level, name) = served(&engine, level, name);
     if !LEAVING_AT_EXIT.swap(true, Relaxed) {
         // Another session may follow the last one, so the launcher cannot be told before the process ends.
         // SAFETY: the function takes nothing and lives as long as the library, which is never unloaded while it is in use.

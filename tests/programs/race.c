@@ -86,6 +86,38 @@ static void test_some(void)
     }
 }
 
+/* Whether a receive can still be taken back; one that can leaves its message to another receive. */
+static void cancel_some(void)
+{
+    for (int i = 0; i < EACH; i++) {
+        int got = -1, flag;
+        MPI_Request request;
+        MPI_Status status;
+        OK(MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 20 + i, MPI_COMM_WORLD, &request));
+        nap(random() % 1500);
+        OK(MPI_Cancel(&request));
+        OK(MPI_Wait(&request, &status));
+        OK(MPI_Test_cancelled(&status, &flag));
+        if (flag)
+            OK(MPI_Recv(&got, 1, MPI_INT, 1, 20 + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        note("cancel", flag, got);
+    }
+}
+
+static void look_at_any(void)
+{
+    MPI_Request requests[64];
+    int got[64], place, flag, looks = 0;
+    for (int i = 0; i < size - 1; i++)
+        OK(MPI_Irecv(&got[i], 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &requests[i]));
+    do {
+        OK(MPI_Request_get_status_any(size - 1, requests, &place, &flag, MPI_STATUS_IGNORE));
+        looks++;
+    } while (!flag);
+    note("look", looks, got[place]);
+    OK(MPI_Waitall(size - 1, requests, MPI_STATUSES_IGNORE));
+}
+
 static void feed(int messages, int tag)
 {
     for (int i = 0; i < messages; i++) {
@@ -114,6 +146,13 @@ int main(int argc, char **argv)
     rank == 0 ? wait_any() : feed(2, -1);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     rank == 0 ? test_some() : feed(1, 9);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0)
+        cancel_some();
+    for (int i = 0; rank == 1 && i < EACH; i++)
+        feed(1, 20 + i);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    rank == 0 ? look_at_any() : feed(1, 9);
     if (rank == 0) {
         printf("seen%s\n", seen);
         fflush(stdout);

@@ -1,7 +1,8 @@
 //! A run whose outcome depends on who is faster is recorded once and repeated as often as one likes.
 
 use std::path::Path;
-use tests::Job;
+use tests::hosts::Hosts;
+use tests::{Job, compile};
 
 /// What rank 0 of the program saw.
 fn seen(job: Job) -> String {
@@ -28,6 +29,43 @@ fn a_replay_repeats_what_was_recorded_twenty_times() {
     for _ in 0..20 {
         assert_eq!(seen(race("--replay", &first)), recorded);
     }
+}
+
+#[test]
+fn ranks_of_two_hosts_repeat_a_run_as_those_of_one() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let run = |option: &str| {
+        let job = hosts.remote_job(&compile("race"), 2);
+        seen(job.with([option.as_ref(), folder.as_os_str()]))
+    };
+    let recorded = run("--record");
+    for _ in 0..3 {
+        assert_eq!(run("--replay"), recorded);
+    }
+}
+
+#[test]
+fn threads_that_call_at_once_are_not_promised_while_a_run_is_recorded() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    for option in ["--record", "--replay"] {
+        let job = Job::of("level").ranks(2);
+        let outcome = job.with([option.as_ref(), folder.as_os_str()]).succeeds();
+        let said = "rank 0: a run that is recorded or replayed follows one order of calls in each rank, \
+                    so MPI_THREAD_SERIALIZED is provided instead of MPI_THREAD_MULTIPLE";
+        assert_eq!(
+            outcome.stderr.matches(said).count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
+        assert_eq!(outcome.stdout.matches("provided serialized").count(), 2);
+    }
+    let plain = Job::of("level").ranks(2).succeeds();
+    assert_eq!(plain.stdout.matches("provided multiple").count(), 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::args::{length, out, read, slice};
 use super::completion::{set_empty, set_status};
-use super::scripted::look_one;
+use super::scripted::{self, look_one};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{self, General, Look, RequestObject, look, peek};
@@ -56,10 +56,23 @@ unsafe fn looked_at<'a>(
     // SAFETY: passed on.
     let requests = unsafe { slice(requests, length(count, "count")?, "array_of_requests")? };
     state::engine()?.look();
-    let looks = requests
+    let mut looks = requests
         .iter()
         .map(|h| look(*h))
         .collect::<Result<Vec<_>, _>>()?;
+    if state::is_scripted() && looks.iter().any(|look| *look != Look::Inactive) {
+        let complete = (0..looks.len()).filter(|at| looks[*at] == Look::Complete);
+        let complete: Vec<usize> = complete.collect();
+        let natural = || Ok((!complete.is_empty()).then_some(complete));
+        let found = scripted::places(Asker::GetStatus, requests, natural)?;
+        for (at, look) in looks.iter_mut().enumerate() {
+            *look = match found.as_ref().is_some_and(|found| found.contains(&at)) {
+                true => Look::Complete,
+                false if *look == Look::Inactive => Look::Inactive,
+                false => Look::Running,
+            };
+        }
+    }
     Ok((requests, looks))
 }
 

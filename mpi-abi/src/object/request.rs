@@ -15,6 +15,7 @@ use crate::call::Target;
 use crate::error::Failure;
 use crate::handle::{self, Kind, wrong};
 use crate::state::{self, state};
+use mpi_core::Engine;
 use mpi_core::request::{Operation, Partitioned, Persistent, Req, Status, Table};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -447,17 +448,23 @@ pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
     }
     let engine = state::engine()?;
     match object(handle)? {
-        RequestObject::Running { req, .. } => {
-            engine.pml().cancel_recv(&req);
-            Ok(())
-        }
+        RequestObject::Running { req, .. } => cancel_operation(&engine, &req),
         RequestObject::Persistent(p) => {
             let req = p.operation.borrow().request().cloned();
-            req.map(|req| engine.pml().cancel_recv(&req));
-            Ok(())
+            req.map_or(Ok(()), |req| cancel_operation(&engine, &req))
         }
         RequestObject::General(g) => g.cancel(),
     }
+}
+
+fn cancel_operation(engine: &Engine, req: &Req) -> Result<(), Failure> {
+    match engine.script() {
+        Some(script) => script.cancel(engine, req)?,
+        None => {
+            engine.pml().cancel_recv(req);
+        }
+    }
+    Ok(())
 }
 
 /// Marks a generalized request as complete.

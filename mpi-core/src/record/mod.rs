@@ -1,15 +1,16 @@
 //! Recording and replaying what depends on who was faster, so that a run that failed can be repeated.
 //!
 //! An MPI program whose processes are deterministic by themselves meets chance at few places: which message a receive with a wildcard takes,
-//! what a probe finds, and which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete
+//! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, and whether `MPI_Cancel` comes in time
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
 //! Each of these is a *decision*; they are written to one file for each rank in the order in which the program asked ([`word`], [`file`]).
 //! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake;
 //! the other calls wait for what was recorded and answer that, or answer "nothing yet" at once where that was recorded.
 //!
 //! Promise: the decision stands in the file before the program sees it, and stays there however the rank ends.
-//! Not covered: `MPI_Cancel` that races with its message, the order of calls of several threads of one process, and what is not MPI.
+//! Not covered: the order of calls of several threads of one process, which is why such runs get a lower thread level, and what is not MPI.
 
+mod cancel;
 mod file;
 #[cfg(test)]
 mod tests;

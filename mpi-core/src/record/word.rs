@@ -17,10 +17,11 @@ pub enum Asker {
     Waitany = 7,
     Waitsome = 8,
     GetStatus = 9,
+    Cancel = 10,
 }
 
 impl Asker {
-    const ALL: [(Asker, &'static str); 10] = [
+    const ALL: [(Asker, &'static str); 11] = [
         (Asker::Recv, "a receive with a wildcard"),
         (Asker::Probe, "MPI_Probe or MPI_Mprobe with a wildcard"),
         (Asker::Iprobe, "MPI_Iprobe or MPI_Improbe"),
@@ -30,7 +31,8 @@ impl Asker {
         (Asker::Testsome, "MPI_Testsome"),
         (Asker::Waitany, "MPI_Waitany"),
         (Asker::Waitsome, "MPI_Waitsome"),
-        (Asker::GetStatus, "MPI_Request_get_status"),
+        (Asker::GetStatus, "MPI_Request_get_status or one of its kin"),
+        (Asker::Cancel, "MPI_Cancel"),
     ];
 }
 
@@ -54,6 +56,10 @@ pub enum Decision {
     Place(u32),
     /// So many [`Decision::Place`]s follow.
     Several(u32),
+    /// The receive was taken back.
+    Cancelled,
+    /// The operation could not be taken back any more.
+    TooLate,
 }
 
 impl fmt::Display for Decision {
@@ -66,6 +72,8 @@ impl fmt::Display for Decision {
             Decision::Nothing { .. } => write!(f, "nothing yet"),
             Decision::Place(place) => write!(f, "request {place}"),
             Decision::Several(count) => write!(f, "{count} requests"),
+            Decision::Cancelled => write!(f, "a receive that no message had met"),
+            Decision::TooLate => write!(f, "that it came too late"),
         }
     }
 }
@@ -80,6 +88,8 @@ pub(super) fn encode(asker: Asker, decision: Decision) -> u64 {
         Decision::Nothing { times } => (3, 0, times),
         Decision::Place(place) => (4, 0, place),
         Decision::Several(count) => (5, 0, count),
+        Decision::Cancelled => (6, 0, 0),
+        Decision::TooLate => (7, 0, 0),
     };
     code | (asker as u64) << 4 | u64::from(source) << 8 | u64::from(value) << 32
 }
@@ -97,6 +107,8 @@ pub(super) fn decode(word: u64) -> Option<(Asker, Decision)> {
         3 => Decision::Nothing { times: value },
         4 => Decision::Place(value),
         5 => Decision::Several(value),
+        6 => Decision::Cancelled,
+        7 => Decision::TooLate,
         _ => return None,
     };
     Some((asker, decision))
@@ -114,6 +126,8 @@ mod tests {
             any::<u32>().prop_map(|times| Decision::Nothing { times }),
             any::<u32>().prop_map(Decision::Place),
             any::<u32>().prop_map(Decision::Several),
+            Just(Decision::Cancelled),
+            Just(Decision::TooLate),
         ]
     }
 

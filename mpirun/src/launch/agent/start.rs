@@ -213,6 +213,14 @@ impl Agent<'_> {
     }
 
     pub(super) fn spawn(&mut self, parent: Proc, request: SpawnRequest) {
+        if crate::recording::is_asked_for(&self.plan.env) {
+            // Spawned ranks have the numbers of launched ones, and a recording has one file for each number.
+            let why = "a run that is recorded or replayed cannot spawn";
+            let who = self.who(parent);
+            self.say(&format!("{who} called MPI_Comm_spawn, which fails: {why}"));
+            let effects = self.server.spawned(parent, Err(why.into()));
+            return self.apply(effects);
+        }
         let apps: Vec<App> = request
             .apps
             .into_iter()
