@@ -2,7 +2,8 @@
 
 use std::process::Command;
 use std::time::Duration;
-use tests::{Job, installation};
+use tests::hosts::Hosts;
+use tests::{Job, compile, installation};
 use xtask::process;
 
 /// The facts of a job, without what differs between machines.
@@ -51,6 +52,10 @@ fn a_job_tells_who_reaches_whom_how_it_waits_and_copies() {
     assert!(one(&facts, "copy: ").starts_with("copy: long messages of ranks 1-2 "));
     let tuned = one(&facts, "coll on MPI_COMM_WORLD: tuned does ");
     assert!(tuned.contains("; bcast by binomial"), "{tuned}");
+    let shm = one(&facts, "coll on MPI_COMM_WORLD: shm does barrier by ");
+    for part in ["; bcast by cells up to ", "; allreduce by cells up to "] {
+        assert!(shm.contains(part), "{shm}");
+    }
 }
 
 #[test]
@@ -66,6 +71,21 @@ fn the_hardware_barrier_tells_its_port_its_wires_and_its_test() {
         .with(["--mca", "coll_hwbarr_port", "sim"])
         .succeeds();
     assert!(!plain.stderr.contains("port sim"), "{}", plain.stderr);
+}
+
+#[test]
+fn over_two_hosts_the_levels_are_told_with_who_serves_each() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    let facts = explained(hosts.remote_job(&compile("hello"), 2));
+    let han = one(&facts, "coll on MPI_COMM_WORLD: han does ");
+    let levels = "barrier by levels (shm, then tuned, then basic inside a node of 2 \
+                  and tuned, then basic between 2 leaders); ";
+    assert!(han.contains(levels), "{han}");
+    assert!(
+        han.contains("; gather by levels of up to 512 bytes (shm, "),
+        "{han}"
+    );
 }
 
 #[test]

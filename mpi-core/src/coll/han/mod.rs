@@ -184,6 +184,30 @@ impl Module for HanModule {
         Box::pin(self.make_levels(comm))
     }
 
+    fn explain(&self, call: CallId) -> Option<String> {
+        let place = self.place.get()?;
+        let levels = &place.levels;
+        let chain = |comm: &Comm| match comm.coll() {
+            Some(table) => table.chain(call).collect::<Vec<_>>().join(", then "),
+            None => "nobody".into(),
+        };
+        let limit = match call {
+            _ if !SERVED.contains(&call) => return None,
+            CallId::Gather | CallId::Scatter | CallId::Alltoall => {
+                format!(" of up to {} bytes", place.blocks_up_to)
+            }
+            _ => String::new(),
+        };
+        let leaders = levels.leaders.as_ref().map_or_else(String::new, |leaders| {
+            format!(" and {} between {} leaders", chain(leaders), leaders.size())
+        });
+        Some(format!(
+            "levels{limit} ({} inside a node of {}{leaders})",
+            chain(&levels.local),
+            levels.local.size()
+        ))
+    }
+
     fn start(&self, cx: Cx, call: Call) -> Running {
         let Some(levels) = self.takes(&call).cloned() else {
             let next = Table::of(cx.comm(), call.id()).and_then(|t| t.start(cx.next_down(), call));

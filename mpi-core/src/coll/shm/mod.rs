@@ -396,6 +396,24 @@ impl Module for ShmModule {
         Box::pin(self.0.meet(comm))
     }
 
+    fn explain(&self, call: CallId) -> Option<String> {
+        let place = self.0.place.get()?;
+        if !self.serves().contains(call) {
+            return None;
+        }
+        let small = match (call, &place.small, &place.gate) {
+            (CallId::Barrier, _, Gate::Counter(_)) => return Some("a counter".into()),
+            (CallId::Barrier, _, Gate::Flags(_)) => return Some("flags".into()),
+            (_, None, _) => return None,
+            (_, Some(small), _) => &small[Lane::Blocking as usize],
+        };
+        let fits = small.fits(call, self.0.members.count());
+        let from = place.large.from.max(fits + 1);
+        Some(format!(
+            "cells up to {fits} bytes, from {from} bytes single copies"
+        ))
+    }
+
     fn start(&self, cx: Cx, call: Call) -> Running {
         let state = self.0.clone();
         if let Call::Barrier = call {

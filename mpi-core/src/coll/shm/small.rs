@@ -12,7 +12,7 @@ use super::gate::{Kind, Members};
 use super::wait::Waits;
 use crate::Error;
 use crate::coll::algo::{self, Blocks};
-use crate::coll::{Call, Cx};
+use crate::coll::{Call, CallId, Cx};
 use crate::datatype::{RecvBuf, Scratch, SendBuf};
 use crate::op::Op;
 use std::cell::RefCell;
@@ -40,6 +40,15 @@ impl Small {
             cells,
             kind,
             operand: RefCell::default(),
+        }
+    }
+
+    /// Up to how many bytes a call's blocks go through cells.
+    pub fn fits(&self, call: CallId, members: u32) -> u64 {
+        let all = self.cells.capacity() as u64;
+        match call {
+            CallId::Alltoall | CallId::Scatter => all / u64::from(members.max(1)) / 8 * 8,
+            _ => all,
         }
     }
 
