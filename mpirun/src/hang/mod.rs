@@ -151,11 +151,11 @@ impl fmt::Display for Report {
         let mut groups: Vec<_> = alike.into_iter().collect();
         groups.sort_by_key(|(_, ranks)| ranks.first().copied());
         for (doing, ranks) in groups {
-            let verb = match (ranks.len(), doing.split_once(' ')) {
-                (1, _) | (_, None) => doing,
-                (_, Some((verb, rest))) => format!("{} {rest}", plural(verb)),
+            let doing = match ranks.len() {
+                1 => doing,
+                _ => of_several(&doing),
             };
-            write!(f, "\n  {} {verb}", named(&ranks))?;
+            write!(f, "\n  {} {doing}", named(&ranks))?;
         }
         Ok(())
     }
@@ -280,16 +280,19 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The verb of several.
-fn plural(verb: &str) -> &str {
-    match verb {
-        "waits" => "wait",
-        "is" => "are",
-        "has" => "have",
-        "computes;" => "compute;",
-        "computes" => "compute",
-        other => other,
-    }
+/// What one rank does, said of several: the first word is the verb.
+fn of_several(doing: &str) -> String {
+    let word = |(place, word)| match (place, word) {
+        (0, "waits") => "wait",
+        (0, "is") => "are",
+        (0, "has") => "have",
+        (0, "computes;") => "compute;",
+        (0, "computes") => "compute",
+        (_, "its") => "their",
+        (_, word) => word,
+    };
+    let words: Vec<&str> = doing.split(' ').enumerate().map(word).collect();
+    words.join(" ")
 }
 
 fn named(ranks: &[u32]) -> String {

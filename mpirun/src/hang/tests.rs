@@ -144,6 +144,29 @@ fn members_that_have_not_come_are_named_with_what_they_do() {
 }
 
 #[test]
+fn what_several_ranks_do_is_told_of_several() {
+    let before = |rank| {
+        with(idle(rank), |glimpse| {
+            glimpse.stage = Stage::Before;
+            glimpse.last_call = None;
+        })
+    };
+    let sends = |rank| calls(rank, "MPI_Waitall", Waiting::Send(partner(9, 7)));
+    let ranks = vec![
+        before(0),
+        before(1),
+        idle(2),
+        idle(3),
+        sends(4),
+        sends(5),
+        gone(6),
+        gone(7),
+        sends(8),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
 fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
     let any = || {
         let (comm, tag) = (Comm::WORLD, None);

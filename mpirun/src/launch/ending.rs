@@ -73,11 +73,12 @@ impl fmt::Display for Cause {
                 message: Some(message),
             } => write!(f, "called MPI_Abort with code {code}: {message}"),
             Cause::LeftOthersWaiting { waiting } => {
-                write!(
-                    f,
-                    "ended, but rank {} waits for it in start-up",
-                    list(waiting)
-                )
+                let (ranks, wait) = match waiting.len() {
+                    1 => ("rank", "waits"),
+                    _ => ("ranks", "wait"),
+                };
+                let waiting = list(waiting);
+                write!(f, "ended, but {ranks} {waiting} {wait} for it in start-up")
             }
             Cause::Nonsense(reason) => write!(f, "was given up: {reason}"),
             Cause::HostLost { host, why } => write!(f, "is lost with its host {host}: {why}"),
