@@ -135,6 +135,25 @@ fn a_rank_that_fails_ends_the_whole_step() {
     }
 }
 
+/// Slurm sees the connection of a rank break and ends the step; the line that names the rank is its own.
+#[test]
+fn under_pmix_a_rank_that_dies_ends_the_others_and_is_named() {
+    let Some(slurm) = Slurm::new() else { return };
+    for (way, line) in [
+        ("kill", "task 1: Killed"),
+        ("segv", "task 1: Segmentation fault"),
+        ("exit", "task 1: Exited with exit code 3"),
+        ("abort", "task 1: Exited with exit code 42"),
+    ] {
+        let job = slurm.srun(&compile("leave"), &["--nodes=2", "--mpi=pmix"]);
+        let job = job.ranks(4).arg(way).start();
+        job.ready(4);
+        let outcome = job.wait_with_grace(Duration::from_secs(10));
+        assert!(!outcome.status.success(), "{way}: {}", outcome.stdout);
+        assert!(outcome.stderr.contains(line), "{way}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn ranks_do_not_outlive_srun() {
     let Some(slurm) = Slurm::new() else { return };
