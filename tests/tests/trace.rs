@@ -46,7 +46,9 @@ fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
             assert_eq!(start["args"][same], end["args"][same]);
         }
         assert_eq!(start["args"]["to_job_rank"], end["pid"]);
-        assert_eq!(end["args"]["from_rank"], start["pid"]);
+        if end["args"]["communicator"] == "MPI_COMM_WORLD" {
+            assert_eq!(end["args"]["from_rank"], start["pid"]);
+        }
         let rank = |event: &Value| event["pid"].as_u64().expect("a rank");
         (rank(start), rank(end))
     };
@@ -110,7 +112,7 @@ fn ranks_of_hosts_whose_clocks_differ_are_on_one_line_and_every_message_goes_for
     traced(hosts.remote_job(&compile("wildcard"), 2), &file).holds();
     let events = events(&file);
     let arrows: BTreeSet<(u64, u64)> = arrows(&events).into_iter().collect();
-    for (from, to) in [(1, 0), (2, 0), (3, 0), (0, 2), (0, 3)] {
+    for (from, to) in [(1, 0), (2, 0), (3, 0), (0, 1), (0, 2)] {
         assert!(arrows.contains(&(from, to)), "{from} to {to}: {arrows:?}");
     }
     for rank in 0..4 {
