@@ -30,7 +30,7 @@ fn allocated(folder: &Path) -> Job {
     Job::command(Path::new("./program"))
         .under(&installation().join("bin/mpirun"))
         .ranks(4)
-        .env("PATH", &format!("{}:{path}", folder.display()))
+        .env("PATH", format!("{}:{path}", folder.display()))
         .env("SLURM_JOB_ID", "4711")
         .env("SLURM_JOB_NODELIST", "n[1-2]")
         .env("SLURM_TASKS_PER_NODE", "2(x2)")
