@@ -109,6 +109,10 @@ struct Library {
     bin: PathBuf,
     /// What its `mpirun` wants to be told here.
     environment: &'static [(&'static str, &'static str)],
+    /// How its `mpirun` is asked to keep each rank on a core of its own.
+    ///
+    /// Otherwise two ranks that wait for each other politely may stay on one core, where a message takes twenty times as long.
+    bind: &'static [&'static str],
 }
 
 /// Open MPI refuses root, and more processes than cores, unless it is told otherwise.
@@ -142,6 +146,7 @@ pub fn run(options: &Options) -> Result<(), HpccError> {
         name: "Portcullis",
         bin: prefix.join("bin"),
         environment: &[],
+        bind: &["--bind-to", "core"],
     }];
     if options.peers {
         let peers = steps.step("fetching MPICH and Open MPI", peers);
@@ -161,14 +166,15 @@ pub fn run(options: &Options) -> Result<(), HpccError> {
 
 fn peers() -> Result<Vec<Library>, VenvError> {
     let peers = [
-        ("MPICH", venv::MPICH, &[][..]),
-        ("Open MPI", venv::OPEN_MPI, OPEN_MPI),
+        ("MPICH", venv::MPICH, &[][..], &["-bind-to", "core"]),
+        ("Open MPI", venv::OPEN_MPI, OPEN_MPI, &["--bind-to", "core"]),
     ];
-    let each = peers.into_iter().map(|(name, venv, environment)| {
+    let each = peers.into_iter().map(|(name, venv, environment, bind)| {
         venv.ensure(&[]).map(|()| Library {
             name,
             bin: venv.path().join("bin"),
             environment,
+            bind,
         })
     });
     each.collect()
@@ -223,6 +229,10 @@ fn once(
     let input = folder.join("hpccinf.txt");
     fs::write(&input, self::input(options.order, ranks)).map_err(file(&input))?;
     let mut command = Command::new(library.bin.join("mpirun"));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if ranks as usize <= cores {
+        command.args(library.bind);
+    }
     command
         .args(["-n", &ranks.to_string()])
         .arg(program)
