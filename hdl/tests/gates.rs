@@ -1,7 +1,11 @@
 //! The RTL as gates: from any flip-flops, one edge of it is one edge of the model; and designs that are no gates are told apart.
 
 #[path = "common/channels/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "the comparison of traces is another test's")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the comparison of traces is another test's"
+)]
 mod channels;
 mod common;
 

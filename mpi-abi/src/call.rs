@@ -24,23 +24,27 @@ pub enum Target {
 /// Runs the body of function `id` (an index into [`crate::functions`]) and turns its outcome into an error code.
 #[inline]
 pub fn call(id: usize, target: Target, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    let _inside = state::enter(id);
-    match catch_unwind(AssertUnwindSafe(body)) {
+    let inside = state::enter(id);
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MPI_SUCCESS,
         Ok(Err(failure)) => handler::raise(id, target, failure),
         Err(panic) => handler::raise(id, target, from_panic(panic)),
-    }
+    };
+    state::leave(id, inside);
+    code
 }
 
 /// As [`call`], for the tool interface, whose errors are only returned (section 15.3.10).
 #[inline]
 pub fn tool_call(id: usize, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    let _inside = state::enter(id);
-    match catch_unwind(AssertUnwindSafe(body)) {
+    let inside = state::enter(id);
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MPI_SUCCESS,
         Ok(Err(failure)) => failure.code(),
         Err(_) => MPI_T_ERR_INVALID,
-    }
+    };
+    state::leave(id, inside);
+    code
 }
 
 /// The failure that a panic becomes.

@@ -29,7 +29,7 @@ use mpi_core::request::Req;
 use mpi_core::trace::{Trace, now_ns};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed};
 
 /// The state of the process.
 pub struct State {
@@ -94,8 +94,14 @@ pub(crate) fn state() -> &'static State {
 
 static GIANT: Giant = Giant::new();
 
-/// Whether calls take the giant lock: until initialization has chosen a level below `MPI_THREAD_MULTIPLE`.
-static LOCKING: AtomicBool = AtomicBool::new(true);
+/// What a call does besides its work, a set of the bits below; in most processes nothing.
+static EXTRAS: AtomicU8 = AtomicU8::new(LOCKED);
+
+/// Calls take the giant lock: until initialization has chosen a level below `MPI_THREAD_MULTIPLE`.
+const LOCKED: u8 = 1;
+
+/// Calls are written to [`TRACE`].
+const TRACED: u8 = 2;
 
 /// The page on which this process tells what it does; null while there is none.
 static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
@@ -103,48 +109,76 @@ static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
 /// Where calls are traced; null while nobody traces.
 static TRACE: AtomicPtr<Trace> = AtomicPtr::new(std::ptr::null_mut());
 
+thread_local! {
+    /// When the calls of this thread that are traced began, on the tape's clock, the innermost last.
+    static BEGAN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
 /// Whether this run is recorded or replayed.
 static SCRIPTED: AtomicBool = AtomicBool::new(false);
 
-/// What a call holds while it runs.
+/// What a call holds while it runs, to be given to [`leave`].
 #[derive(Debug)]
+#[must_use]
 pub struct Inside {
-    locked: bool,
-    /// When it began, on the tape's clock; 0 while nobody traces.
-    began: u64,
+    extras: u8,
 }
 
 /// Notes that function `id` runs.
-#[inline]
+#[inline(always)]
 pub fn enter(id: usize) -> Inside {
-    let locked = LOCKING.load(Relaxed);
-    if locked {
-        GIANT.acquire();
+    let extras = EXTRAS.load(Relaxed);
+    if extras != 0 {
+        enter_with(extras);
     }
     if let Some(page) = page() {
-        // The page counts functions from 1.
-        page.enter(id as u16 + 1);
+        page.enter(number(id));
     }
-    let began = match TRACE.load(Relaxed).is_null() {
-        true => 0,
-        false => moment(),
-    };
-    Inside { locked, began }
+    Inside { extras }
 }
 
-/// The tape's clock, out of the way of calls that nobody traces.
-#[cold]
-fn moment() -> u64 {
-    now_ns()
+/// Notes that it has ended.
+#[inline(always)]
+pub fn leave(id: usize, inside: Inside) {
+    if let Some(page) = page() {
+        page.leave(number(id));
+    }
+    if inside.extras != 0 {
+        leave_with(id, inside.extras);
+    }
+}
+
+/// The page counts functions from 1.
+#[inline(always)]
+fn number(id: usize) -> u16 {
+    id as u16 + 1
+}
+
+fn enter_with(extras: u8) {
+    if extras & LOCKED != 0 {
+        GIANT.acquire();
+    }
+    if extras & TRACED != 0 {
+        BEGAN.with_borrow_mut(|began| began.push(now_ns()));
+    }
+}
+
+fn leave_with(id: usize, extras: u8) {
+    if extras & TRACED != 0 {
+        trace_call(id);
+    }
+    if extras & LOCKED != 0 {
+        GIANT.release();
+    }
 }
 
 /// Writes a call that returns to the tape.
 #[cold]
-fn trace_call(began: u64) {
+fn trace_call(id: usize) {
+    let began = BEGAN.with_borrow_mut(Vec::pop);
     // SAFETY: null, or a trace that `witnessed` was given for the rest of the process.
-    if let (Some(trace), Some(page)) = (unsafe { TRACE.load(Relaxed).as_ref() }, page()) {
-        let call = page.snapshot().call;
-        trace.called(call, began, crate::lock::me() as u32);
+    if let (Some(trace), Some(began)) = (unsafe { TRACE.load(Relaxed).as_ref() }, began) {
+        trace.called(number(id), began, crate::lock::me() as u32);
     }
 }
 
@@ -152,6 +186,7 @@ fn trace_call(began: u64) {
 pub(crate) fn witnessed(trace: Option<&'static Trace>, scripted: bool) {
     if let Some(trace) = trace {
         TRACE.store(std::ptr::from_ref(trace).cast_mut(), Relaxed);
+        EXTRAS.fetch_or(TRACED, Relaxed);
     }
     SCRIPTED.store(scripted, Relaxed);
 }
@@ -162,22 +197,7 @@ pub(crate) fn is_scripted() -> bool {
     SCRIPTED.load(Relaxed)
 }
 
-impl Drop for Inside {
-    #[inline]
-    fn drop(&mut self) {
-        if self.began != 0 {
-            trace_call(self.began);
-        }
-        if let Some(page) = page() {
-            page.leave();
-        }
-        if self.locked {
-            GIANT.release();
-        }
-    }
-}
-
-#[inline]
+#[inline(always)]
 fn page() -> Option<&'static StatePage> {
     // SAFETY: null, or a page that `tell_on` was given for the rest of the process.
     unsafe { PAGE.load(Relaxed).as_ref() }
@@ -192,9 +212,11 @@ pub(crate) fn tell_on(page: &'static StatePage) {
 ///
 /// Only initialization calls it, when no other thread is inside.
 pub(crate) fn set_locking(locking: bool) {
-    LOCKING.store(locking, Relaxed);
     if locking {
+        EXTRAS.fetch_or(LOCKED, Relaxed);
         GIANT.reserve();
+    } else {
+        EXTRAS.fetch_and(!LOCKED, Relaxed);
     }
 }
 
@@ -211,7 +233,7 @@ pub(crate) fn ring_at(inbox: &'static Inbox) {
 
 /// What the engine calls between two looks of a wait, so that other threads get in.
 pub fn relax() {
-    if LOCKING.load(Relaxed) {
+    if EXTRAS.load(Relaxed) & LOCKED != 0 {
         GIANT.relax();
     }
 }

@@ -95,8 +95,9 @@ pub struct StatePage {
     since_ns: AtomicU64,
     bytes: AtomicU64,
     comm: AtomicU64,
+    /// The latest call's number, with [`INSIDE`] while it runs.
     call: AtomicU16,
-    last_call: AtomicU16,
+    _pad: u16,
     peer: AtomicI32,
     proc: AtomicI32,
     tag: AtomicI32,
@@ -122,6 +123,9 @@ pub struct StatePage {
     gate_wire: AtomicU32,
     _line3: [u32; 9],
 }
+
+/// Set in the number of a call that has not ended.
+const INSIDE: u16 = 1 << 15;
 
 /// The peer of a call that has none or takes any.
 pub const NO_PEER: i32 = -1;
@@ -149,16 +153,14 @@ impl StatePage {
     /// An MPI call begins; `call` is its number in the function table, counted from 1.
     #[inline]
     pub fn enter(&self, call: u16) {
-        self.call.store(call, Relaxed);
+        self.call.store(call | INSIDE, Relaxed);
         self.count_call();
     }
 
     /// The call ends.
     #[inline]
-    pub fn leave(&self) {
-        let call = self.call.load(Relaxed);
-        self.last_call.store(call, Relaxed);
-        self.call.store(0, Relaxed);
+    pub fn leave(&self, call: u16) {
+        self.call.store(call, Relaxed);
         // The next call may wait for nobody, and would seem to wait as this one did.
         self.waits.store(Waits::Nothing as u32, Relaxed);
         self.since_ns.store(0, Relaxed);
@@ -250,6 +252,7 @@ impl StatePage {
     }
 
     fn read(&self) -> State {
+        let call = self.call.load(Relaxed);
         State {
             calls: self.calls.load(Relaxed),
             pid: self.pid.load(Relaxed),
@@ -260,8 +263,12 @@ impl StatePage {
                 3 => Phase::Finalized,
                 _ => Phase::Absent,
             },
-            call: self.call.load(Relaxed),
-            last_call: self.last_call.load(Relaxed),
+            call: if call & INSIDE == 0 {
+                0
+            } else {
+                call & !INSIDE
+            },
+            last_call: call & !INSIDE,
             about: About {
                 waits: match self.waits.load(Relaxed) {
                     1 => Waits::Send,
@@ -307,7 +314,7 @@ pub struct State {
     pub phase: Phase,
     /// The current call's number in the function table, 0 outside MPI.
     pub call: u16,
-    /// The call before it, 0 if there was none.
+    /// The latest call, ended or not, 0 if there was none.
     pub last_call: u16,
     /// Calls entered plus calls left.
     pub calls: u64,
@@ -400,7 +407,7 @@ mod tests {
         let about = state.about;
         assert_eq!((about.peer, about.proc, about.tag), (5, 8, 7));
         assert_eq!((about.bytes, state.since_ns), (4096, 1000));
-        page.leave();
+        page.leave(9);
         let state = page.snapshot();
         assert_eq!((state.call, state.last_call, state.since_ns), (0, 9, 0));
         assert_eq!((state.calls, state.about.waits), (2, Waits::Nothing));
@@ -414,7 +421,7 @@ mod tests {
         page.inside(true);
         assert!(page.snapshot().collective.inside);
         page.inside(false);
-        page.leave();
+        page.leave(4);
         let expected = Collective {
             comm: 1,
             round: 12,

@@ -100,7 +100,7 @@ unsafe fn sent_at_once(
 ///
 /// # Safety
 /// As [`send_buf`].
-#[inline]
+#[inline(always)]
 unsafe fn send_standard(
     buf: *const c_void,
     count: MPI_Count,
@@ -124,7 +124,7 @@ unsafe fn send_standard(
 ///
 /// # Safety
 /// As [`send_buf`] and [`out`].
-#[inline]
+#[inline(always)]
 unsafe fn isend_standard(
     buf: *const c_void,
     count: MPI_Count,
@@ -167,6 +167,7 @@ fn send_buffered(comm: &CommObject, buf: &SendBuf, dest: c_int, tag: c_int) -> O
     Ok(buffer.send(&comm.comm, buf, dest, tag)?)
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Send_c(
     buf: *const c_void,
     count: MPI_Count,
@@ -179,6 +180,7 @@ pub unsafe fn MPI_Send_c(
     unsafe { send_standard(buf, count, datatype, dest, tag, comm) }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Isend_c(
     buf: *const c_void,
     count: MPI_Count,
@@ -384,6 +386,7 @@ pub unsafe fn MPI_Bsend_init_c(
     }
 }
 
+#[inline(always)]
 pub unsafe fn MPI_Recv_c(
     buf: *mut c_void,
     count: MPI_Count,
@@ -409,7 +412,7 @@ pub unsafe fn MPI_Recv_c(
     Ok(())
 }
 
-#[inline]
+#[inline(always)]
 pub unsafe fn MPI_Irecv_c(
     buf: *mut c_void,
     count: MPI_Count,

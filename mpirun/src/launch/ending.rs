@@ -174,7 +174,7 @@ mod tests {
             last_call_on(&page, 32_500_000_000).unwrap(),
             "It was in MPI_Call7 to rank 5, tag 7, 4096 bytes and had waited 31 s."
         );
-        page.leave();
+        page.leave(7);
         assert_eq!(
             last_call_on(&page, 0).unwrap(),
             "It was outside MPI; its last call was MPI_Call7."
