@@ -322,7 +322,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
 }
 
 /// Takes the outcome of an operation of the commonest kinds that is complete and went well; anything else is for [`finish`].
-#[inline]
+#[inline(always)]
 pub fn finish_simple(handle: MPI_Request) -> Option<Status> {
     if handle == DONE {
         return Some(Status::EMPTY);
