@@ -145,7 +145,15 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// Shows data in operation `number` at a place that this member has to fill; there is room for them.
     #[inline]
     pub fn show(&self, place: u32, number: u64, data: &[u8]) {
-        let (flag, words) = self.cell(place, number);
+        self.fill(place, number, 0, data);
+        self.publish(place, number);
+    }
+
+    /// Writes data from byte `at` on, which is a multiple of eight, into the cell of operation `number`, for which there is room.
+    #[inline]
+    pub fn fill(&self, place: u32, number: u64, at: usize, data: &[u8]) {
+        let (_, words) = self.cell(place, number);
+        let words = words.get(at / WORD..).unwrap_or(&[]);
         let (whole, rest) = data.as_chunks::<WORD>();
         for (word, bytes) in words.iter().zip(whole) {
             word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
@@ -157,8 +165,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
             bytes[..rest.len()].copy_from_slice(rest);
             word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
         }
+    }
+
+    /// Shows what the cell of operation `number` has been filled with.
+    #[inline]
+    pub fn publish(&self, place: u32, number: u64) {
         // SYNC POINT cells.shown
-        flag.store(number, Ordering::Release);
+        self.cell(place, number).0.store(number, Ordering::Release);
     }
 
     /// Asks for the line of the next number that this member will write.
@@ -283,6 +296,22 @@ mod tests {
         let mut read = [0; 13];
         b.read(0, 1, 8, &mut read);
         assert_eq!(read, data[8..]);
+    }
+
+    #[test]
+    fn a_cell_is_filled_in_parts_and_shown_at_once() {
+        let memory = board(2, 2 * LINE);
+        let member = |me| Cells::new(&memory[..], me, 2, 2 * LINE).unwrap();
+        let (a, b) = (member(0), member(1));
+        a.fill(0, 1, 16, &[7, 8, 9]);
+        a.fill(0, 1, 0, &[1; 16]);
+        assert!(!b.seen(0, 1));
+        a.publish(0, 1);
+        assert!(b.seen(0, 1));
+        let mut read = [0; 19];
+        b.read(0, 1, 0, &mut read);
+        assert_eq!(read[..16], [1; 16]);
+        assert_eq!(read[16..], [7, 8, 9]);
     }
 
     #[test]

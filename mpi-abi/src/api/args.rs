@@ -217,7 +217,12 @@ pub unsafe fn plain_room(
 /// Checks a buffer argument and gives its datatype.
 #[inline]
 fn data(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Datatype, Failure> {
-    let datatype = state::datatype(datatype)?;
+    checked(buf, count, state::datatype(datatype)?)
+}
+
+/// Checks a buffer argument of a datatype, and gives that back.
+#[inline]
+fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatype, Failure> {
     if count < 0 {
         return Err(Failure::new(
             MPI_ERR_COUNT,
@@ -259,6 +264,36 @@ pub unsafe fn send_buf(
     let datatype = data(buf, count, datatype)?;
     // SAFETY: passed on.
     Ok(unsafe { SendBuf::new(buf.cast(), count, datatype) })
+}
+
+/// Data that is read, of a datatype that has been looked up.
+///
+/// # Safety
+/// As [`send_buf`].
+#[inline]
+pub unsafe fn send_of(
+    buf: *const c_void,
+    count: i64,
+    datatype: &Datatype,
+) -> Result<SendBuf, Failure> {
+    let datatype = checked(buf, count, datatype.clone())?;
+    // SAFETY: passed on.
+    Ok(unsafe { SendBuf::new(buf.cast(), count, datatype) })
+}
+
+/// Data that is written, of a datatype that has been looked up.
+///
+/// # Safety
+/// As [`recv_buf`].
+#[inline]
+pub unsafe fn recv_of(
+    buf: *mut c_void,
+    count: i64,
+    datatype: &Datatype,
+) -> Result<RecvBuf, Failure> {
+    let datatype = checked(buf, count, datatype.clone())?;
+    // SAFETY: passed on.
+    Ok(unsafe { RecvBuf::new(buf.cast(), count, datatype) })
 }
 
 /// Data that is written.

@@ -119,9 +119,8 @@ pub trait Module {
 
     /// Carries an operation out before it returns.
     /// The default polls [`Module::start`]; modules that can do without the box, do.
-    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        let engine = cx.comm().engine().clone();
-        engine.block_on(self.start(cx, call))
+    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+        cx.engine().block_on(self.start(cx.clone(), call.clone()))
     }
 
     /// The communicator is being freed, or the module lost against its peers' refusal.

@@ -5,7 +5,7 @@
 //! With `coll_base_reproducible` all of them compute the same expression, a0 op (a1 op (a2 op ...)), operands in the order of ranks:
 //! one node's memory always does (`shm`), and between nodes the algorithms called "linear" do.
 //! Operators that give the same bits in every order are not slowed down.
-//! Scans have one algorithm each, whose expression follows from the ranks alone.
+//! Scans between nodes have one algorithm each, whose expression follows from the ranks alone; one node's memory leaves them to it then.
 
 use super::Call;
 use crate::datatype::{Datatype, Kind, RecvBuf};

@@ -311,8 +311,8 @@ impl Table {
 
     /// Carries out a call by the component at the invocation's depth.
     #[inline]
-    pub fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        self.module(&cx, call.id())?.run(cx, call)
+    pub fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+        self.module(cx, call.id())?.run(cx, call)
     }
 
     /// Starts a call by the component at the invocation's depth.
@@ -328,8 +328,8 @@ impl Table {
     }
 
     /// Like [`Table::next`] for a module that has no future to wait in.
-    pub fn run_next(cx: &Cx, call: Call) -> Result<(), Error> {
-        Table::of(cx.comm(), call.id())?.run(cx.next_down(), call)
+    pub fn run_next(cx: &Cx, call: &Call) -> Result<(), Error> {
+        Table::of(cx.comm(), call.id())?.run(&cx.next_down(), call)
     }
 
     #[inline]

@@ -212,6 +212,7 @@ impl Comm {
     }
 
     /// Carries out a collective operation.
+    #[inline]
     pub fn collective(&self, call: Call) -> Result<(), Error> {
         let (number, state) = (self.next_call(), self.engine().state());
         // What components call on communicators of their own is a part of what the program called.
@@ -221,7 +222,7 @@ impl Comm {
             state.inside(true);
         }
         let cx = Cx::new(self.clone(), Plane::Collective, number, 0);
-        let outcome = Table::of(self, call.id()).and_then(|table| table.run(cx, call));
+        let outcome = Table::of(self, call.id()).and_then(|table| table.run(&cx, &call));
         if outermost {
             state.inside(false);
         }

@@ -61,6 +61,18 @@ impl Predefined {
         ]
     };
 
+    /// The operator of each handle.
+    const BY_HANDLE: [Option<Predefined>; 0x40] = {
+        let mut table = [None; 0x40];
+        let mut i = 0;
+        while i < Predefined::ALL.len() {
+            let op = Predefined::ALL[i];
+            table[op as usize] = Some(op);
+            i += 1;
+        }
+        table
+    };
+
     pub fn name(self) -> &'static str {
         use Predefined::*;
         match self {
@@ -131,10 +143,7 @@ impl From<Predefined> for Op {
 impl Op {
     /// The predefined operator with this value of its handle in the standard ABI.
     pub fn predefined(handle: usize) -> Option<Op> {
-        Predefined::ALL
-            .into_iter()
-            .find(|&op| op as usize == handle)
-            .map(Op::Predefined)
+        Predefined::BY_HANDLE.get(handle)?.map(Op::Predefined)
     }
 
     /// An operator that calls `function`; it must combine `len` elements at its two pointers and touch nothing else.
@@ -173,8 +182,8 @@ impl Op {
 
     /// `inout = input op inout`, for as many elements as both have.
     pub fn apply(&self, input: &SendBuf, inout: &mut RecvBuf) -> Result<(), OpError> {
-        let datatype = inout.datatype().clone();
-        if !input.datatype().same(&datatype) {
+        let datatype = inout.datatype();
+        if !input.datatype().same(datatype) {
             return Err(OpError::TypesDiffer {
                 input: input.datatype().to_string(),
                 inout: datatype.to_string(),
@@ -182,13 +191,13 @@ impl Op {
         }
         let count = input.count().min(inout.count()).max(0);
         match self {
-            Op::User(user) => (user.function)(input.ptr(), inout.ptr(), count, &datatype),
+            Op::User(user) => (user.function)(input.ptr(), inout.ptr(), count, datatype),
             Op::Predefined(Predefined::NoOp) => {}
             Op::Predefined(Predefined::Replace) => {
                 datatype::copy(input, inout);
             }
             Op::Predefined(op) => {
-                kernel_for(*op, &datatype, Level::best())?.run(input, inout, count)
+                kernel_for(*op, datatype, Level::best())?.run(input, inout, count)
             }
         }
         Ok(())

@@ -273,13 +273,13 @@ impl Module for PluginModule {
         })
     }
 
-    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
+    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
         let turn = self.0.turns.draw();
-        if self.0.run(&cx, &call)?.is_some() {
+        if self.0.run(cx, call)?.is_some() {
             return Ok(());
         }
         cx.engine().block_on(turn.come(cx.engine()));
-        Table::run_next(&cx, call)
+        Table::run_next(cx, call)
     }
 
     fn disable(&self) {

@@ -302,7 +302,7 @@ unsafe extern "C" fn call_next(call: *mut Call, why: *mut Why) -> c_int {
         if !cx.engine().may_block() {
             return Err("call_next was called from inside progress, where nothing may wait".into());
         }
-        Table::run_next(cx, call.clone())
+        Table::run_next(cx, call)
             .map(|()| DONE)
             .map_err(|e| e.to_string())
     };

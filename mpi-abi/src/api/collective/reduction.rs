@@ -2,19 +2,21 @@
 
 use super::{Plan, Planned};
 use crate::abi::*;
-use crate::api::args::{Wide, recv_buf, wides};
+use crate::api::args::{Wide, recv_of, send_of, wides};
 use crate::error::Failure;
+use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
 use crate::state;
 use mpi_core::coll::{Call, inter};
-use mpi_core::datatype::{RecvBuf, SendBuf};
+use mpi_core::datatype::{Datatype, RecvBuf, SendBuf};
 use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The operator and the buffers of a reduction whose result goes to every member.
 ///
 /// # Safety
-/// As [`send_buf`] and [`recv_buf`].
+/// As [`send_of`] and [`recv_of`].
 unsafe fn reduction(
     comm: &CommObject,
     sendbuf: *const c_void,
@@ -23,22 +25,52 @@ unsafe fn reduction(
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Result<(Option<SendBuf>, RecvBuf, Op), Failure> {
-    let op = operator(op, datatype)?;
+    let (op, datatype) = operator(op, datatype)?;
     // SAFETY: passed on.
     unsafe {
         Ok((
-            comm.sent(sendbuf, count, datatype)?,
-            recv_buf(recvbuf, count, datatype)?,
+            sent(comm, sendbuf, count, &datatype)?,
+            recv_of(recvbuf, count, &datatype)?,
             op,
         ))
     }
 }
 
-/// An operator that is defined for the datatype.
-fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<Op, Failure> {
-    let op = state::op(op)?;
-    op.check(&state::datatype(datatype)?)?;
-    Ok(op)
+/// The predefined operator and datatype that were found to go together last: programs mostly combine one type in one way.
+static LAST_CHECKED: AtomicU64 = AtomicU64::new(0);
+
+/// An operator that is defined for the datatype, and that.
+#[inline]
+fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Datatype), Failure> {
+    // Handles of predefined objects mean the same for ever.
+    let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
+        .then(|| (op.0 as u64) << 32 | datatype.0 as u64);
+    let (op, datatype) = (state::op(op)?, state::datatype(datatype)?);
+    if pair != Some(LAST_CHECKED.load(Ordering::Relaxed)) {
+        op.check(&datatype)?;
+        if let Some(pair) = pair {
+            LAST_CHECKED.store(pair, Ordering::Relaxed);
+        }
+    }
+    Ok((op, datatype))
+}
+
+/// An operand, or none for `MPI_IN_PLACE`.
+///
+/// # Safety
+/// As [`send_of`].
+#[inline]
+unsafe fn sent(
+    comm: &CommObject,
+    buf: *const c_void,
+    count: i64,
+    datatype: &Datatype,
+) -> Result<Option<SendBuf>, Failure> {
+    if comm.in_place(buf)? {
+        return Ok(None);
+    }
+    // SAFETY: passed on.
+    unsafe { send_of(buf, count, datatype).map(Some) }
 }
 
 pub unsafe fn plan_Reduce(
@@ -52,20 +84,25 @@ pub unsafe fn plan_Reduce(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    let op = match root {
+    if root == inter::NOBODY {
         // Who has no part in it has no datatype to name.
-        inter::NOBODY => state::op(op)?,
-        _ => operator(op, datatype)?,
-    };
+        let (send, recv, op) = (None, None, state::op(op)?);
+        let call = Call::Reduce {
+            send,
+            recv,
+            op,
+            root,
+        };
+        return Ok(Plan { comm, call });
+    }
+    let (op, datatype) = operator(op, datatype)?;
+    let (is_root, count) = (comm.is_root(root), count.wide());
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
-        let recv = comm
-            .is_root(root)
-            .then(|| recv_buf(recvbuf, count.wide(), datatype));
-        (
-            comm.sent_to(root, sendbuf, count, datatype)?,
-            recv.transpose()?,
-        )
+        let recv = is_root.then(|| recv_of(recvbuf, count, &datatype));
+        let has_none = comm.is_beside(root) || (is_root && comm.in_place(sendbuf)?);
+        let send = (!has_none).then(|| send_of(sendbuf, count, &datatype));
+        (send.transpose()?, recv.transpose()?)
     };
     let call = Call::Reduce {
         send,
@@ -135,7 +172,7 @@ pub unsafe fn plan_Reduce_scatter(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    let op = operator(op, datatype)?;
+    let (op, datatype) = operator(op, datatype)?;
     // SAFETY: an array of the caller.
     let counts = unsafe { wides(recvcounts, comm.members(), "recvcounts")? };
     if let Some(negative) = counts.iter().find(|c| **c < 0) {
@@ -154,8 +191,8 @@ pub unsafe fn plan_Reduce_scatter(
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         (
-            comm.sent(sendbuf, total, datatype)?,
-            recv_buf(recvbuf, received, datatype)?,
+            sent(&comm, sendbuf, total, &datatype)?,
+            recv_of(recvbuf, received, &datatype)?,
         )
     };
     let counts = counts.into();
@@ -177,13 +214,13 @@ pub unsafe fn plan_Reduce_scatter_block(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    let op = operator(op, datatype)?;
+    let (op, datatype) = operator(op, datatype)?;
     let total = recvcount.wide().saturating_mul(comm.members() as i64);
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         (
-            comm.sent(sendbuf, total, datatype)?,
-            recv_buf(recvbuf, recvcount.wide(), datatype)?,
+            sent(&comm, sendbuf, total, &datatype)?,
+            recv_of(recvbuf, recvcount.wide(), &datatype)?,
         )
     };
     let call = Call::ReduceScatterBlock { send, recv, op };

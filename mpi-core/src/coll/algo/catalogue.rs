@@ -260,11 +260,11 @@ impl Algorithm {
     }
 
     /// Carries a call out; one that the algorithm does not serve goes to the first that does.
-    pub async fn run(self, cx: &Cx, call: Call) -> Result<(), Error> {
+    pub async fn run(self, cx: &Cx, call: &Call) -> Result<(), Error> {
         use Call::*;
         use Which::*;
         let size = cx.size();
-        match (self.0.which, &call) {
+        match (self.0.which, call) {
             (BarrierRecursiveDoubling, Barrier) => barrier_recursive_doubling::barrier(cx).await,
             (BarrierTree, Barrier) => barrier_tree::barrier(cx).await,
             (BarrierDoubleRing, Barrier) => barrier_double_ring::barrier(cx).await,

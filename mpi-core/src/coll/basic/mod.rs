@@ -50,18 +50,18 @@ impl Module for BasicModule {
     }
 
     fn start(&self, cx: Cx, call: Call) -> Running {
-        Box::pin(carry_out(self.choose(&call), cx, call))
+        let algorithm = self.choose(&call);
+        Box::pin(async move { carry_out(algorithm, &cx, &call).await })
     }
 
-    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        let engine = cx.engine().clone();
-        engine.block_on(carry_out(self.choose(&call), cx, call))
+    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+        cx.engine().block_on(carry_out(self.choose(call), cx, call))
     }
 }
 
-async fn carry_out(algorithm: Option<Algorithm>, cx: Cx, call: Call) -> Result<(), Error> {
+async fn carry_out(algorithm: Option<Algorithm>, cx: &Cx, call: &Call) -> Result<(), Error> {
     match algorithm {
-        Some(algorithm) => algorithm.run(&cx, call).await,
+        Some(algorithm) => algorithm.run(cx, call).await,
         None => Ok(()),
     }
 }

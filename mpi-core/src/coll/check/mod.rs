@@ -89,11 +89,11 @@ impl Module for CheckModule {
         })
     }
 
-    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
+    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
         let turn = self.0.draw();
-        cx.engine().block_on(check(&turn, &cx, &call))?;
+        cx.engine().block_on(check(&turn, cx, call))?;
         turn.pass();
-        Table::run_next(&cx, call)
+        Table::run_next(cx, call)
     }
 }
 

@@ -220,16 +220,16 @@ impl Module for HanModule {
         })
     }
 
-    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
-        let Some(levels) = self.takes(&call) else {
-            return Table::run_next(&cx, call);
+    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+        let Some(levels) = self.takes(call) else {
+            return Table::run_next(cx, call);
         };
-        let turn = self.turns_of(&call).draw();
+        let turn = self.turns_of(call).draw();
         if !turn.has_come() {
             cx.engine().block_on(turn.come(cx.engine()));
         }
         // Its steps wait inside, so that it is polled once, and not from a loop that waits itself.
-        let mut whole = pin!(carry_out(levels, &cx, turn, true, call));
+        let mut whole = pin!(carry_out(levels, cx, turn, true, call.clone()));
         match whole.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => outcome,
             Poll::Pending => cx.engine().block_on(whole),

@@ -8,6 +8,7 @@
 //! 3. who has finished says so, and nobody whose memory is read leaves before all readers have.
 //!
 //! Reductions are shared among workers: each combines one piece of everybody's data, and the pieces are then read from the workers.
+//! Where every rank has a result of its own, in scans and reduce-scatters, each combines for itself.
 //! Operands are combined in the order of ranks, so operators need not commute and every call gives the same bits.
 //!
 //! After S. Chakraborty, H. Subramoni, D. K. Panda, "Contention-aware kernel-assisted MPI collectives for multi-/many-core systems", IEEE Cluster 2017.
@@ -15,6 +16,7 @@
 use super::cells::Cells;
 use super::gate::Members;
 use super::readers::Readers;
+use super::scattered;
 use super::wait::Waits;
 use crate::Error;
 use crate::coll::algo::{self, Blocks, share};
@@ -22,12 +24,16 @@ use crate::coll::{Call, Cx};
 use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
 use crate::op::Op;
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// Bytes that are read at once where they are not read to where they stay; a few of them fit the nearest cache.
 const BLOCK: i64 = 32 << 10;
 
 /// A worker's piece is not shorter than this: below, one more read costs more than it saves.
 const PIECE: i64 = 16 << 10;
+
+/// More ranks than these do not scan so: each reads the data of all before it, which recursive doubling spares.
+const SCANNERS: u32 = 8;
 
 /// Room for operands is kept up to this length.
 const KEPT: i64 = 512 << 10;
@@ -54,14 +60,26 @@ pub struct Turn<'a, W> {
 
 impl Large {
     /// Whether this call is served; the same answer at all members.
-    pub fn serves(&self, call: &Call) -> bool {
+    pub fn serves(&self, call: &Call, members: u32) -> bool {
         let long = |bytes: i64| bytes as u64 >= self.from;
+        let operand = |recv: &RecvBuf| long(recv.bytes()) && plain(&recv.as_send());
         let wanted = match call {
             Call::Bcast { buf, .. } => long(buf.bytes()),
             Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => long(recv.bytes()),
             Call::Gather { send, recv, .. } => long(either(send, recv)),
             Call::Scatter { send, recv, .. } => long(either(send, recv)),
-            Call::Allreduce { recv, .. } => long(recv.bytes()) && plain(&recv.as_send()),
+            Call::Allreduce { recv, .. } => operand(recv),
+            Call::ReduceScatterBlock { recv, .. } => {
+                let total = recv.count() * i64::from(members);
+                long(recv.bytes()) && plain(&recv.with_count(total).as_send())
+            }
+            Call::ReduceScatter { recv, counts, .. } => {
+                let whole = recv.with_count(counts.iter().sum());
+                long(whole.bytes() / i64::from(members)) && plain(&whole.as_send())
+            }
+            Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
+                members <= SCANNERS && operand(recv)
+            }
             Call::Reduce { send, recv, .. } => {
                 let own = send.clone().or_else(|| recv.as_ref().map(RecvBuf::as_send));
                 own.is_some_and(|own| long(own.bytes()) && plain(&own))
@@ -139,16 +157,20 @@ fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
 
 impl<W: Waits> Turn<'_, W> {
     /// Carries out a call that [`Large::serves`].
-    pub async fn run(&self, call: Call) -> Result<(), Error> {
+    pub async fn run(&self, call: &Call) -> Result<(), Error> {
         match call {
-            Call::Bcast { buf, root } => self.bcast(&buf, root).await,
-            Call::Allgather { send, recv } => self.allgather(send, &recv).await,
-            Call::Alltoall { send, recv } => self.alltoall(send, &recv).await,
-            Call::Gather { send, recv, root } => self.gather(send, recv, root).await,
-            Call::Scatter { send, recv, root } => self.scatter(send, recv, root).await,
+            Call::Bcast { buf, root } => self.bcast(buf, *root).await,
+            Call::Allgather { send, recv } => self.allgather(send.as_ref(), recv).await,
+            Call::Alltoall { send, recv } => self.alltoall(send.as_ref(), recv).await,
+            Call::Gather { send, recv, root } => {
+                self.gather(send.as_ref(), recv.as_ref(), *root).await
+            }
+            Call::Scatter { send, recv, root } => {
+                self.scatter(send.as_ref(), recv.as_ref(), *root).await
+            }
             Call::Allreduce { send, recv, op } => {
-                let own = send.unwrap_or_else(|| recv.as_send());
-                self.reduce(&own, Some(&recv), &op, None).await
+                let own = send.clone().unwrap_or_else(|| recv.as_send());
+                self.reduce(&own, Some(recv), op, None).await
             }
             Call::Reduce {
                 send,
@@ -156,12 +178,25 @@ impl<W: Waits> Turn<'_, W> {
                 op,
                 root,
             } => {
-                let recv = recv.filter(|_| self.me() == root);
-                match send.or_else(|| recv.as_ref().map(RecvBuf::as_send)) {
-                    Some(own) => self.reduce(&own, recv.as_ref(), &op, Some(root)).await,
+                let recv = recv.as_ref().filter(|_| self.me() == *root);
+                let own = send.clone().or_else(|| recv.map(RecvBuf::as_send));
+                match own {
+                    Some(own) => self.reduce(&own, recv, op, Some(*root)).await,
                     None => Ok(()),
                 }
             }
+            Call::ReduceScatterBlock { send, op, .. } | Call::ReduceScatter { send, op, .. } => {
+                match scattered(call, self.members) {
+                    Some((whole, mine)) => {
+                        self.reduce_scatter(send.as_ref(), &whole, mine, op).await
+                    }
+                    None => Ok(()),
+                }
+            }
+            Call::Scan { send, recv, op } => {
+                self.scan(send.as_ref(), recv, op, self.me() + 1).await
+            }
+            Call::Exscan { send, recv, op } => self.scan(send.as_ref(), recv, op, self.me()).await,
             // `serves` has said no to all others.
             _ => Ok(()),
         }
@@ -226,6 +261,18 @@ impl<W: Waits> Turn<'_, W> {
     /// As [`Turn::end`], and waits for the others who read this rank's memory.
     async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
         self.end(number);
+        self.await_readers(number, readers).await;
+    }
+
+    /// Whether this rank would wait for data: then it does first what it can do alone, and otherwise while others still read.
+    fn is_early(&self, number: u64) -> bool {
+        let mut others = self.around();
+        others
+            .next()
+            .is_some_and(|rank| !self.cells.seen(rank, number))
+    }
+
+    async fn await_readers(&self, number: u64, readers: impl Fn(u32) -> bool) {
         let (cells, members, engine) = (self.cells, self.members, self.cx.engine());
         cells
             .await_end(self.wait, engine, members, number, readers)
@@ -245,38 +292,54 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    async fn allgather(&self, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+    async fn allgather(&self, send: Option<&SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
         let number = self.number;
         let blocks = Blocks::equal(recv, self.size());
         let mine = blocks.of(self.me());
-        let own = send.clone().unwrap_or_else(|| mine.as_send());
+        let own = send.cloned().unwrap_or_else(|| mine.as_send());
         let data = expose(&own)?;
         self.show(number, data.at).await;
-        if let Some(send) = &send {
-            algo::copy(send, &mine);
+        let copy_own = || {
+            if let Some(send) = send {
+                algo::copy(send, &mine);
+            }
+        };
+        let early = self.is_early(number);
+        if early {
+            copy_own();
         }
         let mut outcome = Ok(());
         for rank in self.around() {
             let at = self.address(number, rank).await;
             outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
         }
-        self.end_with(number, |_| true).await;
+        self.end(number);
+        if !early {
+            copy_own();
+        }
+        self.await_readers(number, |_| true).await;
         outcome
     }
 
-    async fn alltoall(&self, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+    async fn alltoall(&self, send: Option<&SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
         let number = self.number;
         let blocks = Blocks::equal(recv, self.size());
         let whole = |one: i64| one * i64::from(self.size());
-        let data = match &send {
+        let data = match send {
             Some(send) => expose(&send.with_count(whole(send.count())))?,
             // What others read must not change while blocks come in.
             None => expose_copy(&recv.with_count(whole(recv.count())).as_send())?,
         };
         self.show(number, data.at).await;
-        if let Some(send) = &send {
-            let own = Blocks::equal(send, self.size()).of(self.me());
-            algo::copy(&own, &blocks.of(self.me()));
+        let copy_own = || {
+            if let Some(send) = send {
+                let own = Blocks::equal(send, self.size()).of(self.me());
+                algo::copy(&own, &blocks.of(self.me()));
+            }
+        };
+        let early = self.is_early(number);
+        if early {
+            copy_own();
         }
         let mine = u64::from(self.me()) * recv.bytes() as u64;
         let mut outcome = Ok(());
@@ -284,28 +347,32 @@ impl<W: Waits> Turn<'_, W> {
             let at = self.address(number, rank).await + mine;
             outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
         }
-        self.end_with(number, |_| true).await;
+        self.end(number);
+        if !early {
+            copy_own();
+        }
+        self.await_readers(number, |_| true).await;
         outcome
     }
 
     async fn gather(
         &self,
-        send: Option<SendBuf>,
-        recv: Option<RecvBuf>,
+        send: Option<&SendBuf>,
+        recv: Option<&RecvBuf>,
         root: u32,
     ) -> Result<(), Error> {
         let number = self.number;
         if self.me() != root {
-            let data = expose(&send.unwrap_or_else(SendBuf::empty))?;
+            let data = expose(&send.cloned().unwrap_or_else(SendBuf::empty))?;
             self.show(number, data.at).await;
             self.end_with(number, |rank| rank == root).await;
             return Ok(());
         }
         let mut outcome = Ok(());
         if let Some(recv) = recv {
-            let blocks = Blocks::equal(&recv, self.size());
+            let blocks = Blocks::equal(recv, self.size());
             if let Some(send) = send {
-                algo::copy(&send, &blocks.of(root));
+                algo::copy(send, &blocks.of(root));
             }
             for rank in self.around() {
                 let at = self.address(number, rank).await;
@@ -318,17 +385,17 @@ impl<W: Waits> Turn<'_, W> {
 
     async fn scatter(
         &self,
-        send: Option<SendBuf>,
-        recv: Option<RecvBuf>,
+        send: Option<&SendBuf>,
+        recv: Option<&RecvBuf>,
         root: u32,
     ) -> Result<(), Error> {
         let number = self.number;
-        if let (true, Some(send)) = (self.me() == root, &send) {
+        if let (true, Some(send)) = (self.me() == root, send) {
             let whole = send.with_count(send.count() * i64::from(self.size()));
             let data = expose(&whole)?;
             self.show(number, data.at).await;
             if let Some(recv) = recv {
-                algo::copy(&Blocks::equal(send, self.size()).of(root), &recv);
+                algo::copy(&Blocks::equal(send, self.size()).of(root), recv);
             }
             self.end_with(number, |_| true).await;
             return Ok(());
@@ -336,7 +403,7 @@ impl<W: Waits> Turn<'_, W> {
         let mut outcome = Ok(());
         if let Some(recv) = recv {
             let mine = u64::from(self.me()) * recv.bytes() as u64;
-            outcome = self.read(root, self.address(number, root).await + mine, &recv);
+            outcome = self.read(root, self.address(number, root).await + mine, recv);
         }
         self.end(number);
         outcome
@@ -377,7 +444,7 @@ impl<W: Waits> Turn<'_, W> {
                 None => room.recv(spaces..spaces + piece.end - piece.start),
             };
             outcome = self
-                .combine(inputs, own, piece.start, &place, &operands, op)
+                .combine(inputs, self.size(), own, piece.start, &place, &operands, op)
                 .await;
             self.show(results, place.ptr().addr() as u64).await;
         }
@@ -403,18 +470,76 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Combines everybody's elements from `start` on, from the last rank to the first, into `place`; `operands` has room for two blocks.
+    /// Each rank gets the sum of its elements: who reads them works on them, and nothing is left to be read from others.
+    async fn reduce_scatter(
+        &self,
+        send: Option<&SendBuf>,
+        whole: &RecvBuf,
+        mine: Range<i64>,
+        op: &Op,
+    ) -> Result<(), Error> {
+        let own = operand(send, whole)?;
+        self.show(self.number, own.ptr().addr() as u64).await;
+        let place = whole.slice(0..mine.end - mine.start);
+        let outcome = self
+            .combine_alone(self.size(), &own, mine.start, &place, op)
+            .await;
+        self.end_with(self.number, |_| true).await;
+        outcome
+    }
+
+    /// Combines the data of the first `ranks`: all up to this one, or all before it.
+    async fn scan(
+        &self,
+        send: Option<&SendBuf>,
+        recv: &RecvBuf,
+        op: &Op,
+        ranks: u32,
+    ) -> Result<(), Error> {
+        let own = operand(send, recv)?;
+        self.show(self.number, own.ptr().addr() as u64).await;
+        let outcome = self.combine_alone(ranks, &own, 0, recv, op).await;
+        let me = self.me();
+        self.end_with(self.number, |rank| rank > me).await;
+        outcome
+    }
+
+    /// Combines elements of the first `ranks` into `place`, for this rank only.
+    async fn combine_alone(
+        &self,
+        ranks: u32,
+        own: &SendBuf,
+        start: i64,
+        place: &RecvBuf,
+        op: &Op,
+    ) -> Result<(), Error> {
+        let spaces = 2 * block(own.datatype()).min(place.count());
+        let room = self.large.room(spaces, own.datatype())?;
+        let operands = room.recv(0..spaces);
+        let outcome = self
+            .combine(self.number, ranks, own, start, place, &operands, op)
+            .await;
+        self.large.keep(room);
+        outcome
+    }
+
+    /// Combines elements of the first `ranks` from `start` on, from the last rank to the first, into `place`; `operands` has room for two blocks.
+    #[allow(clippy::too_many_arguments)]
     async fn combine(
         &self,
         inputs: u64,
+        ranks: u32,
         own: &SendBuf,
         start: i64,
         place: &RecvBuf,
         operands: &RecvBuf,
         op: &Op,
     ) -> Result<(), Error> {
-        let mut addresses = Vec::with_capacity(self.size() as usize);
-        for rank in 0..self.size() {
+        let Some(last) = ranks.checked_sub(1) else {
+            return Ok(());
+        };
+        let mut addresses = Vec::with_capacity(ranks as usize);
+        for rank in 0..ranks {
             addresses.push(match rank == self.me() {
                 true => own.ptr().addr() as u64,
                 false => self.address(inputs, rank).await,
@@ -422,7 +547,6 @@ impl<W: Waits> Turn<'_, W> {
         }
         let width = place.datatype().size().max(1);
         let each = operands.count() / 2;
-        let last = self.size() - 1;
         // In place our own operand is where the result goes, so the sum grows elsewhere.
         let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
         let mut at = 0;
@@ -461,6 +585,16 @@ impl<W: Waits> Turn<'_, W> {
         }
         Ok(())
     }
+}
+
+/// A rank's operand where others read it while the result comes in: a copy if both are in one place.
+fn operand(send: Option<&SendBuf>, recv: &RecvBuf) -> Result<SendBuf, Error> {
+    if let Some(send) = send {
+        return Ok(send.clone());
+    }
+    let own = algo::elements(recv.count(), recv.datatype())?.all();
+    algo::copy(&recv.as_send(), &own);
+    Ok(own.as_send())
 }
 
 /// The elements of a block.

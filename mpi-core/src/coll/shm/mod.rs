@@ -27,6 +27,7 @@ mod tests;
 mod wait;
 
 use super::algo::{self, bcast_binomial};
+use super::reproducible::REPRODUCIBLE;
 use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
 use crate::comm::Comm;
@@ -41,6 +42,7 @@ use retired::{Lease, Retired};
 use small::Small;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use wait::{Here, Later, Waits};
@@ -131,6 +133,7 @@ impl Component for Shm {
             choice,
             single_copy_from: single_copy_from as u64,
             cell,
+            reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             retired: self.retired.clone(),
             place: OnceCell::new(),
             called: Cell::new(0),
@@ -147,6 +150,7 @@ struct State {
     choice: GateChoice,
     single_copy_from: u64,
     cell: usize,
+    reproducible: bool,
     retired: Rc<Retired>,
     place: OnceCell<Place>,
     /// How many barriers have been called here, and how many have let this rank pass.
@@ -160,6 +164,8 @@ struct Place {
     /// By [`Lane`], unless the node's memory had no room for them.
     small: Option<[Small; 2]>,
     large: Large,
+    /// Whether reductions compute the same expression wherever their ranks lie; rank 0's choice.
+    reproducible: bool,
     lease: Lease,
 }
 
@@ -174,7 +180,9 @@ enum Way {
 struct Begun {
     way: Way,
     lane: Lane,
+    /// The first of its numbers, and how many it has.
     number: u64,
+    numbers: u64,
 }
 
 /// A barrier that this rank is in.
@@ -217,56 +225,65 @@ impl State {
     fn take_up(&self, lane: Lane, call: &Call) -> Option<Begun> {
         let place = self.place.get()?;
         let small = &place.small.as_ref()?[lane as usize];
-        let (way, numbers) = match small.serves(call, self.members.count()) {
-            true => (Way::Cells, 1),
-            false if place.large.serves(call) => (Way::Copies, Large::numbers(call)),
-            false => return None,
+        if let (true, Call::Scan { .. } | Call::Exscan { .. }) = (place.reproducible, call) {
+            // The expression of the one algorithm that also runs between nodes is another one.
+            return None;
+        }
+        let (way, numbers) = match small.pieces(call, self.members.count()) {
+            Some(pieces) => (Way::Cells, pieces),
+            None if place.large.serves(call, self.members.count()) => {
+                (Way::Copies, Large::numbers(call))
+            }
+            None => return None,
         };
         Some(Begun {
             way,
             lane,
             number: small.cells.begin(numbers),
+            numbers,
         })
     }
 
+    /// An operation in the cells, unless it goes another way.
     #[inline]
+    fn in_cells<'a, W>(&'a self, begun: &Begun, wait: W, cx: &'a Cx) -> Option<small::Turn<'a, W>> {
+        let Way::Cells = begun.way else {
+            return None;
+        };
+        let small = self.place.get()?.small.as_ref()?;
+        Some(small::Turn {
+            small: &small[begun.lane as usize],
+            members: &self.members,
+            cx,
+            number: begun.number,
+            wait,
+        })
+    }
+
     async fn carry_out(
         &self,
         begun: Begun,
         wait: impl Waits,
         cx: &Cx,
-        call: Call,
+        call: &Call,
     ) -> Result<(), Error> {
-        let Begun { way, lane, number } = begun;
-        let (members, place) = (&self.members, self.place.get());
+        if let Some(turn) = self.in_cells(&begun, wait, cx) {
+            return turn.run(call, begun.numbers).await;
+        }
+        let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {
             // Nothing is taken up without them.
             return Ok(());
         };
-        let small = &small[lane as usize];
-        match way {
-            Way::Cells => {
-                let turn = small::Turn {
-                    small,
-                    members,
-                    cx,
-                    number,
-                    wait,
-                };
-                turn.run(call).await
-            }
-            Way::Copies => {
-                let turn = large::Turn {
-                    large,
-                    cells: &small.cells,
-                    members,
-                    cx,
-                    number,
-                    wait,
-                };
-                turn.run(call).await
-            }
-        }
+        let turn = large::Turn {
+            large,
+            cells: &small[begun.lane as usize].cells,
+            members: &self.members,
+            cx,
+            number: begun.number,
+            wait,
+        };
+        turn.run(call).await
     }
 
     /// Takes this rank's part in setting the gate up.
@@ -306,6 +323,7 @@ impl State {
             gate,
             small,
             large,
+            reproducible: letter.reproducible,
             lease,
         });
         Ok(())
@@ -332,6 +350,7 @@ impl State {
             place,
             cell,
             single_copy_from: self.single_copy_from,
+            reproducible: self.reproducible,
         }
         .write(letter);
         Some(block)
@@ -345,10 +364,11 @@ struct Letter {
     /// Bytes in the cells behind the gate; zero if there are none.
     cell: usize,
     single_copy_from: u64,
+    reproducible: bool,
 }
 
 impl Letter {
-    const BYTES: usize = 4 * WORD;
+    const BYTES: usize = 5 * WORD;
 
     fn write(&self, letter: &RecvBuf) {
         let words = [
@@ -356,6 +376,7 @@ impl Letter {
             self.kind as u64,
             self.cell as u64,
             self.single_copy_from,
+            self.reproducible.into(),
         ];
         let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
         letter.clone().unpack_at(0, &bytes);
@@ -369,8 +390,27 @@ impl Letter {
             kind: Kind::from_number(words.next()?)?,
             cell: words.next()? as usize,
             single_copy_from: words.next()?,
+            reproducible: words.next()? != 0,
         })
     }
+}
+
+/// What a reduce-scatter combines, as a buffer that begins where the result goes and in place is all of the operand,
+/// and which elements of it are this rank's.
+fn scattered(call: &Call, members: &Members) -> Option<(RecvBuf, Range<i64>)> {
+    let (recv, before, mine, total) = match call {
+        Call::ReduceScatterBlock { recv, .. } => {
+            let (me, count) = (i64::from(members.me), i64::from(members.count()));
+            (recv, me * recv.count(), recv.count(), count * recv.count())
+        }
+        Call::ReduceScatter { recv, counts, .. } => {
+            let (before, rest) = counts.split_at_checked(members.me as usize)?;
+            let total = counts.iter().sum();
+            (recv, before.iter().sum(), *rest.first()?, total)
+        }
+        _ => return None,
+    };
+    Some((recv.with_count(total), before..before + mine))
 }
 
 impl Module for ShmModule {
@@ -384,6 +424,10 @@ impl Module for ShmModule {
             CallId::Alltoall,
             CallId::Reduce,
             CallId::Allreduce,
+            CallId::ReduceScatter,
+            CallId::ReduceScatterBlock,
+            CallId::Scan,
+            CallId::Exscan,
         ]
         .into_iter()
         .fold(CallSet::NONE, CallSet::with)
@@ -398,7 +442,8 @@ impl Module for ShmModule {
 
     fn explain(&self, call: CallId) -> Option<String> {
         let place = self.0.place.get()?;
-        if !self.serves().contains(call) {
+        let is_scan = matches!(call, CallId::Scan | CallId::Exscan);
+        if !self.serves().contains(call) || (is_scan && place.reproducible) {
             return None;
         }
         let small = match (call, &place.small, &place.gate) {
@@ -428,14 +473,14 @@ impl Module for ShmModule {
         match state.take_up(Lane::Nonblocking, &call) {
             Some(begun) => Box::pin(async move {
                 let _restless = cx.engine().restless();
-                state.carry_out(begun, Later, &cx, call).await
+                state.carry_out(begun, Later, &cx, &call).await
             }),
             None => Box::pin(async move { Table::next(&cx, call).await }),
         }
     }
 
     #[inline]
-    fn run(&self, cx: Cx, call: Call) -> Result<(), Error> {
+    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
         let state = &*self.0;
         if let Call::Barrier = call {
             let mut pass = state.begin();
@@ -448,9 +493,13 @@ impl Module for ShmModule {
             }
             return Ok(());
         }
-        match state.take_up(Lane::Blocking, &call) {
-            Some(begun) => wait::now(cx.engine(), state.carry_out(begun, Here, &cx, call)),
-            None => Table::run_next(&cx, call),
+        let Some(begun) = state.take_up(Lane::Blocking, call) else {
+            return Table::run_next(cx, call);
+        };
+        // Each future around a short call is a good part of it.
+        match state.in_cells(&begun, Here, cx) {
+            Some(turn) => wait::now(cx.engine(), turn.run(call, begun.numbers)),
+            None => wait::now(cx.engine(), state.carry_out(begun, Here, cx, call)),
         }
     }
 

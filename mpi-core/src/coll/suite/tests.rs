@@ -25,7 +25,7 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut Random) 
             continue;
         }
         let (cx, call) = (world.hidden(), part.call.clone());
-        let running = async move { algorithm.run(&cx, call).await };
+        let running = async move { algorithm.run(&cx, &call).await };
         if number % 2 == 0 {
             engine.block_on(running).expect("a collective");
         } else {
@@ -301,6 +301,10 @@ fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
                     CallId::Reduce,
                     CallId::Allreduce,
                     CallId::Alltoall,
+                    CallId::ReduceScatter,
+                    CallId::ReduceScatterBlock,
+                    CallId::Scan,
+                    CallId::Exscan,
                 ] {
                     let mut flights = Vec::new();
                     for _ in 0..FLIGHTS {
