@@ -243,7 +243,7 @@ impl Comm {
     /// The number is the call's, so that steps of different calls meet their like whatever the order in which they begin.
     pub(crate) fn step(&self, number: i32, call: Call) -> Result<(), Error> {
         let cx = Cx::new(self.clone(), Plane::Collective, number, 0);
-        Table::of(self, call.id())?.run(cx, call)
+        Table::of(self, call.id())?.run(&cx, &call)
     }
 
     /// Begins such a step, for the call to wait for.
