@@ -44,7 +44,7 @@ static LAST_CHECKED: AtomicU64 = AtomicU64::new(0);
 fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Datatype), Failure> {
     // Handles of predefined objects mean the same for ever.
     let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
-        .then(|| (op.0 as u64) << 32 | datatype.0 as u64);
+        .then_some((op.0 as u64) << 32 | datatype.0 as u64);
     let (op, datatype) = (state::op(op)?, state::datatype(datatype)?);
     if pair != Some(LAST_CHECKED.load(Ordering::Relaxed)) {
         op.check(&datatype)?;
