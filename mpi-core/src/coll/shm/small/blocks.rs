@@ -123,43 +123,24 @@ impl<W: Waits> Turn<'_, W> {
         send: Option<&SendBuf>,
         recv: Option<&RecvBuf>,
         root: u32,
-        pieces: u64,
     ) -> Result<(), Error> {
         if let (true, Some(recv)) = (self.me() == root, recv) {
             let blocks = Blocks::equal(recv, self.members.count());
             if let Some(send) = send {
                 algo::copy(send, &blocks.of(root));
             }
-            if pieces == 1 {
-                self.await_reports().await;
-                for rank in self.members.others() {
-                    self.take(rank, 0, &blocks.of(rank));
-                }
-            } else {
-                for (turn, bytes) in self.pieces(pieces) {
-                    turn.await_reports().await;
-                    for rank in self.members.others() {
-                        turn.take_part(rank, &blocks.of(rank), bytes.clone());
-                    }
-                }
+            self.await_reports().await;
+            for rank in self.members.others() {
+                self.take(rank, 0, &blocks.of(rank));
             }
         } else if let Some(send) = send {
-            if pieces == 1 {
-                if !self.has_room() {
-                    self.make_room().await;
-                }
-                self.put(send);
-                self.report(root);
-            } else {
-                for (turn, bytes) in self.pieces(pieces) {
-                    turn.show_part(send, bytes).await;
-                    turn.report(root);
-                }
+            if !self.has_room() {
+                self.make_room().await;
             }
+            self.put(send);
+            self.report(root);
         }
-        for number in self.number..self.number + pieces {
-            self.cells().end(self.members, number);
-        }
+        self.cells().end(self.members, self.number);
         Ok(())
     }
 

@@ -6,8 +6,9 @@
 //!
 //! Operands are combined in the order of ranks, whoever does it, so every member gets the same bits every time.
 //!
-//! Where data go one way only, who has shown them does not wait for who reads them, and longer data go in pieces, a cell each:
+//! Where data go one way only, who has shown them does not wait for who reads them, and longer operands go in pieces, a cell each:
 //! while a root combines one piece, the next one is on its way.
+//! Blocks that are only moved do not: one copy by the system is faster than two through cells.
 //! Which calls are served follows from what the standard makes equal at all members, and from rank 0's choice of gate.
 
 mod blocks;
@@ -60,9 +61,7 @@ impl Small {
             CallId::Alltoall | CallId::Scatter | CallId::ReduceScatterBlock => {
                 all / u64::from(members.max(1)) / 8 * 8
             }
-            CallId::Gather | CallId::Reduce | CallId::Scan | CallId::Exscan
-                if self.kind == Kind::Flags =>
-            {
+            CallId::Reduce | CallId::Scan | CallId::Exscan if self.kind == Kind::Flags => {
                 all.max(self.piece() as u64 * DEPTH)
             }
             _ => all,
@@ -86,7 +85,7 @@ impl Small {
             Call::Gather { send, recv, .. } => {
                 let block = send.as_ref().map(SendBuf::bytes);
                 let block = block.or(recv.as_ref().map(RecvBuf::bytes));
-                return self.cut(block.unwrap_or(0));
+                fits(block.unwrap_or(0))
             }
             Call::Scatter { send, recv, .. } => {
                 let block = recv.as_ref().map(RecvBuf::bytes);
@@ -162,8 +161,7 @@ impl<W: Waits> Turn<'_, W> {
                 self.reduce_scatter(send.as_ref(), &whole, mine, op).await
             }
             Call::Gather { send, recv, root } => {
-                self.gather(send.as_ref(), recv.as_ref(), *root, pieces)
-                    .await
+                self.gather(send.as_ref(), recv.as_ref(), *root).await
             }
             Call::Reduce {
                 send,

@@ -63,17 +63,6 @@ impl<W: Waits> Turn<'_, W> {
         }
     }
 
-    /// Shows some packed bytes of a buffer, as many of them as it has.
-    pub(super) async fn show_part(&self, buf: &SendBuf, bytes: Range<i64>) {
-        if !self.has_room() {
-            self.make_room().await;
-        }
-        packed_part(buf, bytes, |data| {
-            self.cells().fill(self.me(), self.number, 0, data);
-        });
-        self.publish();
-    }
-
     /// Shows a buffer but for some of its packed bytes, which nobody asks for.
     #[inline]
     pub(super) async fn show_around(&self, buf: &SendBuf, but: Range<usize>) {
@@ -120,37 +109,19 @@ impl<W: Waits> Turn<'_, W> {
         match buf.contiguous() {
             Some(data) => self.cells().read(place, self.number, at, data),
             None => {
-                let len = buf.bytes() as usize;
-                self.take_apart(place, at, &mut buf, 0, len);
+                self.take_apart(place, at, &mut buf);
             }
         }
     }
 
-    /// Takes bytes that a place shows from `at` on as packed bytes `start` and those behind it of a buffer.
+    /// The same for a buffer that is not one run.
     #[cold]
-    pub(super) fn take_apart(
-        &self,
-        place: u32,
-        at: usize,
-        buf: &mut RecvBuf,
-        start: usize,
-        len: usize,
-    ) {
+    fn take_apart(&self, place: u32, at: usize, buf: &mut RecvBuf) {
+        let len = buf.bytes() as usize;
         let mut copy = [0; LONGEST];
         let data = &mut copy[..len.min(LONGEST)];
         self.cells().read(place, self.number, at, data);
-        buf.unpack_at(start as i64, data);
-    }
-
-    /// Takes what a place shows as some packed bytes of a buffer, as many of them as it has.
-    pub(super) fn take_part(&self, place: u32, buf: &RecvBuf, bytes: Range<i64>) {
-        let mut buf = buf.clone();
-        let (start, len) = inside(bytes, buf.bytes());
-        if let Some(data) = buf.contiguous() {
-            let data = data.get_mut(start..start + len).unwrap_or(&mut []);
-            return self.cells().read(place, self.number, 0, data);
-        }
-        self.take_apart(place, 0, &mut buf, start, len);
+        buf.unpack_at(0, data);
     }
 
     #[inline]
@@ -233,29 +204,13 @@ impl<W: Waits> Turn<'_, W> {
 pub(super) fn packed(buf: &SendBuf, with: impl FnOnce(&[u8])) {
     match buf.contiguous() {
         Some(data) => with(data),
-        None => pack(buf, 0, LONGEST, with),
-    }
-}
-
-/// The same for some of its packed bytes, as many of them as there are.
-fn packed_part(buf: &SendBuf, bytes: Range<i64>, with: impl FnOnce(&[u8])) {
-    let (at, len) = inside(bytes, buf.bytes());
-    match buf.contiguous() {
-        Some(data) => with(data.get(at..at + len).unwrap_or(&[])),
-        None => pack(buf, at as i64, len, with),
+        None => pack(buf, with),
     }
 }
 
 #[cold]
-fn pack(buf: &SendBuf, at: i64, most: usize, with: impl FnOnce(&[u8])) {
+fn pack(buf: &SendBuf, with: impl FnOnce(&[u8])) {
     let mut copy = [0; LONGEST];
-    let len = buf.pack_at(at, &mut copy[..most.min(LONGEST)]);
+    let len = buf.pack_at(0, &mut copy);
     with(&copy[..len]);
-}
-
-/// Where the bytes of a range that there are begin, and how many they are.
-fn inside(bytes: Range<i64>, all: i64) -> (usize, usize) {
-    let start = bytes.start.clamp(0, all);
-    let end = bytes.end.clamp(start, all);
-    (start as usize, (end - start) as usize)
 }
