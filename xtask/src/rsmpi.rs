@@ -196,7 +196,11 @@ fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
             .args(["build", "--examples", "--locked", "--target-dir"])
             .arg(&target)
             .env("MPICC", prefix.join("bin/mpicc"))
-            .env("CFLAGS", format!("-include {}", fortran.display()))
+            // The C parts of other crates are given the header as well, and have no mpicc that finds what it includes.
+            .env(
+                "CFLAGS",
+                format!("-I{} -include {}", include.display(), fortran.display()),
+            )
             .env(
                 "BINDGEN_EXTRA_CLANG_ARGS",
                 format!("-I{} -include {}", include.display(), fortran.display()),
