@@ -196,10 +196,15 @@ fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
             .args(["build", "--examples", "--locked", "--target-dir"])
             .arg(&target)
             .env("MPICC", prefix.join("bin/mpicc"))
-            // The C parts of other crates are given the header as well, and have no mpicc that finds what it includes.
+            // The C parts of other crates are given the header as well, and have no mpicc that finds what it includes;
+            // what they ask of the system's headers has to be asked before it.
             .env(
                 "CFLAGS",
-                format!("-I{} -include {}", include.display(), fortran.display()),
+                format!(
+                    "-D_GNU_SOURCE=1 -I{} -include {}",
+                    include.display(),
+                    fortran.display()
+                ),
             )
             .env(
                 "BINDGEN_EXTRA_CLANG_ARGS",
