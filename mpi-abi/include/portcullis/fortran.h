@@ -4,7 +4,8 @@
  * For programs that were written before: here an INTEGER is a C int, as it is with every usual compiler and its usual options.
  * Include it after or instead of mpi.h, or let the compiler do so: mpicc -include portcullis/fortran.h
  */
-#ifndef PORTCULLIS_FORTRAN_H
+/* An option that lets the compiler include it reaches the assembly files of a project as well. */
+#if !defined(PORTCULLIS_FORTRAN_H) && !defined(__ASSEMBLER__)
 #define PORTCULLIS_FORTRAN_H
 
 #include <mpi.h>
