@@ -300,6 +300,7 @@ impl<'a> Exports<'a> {
         };
         let _ = writeln!(
             out,
+            // SAFETY: each block that is written here stands below PROMISE.
             "{unused}#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn P{name}({params}) -> {result} {{\n    \
              {PROMISE}\n    {body}\n}}\n\
              #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({params}) -> {result} {{\n    \
@@ -407,6 +408,7 @@ fn converted(f: &Function, twin: &Function, path: &str) -> Option<String> {
     {
         return None;
     }
+    // SAFETY: what is written here stands below PROMISE.
     Some(format!(
         "{{ unsafe {{ {before}{path}({})?; {after}Ok(()) }} }}",
         args.join(", ")

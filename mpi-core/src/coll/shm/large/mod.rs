@@ -337,16 +337,27 @@ impl<W: Waits> Turn<'_, W> {
             copy_own();
         }
         let mine = u64::from(self.me()) * recv.bytes() as u64;
-        let mut outcome = Ok(());
-        for rank in self.around() {
-            let at = self.address(number, rank).await + mine;
-            outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
-        }
+        let outcome = self.read_blocks(number, mine, &blocks).await;
         self.end(number);
         if !early {
             copy_own();
         }
         self.await_readers(number, |_| true).await;
+        outcome
+    }
+
+    /// Reads what every other rank has from byte `from` of what it shows on, each into its block.
+    async fn read_blocks(
+        &self,
+        number: u64,
+        from: u64,
+        blocks: &Blocks<RecvBuf>,
+    ) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for rank in self.around() {
+            let at = self.address(number, rank).await + from;
+            outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
+        }
         outcome
     }
 
@@ -369,10 +380,7 @@ impl<W: Waits> Turn<'_, W> {
             if let Some(send) = send {
                 algo::copy(send, &blocks.of(root));
             }
-            for rank in self.around() {
-                let at = self.address(number, rank).await;
-                outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
-            }
+            outcome = self.read_blocks(number, 0, &blocks).await;
         }
         self.end(number);
         outcome
