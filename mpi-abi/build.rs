@@ -23,7 +23,8 @@ fn main() -> Result<(), String> {
     find_implementations(Path::new("src/api"), "crate::api", &mut found)?;
 
     let known = |name: &str| {
-        let name = name.replacen("plan_", "MPI_", 1);
+        let name = PARTS.iter().find_map(|part| name.strip_prefix(part));
+        let name = name.map(|x| format!("MPI_{x}")).unwrap_or_default();
         functions.functions.iter().any(|f| f.name == name)
     };
     if let Some(name) = found.keys().find(|name| !known(name)) {
@@ -49,7 +50,10 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
 }
 
-/// Notes the path of each public function `MPI_X` or `plan_X` below a module folder.
+/// What the names of implementations begin with: the whole function, or a part of a collective one.
+const PARTS: [&str; 3] = ["MPI_", "plan_", "brief_"];
+
+/// Notes the path of each public function with such a name below a module folder.
 fn find_implementations(
     dir: &Path,
     module: &str,
@@ -85,7 +89,7 @@ fn find_implementations(
                     .find(|c: char| !c.is_alphanumeric() && c != '_')
                     .unwrap_or(rest.len());
                 let name = &rest[..end];
-                if name.starts_with("MPI_") || name.starts_with("plan_") {
+                if PARTS.iter().any(|part| name.starts_with(part)) {
                     found.insert(name.to_string(), format!("{module}::{name}"));
                 }
             }

@@ -177,7 +177,7 @@ impl Running {
             }
         }
         let begin = Instant::now();
-        let child = command.spawn().map_err(|reason| ProcessError::Start {
+        let child = spawn(command).map_err(|reason| ProcessError::Start {
             program: program.clone(),
             reason,
         })?;
@@ -278,6 +278,28 @@ impl Running {
     }
 }
 
+/// As long as this a program may still be open for writing after whoever wrote it has closed it.
+const JUST_WRITTEN: Duration = Duration::from_secs(2);
+
+/// Starts a program, also one that was written a moment ago.
+///
+/// Between another thread's fork and exec its child holds copies of all our open files, and the kernel runs no file that anybody may write
+/// (`ETXTBSY`, execve(2)); so it is tried again for a while.
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    let begin = Instant::now();
+    loop {
+        match command.spawn() {
+            Err(reason)
+                if reason.kind() == std::io::ErrorKind::ExecutableFileBusy
+                    && begin.elapsed() < JUST_WRITTEN =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 impl Drop for Running {
     /// A test that fails between start and wait leaves nothing running either.
     fn drop(&mut self) {
@@ -352,6 +374,8 @@ fn pid_of(child: &Child) -> Option<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -368,6 +392,24 @@ mod tests {
             ("out\n", "err\n")
         );
         assert_eq!(outcome.status.code(), Some(3));
+    }
+
+    #[test]
+    fn a_program_that_somebody_still_has_open_for_writing_is_waited_for() {
+        let path = std::env::temp_dir().join(format!("bounded-{}", std::process::id()));
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"#!/bin/sh\necho written\n").unwrap();
+        file.set_permissions(PermissionsExt::from_mode(0o755))
+            .unwrap();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(file);
+        });
+        let outcome = Running::start(&mut Command::new(&path))
+            .and_then(|running| running.wait(Duration::from_secs(10)));
+        std::fs::remove_file(&path).unwrap();
+        writer.join().unwrap();
+        assert_eq!(outcome.unwrap().stdout, "written\n");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! Where only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ in scalars alone, the other is made
 //! by converting the scalars.
 //! A collective operation is there six times (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`
-//! that checks the arguments and makes a value of them.
+//! that checks the arguments and makes a value of them; where there is a `brief_X`, the blocking ones ask that first.
 //! Everything else is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 
 use super::table::{Function, Functions, Item, Kind, Param, Section};
@@ -352,10 +352,16 @@ impl<'a> Exports<'a> {
         let names: Vec<String> = f.params.iter().map(|p| ident(&p.name)).collect();
         let (mine, rest) = names.split_at_checked(names.len().checked_sub(extra)?)?;
         let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
+        let mine = mine.join(", ");
+        if let ("perform", Some(brief)) = (what, self.found.get(&format!("brief_{base}"))) {
+            // SAFETY: what is written here stands below PROMISE.
+            return Some(format!(
+                "unsafe {{ crate::api::collective::perform_unless({brief}({mine}), || {path}({mine})) }}"
+            ));
+        }
         // SAFETY: what is written here stands below PROMISE.
         Some(format!(
-            "{{ #[allow(unused_unsafe)] unsafe {{ crate::api::collective::{what}({path}({})?{rest}) }} }}",
-            mine.join(", ")
+            "{{ #[allow(unused_unsafe)] unsafe {{ crate::api::collective::{what}({path}({mine})?{rest}) }} }}"
         ))
     }
 

@@ -108,6 +108,10 @@ fn waiting(engine: &Engine) -> String {
             policy.pauses.as_micros()
         ),
     };
+    let ranks = match cores.sharers {
+        Some(_) => format!("{} of {ranks} bound", cores.shared_by(ranks)),
+        None => ranks.to_string(),
+    };
     format!(
         "waiting: {ranks} ranks on {} usable cores{limit}: a rank that waits {first}, then sleeps until it is rung",
         cores.usable

@@ -299,7 +299,8 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         };
         explain::before_start(&params, &found)
     });
-    let roomy = membership.local_ranks.len() <= Cores::of_this_process().usable;
+    let cores = Cores::of_this_process();
+    let roomy = cores.shared_by(membership.local_ranks.len()) <= cores.usable;
     let pml = Config::from_params(&params, roomy).map_err(at("a parameter cannot be read"))?;
     let parts = Parts {
         me: identity.rank,

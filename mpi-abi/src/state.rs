@@ -23,10 +23,10 @@ use mpi_core::Engine;
 use mpi_core::datatype::Datatype;
 use mpi_core::engine::Threads;
 use mpi_core::group::Group;
-use mpi_core::op::Op;
+use mpi_core::op::{DenseOp, Op};
 use mpi_core::pml::ob1::Message;
 use mpi_core::request::Req;
-use mpi_core::trace::{Trace, now_ns};
+use mpi_core::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed};
@@ -55,6 +55,8 @@ pub struct State {
     /// Predefined datatypes on which the program has hung something, by handle.
     pub named_types: RefCell<Vec<(usize, Rc<TypeObject>)>>,
     pub ops: RefCell<Table<Op>>,
+    /// The predefined operator and datatype that were combined last, and how.
+    pub last_op: Cell<Option<(MPI_Op, MPI_Datatype, DenseOp)>>,
     pub keyvals: Keyvals,
     /// What `MPI_Buffer_attach` attached to the process.
     pub buffer: UserBuffer,
@@ -82,6 +84,7 @@ static GLOBAL: Global = Global(State {
     types: RefCell::new(Table::new(Kind::Datatype)),
     named_types: RefCell::new(Vec::new()),
     ops: RefCell::new(Table::new(Kind::Op)),
+    last_op: Cell::new(None),
     keyvals: Keyvals::new(),
     buffer: UserBuffer::new(),
     no_file: Attached::with_errhandler(MPI_ERRORS_RETURN),
@@ -109,9 +112,20 @@ static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
 /// Where calls are traced; null while nobody traces.
 static TRACE: AtomicPtr<Trace> = AtomicPtr::new(std::ptr::null_mut());
 
+/// When the calls of a thread that are traced began, on the tape's clock.
+struct Begun {
+    depth: Cell<usize>,
+    /// The innermost last. A callback of the program may call in turn; what is deeper than this is not traced.
+    at: [Cell<u64>; 8],
+}
+
 thread_local! {
-    /// When the calls of this thread that are traced began, on the tape's clock, the innermost last.
-    static BEGAN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    static BEGUN: Begun = const {
+        Begun {
+            depth: Cell::new(0),
+            at: [const { Cell::new(0) }; 8],
+        }
+    };
 }
 
 /// Whether this run is recorded or replayed.
@@ -159,7 +173,7 @@ fn enter_with(extras: u8) {
         GIANT.acquire();
     }
     if extras & TRACED != 0 {
-        BEGAN.with_borrow_mut(|began| began.push(now_ns()));
+        trace_begin();
     }
 }
 
@@ -172,14 +186,38 @@ fn leave_with(id: usize, extras: u8) {
     }
 }
 
-/// Writes a call that returns to the tape.
-#[cold]
-fn trace_call(id: usize) {
-    let began = BEGAN.with_borrow_mut(Vec::pop);
+/// Where calls are traced, if they are.
+fn trace() -> Option<&'static Trace> {
     // SAFETY: null, or a trace that `witnessed` was given for the rest of the process.
-    if let (Some(trace), Some(began)) = (unsafe { TRACE.load(Relaxed).as_ref() }, began) {
-        trace.called(number(id), began, crate::lock::me() as u32);
-    }
+    unsafe { TRACE.load(Relaxed).as_ref() }
+}
+
+/// Notes when a call begins.
+fn trace_begin() {
+    let Some(trace) = trace() else { return };
+    BEGUN.with(|begun| {
+        let depth = begun.depth.get();
+        if let Some(at) = begun.at.get(depth) {
+            at.set(trace.begins());
+        }
+        begun.depth.set(depth + 1);
+    });
+}
+
+/// Writes a call that returns to the tape, unless tracing began inside it.
+fn trace_call(id: usize) {
+    let Some(trace) = trace() else { return };
+    BEGUN.with(|begun| {
+        let Some(depth) = begun.depth.get().checked_sub(1) else {
+            return;
+        };
+        begun.depth.set(depth);
+        if let Some(at) = begun.at.get(depth) {
+            // The cells of a thread are at an address that no other thread has.
+            let thread = std::ptr::from_ref(begun).addr() as u32;
+            trace.called(number(id), at.get(), thread);
+        }
+    });
 }
 
 /// From now on calls are traced, or asked for what was recorded.

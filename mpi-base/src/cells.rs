@@ -20,6 +20,8 @@
 //! A line that another core has read costs a round trip before it can be written.
 //! So who has shown something asks for the line of its next cell at once ([`Cells::fetch_next`]), which nobody looks at yet.
 
+mod data;
+
 use crate::atomic::{AtomicU64, Ordering, prefetch_for_read, prefetch_for_write};
 use std::cell::Cell;
 use std::ops::{Deref, Range};
@@ -149,22 +151,23 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.publish(place, number);
     }
 
-    /// Writes data from byte `at` on, which is a multiple of eight, into the cell of operation `number`, for which there is room.
+    /// Writes data from byte `at` on into the cell of operation `number`, for which there is room.
     #[inline]
     pub fn fill(&self, place: u32, number: u64, at: usize, data: &[u8]) {
+        data::write(self.cell(place, number).1, at, data);
+    }
+
+    /// Lets `with` write so many bytes into the cell of operation `number`, for which there is room.
+    #[inline]
+    pub fn compose<T>(
+        &self,
+        place: u32,
+        number: u64,
+        bytes: Range<usize>,
+        with: impl FnOnce(&mut [u8]) -> T,
+    ) -> T {
         let (_, words) = self.cell(place, number);
-        let words = words.get(at / WORD..).unwrap_or(&[]);
-        let (whole, rest) = data.as_chunks::<WORD>();
-        for (word, bytes) in words.iter().zip(whole) {
-            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
-        }
-        if let Some(word) = words.get(whole.len())
-            && !rest.is_empty()
-        {
-            let mut bytes = [0; WORD];
-            bytes[..rest.len()].copy_from_slice(rest);
-            word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
-        }
+        data::change(words, bytes.start, bytes.len(), with)
     }
 
     /// Shows what the cell of operation `number` has been filled with.
@@ -196,31 +199,30 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.cell(place, number).0.load(Ordering::Acquire) >= number
     }
 
-    /// Reads the data from byte `at` on, which is a multiple of eight; they have been seen.
+    /// Reads the data from byte `at` on; they have been seen.
     #[inline]
     pub fn read(&self, place: u32, number: u64, at: usize, out: &mut [u8]) {
-        let (_, words) = self.cell(place, number);
-        let words = words.get(at / WORD..).unwrap_or(&[]);
-        let (whole, rest) = out.as_chunks_mut::<WORD>();
-        for (word, bytes) in words.iter().zip(&mut *whole) {
-            *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
-        }
-        if let Some(word) = words.get(whole.len())
-            && !rest.is_empty()
-        {
-            let value = word.load(Ordering::Relaxed).to_ne_bytes();
-            rest.copy_from_slice(&value[..rest.len()]);
-        }
+        data::read(self.cell(place, number).1, at, out);
     }
 
-    /// Copies data that a member shows to byte `to` of the result, by the member that will show it; both begin at words.
+    /// Lets `with` read some of the data where they lie; they have been seen.
+    #[inline]
+    pub fn inspect<T>(
+        &self,
+        place: u32,
+        number: u64,
+        bytes: Range<usize>,
+        with: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        let (_, words) = self.cell(place, number);
+        data::show(words, bytes.start, bytes.len(), with)
+    }
+
+    /// Copies data that a member shows to byte `to` of the result, by the member that will show it.
     pub fn pass_on(&self, number: u64, from: u32, bytes: Range<usize>, to: usize) {
-        let ((_, source), (_, result)) = (self.cell(from, number), self.cell(self.members, number));
-        let words = bytes.len().div_ceil(WORD);
-        let source = source.iter().skip(bytes.start / WORD).take(words);
-        for (word, room) in source.zip(result.iter().skip(to / WORD)) {
-            room.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+        self.inspect(from, number, bytes, |data| {
+            self.fill(self.members, number, to, data)
+        });
     }
 
     /// This member has come to an operation, after it has shown what it has to; true for the last to come.
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_shows_others_read_from_any_word_on() {
+    fn what_one_shows_others_read_from_any_byte_on() {
         let memory = board(2, 2 * LINE);
         let member = |me| Cells::new(&memory[..], me, 2, 2 * LINE).unwrap();
         let (a, b) = (member(0), member(1));
@@ -293,9 +295,12 @@ mod tests {
         assert!(!b.seen(0, 1));
         a.show(0, 1, &data);
         assert!(b.seen(0, 1) && !b.seen(0, 2) && !b.seen(1, 1));
-        let mut read = [0; 13];
-        b.read(0, 1, 8, &mut read);
-        assert_eq!(read, data[8..]);
+        for at in 0..data.len() {
+            let mut read = vec![0; data.len() - at];
+            b.read(0, 1, at, &mut read);
+            assert_eq!(read, data[at..]);
+            b.inspect(0, 1, at..data.len(), |shown| assert_eq!(shown, &data[at..]));
+        }
     }
 
     #[test]
@@ -304,7 +309,7 @@ mod tests {
         let member = |me| Cells::new(&memory[..], me, 2, 2 * LINE).unwrap();
         let (a, b) = (member(0), member(1));
         a.fill(0, 1, 16, &[7, 8, 9]);
-        a.fill(0, 1, 0, &[1; 16]);
+        a.compose(0, 1, 0..16, |room| room.fill(1));
         assert!(!b.seen(0, 1));
         a.publish(0, 1);
         assert!(b.seen(0, 1));

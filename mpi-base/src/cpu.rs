@@ -2,6 +2,12 @@
 //!
 //! The waiting policy compares this with the number of local ranks: where they fit, a waiting rank may spin; where not, it must yield.
 //! The reading of both cgroup versions is the standard library's; half a core counts as one.
+//! A rank that is bound to cores of its own does not share them with all local ranks, which only its launcher knows ([`SHARERS`]).
+
+/// In the environment of a bound rank: how many ranks of its node, with itself, may run on its cores.
+///
+/// Our mpirun sets it where the ranks of the node fit the cores that it may use itself.
+pub const SHARERS: &str = "PORTCULLIS_LOCAL_SHARERS";
 
 /// What limits this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +16,8 @@ pub struct Cores {
     pub usable: usize,
     /// Cores in the affinity mask, if it could be read.
     pub affinity: Option<usize>,
+    /// How many local ranks may run on them, if the launcher said so.
+    pub sharers: Option<usize>,
 }
 
 impl Cores {
@@ -21,7 +29,18 @@ impl Cores {
         let usable = std::thread::available_parallelism()
             .map_or_else(|_| affinity.unwrap_or(1), usize::from)
             .max(1);
-        Cores { usable, affinity }
+        let sharers = std::env::var(SHARERS).ok();
+        Cores {
+            usable,
+            affinity,
+            sharers: sharers.and_then(|ranks| ranks.parse().ok()),
+        }
+    }
+
+    /// How many of the node's `local_ranks` share these cores.
+    pub fn shared_by(&self, local_ranks: usize) -> usize {
+        self.sharers
+            .map_or(local_ranks, |sharers| sharers.clamp(1, local_ranks.max(1)))
     }
 
     /// Whether a cgroup quota, not the affinity, is what limits.
@@ -49,6 +68,20 @@ mod tests {
         });
         let cores = bound.join().unwrap();
         assert_eq!((cores.usable, cores.affinity), (1, Some(1)));
+    }
+
+    #[test]
+    fn only_a_launcher_knows_that_bound_ranks_do_not_share() {
+        let bound = |sharers| Cores {
+            usable: 1,
+            affinity: Some(1),
+            sharers,
+        };
+        assert_eq!(bound(None).shared_by(60), 60);
+        assert_eq!(bound(Some(1)).shared_by(60), 1);
+        // Nonsense does no harm.
+        assert_eq!(bound(Some(0)).shared_by(60), 1);
+        assert_eq!(bound(Some(99)).shared_by(60), 60);
     }
 
     #[test]

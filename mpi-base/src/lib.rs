@@ -10,6 +10,8 @@ pub mod cma;
 #[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]
+mod crowding;
+#[cfg(not(loom))]
 pub mod ear;
 #[cfg(not(loom))]
 pub mod fdpass;

@@ -99,10 +99,9 @@ fn a_spread_message_is_seen_whole_or_not_at_all() {
     each_arrives_whole(0, 96, 3);
 }
 
-/// SYNC POINT bell.sleep: under loom a sleep has no limit, so a lost wake-up never ends.
-#[test]
-fn no_wake_up_is_lost() {
-    check(|| {
+/// Another thread brings news and rings; `sleep` is how this one waits for them.
+fn news_end_every(sleep: impl Fn(&Bell, &AtomicU64) + Send + Sync + 'static) {
+    check(move || {
         let shared = Arc::new((Bell::new(), AtomicU64::new(0)));
         let sender = {
             let shared = Arc::clone(&shared);
@@ -114,35 +113,28 @@ fn no_wake_up_is_lost() {
         };
         let (bell, news) = &*shared;
         while news.load(Ordering::Acquire) == 0 {
-            bell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
+            sleep(bell, news);
         }
         sender.join().unwrap();
     });
 }
 
+/// SYNC POINT bell.sleep: under loom a sleep has no limit, so a lost wake-up never ends.
+#[test]
+fn no_wake_up_is_lost() {
+    news_end_every(|bell, news| bell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
+}
+
 /// SYNC POINT bell.sleep and bell.ear: a sleep in `poll` ends by a ring that goes to where the owner said.
 #[test]
 fn no_wake_up_of_a_poller_is_lost() {
-    check(|| {
-        let shared = Arc::new((Bell::new(), AtomicU64::new(0)));
-        let sender = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let (bell, news) = &*shared;
-                news.store(1, Ordering::Release);
-                bell.ring();
-            })
-        };
-        let (bell, news) = &*shared;
-        while news.load(Ordering::Acquire) == 0 {
-            let some = || news.load(Ordering::Acquire) != 0;
-            bell.sleep_polling(7, NAP, some, |_| {
-                while !bell.take_rung(7) {
-                    thread::yield_now();
-                }
-            });
-        }
-        sender.join().unwrap();
+    news_end_every(|bell, news| {
+        let some = || news.load(Ordering::Acquire) != 0;
+        bell.sleep_polling(7, NAP, some, |_| {
+            while !bell.take_rung(7) {
+                thread::yield_now();
+            }
+        });
     });
 }
 

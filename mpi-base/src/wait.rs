@@ -141,13 +141,14 @@ impl Waiter {
                 spin_loop();
                 *count = count.wrapping_add(1);
                 if count.is_multiple_of(LOOK) {
-                    if Instant::now() >= *until {
+                    let now = Instant::now();
+                    if now >= *until {
                         self.stage = Stage::Yield {
                             left: self.policy.yields,
                         };
                     } else {
-                        // With a core of its own this costs a short system call; where the system has put both ranks on one core, it saves a time slice.
-                        std::thread::yield_now();
+                        // With a core of its own this costs a short system call; where the system has put both ranks on one core, it saves a time slice, and one of them moves.
+                        yield_core(now);
                     }
                 }
             }
@@ -159,6 +160,15 @@ impl Waiter {
             Stage::Sleep => sleep(self.policy.nap),
         }
     }
+}
+
+#[cfg(not(loom))]
+use crate::crowding::yield_core;
+
+/// Models have no cores to move between.
+#[cfg(loom)]
+fn yield_core(_: Instant) {
+    std::thread::yield_now();
 }
 
 #[cfg(test)]

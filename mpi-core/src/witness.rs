@@ -1,8 +1,8 @@
 //! Who looks on while messages are matched: a trace, a script, or both; nearly always nobody.
 //!
-//! The witness is asked at four places, each of them one branch on a plain load while there is none: before a message leaves,
+//! The witness is asked at four places, each of them one branch on a plain load while there is none: when a message leaves,
 //! when one meets its receive, before a receive is posted, and where a collective operation begins.
-//! With a witness the express lane of short messages is closed, so that these places see all messages.
+//! With a witness the express lane of receives is closed, so that these places see all messages.
 
 use crate::engine::Engine;
 use crate::pml::ob1::matching::Key;
@@ -85,7 +85,7 @@ impl Witness {
         self.script.as_ref()
     }
 
-    /// A message is about to leave.
+    /// A message leaves.
     #[cold]
     pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
         if let Some(trace) = &self.trace

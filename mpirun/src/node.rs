@@ -1,13 +1,16 @@
 //! The node's shared memory as the launcher sees it: made for the ranks to inherit, and read for what they did last.
 
-use mpi_base::node::{self, Gallery, NodeError, Played};
+use mpi_base::node::{self, Gallery, NodeError, Played, Player};
 use mpi_base::state::State;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::cell::OnceCell;
 
 /// The segment of one job on this host.
 #[derive(Debug)]
 pub struct Node {
     fd: OwnedFd,
+    /// Made when the ranks have ended: all tapes are read by one clock.
+    player: OnceCell<Option<Player>>,
 }
 
 impl Node {
@@ -15,7 +18,10 @@ impl Node {
     pub fn create(ranks: usize) -> Result<Node, NodeError> {
         let nlocal = u32::try_from(ranks).unwrap_or(u32::MAX);
         let fd = node::Node::create(nlocal)?;
-        Ok(Node { fd })
+        Ok(Node {
+            fd,
+            player: OnceCell::new(),
+        })
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -34,7 +40,9 @@ impl Node {
 impl Node {
     /// What a rank has on its tape; empty if it has none.
     pub fn tape_of(&self, rank: u32) -> Played {
-        node::play(&self.fd, rank).unwrap_or_default()
+        let player = self.player.get_or_init(|| Player::new(&self.fd));
+        let played = player.as_ref().and_then(|player| player.play(rank));
+        played.unwrap_or_default()
     }
 }
 

@@ -23,6 +23,28 @@ fn every_rank_runs_once_and_knows_itself() {
 }
 
 #[test]
+fn bound_ranks_are_told_with_how_many_they_share_their_cores() {
+    let shared = |n: &str, bind: &str| {
+        let script = "echo ${PORTCULLIS_LOCAL_SHARERS-not told}";
+        let launch = ["-n", n, "--bind-to", bind, "/bin/sh", "-c", script];
+        let done = Launch::new(&launch).run();
+        done.sorted()
+            .into_iter()
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if cores > 1 {
+        assert_eq!(shared("2", "core"), ["1", "1"]);
+    }
+    assert_eq!(shared("1", "none"), ["not told"]);
+    // Where there are more ranks than cores, none has one of its own, bound or not.
+    let crowd = (cores + 1).to_string();
+    let told = shared(&crowd, "core");
+    assert_eq!(told, vec!["not told"; cores + 1]);
+}
+
+#[test]
 fn lines_of_different_ranks_do_not_mix() {
     // Each line is written in many small pieces, by all ranks at once.
     let script =
@@ -243,4 +265,64 @@ fn a_rankfile_binds_each_rank_to_the_cores_it_names() {
     assert_eq!(done.code, 1, "{done:?}");
     let said = "the rankfile binds rank 0 to core 60000 of package 0, which ";
     assert!(done.stderr.contains(said), "{done:?}");
+}
+
+/// A field of `/proc/PID/status`, in KiB.
+fn kib(pid: i32, field: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn a_launcher_that_only_waits_gives_back_what_it_started_with() {
+    let job = Launch::new(&["-n", "1", "sh", "-c", "echo up; sleep 1000"]).start(1);
+    let front = job.mpirun();
+    let children = std::fs::read_to_string(format!("/proc/{front}/task/{front}/children"));
+    let agent: i32 = children.unwrap().trim().parse().unwrap();
+    // A fifth of what it once had is gone, although the C library's pages, of which others have the use too, stay.
+    let is_slim = |pid: &i32| Some(kib(*pid, "VmRSS:")? * 5 < kib(*pid, "VmHWM:")? * 4);
+    let begin = std::time::Instant::now();
+    let mut slim = false;
+    while !slim && begin.elapsed() < common::PATIENCE {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        slim = [front, agent].iter().all(|pid| is_slim(pid) == Some(true));
+    }
+    job.signal_mpirun(libc::SIGTERM);
+    assert_eq!(job.end().code, 128 + libc::SIGTERM);
+    assert!(slim, "mpirun keeps what it started with");
+}
+
+#[test]
+fn a_run_that_is_recorded_or_replayed_refuses_to_spawn_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("run");
+    let folder = folder.to_str().unwrap();
+    // The rank speaks PMI-1 from a shell.
+    let script = "eval \"exec 9<&$PMI_FD\"; \
+        printf 'cmd=init pmi_version=1 pmi_subversion=1\\n' >&9; read -r greeting <&9; \
+        printf 'mcmd=spawn\\nnprocs=1\\nexecname=/bin/echo\\ntotspawns=1\\nspawnssofar=1\\nargcnt=1\\narg1=spawned\\nendcmd\\n' >&9; \
+        read -r answer <&9; echo \"$answer\"; printf 'cmd=finalize\\n' >&9; read -r bye <&9";
+    let run = |options: &[&str]| {
+        let words = [options, &["-n", "1", "bash", "-c", script]].concat();
+        Launch::new(&words).run()
+    };
+    let free = run(&[]);
+    assert_eq!(
+        (free.code, free.stdout.contains("rc=0")),
+        (0, true),
+        "{free:?}"
+    );
+    assert!(free.stdout.contains("spawned"), "{free:?}");
+    let recorded = run(&["--record", folder]);
+    // What a library writes when it records.
+    std::fs::write(format!("{folder}/rank.0"), "").unwrap();
+    for refused in [recorded, run(&["--replay", folder])] {
+        assert_eq!(refused.code, 0, "{refused:?}");
+        assert!(!refused.stdout.contains("spawned"), "{refused:?}");
+        assert!(!refused.stdout.contains("rc=0"), "{refused:?}");
+        let why =
+            "called MPI_Comm_spawn, which fails: a run that is recorded or replayed cannot spawn";
+        assert!(refused.stderr.contains(why), "{refused:?}");
+    }
 }

@@ -35,6 +35,11 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
     for program in ["ring", "requests"] {
         holds(hosts.job(program, 2), program, 4);
     }
+    let explained = holds(hosts.job("ring", 2).with(["--explain"]), "ring", 4);
+    for way in ["rank 1 by sm", "ranks 2-3 by tcp"] {
+        let fact = format!("explain: btl: rank 0 reaches {way}");
+        assert!(explained.stderr.contains(&fact), "{}", explained.stderr);
+    }
     // With sm alone the hosts do not reach each other, and the sentence says so.
     let alone = hosts.job("ring", 2).with(["--mca", "btl", "self,sm"]);
     let outcome = alone.limit(60).run();
@@ -164,6 +169,17 @@ fn a_job_of_one_host_can_be_made_to_speak_tcp() {
             Job::of(program).with(&settings).ranks(4).holds();
         }
     }
+}
+
+#[test]
+fn whoever_waits_for_long_is_asleep_over_tcp_over_memory_and_over_both() {
+    for ways in ["self,tcp", "self,sm"] {
+        let job = Job::of("asleep").with(["--mca", "btl", ways]);
+        job.ranks(3).holds();
+    }
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    holds(hosts.job("asleep", 2), "asleep", 4);
 }
 
 #[test]

@@ -19,6 +19,7 @@ macro_rules! programs {
 programs! {
     ranks_know_who_they_are: "hello" on [1, 2, 7, 60];
     a_token_visits_every_rank_and_comes_home: "ring" on [1, 2, 5, 60];
+    short_messages_allocate_nothing_and_call_nobody: "short_path" on [2];
     every_send_mode_delivers_every_size: "sendrecv" on [1, 2, 3];
     a_barrier_does_not_stop_a_large_send: "late_send" on [2, 3, 8];
     messages_match_in_order_whatever_the_receiver_asks_for: "wildcard" on [1, 2, 3, 16];

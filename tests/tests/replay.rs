@@ -32,6 +32,24 @@ fn a_replay_repeats_what_was_recorded_twenty_times() {
 }
 
 #[test]
+fn a_cancelled_receive_is_cancelled_again_although_its_message_is_faster_this_time_and_the_other_way_round()
+ {
+    let place = tempfile::tempdir().expect("a folder");
+    let run = |option: &str, folder: &str, way: &str| {
+        let job = Job::of("cancelled").ranks(2).limit(30).arg(way);
+        seen(job.with([option.as_ref(), place.path().join(folder).as_os_str()]))
+    };
+    for (folder, way, other, expected) in [
+        ("in time", "late", "early", "seen cancelled 1"),
+        ("too late", "early", "late", "seen cancelled 0"),
+    ] {
+        assert_eq!(run("--record", folder, way), expected);
+        assert_eq!(run("--replay", folder, other), expected);
+        assert_eq!(run("--replay", folder, way), expected);
+    }
+}
+
+#[test]
 fn ranks_of_two_hosts_repeat_a_run_as_those_of_one() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);

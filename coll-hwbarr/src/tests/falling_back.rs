@@ -4,11 +4,11 @@ use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-const SOON: [(&str, &str); 2] = [("port", "sim"), ("timeout", "50ms")];
+const SOON: [(&str, &str); 2] = [("port", "sim"), ("timeout", "200ms")];
 
 /// Long enough for everybody else to have given up.
 fn oversleep() {
-    std::thread::sleep(Duration::from_millis(400));
+    std::thread::sleep(Duration::from_millis(1000));
 }
 
 #[test]

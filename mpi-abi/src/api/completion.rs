@@ -221,7 +221,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Safety
     /// As [`Batch::take`].
-    #[inline]
+    #[inline(always)]
     unsafe fn take_simple(&mut self, i: usize, at: usize) -> bool {
         let Some(well) = finish_simple(self.requests[i]) else {
             return false;

@@ -15,8 +15,7 @@
 //! whoever gives it back looks at `sleeper` after his store, and wakes one under `inside`.
 //! Between the two steps of each stands a fence, so no waking is lost: the sleeper's [`fence::heavy`] executes it for both
 //! where the system can do that, and else both have their own ([`Giant::order`]).
-//! `depth`, `turns`, `unheeded`, `leader` and `stirred` are the owner's to write, and so is `called` but for a follower that wakes;
-//! followers read `leader` under `inside`, where whoever changes it for them has been before he wakes them.
+//! `depth`, `turns`, `unheeded`, `leader`, `stirred` and `bulletins` are the owner's to write, and so is `called` but for a follower that wakes.
 //! `wanting` is counted up before the bell is rung and read by the leader between saying that it sleeps and sleeping.
 
 mod following;
@@ -36,6 +35,10 @@ use reserved::Reservation;
 
 /// How long a thread looks whether the lock is free before it gives its core away: about as long as a short call takes.
 const SPINS: u32 = 32;
+
+/// It looks once in so many spins: whoever holds the lock makes several calls meanwhile, instead of each one being another thread's with all
+/// that the engine touches on the wrong core.
+const LOOK: u32 = 16;
 
 /// How often it gives its core away before it sleeps.
 const YIELDS: u32 = 4;
@@ -70,10 +73,14 @@ pub struct Giant {
     followers: AtomicU32,
     /// Turns with news of which the followers have not been told.
     stirred: AtomicU32,
+    /// Counts what may be news to followers.
+    bulletins: AtomicU32,
+    /// How many followers sleep.
+    asleep: AtomicU32,
     /// Whether a follower has been woken to lead.
     called: AtomicBool,
-    /// Counts what may be news to followers.
-    inside: Mutex<u64>,
+    /// Held by whoever goes to sleep or wakes somebody.
+    inside: Mutex<()>,
     /// Tells a sleeper that the lock is free.
     free: Condvar,
     /// Tells followers of news.
@@ -106,8 +113,10 @@ impl Giant {
             leader: AtomicUsize::new(0),
             followers: AtomicU32::new(0),
             stirred: AtomicU32::new(0),
+            bulletins: AtomicU32::new(0),
+            asleep: AtomicU32::new(0),
             called: AtomicBool::new(false),
-            inside: Mutex::new(0),
+            inside: Mutex::new(()),
             free: Condvar::new(),
             news: Condvar::new(),
             inbox: AtomicPtr::new(std::ptr::null_mut()),
@@ -283,8 +292,8 @@ impl Giant {
     /// Looks for a moment whether the lock becomes free, and takes it.
     fn spin(&self, me: usize) -> bool {
         for _ in 0..YIELDS {
-            for _ in 0..SPINS {
-                if self.owner.load(Relaxed) == 0 && self.try_take(me) {
+            for spin in 0..SPINS {
+                if spin % LOOK == 0 && self.owner.load(Relaxed) == 0 && self.try_take(me) {
                     return true;
                 }
                 std::hint::spin_loop();
@@ -305,7 +314,7 @@ impl Giant {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, u64> {
+    fn lock(&self) -> MutexGuard<'_, ()> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

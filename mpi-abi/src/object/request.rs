@@ -141,7 +141,7 @@ fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
 }
 
 /// Uses the engine's table of requests; `None` while there is no engine.
-#[inline]
+#[inline(always)]
 fn with_table<R>(use_it: impl FnOnce(&Table) -> Option<R>) -> Option<R> {
     let engine = state().engine.borrow();
     use_it(engine.as_ref()?.pml().requests())
@@ -322,7 +322,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
 }
 
 /// Takes the outcome of an operation of the commonest kinds that is complete and went well; anything else is for [`finish`].
-#[inline(always)]
+#[inline(never)]
 pub fn finish_simple(handle: MPI_Request) -> Option<Status> {
     if handle == DONE {
         return Some(Status::EMPTY);

@@ -16,6 +16,7 @@ mod frags;
 mod gallery;
 mod head;
 mod layout;
+mod stamp;
 mod tape;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ pub use error::NodeError;
 pub use frags::FragPool;
 pub use gallery::Gallery;
 pub use layout::{Layout, MAX_LOCAL, Sizes};
-pub use tape::{Event, EventKind, Played, Tape, play};
+pub use tape::{Event, EventKind, Played, Player, Tape};
 
 use crate::arena::Arena;
 use crate::atomic::{AtomicU64, Ordering};

@@ -1,11 +1,13 @@
 //! A rank's tape: what it did and when, in a ring of the node's memory that outlives it.
 //!
-//! Who touches what: the owner takes the ring from its own arena, tells its place and length in its control page once,
+//! Who touches what: the owner takes the ring from its own arena, tells its place, length and clock in its control page once,
 //! and writes one cell for each event, then the count; nobody else writes.
-//! The launcher plays the tape when the rank has ended, however it ended; the ring keeps the latest events and the count tells how many were lost.
+//! A call that ends while the latest cell is a message of its own is written into that cell: most messages of most programs are alone in their call.
+//! The launcher plays the tape when the rank has ended, however it ended; the ring keeps the latest cells and the count tells how many were lost.
 //!
 //! SYNC POINT `tape.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are whole.
 //! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; it plays tapes of ranks that have ended.
+//! A cell that a call joins is whole before and after: the word that says so is stored last.
 
 use std::cell::Cell as Plain;
 use std::os::fd::AsFd;
@@ -14,8 +16,10 @@ use std::sync::Arc;
 use super::Node;
 use super::control::Control;
 use super::head::{map, read_head};
+use super::layout::Layout;
+use super::stamp::{Clock, Line, Moment};
 use crate::atomic::{AtomicU64, Ordering};
-use crate::mem::{Held, Segment, Shared};
+use crate::mem::{Held, PAGE, Segment, Shared};
 
 /// One event: a cache line.
 #[repr(C, align(64))]
@@ -32,6 +36,9 @@ pub(super) struct TapeHead {
     place: AtomicU64,
     cells: AtomicU64,
     written: AtomicU64,
+    /// A moment on the tape's clock and on the kernel's; zeroes if that is one clock.
+    ticks: AtomicU64,
+    ns: AtomicU64,
 }
 
 // SAFETY: atomics only.
@@ -57,7 +64,7 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub kind: EventKind,
-    /// CLOCK_MONOTONIC nanoseconds.
+    /// On the tape, the tape's clock; played, CLOCK_MONOTONIC nanoseconds.
     pub at: u64,
     /// The end of a call; else 0.
     pub until: u64,
@@ -134,6 +141,37 @@ impl Event {
     }
 }
 
+/// Places in a cell, as [`Event::words`] has them.
+const AT: usize = 0;
+const UNTIL: usize = 1;
+const WHAT: usize = 2;
+const EXTRA: usize = 7;
+
+/// What a cell says: an event, or a message and then the call that it was in, which ended next.
+fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
+    let Some(event) = Event::of(words) else {
+        return [None, None];
+    };
+    let is_message = matches!(event.kind, EventKind::Sent | EventKind::Received);
+    if !is_message || event.call == 0 {
+        return [Some(event), None];
+    }
+    // A send has its source in the last word and the time of its call; a receive has the time of its call there.
+    let began = match event.kind {
+        EventKind::Received => std::mem::take(&mut words[EXTRA]),
+        _ => event.at,
+    };
+    words[UNTIL] = 0;
+    words[WHAT] = u64::from(event.kind as u8);
+    let call = Event {
+        until: event.until,
+        call: event.call,
+        thread: event.thread,
+        ..Event::new(EventKind::Call, began)
+    };
+    [Event::of(words), Some(call)]
+}
+
 /// The owner's side.
 #[derive(Debug)]
 pub struct Tape {
@@ -142,6 +180,9 @@ pub struct Tape {
     place: usize,
     cells: u64,
     written: Plain<u64>,
+    /// Which cell is next.
+    next: Plain<u64>,
+    clock: Clock,
 }
 
 impl std::fmt::Debug for TapeHead {
@@ -151,20 +192,80 @@ impl std::fmt::Debug for TapeHead {
 }
 
 impl Tape {
+    /// Has the kernel give the ring its pages now, so that the first events do not wait for them in the middle of the program's work.
+    fn touch(&self) {
+        const CELLS: usize = PAGE / size_of::<Cell>();
+        for number in (0..self.cells).step_by(CELLS) {
+            if let Some(Cell(words)) = self.cell(number) {
+                words[AT].store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What time it is on this tape.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    #[inline(always)]
+    fn cell(&self, number: u64) -> Option<&Cell> {
+        let at = self.place + number as usize * size_of::<Cell>();
+        self.segment.at::<Cell>(at)
+    }
+
     /// Appends an event; a full tape forgets its oldest.
     #[inline]
     pub fn write(&self, event: &Event) {
-        let written = self.written.get();
-        let at = self.place + (written % self.cells) as usize * size_of::<Cell>();
-        let Some(cell) = self.segment.at::<Cell>(at) else {
+        let next = self.next.get();
+        let Some(cell) = self.cell(next) else {
             return;
         };
         for (place, word) in cell.0.iter().zip(event.words()) {
             place.store(word, Ordering::Relaxed);
         }
-        self.written.set(written + 1);
+        self.next
+            .set(if next + 1 == self.cells { 0 } else { next + 1 });
+        let written = self.written.get() + 1;
+        self.written.set(written);
         // SYNC POINT tape.written
-        self.head.written.store(written + 1, Ordering::Release);
+        self.head.written.store(written, Ordering::Release);
+    }
+
+    /// Appends a call that has ended, to the latest cell if that is a message of this call.
+    #[inline]
+    pub fn write_call(&self, call: u16, began: u64, until: u64, thread: u32) {
+        if !self.join(call, began, until, thread) {
+            self.write(&Event {
+                until,
+                call,
+                thread,
+                ..Event::new(EventKind::Call, began)
+            });
+        }
+    }
+
+    #[inline]
+    fn join(&self, call: u16, began: u64, until: u64, thread: u32) -> bool {
+        const SENT: u64 = EventKind::Sent as u64;
+        const RECEIVED: u64 = EventKind::Received as u64;
+        // A new tape's last cell is empty, which is no message.
+        let latest = self.next.get().checked_sub(1).unwrap_or(self.cells - 1);
+        let Some(Cell(words)) = self.cell(latest) else {
+            return false;
+        };
+        let at = words[AT].load(Ordering::Relaxed);
+        // A message that a call has joined already has the call's number beside the kind.
+        match words[WHAT].load(Ordering::Relaxed) {
+            SENT if at == began => {}
+            RECEIVED if at >= began => words[EXTRA].store(began, Ordering::Relaxed),
+            _ => return false,
+        }
+        let what = words[WHAT].load(Ordering::Relaxed);
+        let joined = what | u64::from(call) << 8 | u64::from(thread) << 32;
+        words[UNTIL].store(until, Ordering::Relaxed);
+        words[WHAT].store(joined, Ordering::Release);
+        true
     }
 }
 
@@ -173,7 +274,7 @@ impl Tape {
 pub struct Played {
     /// In the order in which they were written.
     pub events: Vec<Event>,
-    /// How many older ones the ring has forgotten.
+    /// How many older ones the ring has forgotten, a message and its call that shared a cell counted once.
     pub lost: u64,
 }
 
@@ -192,92 +293,106 @@ impl Node {
         // It is read after this process has ended.
         block.abandon();
         head.place.store(place, Ordering::Relaxed);
+        let clock = Clock::choose();
+        if clock == Clock::Counter {
+            let moment = Moment::now();
+            head.ns.store(moment.ns, Ordering::Relaxed);
+            head.ticks.store(moment.ticks, Ordering::Release);
+        }
         head.cells.store(events.into(), Ordering::Release);
-        Some(Tape {
+        let tape = Tape {
             segment: Arc::clone(&self.0.segment),
             head,
             place: place as usize,
             cells: events.into(),
             written: Plain::new(0),
+            next: Plain::new(0),
+            clock,
+        };
+        tape.touch();
+        Some(tape)
+    }
+}
+
+/// Plays the tapes of a node.
+#[derive(Debug)]
+pub struct Player {
+    segment: Arc<Segment>,
+    layout: Layout,
+    /// What the ticks of ranks that counted mean.
+    line: Option<Line>,
+}
+
+impl Player {
+    /// For the node's memory; `None` if it is none.
+    pub fn new(fd: impl AsFd) -> Option<Player> {
+        let layout = read_head(&fd).ok()?;
+        let segment = map(&fd, layout.total()).ok()?;
+        let mut player = Player {
+            segment,
+            layout,
+            line: None,
+        };
+        let counted = (0..player.layout.nlocal).find_map(|rank| player.head(rank)?.moment());
+        player.line = counted.map(|moment| Line::between(moment, Moment::now()));
+        Some(player)
+    }
+
+    fn head(&self, rank: u32) -> Option<&TapeHead> {
+        if rank >= self.layout.nlocal {
+            return None;
+        }
+        let control = self.segment.at::<Control>(self.layout.control(rank))?;
+        Some(&control.tape)
+    }
+
+    /// Plays the tape of a local rank; `None` if it has none.
+    pub fn play(&self, rank: u32) -> Option<Played> {
+        let head = self.head(rank)?;
+        let cells = head.cells.load(Ordering::Acquire);
+        let place = usize::try_from(head.place.load(Ordering::Relaxed)).ok()?;
+        let len = usize::try_from(cells)
+            .ok()?
+            .checked_mul(size_of::<Cell>())?;
+        // What a rank wrote is checked before it is used, as everywhere.
+        if cells == 0 || self.layout.owner(place, len) != Some(rank) {
+            return None;
+        }
+        let line = self.line.filter(|_| head.moment().is_some());
+        let ns = |time: u64| match (time, line) {
+            (0, _) | (_, None) => time,
+            (ticks, Some(line)) => line.ns(ticks),
+        };
+        // SYNC POINT tape.written
+        let written = head.written.load(Ordering::Acquire);
+        let lost = written.saturating_sub(cells);
+        let ring = self.segment.slice::<Cell>(place, cells as usize)?;
+        let events = (lost..written).flat_map(|at| {
+            let Cell(words) = &ring[(at % cells) as usize];
+            events_of(std::array::from_fn(|word| {
+                words[word].load(Ordering::Relaxed)
+            }))
+        });
+        let events = events.flatten().map(|event| Event {
+            at: ns(event.at),
+            until: ns(event.until),
+            ..event
+        });
+        Some(Played {
+            events: events.collect(),
+            lost,
         })
     }
 }
 
-/// Plays the tape of a local rank from the node's memory; `None` if it has none.
-pub fn play(fd: impl AsFd, rank: u32) -> Option<Played> {
-    let layout = read_head(&fd).ok()?;
-    if rank >= layout.nlocal {
-        return None;
+impl TapeHead {
+    /// When the tape began, if its times are ticks.
+    fn moment(&self) -> Option<Moment> {
+        let ticks = self.ticks.load(Ordering::Acquire);
+        let ns = self.ns.load(Ordering::Relaxed);
+        (ticks != 0).then_some(Moment { ticks, ns })
     }
-    let segment = map(&fd, layout.total()).ok()?;
-    let head = &segment.at::<Control>(layout.control(rank))?.tape;
-    let cells = head.cells.load(Ordering::Acquire);
-    let place = usize::try_from(head.place.load(Ordering::Relaxed)).ok()?;
-    let len = usize::try_from(cells)
-        .ok()?
-        .checked_mul(size_of::<Cell>())?;
-    // What a rank wrote is checked before it is used, as everywhere.
-    if cells == 0 || layout.owner(place, len) != Some(rank) {
-        return None;
-    }
-    // SYNC POINT tape.written
-    let written = head.written.load(Ordering::Acquire);
-    let lost = written.saturating_sub(cells);
-    let ring = segment.slice::<Cell>(place, cells as usize)?;
-    let events = (lost..written)
-        .filter_map(|at| {
-            let Cell(words) = &ring[(at % cells) as usize];
-            Event::of(std::array::from_fn(|word| {
-                words[word].load(Ordering::Relaxed)
-            }))
-        })
-        .collect();
-    Some(Played { events, lost })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event(number: u64) -> Event {
-        Event {
-            until: 2 * number,
-            call: 17,
-            thread: 3,
-            peer: -1,
-            tag: 7,
-            comm: 8 << 32,
-            bytes: 1 << 33,
-            number,
-            extra: 5,
-            ..Event::new(EventKind::Received, 1000 + number)
-        }
-    }
-
-    #[test]
-    fn a_tape_outlives_its_rank_and_keeps_the_latest_events() {
-        let fd = Node::create(2).unwrap();
-        let node = Node::attach(&fd, 1).unwrap();
-        let tape = node.tape(4).unwrap();
-        assert!(node.tape(4).is_none(), "a rank has one tape");
-        (1..=6).for_each(|number| tape.write(&event(number)));
-        drop((tape, node));
-        let played = play(&fd, 1).unwrap();
-        assert_eq!(played.lost, 2);
-        assert_eq!(played.events, (3..=6).map(event).collect::<Vec<_>>());
-        assert_eq!(play(&fd, 0), None);
-        assert_eq!(play(&fd, 2), None);
-    }
-
-    #[test]
-    fn a_place_outside_the_ranks_arena_is_not_believed() {
-        let fd = Node::create(2).unwrap();
-        let node = Node::attach(&fd, 0).unwrap();
-        let tape = node.tape(4).unwrap();
-        tape.write(&event(1));
-        for place in [0, 64, u64::MAX, 1 << 45] {
-            tape.head.place.store(place, Ordering::Relaxed);
-            assert_eq!(play(&fd, 0), None);
-        }
-    }
-}
+mod tests;

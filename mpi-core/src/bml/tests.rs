@@ -1,29 +1,22 @@
 //! Claims of bonded links: shared, mended, and lost only with the last.
 
+use super::Bml;
 use super::bond::Bond;
-use crate::btl::suite::{Expect, Keep, Net, endpoint, mixed, pattern, send_numbered};
+use crate::btl::suite::{Expect, Keep, Net, cramped, endpoint, mixed, pattern, send_numbered};
 use crate::btl::{
     Am, Btl, Endpoint, Header, Limits, OVERTAKES, Payload, ProcId, Reach, SendError, Sink,
     Surroundings, Transport, open_all,
 };
 use crate::rte::SharedBoard;
-use mpi_base::param::{Params, Source};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The transports of a job whose processes have `links` tcp links each.
 fn opened(size: u32, links: u32) -> Vec<Vec<Transport>> {
-    let mut params = Params::default();
-    for (name, value) in [
-        ("btl", "tcp"),
-        ("btl_tcp_links", &links.to_string()),
-        ("btl_tcp_sndbuf", "64k"),
-        ("btl_tcp_rcvbuf", "64k"),
-        ("btl_tcp_eager_limit", "4k"),
-    ] {
-        params.set(name, value, Source::CommandLine);
-    }
+    let params = cramped(&[("btl", "tcp"), ("btl_tcp_links", &links.to_string())]);
     let board = SharedBoard::default();
     (0..size)
         .map(|me| {
@@ -62,7 +55,7 @@ mod of_five_links {
 struct Meter {
     inner: Transport,
     megabits: u32,
-    carried: std::sync::Arc<std::sync::atomic::AtomicU64>,
+    carried: Arc<AtomicU64>,
     /// Cut after so many bytes.
     dies_after: u64,
 }
@@ -89,9 +82,7 @@ impl Btl for Meter {
     ) -> Result<(), SendError> {
         let len = payload.len() as u64;
         self.inner.send(to, am, header, payload)?;
-        let before = self
-            .carried
-            .fetch_add(len, std::sync::atomic::Ordering::Relaxed);
+        let before = self.carried.fetch_add(len, Ordering::Relaxed);
         if before < self.dies_after && before + len >= self.dies_after {
             self.inner.cut(to);
         }
@@ -109,13 +100,7 @@ impl Btl for Meter {
 }
 
 /// A sender over metered links, a receiver over plain ones, and the meters.
-fn metered(
-    meters: &[(u32, u64)],
-) -> (
-    Bond,
-    Bond,
-    Vec<std::sync::Arc<std::sync::atomic::AtomicU64>>,
-) {
+fn metered(meters: &[(u32, u64)]) -> (Bond, Bond, Vec<Arc<AtomicU64>>) {
     let mut all = opened(2, meters.len() as u32).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
     let counts: Vec<_> = meters.iter().map(|_| Default::default()).collect();
@@ -124,7 +109,7 @@ fn metered(
         Box::new(Meter {
             inner,
             megabits,
-            carried: std::sync::Arc::clone(carried),
+            carried: Arc::clone(carried),
             dies_after,
         }) as Transport
     });
@@ -247,10 +232,21 @@ fn links_share_a_message_in_proportion_to_their_bandwidth() {
     }
     let carried: Vec<u64> = meters
         .iter()
-        .map(|meter| meter.load(std::sync::atomic::Ordering::Relaxed))
+        .map(|meter| meter.load(Ordering::Relaxed))
         .collect();
     let ratio = carried[0] as f64 / carried[1] as f64;
     assert!((2.5..3.5).contains(&ratio), "{carried:?}");
+}
+
+#[test]
+fn long_messages_are_cut_so_that_each_link_gets_several_pieces() {
+    let (from, _, _) = metered(&[(1000, u64::MAX), (1000, u64::MAX)]);
+    let longest = from.limits().max_send;
+    assert_eq!(from.fragment(64 << 20), longest);
+    let piece = from.fragment(1 << 20);
+    assert!(piece < longest && (1 << 20) / piece >= 16, "{piece}");
+    // Short ones are not ground to dust.
+    assert!(from.fragment(100) >= 16 << 10);
 }
 
 #[test]
@@ -274,7 +270,7 @@ fn a_link_that_is_cut_during_64_mib_loses_nothing_and_is_told_of() {
             notes[0]
         );
         assert!(there.landed.get() > 0, "every piece was copied twice");
-        let carried = meters[1 - victim].load(std::sync::atomic::Ordering::Relaxed);
+        let carried = meters[1 - victim].load(Ordering::Relaxed);
         assert!(carried > 32 << 20, "the other link carried {carried}");
         asked_for += here.again.get();
     }
@@ -343,4 +339,75 @@ fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
     );
     let again = from.send(endpoint(&from, 1), 1, [0; 2], Payload::Bytes(&[]));
     assert_eq!(again, Err(SendError::PeerGone));
+}
+
+/// A transport that counts the looks at it, and brings a message with each as long as it is told to.
+struct Watched {
+    is_costly: bool,
+    brings: Arc<AtomicBool>,
+    looks: Arc<AtomicU64>,
+}
+
+impl Btl for Watched {
+    fn name(&self) -> &'static str {
+        "watched"
+    }
+    fn exclusivity(&self) -> u32 {
+        u32::from(!self.is_costly)
+    }
+    fn limits(&self) -> Limits {
+        Limits {
+            eager: 1,
+            max_send: 1,
+        }
+    }
+    fn reach(&self, peer: ProcId) -> Reach {
+        Reach::Yes(Endpoint(peer))
+    }
+    fn is_costly(&self) -> bool {
+        self.is_costly
+    }
+    fn send(&self, _: Endpoint, _: Am, _: Header, _: Payload<'_>) -> Result<(), SendError> {
+        Ok(())
+    }
+    fn progress(&self, _: &dyn Sink) -> usize {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        usize::from(self.brings.load(Ordering::Relaxed))
+    }
+    fn pending(&self) -> bool {
+        false
+    }
+}
+
+/// Each look at the sockets is a system call, and longer than a message through memory.
+#[test]
+fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
+    let looks: [Arc<AtomicU64>; 2] = Default::default();
+    let talking = Arc::new(AtomicBool::new(true));
+    let silent = Arc::new(AtomicBool::new(false));
+    let transport = |is_costly, brings: &Arc<AtomicBool>| {
+        Box::new(Watched {
+            is_costly,
+            brings: brings.clone(),
+            looks: looks[usize::from(is_costly)].clone(),
+        }) as Transport
+    };
+    // The wire first, so that the order is the layer's own.
+    let all = vec![transport(true, &silent), transport(false, &talking)];
+    let bml = Bml::new(0, 2, all);
+    let sink = Keep::default();
+    let look = |times| {
+        let before = looks.each_ref().map(|n| n.load(Ordering::Relaxed));
+        for _ in 0..times {
+            bml.progress(&sink);
+        }
+        let after = looks.each_ref().map(|n| n.load(Ordering::Relaxed));
+        [after[0] - before[0], after[1] - before[1]]
+    };
+    let [memory, wire] = look(10_000);
+    assert_eq!(memory, 10_000);
+    assert!(wire <= memory / 32, "{wire} looks at the wire");
+    talking.store(false, Ordering::Relaxed);
+    look(1000);
+    assert_eq!(look(1000), [1000, 1000], "calm memory is no reason to wait");
 }

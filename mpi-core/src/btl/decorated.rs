@@ -1,30 +1,16 @@
 //! Claims of the decorators, each around a transport of its own kind.
 
 use super::decorate::decorate;
-use super::suite::{Keep, Net, Nothing, endpoint, pattern, send_numbered};
+use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};
 use super::{Payload, ProcId, SendError, Sink, Surroundings, Transport, open_all};
 use crate::rte::SharedBoard;
 use mpi_base::node::Node;
-use mpi_base::param::{Params, Source};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-fn params(pairs: &[(&str, &str)]) -> Params {
-    let mut params = Params::default();
-    let small = [
-        ("btl_tcp_sndbuf", "64k"),
-        ("btl_tcp_rcvbuf", "64k"),
-        ("btl_tcp_eager_limit", "4k"),
-    ];
-    for (name, value) in small.iter().chain(pairs) {
-        params.set(name, value, Source::CommandLine);
-    }
-    params
-}
-
 /// Two processes that reach each other over the transport that the parameters select.
 fn net(pairs: &[(&str, &str)]) -> Net {
-    let params = params(pairs);
+    let params = cramped(pairs);
     let board = SharedBoard::default();
     let fd = Node::create(2).unwrap();
     let open = |me: u32| -> Vec<Transport> {
@@ -174,7 +160,7 @@ fn a_connection_is_cut_after_as_many_bytes_as_were_said() {
 
 #[test]
 fn only_the_link_that_was_named_has_faults() {
-    let params = params(&[("btl_fault_cut", "1"), ("btl_fault_link", "1")]);
+    let params = cramped(&[("btl_fault_cut", "1"), ("btl_fault_link", "1")]);
     let around = Surroundings {
         me: 0,
         size: 1,

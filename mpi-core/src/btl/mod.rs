@@ -289,6 +289,17 @@ impl fmt::Display for GetError {
 
 impl std::error::Error for GetError {}
 
+/// Taking long messages bit by bit from where they lie, so that none of them is copied because a transport has no room.
+pub trait Lending {
+    /// Sends one active message, marked [`OVERTAKES`], as [`Btl::send`] does,
+    /// but [`SendError::WouldBlock`] may have taken the beginning of it:
+    /// then its sender comes again with the same message until it is taken, or leaves the rest here.
+    fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError>;
+
+    /// The sender of a message that was refused will not come again: if the beginning of it has been taken, the rest is copied.
+    fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]);
+}
+
 /// One transport as seen by one process.
 pub trait Btl {
     /// The component's name, as in `--mca btl self,sm`.
@@ -361,6 +372,11 @@ pub trait Btl {
     /// so that their sender has to have them until it knows that the receiver has.
     fn relies_on_senders(&self) -> bool {
         false
+    }
+
+    /// Sending without a copy to a peer that has no room, where the BTL has it.
+    fn lending(&self) -> Option<&dyn Lending> {
+        None
     }
 
     /// Single copy from peers, where the BTL has it.

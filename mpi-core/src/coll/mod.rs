@@ -9,6 +9,7 @@
 
 pub(crate) mod algo;
 mod basic;
+mod brief;
 mod call;
 mod check;
 mod cx;
@@ -23,6 +24,7 @@ mod tuned;
 pub(crate) mod turns;
 
 pub(crate) use algo::bytes as scratch;
+pub use brief::Brief;
 pub use call::{Call, CallId, CallSet};
 pub use check::{Mismatch, Said};
 pub use cx::{Cx, Pending};
@@ -121,6 +123,17 @@ pub trait Module {
     /// The default polls [`Module::start`]; modules that can do without the box, do.
     fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
         cx.engine().block_on(self.start(cx.clone(), call.clone()))
+    }
+
+    /// Up to how many of [`Brief::bytes`] it carries such calls out in brief; the same answer at all members.
+    /// Asked once, when the module has been enabled.
+    fn takes_brief(&self, _call: CallId) -> Option<usize> {
+        None
+    }
+
+    /// Carries out a call that it takes in brief.
+    fn run_brief(&self, comm: &Comm, brief: &Brief<'_>) -> Result<(), Error> {
+        Err(select::unserved(comm, brief.id()))
     }
 
     /// The communicator is being freed, or the module lost against its peers' refusal.

@@ -14,7 +14,7 @@
 mod tests;
 
 use super::algo::{allreduce_recursive_doubling, bcast_binomial, bytes, elements};
-use super::{Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
+use super::{Brief, Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::Named;
@@ -38,8 +38,13 @@ pub struct Table {
     chosen: Vec<Chosen>,
     /// By [`CallId`]: the modules that serve it, the highest priority first.
     chains: [Box<[Rc<dyn Module>]>; CallId::ALL.len()],
+    /// By [`CallId`]: up to how many bytes the first of them takes calls in brief, or [`NOTHING`].
+    brief: [i64; CallId::ALL.len()],
     refused: Refused,
 }
+
+/// Less than any call has.
+const NOTHING: i64 = -1;
 
 struct Chosen {
     name: String,
@@ -293,13 +298,19 @@ impl Table {
             .collect();
         // Stable: equal priorities stay in the order of names.
         chosen.sort_by_key(|c| std::cmp::Reverse(c.priority));
-        let chains = CallId::ALL.map(|call| {
+        let chains: [Box<[Rc<dyn Module>]>; _] = CallId::ALL.map(|call| {
             let serving = chosen.iter().filter(|c| c.module.serves().contains(call));
             serving.map(|c| c.module.clone()).collect()
+        });
+        let brief = CallId::ALL.map(|call| {
+            let first = chains[call as usize].first();
+            let most = first.and_then(|module| module.takes_brief(call));
+            most.map_or(NOTHING, |most| most.min(i64::MAX as usize) as i64)
         });
         Table {
             chosen,
             chains,
+            brief,
             refused,
         }
     }
@@ -313,6 +324,16 @@ impl Table {
     #[inline]
     pub fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
         self.module(cx, call.id())?.run(cx, call)
+    }
+
+    /// The component that carries out calls like this in brief, if the first that is asked does.
+    #[inline(always)]
+    pub(crate) fn in_brief(&self, brief: &Brief<'_>) -> Option<&dyn Module> {
+        let call = brief.id() as usize;
+        if brief.bytes() as i64 > self.brief[call] {
+            return None;
+        }
+        self.chains[call].first().map(|module| &**module)
     }
 
     /// Starts a call by the component at the invocation's depth.
@@ -406,7 +427,7 @@ impl Table {
 }
 
 #[cold]
-fn unserved(comm: &Comm, call: CallId) -> Error {
+pub(super) fn unserved(comm: &Comm, call: CallId) -> Error {
     CollError::Unserved {
         call,
         comm: comm.name(),

@@ -20,7 +20,7 @@ pub use create::SplitKey;
 pub use p2p::{CommError, Probed};
 pub use words::Words;
 
-use crate::coll::{Call, Cx, Running, Said, algo, select::Table};
+use crate::coll::{Brief, Call, Cx, Running, Said, algo, select::Table};
 use crate::engine::Engine;
 use crate::group::{Comparison, Group};
 use crate::pml::ob1::Matching;
@@ -227,6 +227,24 @@ impl Comm {
             state.inside(false);
         }
         outcome
+    }
+
+    /// Carries out a call in brief, if the component that is asked first takes it; else nothing has happened.
+    ///
+    /// Only for calls of the program: what components call is a part of those.
+    #[inline(always)]
+    pub fn try_brief(&self, brief: &Brief<'_>) -> Option<Result<(), Error>> {
+        let (engine, module) = (self.engine(), self.coll()?.in_brief(brief)?);
+        if engine.pml().witness().is_some() {
+            return None;
+        }
+        let (number, state) = (self.next_call(), engine.state());
+        let (comm, round) = (self.context().number(), number as u64 + 1);
+        state.collective(comm, self.size(), round, brief.said().words());
+        state.inside(true);
+        let outcome = module.run_brief(self, brief);
+        state.inside(false);
+        Some(outcome)
     }
 
     /// Starts a collective operation; the request completes as the engine progresses.

@@ -26,7 +26,7 @@ impl Comm {
     ) -> Result<Req, Error> {
         let key = script.posts(Key::new(source, tag))?;
         let req = self.irecv_on(Plane::User, buf, key.source(), key.tag())?;
-        script.posted(req.id());
+        script.posted(req.id(), key);
         Ok(req)
     }
 

@@ -40,6 +40,26 @@ impl RecvBytes {
         self.len == 0
     }
 
+    /// So many of the bytes from `at` on; cut to what there is.
+    #[inline]
+    pub fn part(self, at: usize, len: usize) -> RecvBytes {
+        let at = at.min(self.len);
+        RecvBytes {
+            ptr: self.ptr.wrapping_add(at),
+            len: len.min(self.len - at),
+        }
+    }
+
+    /// Shows the bytes to `f`.
+    #[inline]
+    pub fn with<R>(self, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        if self.len == 0 {
+            return f(&mut []);
+        }
+        // SAFETY: whoever made this vouched for its bytes until the operation is complete, and the operation is ours.
+        f(unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) })
+    }
+
     /// Copies as much of `data` as there is room for.
     #[inline]
     pub fn fill(self, data: &[u8]) {
@@ -107,12 +127,7 @@ impl Room {
     pub fn unpack_at(&mut self, at: i64, data: &[u8]) {
         match self {
             Room::Bytes(bytes) => {
-                let at = (at.max(0) as usize).min(bytes.len);
-                let rest = RecvBytes {
-                    ptr: bytes.ptr.wrapping_add(at),
-                    len: bytes.len - at,
-                };
-                rest.fill(data);
+                bytes.part(at.max(0) as usize, bytes.len()).fill(data);
             }
             Room::Typed(buf) => {
                 buf.unpack_at(at, data);

@@ -32,6 +32,9 @@ trait Direction: Copy {
 
     /// A block at `memory`, which need not be an address, comes soon.
     fn expect(memory: *mut u8);
+
+    /// So does this packed place, which need not be one either.
+    fn expect_packed(self);
 }
 
 #[derive(Clone, Copy)]
@@ -62,6 +65,11 @@ impl Direction for Gather {
     fn expect(memory: *mut u8) {
         prefetch_for_read(memory);
     }
+
+    #[inline(always)]
+    fn expect_packed(self) {
+        prefetch_for_write(self.0);
+    }
 }
 
 impl Direction for Scatter {
@@ -85,6 +93,11 @@ impl Direction for Scatter {
     #[inline(always)]
     fn expect(memory: *mut u8) {
         prefetch_for_write(memory);
+    }
+
+    #[inline(always)]
+    fn expect_packed(self) {
+        prefetch_for_read(self.0);
     }
 }
 
@@ -133,6 +146,9 @@ struct Row {
 const FAR: u64 = 512;
 const AHEAD: isize = 16;
 
+/// A cache line: a block of that length is mostly in two of them, and so many packed bytes are often in another core's cache.
+const LINE: usize = 64;
+
 /// Rows at equal distances in memory, one after another in the packed bytes.
 #[derive(Clone, Copy)]
 struct Grid {
@@ -169,6 +185,15 @@ unsafe fn blocks<D: Direction, const N: usize, const FAR: bool>(mut d: D, grid: 
                 let block = memory.wrapping_offset((i as isize).wrapping_mul(stride));
                 if FAR {
                     D::expect(block.wrapping_offset(stride.wrapping_mul(AHEAD)));
+                    if N >= LINE {
+                        D::expect(
+                            block
+                                .wrapping_offset(stride.wrapping_mul(AHEAD))
+                                .wrapping_add(N - 1),
+                        );
+                        d.ahead(i * packed_stride + AHEAD as usize * N)
+                            .expect_packed();
+                    }
                 }
                 one(d.ahead(i * packed_stride), block);
             }
@@ -196,6 +221,7 @@ unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
             4 if far => blocks::<D, 4, true>(d, grid, n),
             8 if far => blocks::<D, 8, true>(d, grid, n),
             16 if far => blocks::<D, 16, true>(d, grid, n),
+            64 if far => blocks::<D, LINE, true>(d, grid, n),
             1 => blocks::<D, 1, false>(d, grid, n),
             2 => blocks::<D, 2, false>(d, grid, n),
             4 => blocks::<D, 4, false>(d, grid, n),
@@ -336,10 +362,29 @@ unsafe fn transfer_wide<D: Direction>(d: D, base: *mut u8, shape: Shape<'_>, ran
 /// As for [`transfer`].
 #[inline(always)]
 unsafe fn transfer_all<D: Direction>(mut d: D, base: *mut u8, shape: Shape<'_>, range: Range<i64>) {
-    // One element that is a list or a structure needs no walk, which would take longer than copying a few short runs.
-    if range == (0..shape.body.bytes) && shape.total == shape.body.bytes {
-        // SAFETY: the range is all runs of the body, and the caller vouches for it.
-        return unsafe { one_body(d, base, &shape.body) };
+    // All of one list or structure, or of one grid, needs no walk, which would take longer than copying a few short runs.
+    if range == (0..shape.total) {
+        if shape.total == shape.body.bytes {
+            // SAFETY: the range is all runs of the body, and the caller vouches for it.
+            return unsafe { one_body(d, base, &shape.body) };
+        }
+        if let ([offset], [inner, outer, rest @ ..]) = (shape.body.offsets, &shape.loops)
+            && rest.iter().all(|l| l.count == 1)
+        {
+            let row = Row {
+                memory: base.wrapping_offset(*offset as isize),
+                stride: inner.stride,
+                packed_stride: shape.body.bytes as usize,
+                count: inner.count,
+            };
+            let grid = Grid {
+                row,
+                stride: outer.stride,
+                count: outer.count,
+            };
+            // SAFETY: the range is all repetitions of the one run, and the caller vouches for it.
+            return unsafe { all_blocks(d, grid, shape.body.bytes) };
+        }
     }
     for piece in Walk::new(shape, range) {
         match piece {

@@ -127,7 +127,8 @@ impl Engine {
             pml,
             coll,
         } = parts;
-        let policy = WaitPolicy::new(Cores::of_this_process().usable, neighbours.len());
+        let cores = Cores::of_this_process();
+        let policy = WaitPolicy::new(cores.usable, cores.shared_by(neighbours.len()));
         if policy == WaitPolicy::CROWDED {
             // It will sleep all the time, and a fence in every process for each sleep would cost more than one for each message.
             node.my_inbox().bell().ask_for_fences();

@@ -223,4 +223,12 @@ impl Kernel {
         // by what the processor has.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
+
+    /// Combines elements of `size` bytes that lie close together, as many as both have; of the type that the loop is for.
+    #[inline]
+    pub(super) fn run_dense(self, input: &[u8], inout: &mut [u8], size: usize) {
+        let count = input.len().min(inout.len()) / size;
+        // SAFETY: so many elements lie in both; the loop was chosen by their type and by what the processor has.
+        unsafe { (self.0)(input.as_ptr(), inout.as_mut_ptr(), count) }
+    }
 }

@@ -8,10 +8,12 @@
 //! | file | subject |
 //! |---|---|
 //! | [`table`] | which operator on which type is which loop |
+//! | [`dense`] | an operator and a type in one, for runs of bytes |
 //! | [`fold`] | the operators on single values |
 //! | [`kernel`] | the loops, cloned for AVX2 and AVX-512 |
 //! | [`wide`] | `long double` and `REAL*16` |
 
+mod dense;
 mod fold;
 mod kernel;
 mod table;
@@ -22,6 +24,7 @@ mod wide;
 use std::fmt;
 use std::rc::Rc;
 
+pub use dense::DenseOp;
 use kernel::{Kernel, Level};
 
 use crate::datatype::{self, Datatype, RecvBuf, SendBuf};
@@ -201,6 +204,30 @@ impl Op {
             }
         }
         Ok(())
+    }
+
+    /// [`Op::apply`] to packed data wherever they lie, which is possible for predefined operators where elements have no holes;
+    /// else nothing has happened.
+    pub fn apply_packed(&self, input: &[u8], inout: &mut RecvBuf) -> Result<bool, OpError> {
+        if inout.contiguous().is_none() {
+            return Ok(false);
+        }
+        let size = inout.datatype().size().max(1);
+        match self {
+            // A user's function may expect its operands where such elements lie usually.
+            Op::User(_) => return Ok(false),
+            Op::Predefined(Predefined::NoOp) => {}
+            Op::Predefined(Predefined::Replace) => {
+                inout.unpack_at(0, input);
+            }
+            Op::Predefined(op) => {
+                let kernel = kernel_for(*op, inout.datatype(), Level::best())?;
+                if let Some(inout) = inout.contiguous() {
+                    kernel.run_dense(input, inout, size as usize);
+                }
+            }
+        }
+        Ok(true)
     }
 }
 

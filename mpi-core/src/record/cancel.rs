@@ -1,8 +1,7 @@
 //! `MPI_Cancel` of a run that is recorded or replayed: whether it came before the message.
 //!
-//! On replay one that came too late waits for its message. One that came in time is a receive that no message may meet before;
-//! of a receive with a wildcard that is certain, since it is posted for nobody's message, and of others a replay in which
-//! the message was faster ends with a sentence.
+//! On replay one that came too late waits for its message. One that came in time is a receive that no message may meet before, so it is posted
+//! for nobody's message: with a wildcard its own decision says so, without one the decision of its cancellation, which names it by its number.
 
 use super::{Asker, Decision, RecordError, Script};
 use crate::engine::Engine;
@@ -13,13 +12,15 @@ impl Script {
     pub fn cancel(&self, engine: &Engine, req: &Req) -> Result<(), RecordError> {
         if !self.is_replay() {
             let found = match engine.pml().cancel_recv(req) {
-                true => Decision::Cancelled,
+                true => Decision::Cancelled {
+                    plain: self.plain_number(req.id()),
+                },
                 false => Decision::TooLate,
             };
             return self.write(Asker::Cancel, found).map(drop);
         }
         match self.next(Asker::Cancel)? {
-            Decision::Cancelled if engine.pml().cancel_recv(req) => Ok(()),
+            Decision::Cancelled { .. } if engine.pml().cancel_recv(req) => Ok(()),
             Decision::TooLate => {
                 engine.wait_until(|| has_met(engine, req));
                 Ok(())

@@ -4,7 +4,8 @@
 //! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, and whether `MPI_Cancel` comes in time
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
 //! Each of these is a *decision*; they are written to one file for each rank in the order in which the program asked ([`word`], [`file`]).
-//! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake;
+//! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake,
+//! and one that was cancelled in time for nobody's;
 //! the other calls wait for what was recorded and answer that, or answer "nothing yet" at once where that was recorded.
 //!
 //! Promise: the decision stands in the file before the program sees it, and stays there however the rank ends.
@@ -23,7 +24,7 @@ use crate::request::{ANY_SOURCE, ANY_TAG, ReqId};
 use file::Writer;
 use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
@@ -132,6 +133,8 @@ impl std::error::Error for RecordError {}
 /// A process's part of a recording: being made, or being followed.
 pub struct Script {
     rank: u32,
+    /// How many receives without a wildcard have been posted.
+    plain: Cell<u32>,
     mode: Mode,
 }
 
@@ -142,6 +145,8 @@ enum Mode {
         open: RefCell<HashMap<ReqId, usize>>,
         /// The decision of a receive that is just being posted.
         posting: Cell<Option<usize>>,
+        /// Receives without a wildcard: the number of each, by the place of its request; what is over stays until the place is used again.
+        plain: RefCell<Vec<(ReqId, u32)>>,
         /// Where "nothing yet" of the same call stands, how often so far.
         idle: Cell<Option<(usize, Asker, u32)>>,
     },
@@ -150,6 +155,8 @@ enum Mode {
         next: Cell<usize>,
         /// How many times the word at `next` has been answered.
         answered: Cell<u32>,
+        /// The numbers of the receives without a wildcard that were cancelled in time.
+        cancelled: HashSet<u32>,
     },
 }
 
@@ -167,20 +174,35 @@ impl Script {
             writer,
             open: RefCell::default(),
             posting: Cell::new(None),
+            plain: RefCell::default(),
             idle: Cell::new(None),
         };
-        Ok(Script { rank, mode })
+        Ok(Script::new(rank, mode))
     }
 
     /// Follows the recording in a folder.
     pub fn replay(folder: &Path, rank: u32, size: u32) -> Result<Script, RecordError> {
         let words = file::read(&path(folder, rank), rank, size)?;
+        let decisions = words.iter().filter_map(|word| word::decode(*word));
+        let cancelled = decisions.filter_map(|(_, decision)| match decision {
+            Decision::Cancelled { plain } => Some(plain).filter(|&number| number != 0),
+            _ => None,
+        });
         let mode = Mode::Replay {
+            cancelled: cancelled.collect(),
             words,
             next: Cell::new(0),
             answered: Cell::new(0),
         };
-        Ok(Script { rank, mode })
+        Ok(Script::new(rank, mode))
+    }
+
+    fn new(rank: u32, mode: Mode) -> Script {
+        Script {
+            rank,
+            plain: Cell::new(0),
+            mode,
+        }
     }
 
     pub fn is_replay(&self) -> bool {
@@ -198,7 +220,12 @@ impl Script {
     /// A receive with this key is about to be posted; the key with which it shall be.
     pub(crate) fn posts(&self, key: Key) -> Result<Key, RecordError> {
         if key.source() != ANY_SOURCE && key.tag() != ANY_TAG {
-            return Ok(key);
+            // After four thousand million of them no more are told apart.
+            self.plain.set(self.plain.get().saturating_add(1));
+            return Ok(match &self.mode {
+                Mode::Replay { cancelled, .. } if cancelled.contains(&self.plain.get()) => nobody(),
+                _ => key,
+            });
         }
         match &self.mode {
             Mode::Record { posting, .. } => {
@@ -223,12 +250,35 @@ impl Script {
     }
 
     /// The receive has been posted, as this request.
-    pub(crate) fn posted(&self, id: ReqId) {
-        if let Mode::Record { posting, open, .. } = &self.mode
-            && let Some(at) = posting.take()
-        {
+    pub(crate) fn posted(&self, id: ReqId, key: Key) {
+        let Mode::Record {
+            posting,
+            open,
+            plain,
+            ..
+        } = &self.mode
+        else {
+            return;
+        };
+        if let Some(at) = posting.take() {
             open.borrow_mut().insert(id, at);
+        } else if key.source() != ANY_SOURCE && key.tag() != ANY_TAG {
+            let mut plain = plain.borrow_mut();
+            if plain.len() <= id.index() {
+                plain.resize(id.index() + 1, (ReqId(u64::MAX), 0));
+            }
+            plain[id.index()] = (id, self.plain.get());
         }
+    }
+
+    /// Which receive without a wildcard this is, from 1; 0 if it is none that was numbered.
+    fn plain_number(&self, id: ReqId) -> u32 {
+        let Mode::Record { plain, .. } = &self.mode else {
+            return 0;
+        };
+        let plain = plain.borrow();
+        let found = plain.get(id.index()).filter(|(known, _)| *known == id);
+        found.map_or(0, |(_, number)| *number % u32::MAX)
     }
 
     /// A receive has met a message.
@@ -337,6 +387,7 @@ impl Script {
             words,
             next,
             answered,
+            ..
         } = &self.mode
         else {
             return Ok(Decision::Open);

@@ -17,7 +17,7 @@ fn a_receive_with_a_wildcard_is_replayed_as_one_of_its_message() {
     let script = Script::record(folder.path(), 0, 4).expect("a recording");
     for number in 0..3 {
         assert_eq!(script.posts(any), Ok(any));
-        script.posted(id(number));
+        script.posted(id(number), any);
     }
     // They meet their messages in another order; the third never does.
     script.meets(id(1), Key::new(2, 20));
@@ -29,6 +29,30 @@ fn a_receive_with_a_wildcard_is_replayed_as_one_of_its_message() {
     assert_eq!(script.posts(Key::new(1, 1)), Ok(Key::new(1, 1)));
     assert_eq!(script.posts(any), Ok(Key::new(2, 20)));
     assert_eq!(script.posts(any), Ok(nobody()));
+}
+
+#[test]
+fn a_receive_without_a_wildcard_that_was_cancelled_is_replayed_as_one_of_nobodys_message() {
+    let folder = folder();
+    let key = Key::new(1, 7);
+    let script = Script::record(folder.path(), 0, 4).expect("a recording");
+    for number in 0..3 {
+        assert_eq!(script.posts(key), Ok(key));
+        // The second has the place in which the first was before.
+        script.posted(id(((number + 1) << 32) | (number / 2)), key);
+    }
+    let cancel = |id| {
+        let plain = script.plain_number(id);
+        let written = script.write(Asker::Cancel, Decision::Cancelled { plain });
+        written.expect("written");
+        plain
+    };
+    assert_eq!(cancel(id(2 << 32)), 2);
+    assert_eq!(cancel(id(1 << 32)), 0, "the first is over");
+    drop(script);
+    let script = Script::replay(folder.path(), 0, 4).expect("a replay");
+    let posted = [0; 3].map(|_| script.posts(key));
+    assert_eq!(posted, [Ok(key), Ok(nobody()), Ok(key)]);
 }
 
 #[test]

@@ -56,8 +56,8 @@ pub enum Decision {
     Place(u32),
     /// So many [`Decision::Place`]s follow.
     Several(u32),
-    /// The receive was taken back.
-    Cancelled,
+    /// The receive was taken back. One without a wildcard is named: it was the one posted with this number, from 1; 0 is one with a wildcard.
+    Cancelled { plain: u32 },
     /// The operation could not be taken back any more.
     TooLate,
 }
@@ -72,7 +72,7 @@ impl fmt::Display for Decision {
             Decision::Nothing { .. } => write!(f, "nothing yet"),
             Decision::Place(place) => write!(f, "request {place}"),
             Decision::Several(count) => write!(f, "{count} requests"),
-            Decision::Cancelled => write!(f, "a receive that no message had met"),
+            Decision::Cancelled { .. } => write!(f, "a receive that no message had met"),
             Decision::TooLate => write!(f, "that it came too late"),
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn encode(asker: Asker, decision: Decision) -> u64 {
         Decision::Nothing { times } => (3, 0, times),
         Decision::Place(place) => (4, 0, place),
         Decision::Several(count) => (5, 0, count),
-        Decision::Cancelled => (6, 0, 0),
+        Decision::Cancelled { plain } => (6, 0, plain),
         Decision::TooLate => (7, 0, 0),
     };
     code | (asker as u64) << 4 | u64::from(source) << 8 | u64::from(value) << 32
@@ -107,7 +107,7 @@ pub(super) fn decode(word: u64) -> Option<(Asker, Decision)> {
         3 => Decision::Nothing { times: value },
         4 => Decision::Place(value),
         5 => Decision::Several(value),
-        6 => Decision::Cancelled,
+        6 => Decision::Cancelled { plain: value },
         7 => Decision::TooLate,
         _ => return None,
     };
@@ -126,7 +126,7 @@ mod tests {
             any::<u32>().prop_map(|times| Decision::Nothing { times }),
             any::<u32>().prop_map(Decision::Place),
             any::<u32>().prop_map(Decision::Several),
-            Just(Decision::Cancelled),
+            any::<u32>().prop_map(|plain| Decision::Cancelled { plain }),
             Just(Decision::TooLate),
         ]
     }

@@ -34,7 +34,7 @@ impl ReqId {
     fn new(index: u32, generation: u32) -> ReqId {
         ReqId(u64::from(generation) << 32 | u64::from(index))
     }
-    fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as u32 as usize
     }
     fn generation(self) -> u32 {
@@ -231,7 +231,7 @@ impl Table {
     }
 
     /// A request from the pool, which may still hold the body of its last use.
-    #[inline]
+    #[inline(always)]
     fn take(&self) -> Req {
         let req = match self.free.borrow_mut().pop() {
             Some(index) => self.all.borrow()[index as usize].clone(),
@@ -324,7 +324,7 @@ impl Table {
 
     /// Takes the status of a request of this name that has ended well and is the commonest of all, a short receive, and hands it back;
     /// all others are left as they are, to be waited for or to go to [`Table::finish`].
-    #[inline]
+    #[inline(always)]
     pub fn finish_named(&self, index: u32, name: u32) -> Option<Status> {
         let all = self.all.borrow();
         let req = all.get(index as usize)?;

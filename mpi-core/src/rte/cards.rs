@@ -174,6 +174,28 @@ mod tests {
         assert_eq!(Card::parse(&card.to_bytes()), Some(card));
     }
 
+    proptest::proptest! {
+        /// The text of a card with a stretch of it replaced; what is accepted is read the same when it is written again.
+        #[test]
+        fn any_bytes_are_a_card_or_none(
+            stretch in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80),
+            at in 0usize..120,
+        ) {
+            let card = Card {
+                place: Place { boot_id: "boot".into(), network: "4026531840".into(), uid: 7 },
+                socket: "portcullis-1-abc".into(),
+                key: Key::random().unwrap(),
+            };
+            let mut bytes = card.to_bytes();
+            let at = at.min(bytes.len());
+            let end = (at + stretch.len()).min(bytes.len());
+            bytes.splice(at..end, stretch);
+            if let Some(card) = Card::parse(&bytes) {
+                proptest::prop_assert_eq!(Card::parse(&card.to_bytes()), Some(card));
+            }
+        }
+    }
+
     #[test]
     fn what_is_no_card_is_refused() {
         for bad in [&b""[..], b"a\nb\nc\nd\ne", b"\xff", b"a\nb\n1\nd"] {

@@ -4,16 +4,19 @@
 //! (MPI 5.0, section 3.5), so counting them by (context, source, destination, tag) on both sides gives both the same number.
 //! Counters are kept for as many keys as [`KEYS`]; messages of later keys have number 0, and no arrow leads to them.
 //!
+//! Looking at the clock is what costs most, so a message that a call sends before anything else has happened has the time of its call,
+//! and then the two share a cell of the tape.
+//!
 //! Who calls what: `Comm` and `ob1` tell of messages, `Comm` of collective operations, a hardware barrier of its wire, `mpi-abi` of calls.
 //! While nobody traces there is no `Trace`, and each of these places is one branch on a plain load.
 
 use crate::coll::Said;
 use crate::engine::Engine;
 use crate::pml::ob1::matching::Key;
-use crate::pml::{Context, Envelope};
+use crate::pml::{Context, Envelope, Plane};
 use mpi_base::node::{Event, EventKind, Tape};
 use mpi_base::param::{Level, Param};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 /// Set by `mpirun --trace`.
@@ -34,19 +37,43 @@ pub struct Trace {
     tape: Tape,
     sent: RefCell<Counters>,
     received: RefCell<Counters>,
+    /// When the current call began, until something has happened in it; else 0.
+    fresh: Cell<u64>,
 }
 
-/// By context, rank of the other side, and tag.
+/// Context, rank of the other side, and tag.
+type Counted = (Context, i32, i32);
+
+/// How many messages there were of each key.
 #[derive(Default)]
-struct Counters(HashMap<(Context, i32, i32), u64>);
+struct Counters {
+    all: HashMap<Counted, u64>,
+    /// The latest key, whose count is ahead of the map's: the next message is usually of the same one.
+    latest: Option<(Counted, u64)>,
+}
 
 impl Counters {
-    fn next(&mut self, key: (Context, i32, i32)) -> u64 {
-        if self.0.len() >= KEYS && !self.0.contains_key(&key) {
+    #[inline]
+    fn next(&mut self, key: Counted) -> u64 {
+        match &mut self.latest {
+            Some((latest, count)) if *latest == key => {
+                *count += 1;
+                *count
+            }
+            _ => self.turn_to(key),
+        }
+    }
+
+    fn turn_to(&mut self, key: Counted) -> u64 {
+        if let Some((latest, count)) = self.latest.take() {
+            self.all.insert(latest, count);
+        }
+        if self.all.len() >= KEYS && !self.all.contains_key(&key) {
             return 0;
         }
-        let count = self.0.entry(key).or_default();
+        let count = self.all.entry(key).or_default();
         *count += 1;
+        self.latest = Some((key, *count));
         *count
     }
 }
@@ -58,21 +85,34 @@ impl Trace {
             tape: engine.node().tape(events)?,
             sent: RefCell::default(),
             received: RefCell::default(),
+            fresh: Cell::new(0),
         })
     }
 
-    /// A call has returned; `began` is what [`now_ns`] said when it began.
-    pub fn called(&self, call: u16, began: u64, thread: u32) {
-        self.tape.write(&Event {
-            until: now_ns(),
-            call,
-            thread,
-            ..Event::new(EventKind::Call, began)
-        });
+    /// A call begins; when, on the tape's clock, is to be told to [`Trace::called`].
+    #[inline]
+    pub fn begins(&self) -> u64 {
+        let now = self.tape.now();
+        self.fresh.set(now);
+        now
     }
 
-    /// A message is about to leave.
+    /// A call that began at `began` has returned.
+    pub fn called(&self, call: u16, began: u64, thread: u32) {
+        self.fresh.set(0);
+        self.tape.write_call(call, began, self.tape.now(), thread);
+    }
+
+    /// A message leaves.
     pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
+        // What the program sends leaves when it is called; a step of a collective operation may have waited for its turn.
+        let at = match (
+            self.fresh.take(),
+            to.context.plane(Plane::User) == to.context,
+        ) {
+            (began, true) if began != 0 => began,
+            _ => self.tape.now(),
+        };
         let key = (to.context, to.proc as i32, to.tag);
         self.tape.write(&Event {
             peer: to.proc as i32,
@@ -81,12 +121,13 @@ impl Trace {
             bytes,
             number: self.sent.borrow_mut().next(key),
             extra: to.source as u32 as u64,
-            ..Event::new(EventKind::Sent, now_ns())
+            ..Event::new(EventKind::Sent, at)
         });
     }
 
     /// A message has met its receive; the key is the message's own.
     pub(crate) fn meets(&self, context: Context, message: Key, bytes: u64) {
+        self.fresh.set(0);
         let key = (context, message.source(), message.tag());
         self.tape.write(&Event {
             peer: message.source(),
@@ -94,7 +135,7 @@ impl Trace {
             comm: context.0,
             bytes,
             number: self.received.borrow_mut().next(key),
-            ..Event::new(EventKind::Received, now_ns())
+            ..Event::new(EventKind::Received, self.tape.now())
         });
     }
 
@@ -108,7 +149,7 @@ impl Trace {
             bytes,
             number: round,
             extra: op,
-            ..Event::new(EventKind::Round, now_ns())
+            ..Event::new(EventKind::Round, self.tape.now())
         });
     }
 
@@ -124,14 +165,31 @@ impl Trace {
             peer: wire as i32,
             number: entered,
             extra: released,
-            ..Event::new(EventKind::Wire, now_ns())
+            ..Event::new(EventKind::Wire, self.tape.now())
         });
     }
 }
 
-/// The clock of the tape.
-#[inline]
-pub fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_counted_for_each_key_whatever_comes_between() {
+        let mut counters = Counters::default();
+        let key = |tag| (Context(8), 1, tag);
+        let order = [1, 1, 2, 1, 3, 3, 2, 1];
+        let numbers = order.map(|tag| counters.next(key(tag)));
+        assert_eq!(numbers, [1, 2, 1, 3, 1, 2, 2, 4]);
+    }
+
+    #[test]
+    fn keys_beyond_the_limit_are_not_counted_and_earlier_ones_still_are() {
+        let mut counters = Counters::default();
+        let key = |tag| (Context(8), 1, tag);
+        assert!((0..KEYS as i32).all(|tag| counters.next(key(tag)) == 1));
+        assert_eq!(counters.next(key(KEYS as i32)), 0);
+        assert_eq!(counters.next(key(KEYS as i32)), 0);
+        assert_eq!(counters.next(key(7)), 2);
+    }
 }

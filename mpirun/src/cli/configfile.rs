@@ -3,6 +3,7 @@
 //! One part to a line; `#` begins a comment, a backslash at the end continues a line,
 //! and words with spaces stand in quotes, double or single.
 
+use crate::text::{TextError, TextFile};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 /// Why a file is not a list of programs.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    File { path: String, reason: String },
+    Text(TextError),
     Quote { path: String, line: usize },
     Empty { path: String },
 }
@@ -18,9 +19,7 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ConfigError::File { path, reason } => {
-                write!(f, "the configuration file {path} cannot be read: {reason}")
-            }
+            ConfigError::Text(error) => error.fmt(f),
             ConfigError::Quote { path, line } => {
                 write!(f, "line {line} of {path} has a quote that does not end")
             }
@@ -31,12 +30,8 @@ impl fmt::Display for ConfigError {
 
 /// The parts, each as the words of its line.
 pub fn read(path: &Path) -> Result<Vec<Vec<OsString>>, ConfigError> {
-    let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::File {
-        path: shown.clone(),
-        reason: error.to_string(),
-    })?;
-    parse(&text, &shown)
+    let file = TextFile::read("configuration file", path).map_err(ConfigError::Text)?;
+    parse(&file.text, &file.path)
 }
 
 fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, ConfigError> {

@@ -300,7 +300,8 @@ fn named(ranks: &[u32]) -> String {
         [one] => format!("rank {one}"),
         many => {
             let many: Vec<usize> = many.iter().map(|rank| *rank as usize).collect();
-            format!("ranks {}", ranges(&many))
+            // With spaces, as other lists of ranks in messages.
+            format!("ranks {}", ranges(&many).replace(',', ", "))
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod map;
 pub mod named;
 pub mod rankfile;
 
+use crate::text::TextError;
 use std::fmt;
 
 /// One host of a job.
@@ -51,44 +52,16 @@ impl Host {
 /// Why the hosts are not clear.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HostError {
-    File {
-        path: String,
-        reason: String,
-    },
-    Line {
-        path: String,
-        line: usize,
-        text: String,
-        wanted: &'static str,
-    },
-    Word {
-        text: String,
-        wanted: &'static str,
-    },
-    Empty {
-        path: String,
-    },
-    Variable {
-        name: &'static str,
-        value: String,
-    },
+    Text(TextError),
+    Word { text: String, wanted: &'static str },
+    Empty { path: String },
+    Variable { name: &'static str, value: String },
 }
 
 impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            HostError::File { path, reason } => {
-                write!(f, "the hostfile {path} cannot be read: {reason}")
-            }
-            HostError::Line {
-                path,
-                line,
-                text,
-                wanted,
-            } => write!(
-                f,
-                "line {line} of the hostfile {path} is \"{text}\", where {wanted} was expected"
-            ),
+            HostError::Text(error) => error.fmt(f),
             HostError::Word { text, wanted } => {
                 write!(
                     f,
@@ -105,6 +78,12 @@ impl fmt::Display for HostError {
 }
 
 impl std::error::Error for HostError {}
+
+impl From<TextError> for HostError {
+    fn from(error: TextError) -> HostError {
+        HostError::Text(error)
+    }
+}
 
 /// The name of this machine.
 pub fn own_name() -> String {

@@ -4,6 +4,7 @@
 //! A host that is named twice has the slots of both.
 
 use super::{Host, HostError, merge};
+use crate::text::{self, TextError, TextFile};
 use std::path::Path;
 
 const SLOTS: &str = "name, name:SLOTS or name slots=SLOTS";
@@ -23,40 +24,25 @@ pub fn list(text: &str) -> Result<Vec<Host>, HostError> {
 
 /// The hosts of a file.
 pub fn file(path: &Path) -> Result<Vec<Host>, HostError> {
-    let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| HostError::File {
-        path: shown.clone(),
-        reason: error.to_string(),
-    })?;
-    let hosts = parse(&text, &shown)?;
+    let file = TextFile::read("hostfile", path)?;
+    let hosts = parse(&file)?;
     if hosts.is_empty() {
-        return Err(HostError::Empty { path: shown });
+        return Err(HostError::Empty { path: file.path });
     }
     Ok(hosts)
 }
 
-fn parse(text: &str, path: &str) -> Result<Vec<Host>, HostError> {
+fn parse(file: &TextFile) -> Result<Vec<Host>, TextError> {
     let mut hosts = Vec::new();
-    for (number, whole) in (1..).zip(text.lines()) {
-        let line = whole.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        let host = line_of(line).ok_or_else(|| HostError::Line {
-            path: path.into(),
-            line: number,
-            text: line.into(),
-            wanted: SLOTS,
-        })?;
-        merge(&mut hosts, [host]);
+    for host in file.lines(SLOTS, line_of) {
+        merge(&mut hosts, [host?]);
     }
     Ok(hosts)
 }
 
 fn line_of(line: &str) -> Option<Host> {
-    // "slots = 4" is written with spaces by some.
-    let line = line.replace(" =", "=").replace("= ", "=");
-    let mut words = line.split_whitespace();
+    let words = text::words(line);
+    let mut words = words.iter();
     let mut host = word_with_count(words.next()?)?;
     for word in words {
         let (key, value) = word.split_once('=')?;
@@ -93,6 +79,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn parsed(text: &str) -> Result<Vec<Host>, TextError> {
+        parse(&TextFile {
+            kind: "hostfile",
+            path: "hosts".into(),
+            text: text.into(),
+        })
+    }
+
     fn shape(hosts: &[Host]) -> Vec<(&str, usize, bool)> {
         hosts
             .iter()
@@ -103,7 +97,7 @@ mod tests {
     #[test]
     fn hostfiles_of_both_peers_are_read() {
         let text = "# mine\nnode1 slots=4 max_slots=8\nnode2:2   # old\n\nnode3\nnode1 slots = 1\nfd00::1\n";
-        let hosts = parse(text, "hosts").unwrap();
+        let hosts = parsed(text).unwrap();
         let expected = [
             ("node1", 5, true),
             ("node2", 2, true),
@@ -115,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_host_is_quoted_with_its_number() {
-        let error = parse("a\nb slots=many\n", "hosts").unwrap_err().to_string();
+        let error = parsed("a\nb slots=many\n").unwrap_err().to_string();
         assert_eq!(
             error,
             "line 2 of the hostfile hosts is \"b slots=many\", where name, name:SLOTS or name slots=SLOTS was expected"
@@ -136,7 +130,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_reader_panic(text: String) {
-            let _ = (parse(&text, "x"), list(&text));
+            let _ = (parsed(&text), list(&text));
         }
     }
 }

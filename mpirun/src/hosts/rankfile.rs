@@ -12,6 +12,7 @@
 
 use super::Host;
 use crate::launch::binding::ranges;
+use crate::text::{self, TextError, TextFile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,15 +49,7 @@ pub struct Seat {
 /// Why a rankfile places nobody.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RankfileError {
-    File {
-        path: String,
-        reason: String,
-    },
-    Line {
-        path: String,
-        line: usize,
-        text: String,
-    },
+    Text(TextError),
     Twice {
         path: String,
         rank: usize,
@@ -77,13 +70,7 @@ pub enum RankfileError {
 impl fmt::Display for RankfileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RankfileError::File { path, reason } => {
-                write!(f, "the rankfile {path} cannot be read: {reason}")
-            }
-            RankfileError::Line { path, line, text } => write!(
-                f,
-                "line {line} of the rankfile {path} is \"{text}\", where \"rank N=HOST\" or \"rank N=HOST slot=PACKAGE:CORES\" was expected"
-            ),
+            RankfileError::Text(error) => error.fmt(f),
             RankfileError::Twice { path, rank } => {
                 write!(f, "the rankfile {path} has two lines for rank {rank}")
             }
@@ -101,6 +88,14 @@ impl fmt::Display for RankfileError {
 
 impl std::error::Error for RankfileError {}
 
+impl From<TextError> for RankfileError {
+    fn from(error: TextError) -> RankfileError {
+        RankfileError::Text(error)
+    }
+}
+
+const LINE: &str = "\"rank N=HOST\" or \"rank N=HOST slot=PACKAGE:CORES\"";
+
 /// What a file says of each rank.
 #[derive(Debug)]
 pub struct Rankfile {
@@ -110,33 +105,22 @@ pub struct Rankfile {
 
 impl Rankfile {
     pub fn read(path: &Path) -> Result<Rankfile, RankfileError> {
-        let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| RankfileError::File {
-            path: shown.clone(),
-            reason: error.to_string(),
-        })?;
-        Rankfile::parse(&text, shown)
+        Rankfile::parse(TextFile::read("rankfile", path)?)
     }
 
-    fn parse(text: &str, path: String) -> Result<Rankfile, RankfileError> {
+    fn parse(file: TextFile) -> Result<Rankfile, RankfileError> {
         let mut lines = BTreeMap::new();
-        for (number, whole) in (1..).zip(text.lines()) {
-            let line = whole.split('#').next().unwrap_or_default().trim();
-            if line.is_empty() {
-                continue;
-            }
-            let Some((rank, host, cores)) = line_of(line) else {
-                return Err(RankfileError::Line {
-                    path,
-                    line: number,
-                    text: line.into(),
-                });
-            };
+        for line in file.lines(LINE, line_of) {
+            let (rank, host, cores) = line?;
             if lines.insert(rank, (host, cores)).is_some() {
+                let path = file.path.clone();
                 return Err(RankfileError::Twice { path, rank });
             }
         }
-        Ok(Rankfile { path, lines })
+        Ok(Rankfile {
+            path: file.path,
+            lines,
+        })
     }
 
     /// How many ranks it places.
@@ -187,9 +171,8 @@ fn nth(host: &str) -> Option<usize> {
 }
 
 fn line_of(line: &str) -> Option<(usize, String, Vec<Cores>)> {
-    // Some write "rank 0 = node1".
-    let line = line.replace(" =", "=").replace("= ", "=");
-    let mut words = line.strip_prefix("rank")?.split_whitespace();
+    let words = text::words(line.strip_prefix("rank")?);
+    let mut words = words.iter();
     let (rank, host) = words.next()?.split_once('=')?;
     let cores = match words.next() {
         None => Vec::new(),
@@ -229,7 +212,11 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Rankfile, RankfileError> {
-        Rankfile::parse(text, "f".into())
+        Rankfile::parse(TextFile {
+            kind: "rankfile",
+            path: "f".into(),
+            text: text.into(),
+        })
     }
 
     fn cores(package: Option<usize>, cores: &[usize]) -> Cores {

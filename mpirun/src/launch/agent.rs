@@ -23,6 +23,7 @@ use super::link::Link;
 use super::output::{Read, Sink, Target};
 use super::program::Plan;
 use super::ranks::{Heard, Ranks, StartError, hear, tell};
+use super::slim::Slimming;
 use super::sys::{self, Signal};
 use super::wire::Down;
 use crate::node::{self, Node};
@@ -151,6 +152,7 @@ struct Agent<'a> {
     still: Option<watching::Stillness>,
     tracing: tracing::Tracing,
     deadline: Option<Instant>,
+    slimming: Slimming,
     front_lives: bool,
 }
 
@@ -201,6 +203,7 @@ impl<'a> Agent<'a> {
             look: None,
             still: None,
             tracing: tracing::Tracing::default(),
+            slimming: Slimming::default(),
             front_lives: true,
         };
         watch(&agent.epoll, &agent.wires.front, Watch::Front);
@@ -214,13 +217,18 @@ impl<'a> Agent<'a> {
         let mut events = Vec::with_capacity(64);
         while (self.ranks.any_alive() || self.doubt.is_some()) && !self.has_given_up() {
             events.clear();
-            let timeout = self.until_next_step();
+            let timeout = self.slimming.pause(self.until_next_step());
             match epoll::wait(
                 &self.epoll,
                 rustix::buffer::spare_capacity(&mut events),
                 timeout.as_ref(),
             ) {
-                Ok(0) if self.to_terminal => self.show_prompts(),
+                Ok(0) => {
+                    if self.to_terminal {
+                        self.show_prompts();
+                    }
+                    self.slimming.waited_in_vain();
+                }
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(system("epoll_wait")(error)),
             }
@@ -421,24 +429,31 @@ impl<'a> Agent<'a> {
     }
 
     fn relay(&mut self, proc: Proc, to: Target) {
-        let Some(rank) = self.ranks.get_mut(proc) else {
-            return;
+        self.read_output(proc, to, |read| read == Read::End);
+    }
+
+    /// Reads what a rank of this host has written; if `is_over` says so, nothing more will be read. Whether more can be.
+    fn read_output(&mut self, proc: Proc, to: Target, is_over: impl Fn(Read) -> bool) -> bool {
+        let Some(rank) = self.ranks.get_mut(proc).filter(|rank| rank.here) else {
+            return false;
         };
         let slot = match to {
             Target::Stdout => &mut rank.stdout,
             Target::Stderr => &mut rank.stderr,
         };
         let Some(stream) = slot else {
-            return;
+            return false;
         };
         let sink = match stream.to {
             Target::Stdout => &mut self.out,
             Target::Stderr => &mut self.err,
         };
-        if stream.read(sink) == Read::End {
+        let over = is_over(stream.read(sink));
+        if over {
             stream.flush(sink);
             *slot = None;
         }
+        !over
     }
 
     // ---- time -----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 use super::agent::{self, Wires};
 use super::program::Plan;
+use super::slim::Slimming;
 use super::sys::{self, Forked, Signal};
 use super::{FORWARDED, descendants};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,14 +28,6 @@ pub fn run(plan: &Plan) -> i32 {
 }
 
 fn launch(plan: &Plan) -> io::Result<i32> {
-    sys::adopt_orphans()?;
-    let nofile = raise_open_files();
-    let (to_agent, to_front) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
     let terminal = rustix::termios::isatty(rustix::stdio::stdin());
     let (stdin, feed) = if terminal {
         // A rank is in a process group of its own and may not read the terminal; we read it and pass it on.
@@ -48,45 +41,31 @@ fn launch(plan: &Plan) -> io::Result<i32> {
     };
     let mut waited = FORWARDED.to_vec();
     waited.push(libc::SIGCHLD);
-    // Before the fork, so that not even an agent that ends at once ends unnoticed.
-    let signals = sys::signal_file(&waited)?;
-    match sys::fork()? {
-        Forked::Child => {
-            drop((to_agent, feed, signals));
-            let code = match become_agent(&waited) {
-                Ok(signals) => {
-                    let front = to_front;
-                    agent::run(
-                        plan,
-                        Wires {
-                            front,
-                            stdin,
-                            signals,
-                            nofile,
-                        },
-                    )
-                }
-                Err(error) => {
-                    eprintln!("mpirun: {error}");
-                    1
-                }
-            };
-            sys::exit_now(code)
-        }
-        Forked::Parent(agent) => {
-            drop((to_front, stdin));
-            let code = attend(agent, &to_agent, &signals, feed);
-            // Nothing is below us if the agent ended by itself; if it was killed, its orphans have come to us.
-            descendants::end_all();
-            Ok(code)
-        }
-    }
+    guard(&waited, feed, |front, signals, nofile| {
+        let wires = Wires {
+            front,
+            stdin,
+            signals,
+            nofile,
+        };
+        agent::run(plan, wires)
+    })
 }
 
 /// Runs `work` in a child that this process guards: if the child is killed, what it has started comes to us and is ended.
 ///
 /// `work` gets a socket that closes when the guard dies, the signals it is to take, and the old limit of open files.
 pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
+    let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+    guard(&waited, None, work)
+}
+
+/// The same, with the signals that both processes take and the pipe that a terminal's input is fed to.
+fn guard(
+    waited: &[Signal],
+    feed: Option<OwnedFd>,
+    work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32,
+) -> io::Result<i32> {
     sys::adopt_orphans()?;
     let nofile = raise_open_files();
     let (to_child, to_guard) = socketpair(
@@ -95,12 +74,12 @@ pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::R
         SocketFlags::CLOEXEC,
         None,
     )?;
-    let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
-    let signals = sys::signal_file(&waited)?;
+    // Before the fork, so that not even a child that ends at once ends unnoticed.
+    let signals = sys::signal_file(waited)?;
     match sys::fork()? {
         Forked::Child => {
-            drop((to_child, signals));
-            let code = match become_agent(&waited) {
+            drop((to_child, feed, signals));
+            let code = match become_agent(waited) {
                 Ok(signals) => work(to_guard, signals, nofile),
                 Err(error) => {
                     eprintln!("mpirun: {error}");
@@ -110,8 +89,10 @@ pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::R
             sys::exit_now(code)
         }
         Forked::Parent(child) => {
-            drop(to_guard);
-            let code = attend(child, &to_child, &signals, None);
+            // With the child's work its descriptors go, such as rank 0's input.
+            drop((to_guard, work));
+            let code = attend(child, &to_child, &signals, feed);
+            // Nothing is below us if the child ended by itself; if it was killed, its orphans have come to us.
             descendants::end_all();
             Ok(code)
         }
@@ -127,6 +108,7 @@ fn become_agent(waited: &[Signal]) -> io::Result<OwnedFd> {
 /// Serves until the agent has ended.
 fn attend(agent: i32, to_agent: &OwnedFd, signals: &OwnedFd, mut feed: Option<OwnedFd>) -> i32 {
     let mut pending: Vec<u8> = Vec::new();
+    let mut slimming = Slimming::default();
     loop {
         let ours = feed.is_some() && in_foreground();
         let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
@@ -141,10 +123,10 @@ fn attend(agent: i32, to_agent: &OwnedFd, signals: &OwnedFd, mut feed: Option<Ow
             tv_sec: 0,
             tv_nsec: 200_000_000,
         });
-        if let Err(error) = poll(&mut fds, pause.as_ref())
-            && error != Errno::INTR
-        {
-            return 1;
+        match poll(&mut fds, slimming.pause(pause).as_ref()) {
+            Ok(0) => slimming.waited_in_vain(),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return 1,
         }
         let input = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);

@@ -18,6 +18,8 @@
 //!
 //! Inside a Slurm allocation other hosts are Slurm's business: the process becomes [`srun`].
 //!
+//! Once the job runs, each of these processes gives back what only the start needed ([`slim`]).
+//!
 //! Nobody ever waits for the end of a pipe, as a stray process may hold its other end.
 
 pub mod agent;
@@ -31,6 +33,7 @@ pub mod outpost;
 pub mod output;
 pub mod program;
 pub mod ranks;
+pub mod slim;
 pub mod srun;
 pub mod sys;
 pub mod wire;

@@ -18,6 +18,7 @@ use super::descendants;
 use super::feed::Feed;
 use super::front;
 use super::link::{Link, Queue};
+use super::slim::Slimming;
 use super::wire::{ALL, Frames, GREETING, Hello, Up};
 use crate::node::Node;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -81,6 +82,7 @@ struct Outpost {
     orphaned: bool,
     finishing: bool,
     kill_at: Option<Instant>,
+    slimming: Slimming,
 }
 
 impl Outpost {
@@ -120,6 +122,7 @@ impl Outpost {
             orphaned: false,
             finishing: false,
             kill_at: None,
+            slimming: Slimming::default(),
         })
     }
 
@@ -151,7 +154,7 @@ impl Outpost {
     }
 
     /// Sleeps until there is something to do. The descriptors are few, as few ranks are on one host.
-    fn wait(&self) -> io::Result<()> {
+    fn wait(&mut self) -> io::Result<()> {
         let mut fds = vec![
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.epoll, PollFlags::IN),
@@ -173,10 +176,12 @@ impl Outpost {
             let ears = self.links.iter().filter_map(Link::ear);
             fds.extend(ears.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
-        match poll(&mut fds, self.pause().as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+        match poll(&mut fds, self.slimming.pause(self.pause()).as_ref()) {
+            Ok(0) => self.slimming.waited_in_vain(),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        Ok(())
     }
 
     fn pause(&self) -> Option<Timespec> {

@@ -145,11 +145,12 @@ impl Plan {
 /// Variables that belong to one process of one launch and must not leak into another launch.
 fn is_of_a_launch(name: &OsStr) -> bool {
     const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "PORTCULLIS_NODE_FD",
         "PORTCULLIS_LOCAL_RANKS",
         "PORTCULLIS_LOCAL_RANK",
         "PORTCULLIS_LOCAL_SIZE",
+        mpi_base::cpu::SHARERS,
         "PORTCULLIS_JOB",
         "PORTCULLIS_APPNUM",
         "PORTCULLIS_UNIVERSE_SIZE",

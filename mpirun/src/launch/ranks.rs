@@ -9,6 +9,7 @@ use crate::glimpse::Glimpse;
 use crate::hosts::map::MapError;
 use crate::launch::binding;
 use crate::pmi::{Job, Proc};
+use mpi_base::cpu::{Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -219,6 +220,7 @@ impl Starter<'_> {
         mut started: impl FnMut(Fresh),
     ) -> Result<(), StartError> {
         let (machine, bound) = bound(order, resolved)?;
+        let roomy = resolved.count() <= Cores::of_this_process().usable;
         let numbers: Vec<usize> = resolved.ranks.iter().map(|&rank| rank as usize).collect();
         let place = Place {
             order,
@@ -233,8 +235,11 @@ impl Starter<'_> {
             };
             let stdin = input(rank).map_err(system("making a rank's input"))?;
             let cpus = bound[local_rank as usize].as_deref();
-            let mut fresh =
-                self.start_rank(&place, (rank, local_rank, appnum), app, stdin, cpus)?;
+            let sharers = cpus
+                .filter(|_| roomy)
+                .map(|cpus| bound.iter().filter(|other| share(cpus, other)).count());
+            let who = (rank, local_rank, appnum);
+            let mut fresh = self.start_rank(&place, who, app, stdin, (cpus, sharers))?;
             fresh.bound = machine.as_ref().map(|machine| match cpus {
                 Some(cpus) => format!("bound to {}", machine.describe(cpus)),
                 None if order.binding.to.is_none() => "not bound".to_string(),
@@ -251,7 +256,7 @@ impl Starter<'_> {
         (rank, local_rank, appnum): (u32, u32, usize),
         resolved: &ResolvedApp<'_>,
         stdin: Option<OwnedFd>,
-        cpus: Option<&[usize]>,
+        (cpus, sharers): (Option<&[usize]>, Option<usize>),
     ) -> Result<Fresh, StartError> {
         let app = resolved.app;
         let (ours, theirs) = socketpair(
@@ -267,6 +272,7 @@ impl Starter<'_> {
         let (err, to_err) = pipe()?;
         let mut env = resolved.env.clone();
         env.extend(place.env(rank, local_rank, appnum, theirs.as_raw_fd()));
+        env.extend(sharers.map(|ranks| (SHARERS.into(), ranks.to_string().into())));
         let argv = std::iter::once(&app.program).chain(&app.args);
         let dir = app.dir_from(self.dir);
         let image = Image::new(
@@ -303,6 +309,13 @@ impl Starter<'_> {
 
 /// The processors that a rank is bound to, if it is.
 type Cpus = Option<Vec<usize>>;
+
+/// Whether a rank that is bound to these processors may meet another there, itself included.
+fn share(cpus: &[usize], other: &Cpus) -> bool {
+    other
+        .as_ref()
+        .is_none_or(|other| other.iter().any(|cpu| cpus.contains(cpu)))
+}
 
 /// The processors of each rank of this host, and the machine if anybody is to be.
 fn bound(

@@ -1,6 +1,6 @@
 //! `mpirun --trace FILE`: what all ranks did, from their tapes, as one file for a viewer.
 //!
-//! The tapes lie in the memory of the hosts, so they are read when the ranks have ended, however they ended ([`mpi_base::node::play`]);
+//! The tapes lie in the memory of the hosts, so they are read when the ranks have ended, however they ended ([`mpi_base::node::Player`]);
 //! other hosts send theirs, and their times become times of this host's clock ([`clock`], [`align`]).
 //! What the file is follows from its name: `.vcd` is a waveform ([`vcd`]), anything else the trace event format
 //! that Perfetto and Chrome read ([`chrome`]).

@@ -5,9 +5,12 @@
 //! A function `plan_Bcast` checks the arguments and makes the value; the build script exports all six over it, with
 //! [`perform`], [`begin`] and [`prepare`].
 //!
+//! Where there is a function `brief_Bcast` too, the blocking forms try that first (see [`brief`]).
+//!
 //! Arguments that are significant only at the root are not looked at elsewhere.
 
 mod blocks;
+pub mod brief;
 pub mod everybody;
 pub mod neighbor;
 pub mod reduction;
@@ -36,6 +39,15 @@ type Planned = Result<Plan, Failure>;
 /// Carries an operation out.
 pub(crate) fn perform(plan: Plan) -> Outcome {
     Ok(plan.comm.comm.collective(plan.call)?)
+}
+
+/// Carries an operation out that may have been carried out in brief.
+#[inline(always)]
+pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Planned) -> Outcome {
+    match done {
+        Some(done) => done,
+        None => perform(plan()?),
+    }
 }
 
 /// Starts an operation.

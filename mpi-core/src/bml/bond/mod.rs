@@ -47,6 +47,10 @@ const WINDOW: usize = 8 << 20;
 /// The receiver acknowledges at the latest after so many bytes or messages.
 const SOON_BYTES: usize = WINDOW / 8;
 const SOON_MESSAGES: u32 = 64;
+/// A message is cut into so many pieces for each link, so that their shares can differ as their bandwidths do,
+const PIECES: usize = 8;
+/// as long as none is shorter than this, since each costs a few system calls.
+const SHORTEST: usize = 32 << 10;
 /// Buffers that wait to be used again.
 const SPARE: usize = 128;
 
@@ -179,6 +183,12 @@ impl Btl for Bond {
             eager: least(|limits| limits.eager),
             max_send: least(|limits| limits.max_send),
         }
+    }
+
+    fn fragment(&self, bytes: u64) -> usize {
+        let most = self.limits().max_send;
+        let piece = bytes / (PIECES * self.links.len().max(1)) as u64;
+        usize::try_from(piece).map_or(most, |piece| piece.max(SHORTEST).min(most))
     }
 
     fn reach(&self, peer: ProcId) -> Reach {

@@ -69,7 +69,7 @@ impl Tcp {
         let token = epoll::EventData::new_u64(met.proc.into());
         let ready = self
             .settings
-            .prepare(&met.socket)
+            .prepare(&met)
             .and_then(|()| epoll::modify(&self.epoll, &met.socket, token, epoll::EventFlags::IN));
         // A connection that cannot be prepared is closed; the other end sees that and this one will call again.
         if ready.is_err() {

@@ -1,4 +1,5 @@
 //! How a process leaves: everything that was taken goes out, then a goodbye, then the peers' goodbyes are waited for.
+//! Where a lent frame is left half there is no goodbye, so the peer learns that something is missing.
 
 use super::frame::{Frame, Kind};
 use super::lobby::Met;

@@ -67,6 +67,17 @@ impl fmt::Display for FrameError {
 }
 
 impl Frame {
+    /// The frame of an active message with a payload of `len` bytes.
+    #[inline]
+    pub fn message(am: Am, header: Header, len: usize) -> Frame {
+        Frame {
+            kind: Kind::Message,
+            am,
+            header,
+            len,
+        }
+    }
+
     #[inline]
     pub fn encode(self) -> [u8; HEADER] {
         let mut out = [0; HEADER];

@@ -4,7 +4,7 @@
 //! A connection is made when it is first needed; all addresses are raced, both ends prove themselves, strangers get nowhere ([`lobby`], [`hello`]).
 //! Until then what is sent waits.
 //!
-//! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]).
+//! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]); pieces of long messages may be lent ([`Lending`]).
 //! **Receiving** takes many short frames in one call and long payloads straight to where they are wanted ([`incoming`]).
 //! Up to [`DIRECT`] connections are read without asking whether something is there, which is faster while somebody waits for it;
 //! the poller is asked now and then, for connections that are begun or are many.
@@ -34,16 +34,16 @@ mod peer;
 mod tests;
 
 use super::{
-    Am, Btl, Component, Endpoint, Header, Limits, Noticeboard, OpenError, Payload, ProcId, Reach,
-    SELECTION, SendError, Sink, Surroundings, Transport,
+    Am, Btl, Component, Endpoint, Header, Lending, Limits, Noticeboard, OpenError, Payload, ProcId,
+    Reach, SELECTION, SendError, Sink, Surroundings, Transport,
 };
 use crate::rte;
 use card::Card;
-use frame::{Frame, Kind};
+use frame::Frame;
 use lobby::Lobby;
 use mpi_base::fdpass::Key;
 use mpi_base::param::ParamError;
-use outgoing::Refused;
+use outgoing::{Outgoing, Refused};
 use params::Settings;
 use peer::{Fate, Peer};
 use rustix::event::{Timespec, epoll};
@@ -172,6 +172,43 @@ impl Tcp {
         let cell = self.peers.get(proc as usize)?;
         Some(cell.get_or_init(|| Box::new(Peer::new(proc))))
     }
+
+    /// Hands a message to what waits for its peer, who is called first if need be.
+    #[inline]
+    fn hand(
+        &self,
+        to: Endpoint,
+        frame: Frame,
+        take: impl FnOnce(&mut Outgoing, Option<BorrowedFd<'_>>) -> Result<(), Refused>,
+    ) -> Result<(), SendError> {
+        let (len, max) = (frame.len, self.limits.max_send);
+        if len > max {
+            return Err(SendError::TooLong { len, max });
+        }
+        let peer = self.peer(to.0).ok_or(SendError::PeerGone)?;
+        match peer.fate.get() {
+            Fate::Up | Fate::Calling => {}
+            Fate::Fresh => self.call(peer)?,
+            Fate::Lost => return Err(SendError::PeerGone),
+        }
+        // A `fill` that sends to the peer it is filling for gets "would block", like any send that comes too early.
+        let Ok(mut outgoing) = peer.outgoing.try_borrow_mut() else {
+            return Err(SendError::WouldBlock);
+        };
+        let met = peer.socket.borrow();
+        let socket = met.as_ref().map(|met| met.socket.as_fd());
+        let taken = take(&mut outgoing, socket);
+        self.ask_for_room(peer, outgoing.is_stuck());
+        match taken {
+            Ok(()) => Ok(()),
+            Err(Refused::Full) => {
+                self.starving.set(true);
+                Err(SendError::WouldBlock)
+            }
+            // Reading will find out too, and then the peer is lost for everybody.
+            Err(Refused::System(_)) => Err(SendError::PeerGone),
+        }
+    }
 }
 
 /// The noticeboard's key for one link's cards.
@@ -215,40 +252,14 @@ impl Btl for Tcp {
         header: Header,
         payload: Payload<'_>,
     ) -> Result<(), SendError> {
-        let (len, max) = (payload.len(), self.limits.max_send);
-        if len > max {
-            return Err(SendError::TooLong { len, max });
-        }
-        let peer = self.peer(to.0).ok_or(SendError::PeerGone)?;
-        match peer.fate.get() {
-            Fate::Up | Fate::Calling => {}
-            Fate::Fresh => self.call(peer)?,
-            Fate::Lost => return Err(SendError::PeerGone),
-        }
-        // A `fill` that sends to the peer it is filling for gets "would block", like any send that comes too early.
-        let Ok(mut outgoing) = peer.outgoing.try_borrow_mut() else {
-            return Err(SendError::WouldBlock);
-        };
-        let frame = Frame {
-            kind: Kind::Message,
-            am,
-            header,
-            len,
-        };
-        let met = peer.socket.borrow();
-        let socket = met.as_ref().map(|met| met.socket.as_fd());
-        match outgoing.send(socket, &frame.encode(), payload) {
-            Ok(()) => {
-                self.ask_for_room(peer, outgoing.is_stuck());
-                Ok(())
-            }
-            Err(Refused::Full) => {
-                self.starving.set(true);
-                Err(SendError::WouldBlock)
-            }
-            // Reading will find out too, and then the peer is lost for everybody.
-            Err(Refused::System(_)) => Err(SendError::PeerGone),
-        }
+        let frame = Frame::message(am, header, payload.len());
+        self.hand(to, frame, |outgoing, socket| {
+            outgoing.send(socket, &frame.encode(), payload)
+        })
+    }
+
+    fn lending(&self) -> Option<&dyn Lending> {
+        Some(self)
     }
 
     #[inline]
@@ -268,8 +279,8 @@ impl Btl for Tcp {
         }
         if self.starving.replace(false) {
             let room = |proc: &ProcId| {
-                self.peer(*proc)
-                    .is_some_and(|peer| peer.outgoing.borrow().has_room())
+                let outgoing = self.peer(*proc).map(|peer| peer.outgoing.try_borrow_mut());
+                outgoing.is_some_and(|mine| mine.is_ok_and(|mut mine| mine.has_room_again()))
             };
             if self.up.borrow().iter().any(room) {
                 return true;
@@ -296,7 +307,7 @@ impl Btl for Tcp {
     fn settle(&self) {
         self.wait_while(|peer| {
             matches!(peer.fate.get(), Fate::Up | Fate::Calling)
-                && !peer.outgoing.borrow().is_empty()
+                && peer.outgoing.borrow().is_on_its_way()
         });
     }
 
@@ -319,6 +330,28 @@ impl Btl for Tcp {
             (0, Some(peer)) if peer.megabits.get() > 0 => peer.megabits.get(),
             (0, _) => self.ours.addresses[0].megabits,
             (set, _) => set,
+        }
+    }
+}
+
+impl Lending for Tcp {
+    fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError> {
+        let frame = Frame::message(am, header, data.len());
+        self.hand(to, frame, |outgoing, socket| {
+            outgoing.lend(socket, frame, data)
+        })
+    }
+
+    fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) {
+        if let Some(peer) = self.peer(to.0)
+            && let Ok(mut outgoing) = peer.outgoing.try_borrow_mut()
+        {
+            outgoing.keep_rest(Frame::message(am, header, data.len()), data);
+            let stuck = outgoing.is_stuck();
+            drop(outgoing);
+            if !stuck {
+                self.flush(peer);
+            }
         }
     }
 }

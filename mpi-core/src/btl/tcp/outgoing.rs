@@ -3,18 +3,19 @@
 //! A frame goes to the socket at once, header and payload in one call, if nothing waits before it;
 //! a short payload is copied behind its header first, since the system takes one run of bytes faster than two.
 //! What the socket does not take is copied to a queue, so that the caller may reuse its memory; the queue is bounded and is written before anything else.
+//! Only a frame that is lent is not copied: its sender keeps what the socket has not taken and comes again with it; until then other frames wait in the queue.
 //! After the socket has said "full" once it is not asked again until the poller says that it is writable, which Linux does when a third of its buffer is free;
 //! so a stream of long frames copies few of them.
 
 use super::super::Payload;
-use super::frame::HEADER;
+use super::frame::{Frame, HEADER};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 
-/// So short a payload is sent in one run with its header; copying it costs less than a tenth of what a second run does.
-const SHORT: usize = 1 << 10;
+/// So short a payload is sent in one run with its header: copying it costs less than a second run does.
+const SHORT: usize = 8 << 10;
 
 /// A frame is refused while so many bytes wait.
 pub const ENOUGH: usize = 256 << 10;
@@ -26,8 +27,25 @@ pub struct Outgoing {
     written: usize,
     /// The socket had no room when it was last asked.
     stuck: bool,
+    /// A lent frame that the socket has taken a part of; it goes before the queue.
+    begun: Option<Begun>,
+    /// What was refused last, until its sender has heard that there is room.
+    denied: Option<Denied>,
     /// A short frame is put together here.
     short: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+enum Denied {
+    Frame,
+    Loan,
+}
+
+#[derive(Clone, Copy)]
+struct Begun {
+    frame: Frame,
+    /// How much the socket has taken, with the header.
+    sent: usize,
 }
 
 /// Why a frame was not taken.
@@ -38,13 +56,28 @@ pub enum Refused {
 }
 
 impl Outgoing {
+    /// Whether the stream is at the end of a frame with nothing behind it.
     pub fn is_empty(&self) -> bool {
-        self.written == self.queue.len()
+        self.written == self.queue.len() && self.begun.is_none()
     }
 
-    /// Whether a frame would be taken.
-    pub fn has_room(&self) -> bool {
-        self.queue.len() - self.written < ENOUGH
+    /// Whether something is here that needs nothing but room to go out.
+    pub fn is_on_its_way(&self) -> bool {
+        self.written < self.queue.len() && self.begun.is_none()
+    }
+
+    /// Whether something was refused that would be taken now; said once.
+    pub fn has_room_again(&mut self) -> bool {
+        let (queued, stuck) = (self.queued(), self.stuck);
+        let would_be_taken = |denied: &mut Denied| match denied {
+            Denied::Frame => queued < ENOUGH,
+            Denied::Loan => !stuck,
+        };
+        self.denied.take_if(would_be_taken).is_some()
+    }
+
+    fn queued(&self) -> usize {
+        self.queue.len() - self.written
     }
 
     /// Whether the owner has to be told when the socket is writable.
@@ -74,6 +107,47 @@ impl Outgoing {
                 Ok(())
             }
             _ => self.send_later(socket, header, payload),
+        }
+    }
+
+    /// Takes a frame whose payload stays with its sender as long as it is refused.
+    pub fn lend(
+        &mut self,
+        socket: Option<BorrowedFd<'_>>,
+        frame: Frame,
+        data: &[u8],
+    ) -> Result<(), Refused> {
+        let sent = match self.begun {
+            Some(begun) if begun.frame == frame => Some(begun.sent),
+            Some(_) => None,
+            None => self.is_empty().then_some(0),
+        };
+        self.denied = Some(Denied::Loan);
+        let (Some(sent), Some(socket), false) = (sent, socket, self.stuck) else {
+            return Err(Refused::Full);
+        };
+        let header = &frame.encode();
+        let sent = sent
+            + match sent.checked_sub(HEADER) {
+                None if sent == 0 => self.write_frame(socket, header, data, &[])?,
+                None => write(|flags| send(socket, &header[sent..], flags))?,
+                Some(done) => write(|flags| send(socket, &data[done..], flags))?,
+            };
+        if sent < HEADER + data.len() {
+            self.stuck = true;
+            self.begun = (sent > 0).then_some(Begun { frame, sent });
+            return Err(Refused::Full);
+        }
+        self.begun = None;
+        self.flush(socket).map_err(Refused::System)
+    }
+
+    /// Copies what is left of a frame whose sender will not come again.
+    pub fn keep_rest(&mut self, frame: Frame, data: &[u8]) {
+        if let Some(begun) = self.begun.take_if(|begun| begun.frame == frame) {
+            let header = frame.encode();
+            let left = header.iter().chain(data).skip(begun.sent);
+            self.queue.splice(self.written..self.written, left.copied());
         }
     }
 
@@ -116,7 +190,8 @@ impl Outgoing {
         header: &[u8],
         mut payload: Payload<'_>,
     ) -> Result<(), Refused> {
-        if !self.has_room() {
+        if self.queued() >= ENOUGH {
+            self.denied = Some(Denied::Frame);
             return Err(Refused::Full);
         }
         self.queue.extend_from_slice(header);
@@ -129,10 +204,10 @@ impl Outgoing {
         }
     }
 
-    /// Writes what waits, as far as the socket takes it.
+    /// Writes what waits, as far as the socket takes it; nothing behind a frame that was begun.
     pub fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         self.stuck = false;
-        while !self.is_empty() {
+        while self.is_on_its_way() {
             match write(|flags| send(socket, &self.queue[self.written..], flags)) {
                 Ok(0) => {
                     self.stuck = true;
@@ -144,7 +219,7 @@ impl Outgoing {
             }
         }
         // Moving the rest to the front costs less than it saves once half of the queue is history.
-        if self.is_empty() {
+        if self.queued() == 0 {
             self.queue.clear();
             self.written = 0;
         } else if self.written >= self.queue.len() / 2 {

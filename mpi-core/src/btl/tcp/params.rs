@@ -1,12 +1,11 @@
 //! What users may set.
 
 use super::address::Filter;
-use super::lobby::Buffers;
+use super::lobby::{Buffers, Met};
 use crate::btl::Limits;
 use mpi_base::param::{About, Level, Param, ParamError, Params};
 use rustix::io::Errno;
 use rustix::net::sockopt;
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 static EAGER_LIMIT: Param<usize> = Param::new(
@@ -22,7 +21,7 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "btl",
     "tcp",
     "max_send_size",
-    "128k",
+    "512k",
     Level::TUNER,
     "The longest piece of a message that is sent at once",
 );
@@ -115,6 +114,10 @@ pub(super) static PARAMS: &[&About] = &[
 /// The parameters that can leave no address.
 pub(super) const FILTERS: &str = "btl_tcp_if_include and btl_tcp_if_exclude";
 
+/// How much may be under way inside a machine, where nothing can be congested: the plain rule (RFC 5681), which every process may choose on Linux.
+/// A system's choice for networks may pace what it sends, as BBR does, and that only delays what crosses memory.
+const PLAIN: &str = "reno";
+
 /// More would only be slower; it also keeps the number in a card's byte.
 const MOST_LINKS: u32 = 16;
 
@@ -159,7 +162,12 @@ impl Settings {
     }
 
     /// Sets what every connection has.
-    pub fn prepare(&self, socket: &OwnedFd) -> Result<(), Errno> {
+    pub fn prepare(&self, met: &Met) -> Result<(), Errno> {
+        let socket = &met.socket;
+        if met.is_inside {
+            // A system without it keeps its own rule, which works as well.
+            let _ = sockopt::set_tcp_congestion(socket, PLAIN);
+        }
         // A message is whole when it is sent; waiting for more to send with it only delays it (RFC 896).
         sockopt::set_tcp_nodelay(socket, true)?;
         if self.dead_after.is_zero() {

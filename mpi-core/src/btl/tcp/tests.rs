@@ -2,30 +2,16 @@
 
 use super::address::Candidate;
 use super::*;
-use crate::btl::suite::{Expect, Keep, Net, Nothing, endpoint, mixed, send_numbered};
+use crate::btl::suite::{Expect, Keep, Net, Nothing, cramped, endpoint, mixed, send_numbered};
 use crate::rte::SharedBoard;
-use mpi_base::param::{Params, Source};
+use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Instant;
 
-fn params(pairs: &[(&str, &str)]) -> Params {
-    let mut params = Params::default();
-    // Small sockets, so that they fill up.
-    let small = [
-        ("btl_tcp_sndbuf", "64k"),
-        ("btl_tcp_rcvbuf", "64k"),
-        ("btl_tcp_eager_limit", "4k"),
-    ];
-    for (name, value) in small.iter().chain(pairs) {
-        params.set(name, value, Source::CommandLine);
-    }
-    params
-}
-
 /// The transports of a job whose processes share no memory.
 fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
-    let params = params(pairs);
+    let params = cramped(pairs);
     let settings = Settings::read(&params).unwrap();
     (0..size)
         .map(|me| {
@@ -206,6 +192,52 @@ fn a_recorded_handshake_gets_nowhere() {
     talk(&all[0], &all[1]);
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_strangers_say_they_are_told_nothing(
+        speeches in prop::collection::vec(
+            (prop::collection::vec(any::<u8>(), 0..3 * hello::HELLO), 0..=8usize),
+            1..5,
+        ),
+    ) {
+        let all = job(&SharedBoard::default(), 2, &[]);
+        for (mut speech, true_bytes) in speeches {
+            // A beginning like ours gets further.
+            let like_ours = speech.iter_mut().zip(b"PORTCLS1").take(true_bytes);
+            like_ours.for_each(|(byte, ours)| *byte = *ours);
+            let mut stranger = dial(&all[1]);
+            stranger.write_all(&speech).unwrap();
+            stranger.shutdown(std::net::Shutdown::Write).unwrap();
+            prop_assert_eq!(all_that_is_said(stranger, &all[1]), b"");
+        }
+        talk(&all[0], &all[1]);
+    }
+}
+
+#[test]
+fn a_flood_of_replayed_hellos_keeps_nobody_out() {
+    let all = job(&SharedBoard::default(), 2, &[]);
+    let recorded = hello::Hello {
+        from: 0,
+        to: 1,
+        link: 0,
+        nonce: [7; 16],
+    };
+    let recorded = recorded.encode(&all[1].ours.key);
+    let mut strangers = Vec::new();
+    for _ in 0..300 {
+        let mut stranger = dial(&all[1]);
+        stranger.write_all(&recorded).unwrap();
+        strangers.push(stranger);
+        all[1].progress(&Nothing);
+    }
+    talk(&all[0], &all[1]);
+    drop(strangers);
+    talk(&all[1], &all[0]);
+}
+
 #[test]
 fn a_flood_of_silent_strangers_keeps_nobody_out() {
     let all = job(&SharedBoard::default(), 2, &[]);
@@ -256,6 +288,17 @@ fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
     assert_eq!(caller.socket.borrow().as_ref().unwrap().remote, Some(real));
     loud.join().unwrap();
     talk(&all[0], &all[1]);
+}
+
+#[test]
+fn what_does_not_leave_the_machine_is_not_paced() {
+    let all = job(&SharedBoard::default(), 2, &[]);
+    talk(&all[0], &all[1]);
+    for (btl, peer) in [(&all[0], 1), (&all[1], 0)] {
+        let met = btl.peer(peer).unwrap().socket.borrow();
+        let rule = rustix::net::sockopt::tcp_congestion(&met.as_ref().unwrap().socket);
+        assert_eq!(rule.as_deref(), Ok("reno"));
+    }
 }
 
 /// Keeps the sentences about lost peers.

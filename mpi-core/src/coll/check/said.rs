@@ -53,6 +53,22 @@ impl Said {
         said.bytes(call.agreed_bytes().filter(|_| !each))
     }
 
+    /// What a member calls in brief.
+    #[inline(always)]
+    pub(in crate::coll) fn brief(
+        call: CallId,
+        root: Option<u32>,
+        op: Option<Predefined>,
+        bytes: Option<u64>,
+    ) -> Said {
+        Said {
+            call: call as u64,
+            root: root.map_or(0, |root| u64::from(root) + 1),
+            op: op.map_or(0, |op| op as u64),
+            bytes: bytes.map_or(0, |bytes| bytes + 1),
+        }
+    }
+
     fn bytes(self, bytes: Option<i64>) -> Said {
         let bytes = bytes.map_or(0, |bytes| bytes as u64 + 1);
         Said { bytes, ..self }

@@ -2,12 +2,14 @@
 //!
 //! A communicator has two sets of cells, one for each [`Lane`], so that what waits is never numbered behind what does not.
 //! A rank that finds others too far behind says that it is hungry, and who finishes wakes it.
+//! Where each rank has a core, finishing is frequent and hunger is not, so the hungry one has the fence for both ([`mpi_base::fence`]).
 
-use super::gate::{LINE, Members};
+use super::gate::{Kind, LINE, Members};
 use super::wait::Waits;
 use crate::engine::Engine;
-use mpi_base::atomic::{AtomicU64, Ordering};
+use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::cells::{self, Cells as Board};
+use mpi_base::fence::{heavy, light};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};
 use std::cell::Cell;
@@ -15,8 +17,8 @@ use std::ops::Deref;
 
 const WORD: usize = size_of::<u64>();
 
-/// The longest cell: the number and sixteen kilobytes, up to which two copies are faster than one by the system.
-pub const LONGEST: usize = (16 << 10) + LINE;
+/// The longest cell: the number and eight kilobytes, up to which two copies are faster than one by the system.
+pub const LONGEST: usize = (8 << 10) + LINE;
 
 /// Bytes in a cell unless somebody wants otherwise; where there are many members a short message is all that is worth the memory.
 pub fn fitting_cell(members: u32) -> usize {
@@ -46,6 +48,8 @@ pub struct Cells {
     lane: Lane,
     /// The last operation that has begun here.
     number: Cell<u64>,
+    /// Whether hunger is frequent, as it is where ranks share cores: then who finishes has the fence, else who is hungry.
+    shared: bool,
 }
 
 impl Deref for Cells {
@@ -70,6 +74,7 @@ impl Cells {
         cell: usize,
         members: &Members,
         lane: Lane,
+        kind: Kind,
     ) -> Option<Cells> {
         if possible_cell(cell) != cell {
             return None;
@@ -79,7 +84,13 @@ impl Cells {
             board: Board::new(words, members.me, members.count(), cell)?,
             lane,
             number: Cell::new(0),
+            shared: kind == Kind::Counter,
         })
+    }
+
+    /// The bytes of a piece of data that are longer than a cell: elements of any predefined type end where it does.
+    pub fn piece(&self) -> usize {
+        self.capacity() / LINE * LINE
     }
 
     /// Begins as many operations, and gives the number of the first.
@@ -125,8 +136,11 @@ impl Cells {
         if wait.briefly(engine, &mut done) {
             return;
         }
-        // SYNC POINT shm.hungry: whoever finishes from now on sees that somebody waits, or we see that it has finished.
         self.hungry().fetch_add(1, Ordering::SeqCst);
+        // SYNC POINT shm.hungry: whoever finishes from now on sees that somebody waits, or we see that it has finished.
+        if !self.shared {
+            heavy();
+        }
         wait.until(engine, done).await;
         self.hungry().fetch_sub(1, Ordering::Relaxed);
     }
@@ -148,8 +162,11 @@ impl Cells {
     #[inline]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.hungry: who is hungry goes to sleep by its bell, whose fences these are.
-        members.order();
+        // SYNC POINT shm.hungry: the fence is here, or who is hungry has executed it for us, if the system lets him.
+        light();
+        if self.shared || !members.light() {
+            fence(Ordering::SeqCst);
+        }
         if self.hungry().load(Ordering::Relaxed) > 0 {
             members.ring_all();
         }

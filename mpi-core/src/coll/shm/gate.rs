@@ -117,6 +117,12 @@ impl Members {
         self.places.iter().copied()
     }
 
+    /// Whether others may execute this process's fences.
+    #[inline]
+    pub fn light(&self) -> bool {
+        self.light
+    }
+
     /// Wakes one member if it sleeps; what it is woken for has been published.
     #[inline]
     pub fn ring(&self, rank: u32) {

@@ -28,10 +28,11 @@ mod wait;
 
 use super::algo::{self, bcast_binomial};
 use super::reproducible::REPRODUCIBLE;
-use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
+use super::{Brief, Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
+use crate::engine::Engine;
 use cells::{Cells, Lane};
 use gate::{Gate, Kind, Members};
 use large::Large;
@@ -229,12 +230,14 @@ impl State {
             // The expression of the one algorithm that also runs between nodes is another one.
             return None;
         }
-        let (way, numbers) = match small.pieces(call, self.members.count()) {
-            Some(pieces) => (Way::Cells, pieces),
-            None if place.large.serves(call, self.members.count()) => {
+        let pieces = small.pieces(call, self.members.count());
+        let (way, numbers) = match pieces {
+            Some(1) => (Way::Cells, 1),
+            // One copy of all is faster than two of each piece.
+            _ if place.large.serves(call, self.members.count()) => {
                 (Way::Copies, Large::numbers(call))
             }
-            None => return None,
+            _ => (Way::Cells, pieces?),
         };
         Some(Begun {
             way,
@@ -251,13 +254,32 @@ impl State {
             return None;
         };
         let small = self.place.get()?.small.as_ref()?;
+        let small = &small[begun.lane as usize];
         Some(small::Turn {
-            small: &small[begun.lane as usize],
+            cells: &small.cells,
+            kind: small.kind,
             members: &self.members,
-            cx,
+            engine: cx.engine(),
             number: begun.number,
             wait,
         })
+    }
+
+    /// Passes a barrier.
+    #[inline]
+    fn pass(&self, engine: &Engine) {
+        let mut pass = self.begin();
+        wait::until(engine, || self.step(&mut pass));
+        if let Some(small) = self.blocking() {
+            small.cells.all_here();
+        }
+    }
+
+    /// The short collectives of calls that wait.
+    #[inline(always)]
+    fn blocking(&self) -> Option<&Small> {
+        let small = self.place.get()?.small.as_ref()?;
+        Some(&small[Lane::Blocking as usize])
     }
 
     async fn carry_out(
@@ -312,8 +334,11 @@ impl State {
         let behind = gate::LINE + letter.kind.len(members.count());
         let lane = |lane: Lane| -> Result<Small, Refusal> {
             let place = at(behind + lane as usize * Cells::len(members.count(), letter.cell));
-            let cells = Cells::at(node, place, letter.cell, members, lane);
-            Ok(Small::new(cells.ok_or_else(outside)?, letter.kind))
+            let cells = Cells::at(node, place, letter.cell, members, lane, letter.kind);
+            Ok(Small {
+                cells: cells.ok_or_else(outside)?,
+                kind: letter.kind,
+            })
         };
         let small = match letter.cell {
             0 => None,
@@ -452,7 +477,11 @@ impl Module for ShmModule {
             (_, None, _) => return None,
             (_, Some(small), _) => &small[Lane::Blocking as usize],
         };
-        let fits = small.fits(call, self.0.members.count());
+        let members = self.0.members.count();
+        let fits = match place.large.readers.all_can() {
+            true => small.fits_one(call, members),
+            false => small.fits(call, members),
+        };
         let from = place.large.from.max(fits + 1);
         Some(format!(
             "cells up to {fits} bytes, from {from} bytes single copies"
@@ -483,14 +512,7 @@ impl Module for ShmModule {
     fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
         let state = &*self.0;
         if let Call::Barrier = call {
-            let mut pass = state.begin();
-            wait::until(cx.engine(), || state.step(&mut pass));
-            if let Some(Place {
-                small: Some(small), ..
-            }) = state.place.get()
-            {
-                small[Lane::Blocking as usize].cells.all_here();
-            }
+            state.pass(cx.engine());
             return Ok(());
         }
         let Some(begun) = state.take_up(Lane::Blocking, call) else {
@@ -501,6 +523,38 @@ impl Module for ShmModule {
             Some(turn) => wait::now(cx.engine(), turn.run(call, begun.numbers)),
             None => wait::now(cx.engine(), state.carry_out(begun, Here, cx, call)),
         }
+    }
+
+    fn takes_brief(&self, call: CallId) -> Option<usize> {
+        let place = self.0.place.get()?;
+        let is_scan = matches!(call, CallId::Scan | CallId::Exscan);
+        if is_scan && place.reproducible {
+            return None;
+        }
+        let small = self.0.blocking();
+        match call {
+            CallId::Barrier => Some(0),
+            _ => Some(small?.fits_one(call, self.0.members.count()) as usize),
+        }
+    }
+
+    #[inline]
+    fn run_brief(&self, comm: &Comm, brief: &Brief<'_>) -> Result<(), Error> {
+        let (state, engine) = (&*self.0, comm.engine());
+        let (false, Some(small)) = (matches!(brief, Brief::Barrier), state.blocking()) else {
+            // Nothing else is taken without cells.
+            state.pass(engine);
+            return Ok(());
+        };
+        let turn = small::Turn {
+            cells: &small.cells,
+            kind: small.kind,
+            members: &state.members,
+            engine,
+            number: small.cells.begin(1),
+            wait: Here,
+        };
+        wait::now(engine, turn.run_brief(brief))
     }
 
     fn disable(&self) {

@@ -1,11 +1,11 @@
 //! The express lane: the commonest send and the commonest receive, without a request.
 //!
 //! A short message from one run of memory, to a peer whose queue is empty, is handed to the transport at once; there is nothing to remember.
-//! A blocking receive into one run of memory, when nothing else is posted and nothing has arrived, waits in a slot of its own.
+//! A blocking receive into one run of memory, when nothing that was posted earlier and nothing that has arrived concerns it, waits in a slot of its own.
 //! Everything else takes the general path, which stays the only one that knows datatypes, modes and errors.
 //!
-//! Matching order is kept: the slot is taken only while its context has no posted receive, so whatever is posted later comes after it,
-//! and an arriving message asks the slot first.
+//! Matching order is kept: the slot is taken only while its context has no posted receive for any message that it accepts;
+//! whatever is posted later comes after it, and an arriving message asks the slot first.
 //!
 //! Protocol: [`Ob1::try_recv_here`] fills the slot, arrival moves its stage on, [`Ob1::end_here`] empties it;
 //! one blocking receive at a time, so a second thread's takes the general path.
@@ -83,6 +83,24 @@ impl Slot {
     }
 }
 
+/// Whether nothing that a receive with this key accepts has arrived, and nothing that it will accept is another receive's.
+#[inline]
+fn is_next(matching: &Matching, key: Key) -> bool {
+    let alone = matching.unexpected.borrow().is_empty() && matching.posted.borrow().is_empty();
+    alone || is_next_among(matching, key)
+}
+
+#[inline(never)]
+fn is_next_among(matching: &Matching, key: Key) -> bool {
+    let posted = matching.posted.borrow();
+    // A receive with wildcards accepts messages of many keys, and what is posted for one of them would have to be looked for among all.
+    let first = match key.is_exact() {
+        true => posted.peek(key).is_none(),
+        false => posted.is_empty(),
+    };
+    first && matching.unexpected.borrow_mut().peek(key).is_none()
+}
+
 impl Ob1 {
     /// Sends a short message at once; false if the general path has to see to it, and nothing has happened.
     #[inline]
@@ -118,10 +136,7 @@ impl Ob1 {
         buf: RecvBytes,
     ) -> bool {
         let slot = &self.slot;
-        if slot.stage.get() != Stage::Free
-            || !matching.unexpected.borrow().is_empty()
-            || !matching.posted.borrow().is_empty()
-        {
+        if slot.stage.get() != Stage::Free || !is_next(matching, key) {
             return false;
         }
         slot.context.set(matching.context);
@@ -197,5 +212,46 @@ impl Ob1 {
         *slot.moved.borrow_mut() = Some(req.clone());
         slot.stage.set(Stage::Moved);
         req
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::Scratch;
+    use crate::engine::testing::Job;
+    use crate::pml::Plane;
+    use crate::request::{ANY_SOURCE, ANY_TAG};
+
+    /// Whether the slot lets a receive in, by the key of the one that was posted before it.
+    fn lets_in(posted: (i32, i32), waiting: (i32, i32)) -> bool {
+        let let_in = Job::of(1).run(|engine| {
+            let (world, pml) = (engine.world().expect("a world"), engine.pml());
+            let word = Scratch::bytes(8).expect("memory");
+            let earlier = world.irecv(word.all(), posted.0, posted.1);
+            let matching = pml.matching(world.context().plane(Plane::User));
+            let key = Key::new(waiting.0, waiting.1);
+            let let_in = pml.try_recv_here(&matching, 0, key, RecvBytes::empty());
+            pml.abandon(&earlier.expect("posted"));
+            let_in
+        });
+        let_in[0]
+    }
+
+    #[test]
+    fn the_slot_is_for_receives_whose_messages_nobody_was_promised() {
+        let posted = [(0, 7), (ANY_SOURCE, 7), (0, ANY_TAG), (ANY_SOURCE, ANY_TAG)];
+        for posted in posted {
+            for waiting in [(0, 7), (0, 8), (ANY_SOURCE, 8), (ANY_SOURCE, ANY_TAG)] {
+                let exact = waiting.0 != ANY_SOURCE;
+                let accepts = Key::new(posted.0, posted.1).accepts(Key::new(waiting.0, waiting.1));
+                let due = exact && !accepts;
+                assert_eq!(
+                    lets_in(posted, waiting),
+                    due,
+                    "{waiting:?} after {posted:?}"
+                );
+            }
+        }
     }
 }

@@ -271,11 +271,10 @@ impl Ob1 {
     }
 
     /// Whether going to sleep now would miss something.
+    ///
+    /// Of what a transport had no room for it tells when there is ([`crate::btl::Btl::pending`]).
     pub fn pending(&self) -> bool {
-        self.bml.pending()
-            || !self.congested.borrow().is_empty()
-            || !self.streams.borrow().is_empty()
-            || !self.shared.borrow().is_empty()
+        self.bml.pending() || !self.shared.borrow().is_empty()
     }
 
     /// Sends a control message, now or as soon as there is room.
@@ -350,17 +349,9 @@ impl Ob1 {
         moved
     }
 
-    fn garble(&self) {
-        self.garbled.set(self.garbled.get() + 1);
-    }
-}
-
-impl Sink for Ob1 {
-    #[inline]
-    fn deliver(&self, from: ProcId, am: crate::btl::Am, header: Header, payload: &[u8]) {
-        if am == wire::EAGER {
-            return self.on_eager(from, header, payload);
-        }
+    /// What is not a short message; apart, so that short ones pay for none of it.
+    #[inline(never)]
+    fn on_rare(&self, from: ProcId, am: crate::btl::Am, header: Header, payload: &[u8]) {
         match am {
             wire::RENDEZVOUS => self.on_rendezvous(from, header, payload),
             wire::CLEAR => self.on_clear(from, header, payload),
@@ -370,6 +361,20 @@ impl Sink for Ob1 {
             wire::HELPED => self.on_helped(from, header, payload),
             wire::ASK_FIRST => self.on_ask_first(from, header),
             _ => self.garble(),
+        }
+    }
+
+    fn garble(&self) {
+        self.garbled.set(self.garbled.get() + 1);
+    }
+}
+
+impl Sink for Ob1 {
+    #[inline]
+    fn deliver(&self, from: ProcId, am: crate::btl::Am, header: Header, payload: &[u8]) {
+        match am {
+            wire::EAGER => self.on_eager(from, header, payload),
+            _ => self.on_rare(from, am, header, payload),
         }
     }
 

@@ -20,6 +20,9 @@ pub enum Queued {
     },
 }
 
+/// After so many announcements to a peer that has none for us messages are taken to go one way only.
+const CROSSING: u32 = 64;
+
 pub struct Peer {
     pub btl: Rc<dyn Btl>,
     pub endpoint: Endpoint,
@@ -38,6 +41,8 @@ pub struct Peer {
     pub together: Cell<bool>,
     /// Messages that it has been told of and has not begun to take.
     pub announced: Cell<u32>,
+    /// Falls with every message that we announce and rises when the peer announces one: above 0 while long messages go both ways.
+    pub crossing: Cell<u32>,
     /// Fragments may be asked for again, so a send has ended only when the receiver says that it has all of them.
     pub patient: bool,
     pub queue: RefCell<VecDeque<Queued>>,
@@ -59,6 +64,7 @@ impl Peer {
             single_copy: Cell::new(btl.single_copy().is_some()),
             together: Cell::new(true),
             announced: Cell::new(0),
+            crossing: Cell::new(0),
             patient: btl.relies_on_senders(),
             btl,
             endpoint,
@@ -82,6 +88,17 @@ impl Peer {
         let unheard = self.unheard.get() - (bytes + bound::COST) as isize;
         self.unheard.set(unheard);
         unheard >= 0
+    }
+
+    /// It has announced a message.
+    pub fn announces(&self) {
+        self.crossing.set(CROSSING);
+    }
+
+    /// We have announced one.
+    pub fn is_told(&self) {
+        self.announced.set(self.announced.get() + 1);
+        self.crossing.set(self.crossing.get().saturating_sub(1));
     }
 
     /// Whether a new message may overtake nothing.

@@ -56,7 +56,8 @@ impl RecvBody {
     /// Makes a [light](RecvBody::is_light) receive another one of the same context.
     #[inline]
     pub(crate) fn renew(&mut self, buf: Room, key: Key, receiver: i32) {
-        self.buf = buf;
+        // A light one's room owns nothing, so there is nothing to drop, which the compiler cannot know.
+        std::mem::forget(std::mem::replace(&mut self.buf, buf));
         self.key = key;
         self.receiver = receiver;
     }
@@ -153,7 +154,7 @@ impl Ob1 {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_eager(&self, from: ProcId, header: Header, payload: &[u8]) {
         let (context, key) = wire::read_match(header);
         if self.slot.takes(context, key) {
@@ -173,7 +174,7 @@ impl Ob1 {
     }
 
     /// Takes the receive for a message in the context of the last message; `None` if this is another context.
-    #[inline]
+    #[inline(always)]
     fn take_recent(&self, context: Context, key: Key) -> Option<Option<ReqId>> {
         let recent = self.recent.borrow();
         let matching = recent.as_ref().filter(|m| m.context == context)?;
@@ -181,6 +182,7 @@ impl Ob1 {
     }
 
     /// A short message has come before its receive.
+    #[inline(never)]
     fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
         let message = Arrived {
             from,
@@ -217,6 +219,9 @@ impl Ob1 {
         let Some(rendezvous) = Rendezvous::decode(payload) else {
             return self.garble();
         };
+        if let Ok(peer) = self.peer(from) {
+            peer.announces();
+        }
         let matching = self.matching(context);
         if self.slot.takes(context, key) {
             let req = self.move_on(&matching);

@@ -9,6 +9,7 @@ use crate::datatype::SendBuf;
 use crate::pml::{Envelope, Mode};
 use crate::request::{Body, Req, ReqId};
 use mpi_base::state::{About, Waits};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A send under way.
@@ -26,6 +27,15 @@ struct Stream {
     wanted: u64,
     /// The length of its fragments.
     fragment: usize,
+}
+
+impl Stream {
+    /// The fragment that is to be sent next.
+    fn next(&self) -> (Header, Range<usize>) {
+        let len = (self.wanted - self.sent).min(self.fragment as u64);
+        let range = self.sent as usize..(self.sent + len) as usize;
+        ([self.receiver.0, self.sent], range)
+    }
 }
 
 impl SendBody {
@@ -149,10 +159,14 @@ impl Ob1 {
     }
 
     /// Whether a message is one of a stream: the receiver has not begun to take an earlier one, and has enough to copy without this.
+    /// It is not while the peer has such messages for us: then both copy anyway, and one copy is less than two.
     #[cold]
     fn flows(&self, peer: &Peer, bytes: usize) -> bool {
         let most = peer.limits.max_send.min(self.config.stream_eager);
-        bytes <= most && peer.announced.get() > 0 && peer.eager_below.get() > 0
+        bytes <= most
+            && peer.announced.get() > 0
+            && peer.crossing.get() == 0
+            && peer.eager_below.get() > 0
     }
 
     #[inline]
@@ -186,7 +200,7 @@ impl Ob1 {
         );
         rendezvous
             .encoded(|payload| peer.send(wire::RENDEZVOUS, header, Payload::Bytes(payload)))?;
-        peer.announced.set(peer.announced.get() + 1);
+        peer.is_told();
         Ok(())
     }
 
@@ -258,9 +272,14 @@ impl Ob1 {
             return Err(SendError::PeerGone);
         };
         while stream.sent < stream.wanted {
-            let len = (stream.wanted - stream.sent).min(stream.fragment as u64) as usize;
-            let header = [stream.receiver.0, stream.sent];
-            send_range(peer, wire::FRAGMENT, header, buf, stream.sent as usize, len)?;
+            let (header, range) = stream.next();
+            let (at, len) = (range.start, range.len());
+            match (peer.btl.lending(), buf.contiguous()) {
+                (Some(lending), Some(data)) => {
+                    lending.lend(peer.endpoint, wire::FRAGMENT, header, &data[range])?;
+                }
+                _ => send_range(peer, wire::FRAGMENT, header, buf, at, len)?,
+            }
             stream.sent += len as u64;
             *moved = true;
         }
@@ -294,10 +313,26 @@ impl Ob1 {
         }
     }
 
-    /// Nothing more of a send's data goes out.
+    /// Nothing more of a send's data goes out but the fragment that was begun.
     pub(super) fn stop_streaming(&self, req: &Req) {
-        let mut streams = self.streams.borrow_mut();
-        streams.retain(|other| !Rc::ptr_eq(other, req));
+        let is_it = |other: &Req| Rc::ptr_eq(other, req);
+        let place = self.streams.borrow().iter().position(is_it);
+        let Some(place) = place else {
+            return;
+        };
+        self.streams.borrow_mut().remove(place);
+        if let Body::Send(SendBody {
+            buf,
+            envelope,
+            stream: Some(stream),
+            ..
+        }) = &*req.body.borrow()
+            && let Ok(peer) = self.peer(envelope.proc)
+            && let (Some(lending), Some(data)) = (peer.btl.lending(), buf.contiguous())
+        {
+            let (header, range) = stream.next();
+            lending.leave_rest(peer.endpoint, wire::FRAGMENT, header, &data[range]);
+        }
     }
 
     /// A link has died with a fragment: sends it once more, if its send has not ended.

@@ -97,23 +97,7 @@ impl Agent<'_> {
             if self.out.is_full() || self.err.is_full() {
                 self.write_out(limit);
             }
-            let Some(rank) = self.ranks.get_mut(proc).filter(|rank| rank.here) else {
-                return;
-            };
-            let slot = match to {
-                Target::Stdout => &mut rank.stdout,
-                Target::Stderr => &mut rank.stderr,
-            };
-            let Some(stream) = slot else {
-                return;
-            };
-            let sink = match stream.to {
-                Target::Stdout => &mut self.out,
-                Target::Stderr => &mut self.err,
-            };
-            if stream.read(sink) != Read::Some {
-                stream.flush(sink);
-                *slot = None;
+            if !self.read_output(proc, to, |read| read != Read::Some) {
                 return;
             }
         }

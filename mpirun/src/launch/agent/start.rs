@@ -1,10 +1,10 @@
 //! How the agent starts jobs: the launched one, and those that are spawned.
 
 use super::super::output::{Stream, Style, Target};
-use super::super::program::{App, StdinTo};
+use super::super::program::{App, Plan, StdinTo};
 use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
 use super::super::wire::{Down, Order};
-use super::{Agent, Watch, system, watch};
+use super::{Agent, Watch, Wires, system, watch};
 use crate::launch::binding::ranges;
 use crate::node::Node;
 use crate::pmi::{Job, Proc, SpawnRequest};
@@ -54,13 +54,7 @@ impl Agent<'_> {
             binding: self.plan.binding,
             readers,
         };
-        let starter = Starter {
-            env: &self.plan.env,
-            dir: None,
-            report: self.reports.1.as_fd(),
-            null: self.null.as_fd(),
-            nofile: self.wires.nofile,
-        };
+        let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
         let resolved = starter.resolve(&order, here)?;
         let node = match resolved.count() {
             0 => None,
@@ -94,13 +88,7 @@ impl Agent<'_> {
                 }
                 feed.add(|pipe| super::watch_room(epoll, pipe)).map(Some)
             };
-            let starter = Starter {
-                env: &self.plan.env,
-                dir: None,
-                report: self.reports.1.as_fd(),
-                null: self.null.as_fd(),
-                nofile: self.wires.nofile,
-            };
+            let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
             outcome = starter.start(&order, &resolved, node.fd(), input, |rank| fresh.push(rank));
             for one in fresh {
                 let proc = Proc(order.first + one.rank as usize);
@@ -317,4 +305,20 @@ fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<File, Star
             path: path.display().to_string(),
             error,
         })
+}
+
+/// Who starts the ranks of this host.
+fn starter_of<'a>(
+    plan: &'a Plan,
+    wires: &Wires,
+    report: &'a OwnedFd,
+    null: &'a OwnedFd,
+) -> Starter<'a> {
+    Starter {
+        env: &plan.env,
+        dir: None,
+        report: report.as_fd(),
+        null: null.as_fd(),
+        nofile: wires.nofile,
+    }
 }

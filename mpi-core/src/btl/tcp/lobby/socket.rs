@@ -26,6 +26,8 @@ pub struct Met {
     pub ends: String,
     /// The other end's address.
     pub remote: Option<SocketAddr>,
+    /// Whether it does not leave this machine.
+    pub is_inside: bool,
 }
 
 impl Met {
@@ -38,10 +40,14 @@ impl Met {
             .flatten()
             .and_then(|address| SocketAddr::try_from(address).ok())
             .map(canonical);
+        let local = local_address(&socket);
+        let ip = |end: Option<SocketAddr>| end.map(|address| address.ip());
         Met {
             proc,
-            ends: format!("{} to {}", shown(local_address(&socket)), shown(remote)),
+            ends: format!("{} to {}", shown(local), shown(remote)),
             remote,
+            // The system calls an address of its own from that address.
+            is_inside: local.is_some() && ip(local) == ip(remote),
             socket,
         }
     }

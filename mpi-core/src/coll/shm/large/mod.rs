@@ -8,7 +8,9 @@
 //! 3. who has finished says so, and nobody whose memory is read leaves before all readers have.
 //!
 //! Reductions are shared among workers: each combines one piece of everybody's data, and the pieces are then read from the workers.
-//! Where every rank has a result of its own, in scans and reduce-scatters, each combines for itself.
+//! Scans go from rank to rank: each reads what the one before has combined, which is the least work of all ranks together.
+//! In reduce-scatters every rank combines for itself, as it has a result of its own;
+//! and so do two ranks always: what one would read of the other's work is as long as what it spares.
 //! Operands are combined in the order of ranks, so operators need not commute and every call gives the same bits.
 //!
 //! After S. Chakraborty, H. Subramoni, D. K. Panda, "Contention-aware kernel-assisted MPI collectives for multi-/many-core systems", IEEE Cluster 2017.
@@ -27,10 +29,10 @@ use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
 use std::cell::RefCell;
 
 /// Bytes that are read at once where they are not read to where they stay; a few of them fit the nearest cache.
-const BLOCK: i64 = 32 << 10;
+const BLOCK: i64 = 64 << 10;
 
-/// More ranks than these do not scan so: each reads the data of all before it, which recursive doubling spares.
-const SCANNERS: u32 = 8;
+/// From so many bytes on it pays that both sides of a message work on its one copy (docs/adr/0009-both-sides-work-on-one-copy.md).
+const SHARED_COPY: i64 = 128 << 10;
 
 /// Room for operands is kept up to this length.
 const KEPT: i64 = 512 << 10;
@@ -60,12 +62,16 @@ impl Large {
     pub fn serves(&self, call: &Call, members: u32) -> bool {
         let long = |bytes: i64| bytes as u64 >= self.from;
         let operand = |recv: &RecvBuf| long(recv.bytes()) && plain(&recv.as_send());
+        // Of two ranks one would read and the other wait; a message between them both copy.
+        let one_way = |bytes: i64| long(bytes) && (members > 2 || bytes < SHARED_COPY);
         let wanted = match call {
-            Call::Bcast { buf, .. } => long(buf.bytes()),
+            Call::Bcast { buf, .. } => one_way(buf.bytes()),
             Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => long(recv.bytes()),
-            Call::Gather { send, recv, .. } => long(either(send, recv)),
+            Call::Gather { send, recv, .. } => one_way(either(send, recv)),
             Call::Scatter { send, recv, .. } => long(either(send, recv)),
-            Call::Allreduce { recv, .. } => operand(recv),
+            Call::Allreduce { recv, .. } | Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
+                operand(recv)
+            }
             Call::ReduceScatterBlock { recv, .. } => {
                 let total = recv.count() * i64::from(members);
                 long(recv.bytes()) && plain(&recv.with_count(total).as_send())
@@ -73,9 +79,6 @@ impl Large {
             Call::ReduceScatter { recv, counts, .. } => {
                 let whole = recv.with_count(counts.iter().sum());
                 long(whole.bytes() / i64::from(members)) && plain(&whole.as_send())
-            }
-            Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
-                members <= SCANNERS && operand(recv)
             }
             Call::Reduce { send, recv, .. } => {
                 let own = send.clone().or_else(|| recv.as_ref().map(RecvBuf::as_send));
@@ -188,10 +191,8 @@ impl<W: Waits> Turn<'_, W> {
                     None => Ok(()),
                 }
             }
-            Call::Scan { send, recv, op } => {
-                self.scan(send.as_ref(), recv, op, self.me() + 1).await
-            }
-            Call::Exscan { send, recv, op } => self.scan(send.as_ref(), recv, op, self.me()).await,
+            Call::Scan { send, recv, op } => self.scan(send.as_ref(), recv, op).await,
+            Call::Exscan { send, recv, op } => self.exscan(send.as_ref(), recv, op).await,
             // `serves` has said no to all others.
             _ => Ok(()),
         }
@@ -213,11 +214,16 @@ impl<W: Waits> Turn<'_, W> {
 
     /// Shows the others where this rank's data lie.
     async fn show(&self, number: u64, at: u64) {
+        self.place(number, at).await;
+        self.members.ring_all();
+    }
+
+    /// The same without waking anybody.
+    async fn place(&self, number: u64, at: u64) {
         let cells = self.cells;
         let engine = self.cx.engine();
         cells.make_room(self.wait, engine, number).await;
         cells.show(self.me(), number, &at.to_ne_bytes());
-        self.members.ring_all();
     }
 
     /// Waits until a rank shows where its data lie.
@@ -259,12 +265,13 @@ impl<W: Waits> Turn<'_, W> {
         self.await_readers(number, readers).await;
     }
 
-    /// Whether this rank would wait for data: then it does first what it can do alone, and otherwise while others still read.
+    /// Whether this rank would wait for data, longer than a moment: then it does first what it can do alone, and otherwise while others still read.
     fn is_early(&self, number: u64) -> bool {
-        let mut others = self.around();
-        others
-            .next()
-            .is_some_and(|rank| !self.cells.seen(rank, number))
+        let Some(next) = self.around().next() else {
+            return false;
+        };
+        let seen = || self.cells.seen(next, number);
+        !self.wait.briefly(self.cx.engine(), seen)
     }
 
     async fn await_readers(&self, number: u64, readers: impl Fn(u32) -> bool) {
@@ -374,16 +381,26 @@ impl<W: Waits> Turn<'_, W> {
             self.end_with(number, |rank| rank == root).await;
             return Ok(());
         }
-        let mut outcome = Ok(());
         if let Some(recv) = recv {
             let blocks = Blocks::equal(recv, self.size());
-            if let Some(send) = send {
-                algo::copy(send, &blocks.of(root));
+            let copy_own = || {
+                if let Some(send) = send {
+                    algo::copy(send, &blocks.of(root));
+                }
+            };
+            let early = self.is_early(number);
+            if early {
+                copy_own();
             }
-            outcome = self.read_blocks(number, 0, &blocks).await;
+            let outcome = self.read_blocks(number, 0, &blocks).await;
+            self.end(number);
+            if !early {
+                copy_own();
+            }
+            return outcome;
         }
         self.end(number);
-        outcome
+        Ok(())
     }
 
     async fn scatter(

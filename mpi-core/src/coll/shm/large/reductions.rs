@@ -11,6 +11,15 @@ use std::ops::Range;
 /// A worker's piece is not shorter than this: below, one more read costs more than it saves.
 const PIECE: i64 = 16 << 10;
 
+/// The same where one rank alone wants the result and has to read all pieces but its own a second time.
+const ROOTS_PIECE: i64 = 256 << 10;
+
+/// What one rank combines: everybody's elements from `start` on, as many as `place` has room for.
+struct Job<'a> {
+    start: i64,
+    place: &'a RecvBuf,
+}
+
 impl<W: Waits> Turn<'_, W> {
     /// To `recv` at the root, or at all ranks if there is none; `recv` is `Some` where there is a result.
     pub(super) async fn reduce(
@@ -21,12 +30,25 @@ impl<W: Waits> Turn<'_, W> {
         root: Option<u32>,
     ) -> Result<(), Error> {
         let (inputs, results) = (self.number, self.number + 1);
+        // In place, two ranks would read what the other's result overwrites.
+        let moved = match (recv, self.size(), root) {
+            (Some(recv), 2, None) if recv.ptr().cast_const() == own.ptr() => operand(None, recv)?,
+            _ => own.clone(),
+        };
+        let own = &moved;
         self.show(inputs, own.ptr().addr() as u64).await;
+        let piece = match root {
+            None => PIECE,
+            Some(_) => ROOTS_PIECE,
+        };
         let team = Team {
-            workers: (own.bytes() / PIECE).clamp(1, self.size().into()) as u32,
+            workers: (own.bytes() / piece).clamp(1, self.size().into()) as u32,
             first: root.unwrap_or(0),
             size: self.size(),
         };
+        if self.size() == 2 || (root.is_some() && team.workers == 1) {
+            return self.reduce_alone(own, recv, op, root).await;
+        }
         let piece = |worker: u32| share(own.count(), team.workers, worker);
 
         let mut outcome = Ok(());
@@ -46,9 +68,11 @@ impl<W: Waits> Turn<'_, W> {
                 Some(recv) => recv.slice(piece.clone()),
                 None => room.recv(spaces..spaces + piece.end - piece.start),
             };
-            outcome = self
-                .combine(inputs, self.size(), own, piece.start, &place, &operands, op)
-                .await;
+            let job = Job {
+                start: piece.start,
+                place: &place,
+            };
+            outcome = self.combine(own, job, &operands, op, || ()).await;
             self.show(results, place.ptr().addr() as u64).await;
         }
         for worker in 0..team.workers {
@@ -73,6 +97,33 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
+    /// Who wants the result works alone, and lets the others go when it has read what they have.
+    async fn reduce_alone(
+        &self,
+        own: &SendBuf,
+        recv: Option<&RecvBuf>,
+        op: &Op,
+        root: Option<u32>,
+    ) -> Result<(), Error> {
+        let (inputs, results) = (self.number, self.number + 1);
+        let read = || self.end(inputs);
+        let mut outcome = Ok(());
+        match recv {
+            Some(recv) => {
+                let job = Job {
+                    start: 0,
+                    place: recv,
+                };
+                outcome = self.combine_alone(own, job, op, read).await;
+            }
+            None => read(),
+        }
+        let reads = |rank| root.is_none_or(|root| root == rank);
+        self.await_readers(inputs, reads).await;
+        self.end(results);
+        outcome
+    }
+
     /// Each rank gets the sum of its elements: who reads them works on them, and nothing is left to be read from others.
     pub(super) async fn reduce_scatter(
         &self,
@@ -83,75 +134,156 @@ impl<W: Waits> Turn<'_, W> {
     ) -> Result<(), Error> {
         let own = operand(send, whole)?;
         self.show(self.number, own.ptr().addr() as u64).await;
-        let place = whole.slice(0..mine.end - mine.start);
-        let outcome = self
-            .combine_alone(self.size(), &own, mine.start, &place, op)
-            .await;
-        self.end_with(self.number, |_| true).await;
+        let job = Job {
+            start: mine.start,
+            place: &whole.slice(0..mine.end - mine.start),
+        };
+        let read = || self.end(self.number);
+        let outcome = self.combine_alone(&own, job, op, read).await;
+        self.await_readers(self.number, |_| true).await;
         outcome
     }
 
-    /// Combines the data of the first `ranks`: all up to this one, or all before it.
+    /// Combines what all ranks up to this one have: from rank to rank, each reads what the one before has combined.
     pub(super) async fn scan(
         &self,
         send: Option<&SendBuf>,
         recv: &RecvBuf,
         op: &Op,
-        ranks: u32,
     ) -> Result<(), Error> {
-        let own = operand(send, recv)?;
-        self.show(self.number, own.ptr().addr() as u64).await;
-        let outcome = self.combine_alone(ranks, &own, 0, recv, op).await;
-        let me = self.me();
-        self.end_with(self.number, |rank| rank > me).await;
-        outcome
-    }
-
-    /// Combines elements of the first `ranks` into `place`, for this rank only.
-    async fn combine_alone(
-        &self,
-        ranks: u32,
-        own: &SendBuf,
-        start: i64,
-        place: &RecvBuf,
-        op: &Op,
-    ) -> Result<(), Error> {
-        let spaces = 2 * block(own.datatype()).min(place.count());
-        let room = self.large.room(spaces, own.datatype())?;
-        let operands = room.recv(0..spaces);
-        let outcome = self
-            .combine(self.number, ranks, own, start, place, &operands, op)
-            .await;
-        self.large.keep(room);
-        outcome
-    }
-
-    /// Combines elements of the first `ranks` from `start` on, from the last rank to the first, into `place`; `operands` has room for two blocks.
-    #[allow(clippy::too_many_arguments)]
-    async fn combine(
-        &self,
-        inputs: u64,
-        ranks: u32,
-        own: &SendBuf,
-        start: i64,
-        place: &RecvBuf,
-        operands: &RecvBuf,
-        op: &Op,
-    ) -> Result<(), Error> {
-        let Some(last) = ranks.checked_sub(1) else {
+        let own = send.cloned().unwrap_or_else(|| recv.as_send());
+        let copy_own = || {
+            if let Some(send) = send {
+                algo::copy(send, recv);
+            }
+        };
+        let Some(before) = self.before() else {
+            // The next rank reads sooner what nobody has just written.
+            self.pass_on(own.ptr().addr() as u64, copy_own).await;
             return Ok(());
         };
-        let mut addresses = Vec::with_capacity(ranks as usize);
-        for rank in 0..ranks {
+        copy_own();
+        let outcome = self.prepend(before, recv, op).await;
+        // Also where something has failed, for somebody waits.
+        self.pass_on(recv.ptr().addr() as u64, || ()).await;
+        outcome
+    }
+
+    /// The same of all ranks before this one, which has to combine more than it keeps.
+    pub(super) async fn exscan(
+        &self,
+        send: Option<&SendBuf>,
+        recv: &RecvBuf,
+        op: &Op,
+    ) -> Result<(), Error> {
+        let own = send.cloned().unwrap_or_else(|| recv.as_send());
+        let Some(before) = self.before() else {
+            self.pass_on(own.ptr().addr() as u64, || ()).await;
+            return Ok(());
+        };
+        let sum = algo::elements(recv.count(), recv.datatype())?.all();
+        algo::copy(&own, &sum);
+        let at = self.address(self.number, before).await;
+        let mut outcome = self.read(before, at, recv);
+        if outcome.is_ok() {
+            outcome = op
+                .apply(&recv.as_send(), &mut sum.clone())
+                .map_err(Error::from);
+        }
+        self.pass_on(sum.ptr().addr() as u64, || ()).await;
+        outcome
+    }
+
+    /// The rank before this one.
+    fn before(&self) -> Option<u32> {
+        self.me().checked_sub(1)
+    }
+
+    /// `place = what another rank shows op place`
+    async fn prepend(&self, rank: u32, place: &RecvBuf, op: &Op) -> Result<(), Error> {
+        let at = self.address(self.number, rank).await;
+        let datatype = place.datatype();
+        let spaces = block(datatype).min(place.count());
+        let room = self.large.room(spaces, datatype)?;
+        let mut done = 0;
+        while done < place.count() {
+            let count = spaces.min(place.count() - done);
+            let left = room.recv(0..count);
+            self.read(rank, at + datatype.bytes(done) as u64, &left)?;
+            op.apply(&left.as_send(), &mut place.slice(done..done + count))?;
+            done += count;
+        }
+        self.large.keep(room);
+        Ok(())
+    }
+
+    /// Lets the next rank read what has been combined so far, and waits until it has; what is to do `meanwhile` changes nothing of it.
+    async fn pass_on(&self, at: u64, meanwhile: impl FnOnce()) {
+        let next = self.me() + 1;
+        self.end(self.number);
+        if next == self.size() {
+            return meanwhile();
+        }
+        self.place(self.number, at).await;
+        self.members.ring(next);
+        meanwhile();
+        self.await_readers(self.number, |rank| rank == next).await;
+    }
+
+    /// As [`Turn::combine`], in room of its own; `read` is called in any case.
+    async fn combine_alone(
+        &self,
+        own: &SendBuf,
+        job: Job<'_>,
+        op: &Op,
+        read: impl FnOnce(),
+    ) -> Result<(), Error> {
+        let mut read = Some(read);
+        let mut end_reading = || {
+            if let Some(read) = read.take() {
+                read();
+            }
+        };
+        let spaces = 2 * block(own.datatype()).min(job.place.count());
+        let outcome = match self.large.room(spaces, own.datatype()) {
+            Ok(room) => {
+                let operands = room.recv(0..spaces);
+                let outcome = self
+                    .combine(own, job, &operands, op, &mut end_reading)
+                    .await;
+                self.large.keep(room);
+                outcome
+            }
+            Err(e) => Err(e),
+        };
+        end_reading();
+        outcome
+    }
+
+    /// Combines, from the last rank to the first; `operands` has room for two blocks.
+    /// `read` is called when nothing more will be read from others, unless something fails.
+    async fn combine(
+        &self,
+        own: &SendBuf,
+        job: Job<'_>,
+        operands: &RecvBuf,
+        op: &Op,
+        read: impl FnOnce(),
+    ) -> Result<(), Error> {
+        let Job { start, place } = job;
+        let last = self.size() - 1;
+        let mut addresses = Vec::with_capacity(self.size() as usize);
+        for rank in 0..self.size() {
             addresses.push(match rank == self.me() {
                 true => own.ptr().addr() as u64,
-                false => self.address(inputs, rank).await,
+                false => self.address(self.number, rank).await,
             });
         }
         let width = place.datatype().size().max(1);
         let each = operands.count() / 2;
         // In place our own operand is where the result goes, so the sum grows elsewhere.
         let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
+        let mut read = Some(read);
         let mut at = 0;
         while at < place.count() {
             let count = each.min(place.count() - at);
@@ -171,11 +303,21 @@ impl<W: Waits> Turn<'_, W> {
                 true => algo::copy(&mine, &sum),
                 false => fetch(last, &sum)?,
             }
+            let is_last = at + count == place.count();
+            // The lowest rank whose data are somebody else's.
+            let end = u32::from(self.me() == 0);
+            let mut end_reading = |rank| {
+                if let Some(read) = read.take_if(|_| is_last && rank <= end) {
+                    read();
+                }
+            };
+            end_reading(last);
             for rank in (0..last).rev() {
                 let operand = match rank == self.me() {
                     true => mine.clone(),
                     false => {
                         fetch(rank, &left)?;
+                        end_reading(rank);
                         left.as_send()
                     }
                 };

@@ -8,72 +8,70 @@
 //!
 //! Where data go one way only, who has shown them does not wait for who reads them, and longer operands go in pieces, a cell each:
 //! while a root combines one piece, the next one is on its way.
-//! Blocks that are only moved do not: one copy by the system is faster than two through cells.
+//! That is for systems that forbid one copy of all, which is faster ([`super::large`]).
 //! Which calls are served follows from what the standard makes equal at all members, and from rank 0's choice of gate.
 
 mod blocks;
+mod data;
 mod reductions;
 mod steps;
 
 use super::cells::Cells;
-use super::gate::{Kind, LINE, Members};
+use super::gate::{Kind, Members};
 use super::scattered;
 use super::wait::Waits;
 use crate::Error;
-use crate::coll::algo::Buffer;
-use crate::coll::{Call, CallId, Cx};
-use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
+use crate::coll::{Brief, Call, CallId};
+use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::engine::Engine;
+use data::Given;
 use mpi_base::cells::DEPTH;
-use std::cell::RefCell;
-use std::ops::Range;
 
 /// The short collectives of one communicator, of one lane.
 pub struct Small {
     pub cells: Cells,
-    kind: Kind,
-    /// Room for an operand, kept from call to call.
-    operand: RefCell<Option<Scratch>>,
+    pub kind: Kind,
 }
 
 /// One operation under way.
 #[derive(Clone, Copy)]
 pub struct Turn<'a, W> {
-    pub small: &'a Small,
+    pub cells: &'a Cells,
+    pub kind: Kind,
     pub members: &'a Members,
-    pub cx: &'a Cx,
+    pub engine: &'a Engine,
     pub number: u64,
     pub wait: W,
 }
 
 impl Small {
-    pub fn new(cells: Cells, kind: Kind) -> Small {
-        Small {
-            cells,
-            kind,
-            operand: RefCell::default(),
+    /// Up to how many bytes of its blocks a call goes through cells in one piece.
+    pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
+        let all = self.cells.capacity() as u64;
+        match call {
+            CallId::Alltoall
+            | CallId::Scatter
+            | CallId::ReduceScatter
+            | CallId::ReduceScatterBlock => all / u64::from(members.max(1)),
+            _ => all,
         }
     }
 
     /// Up to how many bytes a call's blocks go through cells.
     pub fn fits(&self, call: CallId, members: u32) -> u64 {
-        let all = self.cells.capacity() as u64;
+        let one = self.fits_one(call, members);
         match call {
-            CallId::Alltoall | CallId::Scatter | CallId::ReduceScatterBlock => {
-                all / u64::from(members.max(1)) / 8 * 8
-            }
             CallId::Reduce | CallId::Scan | CallId::Exscan if self.kind == Kind::Flags => {
-                all.max(self.piece() as u64 * DEPTH)
+                one.max(self.cells.piece() as u64 * DEPTH)
             }
-            _ => all,
+            _ => one,
         }
     }
 
     /// How many operations of the cells a call takes, if it goes through them; the same answer at all members.
     #[inline]
     pub fn pieces(&self, call: &Call, members: u32) -> Option<u64> {
-        let fits = |bytes: i64| bytes as u64 <= self.cells.capacity() as u64;
-        // Blocks of one cell begin at words.
-        let all = |block: i64| fits(block.saturating_mul(members.into())) && block % 8 == 0;
+        let fits = |bytes: i64| bytes as u64 <= self.fits_one(call.id(), members);
         let one = match call {
             Call::Bcast { buf, .. } => fits(buf.bytes()),
             // Equal at all members, as is the count; what a user's datatype needs for an operand is not worth keeping.
@@ -81,7 +79,7 @@ impl Small {
                 fits(recv.bytes()) && recv.datatype().as_named().is_some()
             }
             Call::Allgather { recv, .. } => fits(recv.bytes()),
-            Call::Alltoall { recv, .. } => all(recv.bytes()),
+            Call::Alltoall { recv, .. } => fits(recv.bytes()),
             Call::Gather { send, recv, .. } => {
                 let block = send.as_ref().map(SendBuf::bytes);
                 let block = block.or(recv.as_ref().map(RecvBuf::bytes));
@@ -89,7 +87,7 @@ impl Small {
             }
             Call::Scatter { send, recv, .. } => {
                 let block = recv.as_ref().map(RecvBuf::bytes);
-                all(block.or(send.as_ref().map(SendBuf::bytes)).unwrap_or(0))
+                fits(block.or(send.as_ref().map(SendBuf::bytes)).unwrap_or(0))
             }
             Call::Reduce { send, recv, .. } => {
                 let of_send = send.as_ref().map(|send| (send.count(), send.datatype()));
@@ -101,22 +99,16 @@ impl Small {
                 return self.cut_elements(recv.count(), recv.datatype());
             }
             Call::ReduceScatterBlock { recv, .. } => {
-                all(recv.bytes()) && recv.datatype().as_named().is_some()
+                fits(recv.bytes()) && recv.datatype().as_named().is_some()
             }
             Call::ReduceScatter { recv, counts, .. } => {
                 let (datatype, total) = (recv.datatype(), counts.iter().sum());
-                fits(datatype.bytes(total))
-                    && datatype.as_named().is_some()
-                    && counts.iter().all(|count| datatype.bytes(*count) % 8 == 0)
+                let all = self.cells.capacity() as i64;
+                datatype.bytes(total) <= all && datatype.as_named().is_some()
             }
             _ => false,
         };
         one.then_some(1)
-    }
-
-    /// The bytes of a piece of longer data: elements and words of any predefined type end where it does.
-    fn piece(&self) -> i64 {
-        (self.cells.capacity() / LINE * LINE) as i64
     }
 
     /// Into how many pieces data that go one way are cut, if they go through the cells: as many as nobody has to wait for.
@@ -125,7 +117,7 @@ impl Small {
         if bytes as u64 <= self.cells.capacity() as u64 {
             return Some(1);
         }
-        let piece = self.piece();
+        let piece = self.cells.piece() as i64;
         let room = self.kind == Kind::Flags && piece > 0 && bytes <= piece * DEPTH as i64;
         room.then(|| (bytes as u64).div_ceil(piece as u64))
     }
@@ -137,7 +129,7 @@ impl Small {
         let (size, bytes) = (datatype.size().max(1), datatype.bytes(count));
         self.cut(bytes).filter(|pieces| {
             let dense = datatype.contiguous_bytes(count).is_some();
-            *pieces == 1 || (dense && self.piece() % size == 0)
+            *pieces == 1 || (dense && self.cells.piece() as i64 % size == 0)
         })
     }
 }
@@ -146,43 +138,106 @@ impl<W: Waits> Turn<'_, W> {
     /// Carries out a call that takes so many of [`Small::pieces`].
     #[inline]
     pub async fn run(&self, call: &Call, pieces: u64) -> Result<(), Error> {
+        let all = i64::from(self.members.count());
+        let (every_send, every_recv) = (
+            |send: &SendBuf| send.with_count(all * send.count()),
+            |recv: &RecvBuf| recv.with_count(all * recv.count()),
+        );
         match call {
             Call::Bcast { buf, root } => self.bcast(buf, *root).await,
-            Call::Allreduce { send, recv, op } => self.allreduce(send.as_ref(), recv, op).await,
-            Call::Allgather { send, recv } => self.allgather(send.as_ref(), recv).await,
-            Call::Alltoall { send, recv } => self.alltoall(send.as_ref(), recv).await,
+            Call::Allreduce { send, recv, op } => {
+                return self.allreduce(send.as_ref(), recv, op).await;
+            }
+            Call::Allgather { send, recv } => {
+                let (every, len) = (every_recv(recv), Given::bytes(recv));
+                return self.allgather(send.as_ref(), &every, len).await;
+            }
+            Call::Alltoall { send, recv } => {
+                let (send, len) = (send.as_ref().map(every_send), Given::bytes(recv));
+                return self.alltoall(send.as_ref(), &every_recv(recv), len).await;
+            }
             Call::Scatter { send, recv, root } => {
-                self.scatter(send.as_ref(), recv.as_ref(), *root).await
+                // At the root, in place, both are its own block.
+                let len = match (send, recv) {
+                    (Some(send), _) => Given::bytes(send),
+                    (None, recv) => recv.as_ref().map_or(0, Given::bytes),
+                };
+                let send = send.as_ref().map(every_send);
+                self.scatter(send.as_ref(), recv.as_ref(), len, *root).await;
             }
             Call::ReduceScatterBlock { send, op, .. } | Call::ReduceScatter { send, op, .. } => {
                 let Some((whole, mine)) = scattered(call, self.members) else {
                     return Ok(());
                 };
-                self.reduce_scatter(send.as_ref(), &whole, mine, op).await
+                let bytes = |elements: i64| whole.datatype().bytes(elements) as usize;
+                let mine = bytes(mine.start)..bytes(mine.end);
+                return self.reduce_scatter(send.as_ref(), &whole, mine, op).await;
             }
             Call::Gather { send, recv, root } => {
-                self.gather(send.as_ref(), recv.as_ref(), *root).await
+                let len = recv.as_ref().map_or(0, Given::bytes);
+                let recv = recv.as_ref().map(every_recv);
+                self.gather(send.as_ref(), recv.as_ref(), len, *root).await;
             }
-            Call::Reduce {
+            _ => return self.run_in_pieces(call, pieces).await,
+        }
+        Ok(())
+    }
+
+    /// Carries out a call in brief, which takes one piece.
+    #[inline]
+    pub async fn run_brief(&self, brief: &Brief<'_>) -> Result<(), Error> {
+        match brief {
+            Brief::Barrier => {}
+            Brief::Bcast { data, root } => self.bcast(data, *root).await,
+            Brief::Gather { send, recv, root } => {
+                let len = send.len();
+                self.gather(Some(send), recv.as_ref(), len, *root).await;
+            }
+            Brief::Scatter { send, recv, root } => {
+                let len = recv.len();
+                self.scatter(send.as_ref(), Some(recv), len, *root).await;
+            }
+            Brief::Allgather { send, recv } => {
+                return self.allgather(Some(send), recv, send.len()).await;
+            }
+            Brief::Alltoall { send, recv, block } => {
+                return self.alltoall(Some(send), recv, *block).await;
+            }
+            Brief::Reduce {
                 send,
                 recv,
                 op,
                 root,
-            } if pieces == 1 => self.reduce(send.as_ref(), recv.as_ref(), op, *root).await,
-            Call::Scan { send, recv, op } if pieces == 1 => {
-                self.scan(send.as_ref(), recv, op, self.me() + 1).await
+            } => return self.reduce(Some(send), recv.as_ref(), op, *root).await,
+            Brief::Allreduce { send, recv, op } => {
+                return self.allreduce(Some(send), recv, op).await;
             }
-            Call::Exscan { send, recv, op } if pieces == 1 => {
-                self.scan(send.as_ref(), recv, op, self.me()).await
+            Brief::ReduceScatterBlock { send, recv, op } => {
+                let at = self.me() as usize * recv.len();
+                let mine = at..at + recv.len();
+                return self.reduce_scatter(Some(send), recv, mine, op).await;
             }
-            _ => self.run_in_pieces(call, pieces).await,
+            Brief::Scan { send, recv, op } => {
+                return self.scan(Some(send), recv, op, self.me() + 1).await;
+            }
+            Brief::Exscan { send, recv, op } => {
+                return self.scan(Some(send), recv, op, self.me()).await;
+            }
         }
+        Ok(())
     }
 
     /// Carries out a reduction whose operands go one way, piece after piece.
     async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let mut outcome = Ok(());
-        for (turn, bytes) in self.pieces(pieces) {
+        for i in 0..pieces {
+            let number = self.number + i;
+            let turn = Turn { number, ..*self };
+            let (at, len) = match pieces {
+                1 => (0, self.cells.capacity()),
+                _ => (i as usize * self.cells.piece(), self.cells.piece()),
+            };
+            let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, len));
             // An operator may fail, but nobody may be left waiting for the other pieces.
             outcome = outcome.and(match call {
                 Call::Reduce {
@@ -191,37 +246,20 @@ impl<W: Waits> Turn<'_, W> {
                     op,
                     root,
                 } => {
-                    let send = send.as_ref().map(|send| cut(send, send.datatype(), &bytes));
-                    let recv = recv.as_ref().map(|recv| cut(recv, recv.datatype(), &bytes));
+                    let recv = recv.as_ref().map(|recv| recv.part(at, len));
+                    let send = cut_send(send);
                     turn.reduce(send.as_ref(), recv.as_ref(), op, *root).await
                 }
                 Call::Scan { send, recv, op } | Call::Exscan { send, recv, op } => {
                     let own = matches!(call, Call::Scan { .. });
-                    let send = send.as_ref().map(|send| cut(send, send.datatype(), &bytes));
-                    let recv = cut(recv, recv.datatype(), &bytes);
                     let ranks = self.me() + u32::from(own);
+                    let (send, recv) = (cut_send(send), recv.part(at, len));
                     turn.scan(send.as_ref(), &recv, op, ranks).await
                 }
-                // The others are not cut, or cut themselves.
+                // The others are not cut.
                 _ => Ok(()),
             });
         }
         outcome
     }
-
-    /// The turns of a call's pieces, and which packed bytes each has.
-    fn pieces(&self, how_many: u64) -> impl Iterator<Item = (Self, Range<i64>)> {
-        let (turn, piece) = (*self, self.small.piece());
-        (0..how_many).map(move |i| {
-            let number = turn.number + i;
-            let start = i as i64 * piece;
-            (Turn { number, ..turn }, start..start + piece)
-        })
-    }
-}
-
-/// The elements of an operand that are these packed bytes.
-fn cut<B: Buffer>(buf: &B, datatype: &Datatype, bytes: &Range<i64>) -> B {
-    let size = datatype.size().max(1);
-    buf.slice(bytes.start / size..bytes.end / size)
 }

@@ -1,96 +1,85 @@
 //! What the short collectives are made of: showing data in a cell, waiting for those of others, taking them.
 
 use super::Turn;
+use super::data::{Given, Room};
 use crate::Error;
-use crate::coll::shm::cells::{Cells, LONGEST};
 use crate::coll::shm::gate::Kind;
 use crate::coll::shm::wait::Waits;
-use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
 
 impl<W: Waits> Turn<'_, W> {
-    pub(super) fn cells(&self) -> &Cells {
-        &self.small.cells
-    }
-
+    #[inline(always)]
     pub(super) fn me(&self) -> u32 {
         self.members.me
     }
 
-    /// Shows a buffer in this rank's cell.
-    #[inline]
-    pub(super) async fn show(&self, buf: &SendBuf) {
-        if !self.has_room() {
-            self.make_room().await;
-        }
-        self.put(buf);
+    /// Shows data in this rank's cell.
+    #[inline(always)]
+    pub(super) async fn show(&self, data: &impl Given) {
+        self.await_room().await;
+        self.fill(self.me(), data);
+        self.publish();
     }
 
-    /// Whether this rank's cell may be written.
+    /// Waits until this rank's cell may be written.
     ///
     /// What is nearly always there is asked for before a future is made to wait for it: that costs as much as half a short call.
     #[inline(always)]
-    pub(super) fn has_room(&self) -> bool {
-        self.cells().has_room(self.number)
+    async fn await_room(&self) {
+        if !self.cells.has_room(self.number) {
+            self.make_room().await;
+        }
     }
 
     #[cold]
-    pub(super) async fn make_room(&self) {
-        let engine = self.cx.engine();
-        self.cells().make_room(self.wait, engine, self.number).await;
+    async fn make_room(&self) {
+        self.cells
+            .make_room(self.wait, self.engine, self.number)
+            .await;
     }
 
-    /// Shows a buffer in this rank's cell, which may be written.
+    /// Writes data into a cell of this rank, or of the result.
     #[inline]
-    pub(super) fn put(&self, buf: &SendBuf) {
-        let cells = self.cells();
-        packed(buf, |data| cells.show(self.me(), self.number, data));
-        self.fetch_next();
+    fn fill(&self, place: u32, data: &impl Given) {
+        let len = data.bytes();
+        self.cells
+            .compose(place, self.number, 0..len, |room| data.pack(room));
     }
 
-    /// Shows what this rank's cell has been filled with.
+    /// Shows what this rank's cell has been filled with, and asks for the line of the next one, where nobody else needs the core meanwhile.
     #[inline]
-    pub(super) fn publish(&self) {
-        self.cells().publish(self.me(), self.number);
-        self.fetch_next();
-    }
-
-    /// Asks for the line of the next cell, where nobody else needs the core meanwhile.
-    #[inline]
-    pub(super) fn fetch_next(&self) {
-        if self.small.kind == Kind::Flags {
-            self.cells().fetch_next(self.number);
+    fn publish(&self) {
+        self.cells.publish(self.me(), self.number);
+        if self.kind == Kind::Flags {
+            self.cells.fetch_next(self.number);
         }
     }
 
-    /// Shows a buffer but for some of its packed bytes, which nobody asks for.
+    /// Shows data but for some of the packed bytes, which nobody asks for.
     #[inline]
-    pub(super) async fn show_around(&self, buf: &SendBuf, but: Range<usize>) {
-        let Some(data) = buf.contiguous() else {
-            return self.show(buf).await;
+    pub(super) async fn show_around(&self, data: &impl Given, but: Range<usize>) {
+        let Some(data) = data.run() else {
+            return self.show(data).await;
         };
-        if !self.has_room() {
-            self.make_room().await;
-        }
-        let cells = self.cells();
+        self.await_room().await;
         let before = data.get(..but.start).unwrap_or(&[]);
         let behind = data.get(but.end..).unwrap_or(&[]);
-        cells.fill(self.me(), self.number, 0, before);
-        cells.fill(self.me(), self.number, but.end, behind);
+        let (cells, me) = (self.cells, self.me());
+        cells.fill(me, self.number, 0, before);
+        cells.fill(me, self.number, but.end, behind);
         self.publish();
     }
 
     /// Whether a place shows its data.
-    #[inline]
+    #[inline(always)]
     pub(super) fn seen(&self, place: u32) -> bool {
-        self.cells().seen(place, self.number)
+        self.cells.seen(place, self.number)
     }
 
     #[inline]
     pub(super) async fn await_cell(&self, place: u32) {
-        let (cells, number) = (self.cells(), self.number);
-        let seen = || cells.seen(place, number);
-        self.wait.until(self.cx.engine(), seen).await;
+        let seen = || self.seen(place);
+        self.wait.until(self.engine, seen).await;
     }
 
     #[inline]
@@ -102,31 +91,17 @@ impl<W: Waits> Turn<'_, W> {
         }
     }
 
-    /// Takes what a place shows, from byte `at` on, into a buffer.
+    /// Takes what a place shows, from byte `at` on.
     #[inline]
-    pub(super) fn take(&self, place: u32, at: usize, buf: &RecvBuf) {
-        let mut buf = buf.clone();
-        match buf.contiguous() {
-            Some(data) => self.cells().read(place, self.number, at, data),
-            None => {
-                self.take_apart(place, at, &mut buf);
-            }
-        }
-    }
-
-    /// The same for a buffer that is not one run.
-    #[cold]
-    fn take_apart(&self, place: u32, at: usize, buf: &mut RecvBuf) {
-        let len = buf.bytes() as usize;
-        let mut copy = [0; LONGEST];
-        let data = &mut copy[..len.min(LONGEST)];
-        self.cells().read(place, self.number, at, data);
-        buf.unpack_at(0, data);
+    pub(super) fn take(&self, place: u32, at: usize, room: &impl Room) {
+        let bytes = at..at + room.bytes();
+        self.cells
+            .inspect(place, self.number, bytes, |data| room.take(data));
     }
 
     #[inline]
     pub(super) fn ring_others(&self) {
-        match self.small.kind {
+        match self.kind {
             Kind::Flags => self
                 .members
                 .others()
@@ -142,32 +117,37 @@ impl<W: Waits> Turn<'_, W> {
         &self,
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<bool, Error> {
-        if self.small.kind == Kind::Flags {
+        if self.kind == Kind::Flags {
             self.ring_others();
             self.await_cells(self.members.others()).await;
             return Ok(false);
         }
-        if !self.cells().arrive(self.number) {
-            self.await_cell(self.cells().result()).await;
+        if !self.cells.arrive(self.number) {
+            self.await_cell(self.cells.result()).await;
             return Ok(true);
         }
-        self.cells().fetch_all(self.number);
-        self.cells().forget_arrivals(self.number);
+        self.cells.fetch_all(self.number);
+        self.cells.forget_arrivals(self.number);
         let outcome = work();
         self.members.ring_all();
         outcome.map(|()| true)
     }
 
     /// Shows the result of an operation in place of all ranks.
-    pub(super) fn conclude(&self, result: &[u8]) {
-        let cells = self.cells();
-        cells.show(cells.result(), self.number, result);
+    pub(super) fn conclude(&self, result: &impl Given) {
+        self.fill(self.cells.result(), result);
+        self.conclude_empty();
+    }
+
+    /// Shows as the result what its cell has been filled with, if anything.
+    pub(super) fn conclude_empty(&self) {
+        self.cells.publish(self.cells.result(), self.number);
     }
 
     /// Tells the root that this rank has shown its data.
     #[inline]
     pub(super) fn report(&self, root: u32) {
-        if self.small.kind == Kind::Flags || self.cells().arrive(self.number) {
+        if self.kind == Kind::Flags || self.cells.arrive(self.number) {
             self.members.ring(root);
         }
     }
@@ -175,14 +155,14 @@ impl<W: Waits> Turn<'_, W> {
     /// Waits, at the root, until everybody has shown his data.
     #[inline]
     pub(super) async fn await_reports(&self) {
-        if self.small.kind == Kind::Flags {
+        if self.kind == Kind::Flags {
             return self.await_cells(self.members.others()).await;
         }
-        let (cells, number, engine) = (self.cells(), self.number, self.cx.engine());
-        cells.make_room(self.wait, engine, number).await;
+        self.await_room().await;
+        let (cells, number) = (self.cells, self.number);
         if !cells.arrive(number) {
             let arrived = || cells.all_arrived(number);
-            self.wait.until(engine, arrived).await;
+            self.wait.until(self.engine, arrived).await;
         }
         cells.fetch_all(number);
         cells.forget_arrivals(number);
@@ -192,25 +172,9 @@ impl<W: Waits> Turn<'_, W> {
     #[inline]
     pub(super) async fn meet_only(&self) -> Result<bool, Error> {
         self.meet(|| {
-            self.conclude(&[]);
+            self.conclude_empty();
             Ok(())
         })
         .await
     }
-}
-
-/// Calls `with` with the packed data of a buffer, which fit a cell.
-#[inline]
-pub(super) fn packed(buf: &SendBuf, with: impl FnOnce(&[u8])) {
-    match buf.contiguous() {
-        Some(data) => with(data),
-        None => pack(buf, with),
-    }
-}
-
-#[cold]
-fn pack(buf: &SendBuf, with: impl FnOnce(&[u8])) {
-    let mut copy = [0; LONGEST];
-    let len = buf.pack_at(0, &mut copy);
-    with(&copy[..len]);
 }

@@ -45,6 +45,12 @@ impl Key {
         usize::from(self.source() == ANY_SOURCE) | usize::from(self.tag() == ANY_TAG) << 1
     }
 
+    /// Whether it names one source and one tag.
+    #[inline]
+    pub fn is_exact(self) -> bool {
+        self.form() == 0
+    }
+
     /// This message's key in one of the four forms.
     #[inline]
     fn widened(self, form: usize) -> Key {

@@ -72,24 +72,38 @@ impl<R: PartialEq> Posted<R> {
     }
 
     /// Takes the earliest receive that accepts a message.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, message: Key) -> Option<R> {
+        if self.queued > 0 {
+            return self.take_of_many(message);
+        }
+        self.take_hot(message)
+    }
+
+    /// The same, if it is one of the hot key.
+    #[inline(always)]
+    fn take_hot(&mut self, message: Key) -> Option<R> {
+        if !self.hot_key.accepts(message) {
+            return None;
+        }
+        self.hot.pop_front().map(|entry| entry.receive)
+    }
+
+    /// The same where receives of several keys wait.
+    #[inline(never)]
+    fn take_of_many(&mut self, message: Key) -> Option<R> {
         let hot = match self.hot.front() {
             Some(first) if self.hot_key.accepts(message) => first.order,
             _ => u64::MAX,
         };
-        if self.queued > 0
-            && let Some((order, form)) = self.earliest_queued(message)
-            && order < hot
-        {
-            let entry = self.queues.pop(message.widened(form))?;
-            self.forms[form] -= 1;
-            self.queued -= 1;
-            return Some(entry.receive);
-        }
-        match hot {
-            u64::MAX => None,
-            _ => self.hot.pop_front().map(|entry| entry.receive),
+        match self.earliest_queued(message) {
+            Some((order, form)) if order < hot => {
+                let entry = self.queues.pop(message.widened(form))?;
+                self.forms[form] -= 1;
+                self.queued -= 1;
+                Some(entry.receive)
+            }
+            _ => self.take_hot(message),
         }
     }
 

@@ -3,15 +3,19 @@
 //! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`): a page that several processes share counts for each as its share,
 //! so that all processes together are what the job takes from the machine.
 //! This program itself is in them, the same for every library.
+//! A job runs for longer than it starts, so everybody has [`SETTLING`] to put away what only the start needed.
 
 use super::collective::across;
 use crate::measure::Row;
 use crate::mpi::{MpiError, World};
+use std::time::Duration;
+
+/// Between the start and the look.
+const SETTLING: Duration = Duration::from_millis(500);
 
 /// Each rank's memory, in KiB.
 pub fn of_ranks(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
-    // Everybody is there and has spoken with somebody before anybody looks, and nobody leaves while another looks.
-    world.barrier()?;
+    stand(world)?;
     let kib = pss_kib("self").unwrap_or_default();
     world.barrier()?;
     across(world, ranks, kib)
@@ -19,7 +23,7 @@ pub fn of_ranks(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
 
 /// The memory of the processes between rank 0 and whoever started the launcher, in KiB.
 pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
-    world.barrier()?;
+    stand(world)?;
     let kib = match world.rank() {
         0 => launchers().iter().filter_map(|pid| pss_kib(pid)).sum(),
         _ => 0.0,
@@ -33,6 +37,13 @@ pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
         max: None,
         ..row
     })
+}
+
+/// Everybody is there and has spoken with somebody before anybody looks; the caller's next barrier keeps all until everybody has looked.
+fn stand(world: &World<'_>) -> Result<(), MpiError> {
+    world.barrier()?;
+    std::thread::sleep(SETTLING);
+    world.barrier()
 }
 
 /// Our ancestors up to the next one that is this program too, or the direct one if there is none.

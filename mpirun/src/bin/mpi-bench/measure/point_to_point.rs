@@ -13,7 +13,7 @@ const DATA: i32 = 1;
 const BACK: i32 = 10;
 const ACK: i32 = 101;
 
-/// A ping-pong.
+/// A ping-pong: half a round trip.
 pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let sent = Buffer::new(size, b'a');
     let mut received = Buffer::new(size, b'b');

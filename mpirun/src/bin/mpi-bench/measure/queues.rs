@@ -2,14 +2,12 @@
 //!
 //! The row's size is the depth of the queue; the figure is half a round trip of 8 bytes, as in `latency`.
 
-use crate::buffer::Buffer;
 use crate::measure::Row;
-use crate::measure::point_to_point::{one_way, timed};
+use crate::measure::point_to_point::latency;
 use crate::mpi::{MpiError, World};
 use crate::pace::Pace;
 
 const MESSAGE: usize = 8;
-const DATA: i32 = 1;
 /// The tags that wait begin here.
 const WAITING: i32 = 1000;
 
@@ -41,20 +39,6 @@ pub fn unexpected(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, Mp
 }
 
 fn ping_pong(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
-    let sent = Buffer::new(MESSAGE, b'a');
-    let mut received = Buffer::new(MESSAGE, b'b');
-    let mut round_trips = |n: u64| {
-        for _ in 0..n {
-            if world.rank() == 0 {
-                world.send(sent.bytes(), 1, DATA)?;
-                world.recv(received.bytes_mut(), 1, DATA)?;
-            } else {
-                world.recv(received.bytes_mut(), 0, DATA)?;
-                world.send(sent.bytes(), 0, DATA)?;
-            }
-        }
-        Ok(())
-    };
-    let (iterations, took) = timed(world, pace, &mut round_trips)?;
-    Ok(one_way(depth, iterations, took))
+    let row = latency(world, MESSAGE, pace)?;
+    Ok(Row { size: depth, ..row })
 }

@@ -1,0 +1,159 @@
+//! Leaving a core that two threads share while another may be free.
+//!
+//! The system places the ranks of a job, and in their first milliseconds it often puts two on one core; each then waits for the other's turns.
+//! Binding every rank to a core, as some launchers do, mends that, but two jobs of one machine are then bound to the same cores, and a rank's threads to one.
+//! So a waiter that gives its core away and gets it back late several times in a row steps over to another core of its mask once, and leaves the mask as it was.
+//! When that has not helped it waits longer and longer before it tries again: where every core has two such threads, moving is of no use ([ADR 12]).
+//!
+//! Each thread counts for itself.
+//!
+//! [ADR 12]: ../../docs/adr/0012-waiters-step-aside-instead-of-being-bound.md
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// A yield that takes longer has let somebody else run: two changes of context take 1.2 to 2 us, a yield without them 0.2 to 0.4.
+const SHARED: Duration = Duration::from_nanos(1500);
+
+/// So many late yields in a row are no chance; they take some 50 us.
+const IN_A_ROW: u32 = 8;
+
+/// The first and the longest time between two moves of a thread.
+const PAUSE: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// What a thread knows of its core.
+#[derive(Clone, Copy, Debug)]
+struct Crowd {
+    late: u32,
+    not_before: Option<Instant>,
+    pause: Duration,
+}
+
+impl Crowd {
+    const NEW: Crowd = Crowd {
+        late: 0,
+        not_before: None,
+        pause: PAUSE,
+    };
+
+    /// Counts a yield that ended at `now` and took so long; says whether to move.
+    fn count(&mut self, now: Instant, took: Duration) -> bool {
+        if took < SHARED {
+            self.late = 0;
+            return false;
+        }
+        self.late += 1;
+        if self.late < IN_A_ROW || self.not_before.is_some_and(|time| now < time) {
+            return false;
+        }
+        // A core that was our own for long is lost by chance, as the first one was; one that is lost at once was never free.
+        let calm = |time: Instant| now.duration_since(time) > LONGEST;
+        self.pause = match self.not_before {
+            Some(time) if !calm(time) => (self.pause * 2).min(LONGEST),
+            _ => PAUSE,
+        };
+        self.not_before = Some(now + self.pause);
+        self.late = 0;
+        true
+    }
+}
+
+thread_local! {
+    static CROWD: Cell<Crowd> = const { Cell::new(Crowd::NEW) };
+}
+
+/// Gives the core away once, at the time `now`, and moves if that has lately been late too often.
+pub fn yield_core(now: Instant) {
+    std::thread::yield_now();
+    let back = Instant::now();
+    let mut crowd = CROWD.get();
+    let moves = crowd.count(back, back - now);
+    CROWD.set(crowd);
+    if moves {
+        step_aside();
+    }
+}
+
+/// Moves this thread to another core of its mask; stays where there is none or the system does not allow it.
+#[cold]
+fn step_aside() {
+    let Ok(mask) = rustix::thread::sched_getaffinity(None) else {
+        return;
+    };
+    let mut others = mask;
+    others.unset(rustix::thread::sched_getcpu());
+    if others.count() > 0 && rustix::thread::sched_setaffinity(None, &others).is_ok() {
+        // The system had let us choose among these a moment ago; should it no longer, the narrower mask is still a legal one.
+        let _ = rustix::thread::sched_setaffinity(None, &mask);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATE: Duration = SHARED;
+    const QUICK: Duration = Duration::from_nanos(300);
+
+    /// The moves of a thread whose yields come every 10 us and take so long.
+    fn moves(crowd: &mut Crowd, mut now: Instant, yields: &[(usize, Duration)]) -> Vec<usize> {
+        let took = yields.iter().flat_map(|&(n, took)| vec![took; n]);
+        let mut moved = Vec::new();
+        for (i, took) in took.enumerate() {
+            now += Duration::from_micros(10);
+            if crowd.count(now, took) {
+                moved.push(i + 1);
+            }
+        }
+        moved
+    }
+
+    #[test]
+    fn only_late_yields_in_a_row_move_a_thread() {
+        let now = Instant::now();
+        let calm = [(7, LATE), (1, QUICK), (7, LATE), (1, QUICK)];
+        assert!(moves(&mut Crowd { ..Crowd::NEW }, now, &calm).is_empty());
+        assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, now, &[(9, LATE)]), [8]);
+    }
+
+    #[test]
+    fn a_thread_that_finds_no_room_tries_more_and_more_rarely() {
+        let mut crowd = Crowd::NEW;
+        let moved = moves(&mut crowd, Instant::now(), &[(1600, LATE)]);
+        // 1, 2, 4, 8 ms after one another, in steps of 10 us.
+        assert_eq!(moved, [8, 108, 308, 708, 1508]);
+        let later = Instant::now() + 3 * LONGEST;
+        let again = moves(&mut crowd, later, &[(1, QUICK), (208, LATE)]);
+        assert_eq!(again, [9, 109]);
+    }
+
+    #[test]
+    fn stepping_aside_changes_the_core_and_not_the_mask() {
+        let before = rustix::thread::sched_getaffinity(None).unwrap();
+        std::thread::spawn(move || {
+            let core = rustix::thread::sched_getcpu();
+            step_aside();
+            assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), before);
+            if before.count() == 1 {
+                assert_eq!(rustix::thread::sched_getcpu(), core);
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_is_bound_stays() {
+        std::thread::spawn(|| {
+            let mut one = rustix::thread::CpuSet::new();
+            one.set(rustix::thread::sched_getcpu());
+            // Between the two calls the system may have moved us out of the set; it brings us back.
+            rustix::thread::sched_setaffinity(None, &one).unwrap();
+            step_aside();
+            assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), one);
+        })
+        .join()
+        .unwrap();
+    }
+}

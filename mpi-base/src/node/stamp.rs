@@ -1,0 +1,168 @@
+//! What time it is on a tape: the processor's counter where the kernel keeps its own time by it, else CLOCK_MONOTONIC in nanoseconds.
+//!
+//! Reading the counter takes half of what asking the kernel's page takes, and a message is stamped several times.
+//! The kernel's watchdog has found out whether the counter runs evenly, through sleep states and alike on all processors;
+//! where it has not chosen the counter, neither do we.
+//!
+//! A [`Moment`] is read on both clocks at once. Between a moment at the beginning of a tape and one at its playing the [`Line`] is straight;
+//! all tapes of a node are read by the same line, so that no two events change places.
+
+use std::path::Path;
+
+/// Where the kernel names what it keeps time by (`Documentation/ABI/testing/sysfs-devices-system-clocksource`).
+const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// The clock of a tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clock {
+    Kernel,
+    Counter,
+}
+
+impl Clock {
+    /// The quicker of those that can be relied on here.
+    pub fn choose() -> Clock {
+        Clock::of(Path::new(CLOCKSOURCE))
+    }
+
+    fn of(source: &Path) -> Clock {
+        let counts = cfg!(target_arch = "x86_64")
+            && std::fs::read(source).is_ok_and(|name| name.trim_ascii() == b"tsc");
+        match counts {
+            true => Clock::Counter,
+            false => Clock::Kernel,
+        }
+    }
+
+    #[inline]
+    pub fn now(self) -> u64 {
+        match self {
+            Clock::Kernel => kernel_ns(),
+            Clock::Counter => counter(),
+        }
+    }
+}
+
+fn kernel_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[inline]
+#[cfg(target_arch = "x86_64")]
+fn counter() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction; where a process is forbidden to use it (prctl(2), PR_SET_TSC),
+    // the kernel's own page uses it too and would have ended the process long before.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn counter() -> u64 {
+    kernel_ns()
+}
+
+/// One moment on both clocks; of zeroes, none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moment {
+    pub ticks: u64,
+    pub ns: u64,
+}
+
+/// So often a moment is read; the reading during which the counter went the least is kept.
+const READINGS: usize = 8;
+
+impl Moment {
+    pub fn now() -> Moment {
+        let read = || {
+            let before = counter();
+            let ns = kernel_ns();
+            let took = counter().saturating_sub(before);
+            let ticks = before + took / 2;
+            (took, Moment { ticks, ns })
+        };
+        let readings = (0..READINGS).map(|_| read());
+        let best = readings.min_by_key(|(took, _)| *took);
+        best.map_or_else(Moment::default, |(_, moment)| moment)
+    }
+}
+
+/// What a counter's ticks are in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    from: Moment,
+    to: Moment,
+}
+
+impl Line {
+    pub fn between(from: Moment, to: Moment) -> Line {
+        Line { from, to }
+    }
+
+    /// Never less for a later tick.
+    pub fn ns(&self, ticks: u64) -> u64 {
+        let wide = i128::from;
+        let whole = wide(self.to.ticks) - wide(self.from.ticks);
+        let since = wide(ticks) - wide(self.from.ticks);
+        let took = wide(self.to.ns) - wide(self.from.ns);
+        if whole <= 0 || took < 0 {
+            return self.from.ns;
+        }
+        let ns = wide(self.from.ns) + (since * took).div_euclid(whole);
+        ns.clamp(0, u64::MAX.into()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counter_is_used_only_if_the_kernel_uses_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("current_clocksource");
+        assert_eq!(Clock::of(&file), Clock::Kernel);
+        std::fs::write(&file, "hpet\n").unwrap();
+        assert_eq!(Clock::of(&file), Clock::Kernel);
+        std::fs::write(&file, "tsc\n").unwrap();
+        let with_tsc = match cfg!(target_arch = "x86_64") {
+            true => Clock::Counter,
+            false => Clock::Kernel,
+        };
+        assert_eq!(Clock::of(&file), with_tsc);
+    }
+
+    #[test]
+    fn ticks_lie_on_a_straight_line_through_both_moments() {
+        let moment = |ticks, ns| Moment { ticks, ns };
+        let line = Line::between(moment(1000, 500), moment(4000, 1500));
+        let ns = [1000, 2500, 4000, 7000, 400].map(|ticks| line.ns(ticks));
+        assert_eq!(ns, [500, 1000, 1500, 2500, 300]);
+        assert_eq!(line.ns(0), 166);
+    }
+
+    #[test]
+    fn moments_that_tell_no_speed_make_one_time_of_all() {
+        let same = Moment { ticks: 7, ns: 9 };
+        let line = Line::between(same, same);
+        assert_eq!((line.ns(0), line.ns(u64::MAX)), (9, 9));
+        let back = Line::between(same, Moment::default());
+        assert_eq!(back.ns(100), 9);
+    }
+
+    #[test]
+    fn times_of_the_counter_are_those_of_the_kernel() {
+        let from = Moment::now();
+        let until = from.ns + 20_000_000;
+        while kernel_ns() < until {
+            std::thread::yield_now();
+        }
+        let (before, ticks, after) = (kernel_ns(), counter(), kernel_ns());
+        let ns = Line::between(from, Moment::now()).ns(ticks);
+        // Moments are wrong by less than a reading takes, unless this thread was interrupted in each of eight.
+        const READING: u64 = 1_000_000;
+        assert!(
+            (before - READING..=after + READING).contains(&ns),
+            "{before} {ns} {after}"
+        );
+    }
+}

@@ -1,0 +1,156 @@
+/* Short messages cost no call of the system, no allocation and no atomic read-modify-write.
+ *
+ * The processor runs the calls step by step (its trap flag), and every instruction is looked at before it runs.
+ * A message has come before its receiver asks for it, so nothing is said of waiting; ranks agree on that through memory of their own. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { ROUNDS = 8, TAG = 5 };
+
+/* The first time everything is only done, so that what is made once is there. */
+static int watched;
+
+/* What was seen since the last look. */
+static struct { long steps, locked, system, allocations; } seen;
+
+static const char *const allocators[] = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "free"};
+enum { ALLOCATORS = sizeof allocators / sizeof *allocators };
+static const unsigned char *allocator[ALLOCATORS];
+
+static void step(int signal, siginfo_t *info, void *context)
+{
+    const unsigned char *at = (const unsigned char *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    (void)signal, (void)info;
+    seen.steps++;
+    for (int i = 0; i < ALLOCATORS; i++)
+        seen.allocations += at == allocator[i];
+    /* Prefixes (Intel SDM volume 2, section 2.1.1), then REX, then the operation. */
+    int lock = 0;
+    while (*at == 0xf0 || *at == 0xf2 || *at == 0xf3 || *at == 0x66 || *at == 0x67 || *at == 0x2e || *at == 0x36
+           || *at == 0x3e || *at == 0x26 || *at == 0x64 || *at == 0x65)
+        lock |= *at++ == 0xf0;
+    if ((*at & 0xf0) == 0x40)
+        at++;
+    /* XCHG with memory locks without a prefix. */
+    int exchange = (*at == 0x86 || *at == 0x87) && at[1] >> 6 != 3;
+    seen.locked += lock || exchange;
+    seen.system += at[0] == 0x0f && (at[1] == 0x05 || at[1] == 0x34);
+}
+
+#define TRAP(change) \
+    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " change ", (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc")
+
+/* Runs a call step by step and holds it to its promise. */
+#define STEP_BY_STEP(call) \
+    do { \
+        memset(&seen, 0, sizeof seen); \
+        if (watched) \
+            TRAP("orq $0x100"); \
+        int step_code = (call); \
+        if (watched) \
+            TRAP("andq $~0x100"); \
+        CHECK(step_code == MPI_SUCCESS, "%s returned %d", #call, step_code); \
+        CHECK(!watched || seen.steps > 20, "%ld steps of %s", seen.steps, #call); \
+        CHECK(seen.system == 0, "%ld calls of the system in %s", seen.system, #call); \
+        CHECK(seen.allocations == 0, "%ld calls of the allocator in %s", seen.allocations, #call); \
+        CHECK(seen.locked == 0, "%ld locked instructions in %s", seen.locked, #call); \
+    } while (0)
+
+/* How far each rank is, in memory that rank 1 has made. */
+static volatile long *progress;
+
+static void share_memory(void)
+{
+    int where[2];
+    if (rank == 1) {
+        where[0] = getpid();
+        where[1] = memfd_create("progress", 0);
+        CHECK(where[1] >= 0 && ftruncate(where[1], 4096) == 0, "no memory");
+        OK(MPI_Send(where, 2, MPI_INT, 0, TAG, MPI_COMM_WORLD));
+    } else {
+        char path[64];
+        OK(MPI_Recv(where, 2, MPI_INT, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", where[0], where[1]);
+        where[1] = open(path, O_RDWR);
+        CHECK(where[1] >= 0, "cannot open %s", path);
+    }
+    progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, where[1], 0);
+    CHECK(progress != MAP_FAILED, "cannot map the memory of rank 1");
+}
+
+/* This rank has come so far, and waits outside MPI until the other has. */
+static void meet(long stage)
+{
+    progress[rank] = stage;
+    while (progress[1 - rank] < stage)
+        nap(50);
+}
+
+static void blocking(long *stage)
+{
+    long word = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        if (rank == 0) {
+            word = round;
+            STEP_BY_STEP(MPI_Send(&word, 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD));
+            meet(++*stage);
+        } else {
+            meet(++*stage);
+            STEP_BY_STEP(MPI_Recv(&word, 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK(word == round, "message %d says %ld", round, word);
+        }
+        meet(++*stage);
+    }
+}
+
+static void nonblocking(long *stage)
+{
+    long word = 0;
+    MPI_Request request;
+    for (int round = 0; round < ROUNDS; round++) {
+        if (rank == 1)
+            STEP_BY_STEP(MPI_Irecv(&word, 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, &request));
+        meet(++*stage);
+        if (rank == 0) {
+            word = round;
+            STEP_BY_STEP(MPI_Isend(&word, 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD, &request));
+        }
+        meet(++*stage);
+        STEP_BY_STEP(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK(word == round, "message %d says %ld", round, word);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    CHECK(size == 2, "this is for two ranks");
+    for (int i = 0; i < ALLOCATORS; i++)
+        allocator[i] = dlsym(RTLD_DEFAULT, allocators[i]);
+    struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+    CHECK(sigaction(SIGTRAP, &action, NULL) == 0, "no handler");
+
+    long stage = 0;
+    share_memory();
+    for (watched = 0; watched < 2; watched++) {
+        blocking(&stage);
+        nonblocking(&stage);
+    }
+    return finish("short_path");
+}
+#else
+int main(int argc, char **argv)
+{
+    /* Elsewhere nobody has written down yet which instructions lock. */
+    begin(&argc, &argv);
+    return finish("short_path");
+}
+#endif
