@@ -229,8 +229,8 @@ pub trait Together {
         share: Share,
     ) -> Fetched;
 
-    /// The receiver wants no more of what is left, and lets nobody else have it.
-    fn close(&self, number: u32);
+    /// The receiver wants no more of what is left, and lets nobody else have it; answers how many bytes that were.
+    fn close(&self, number: u32) -> usize;
 
     /// The sender's part: puts what nobody has taken of `data`, from the back, to where it belongs in the regions of `remote`;
     /// answers how many bytes that were.

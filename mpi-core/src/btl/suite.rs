@@ -407,7 +407,9 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
             }
             while copy.offer(1 << 20).is_some() {}
             // As many as may be open are open; when one is closed there is room again.
-            (0..1000).for_each(|number| copy.close(number));
+            for number in 0..1000 {
+                copy.close(number);
+            }
             assert!(copy.offer(1).is_some());
         });
         let copy = together(&*sender);

@@ -17,7 +17,12 @@ use std::time::{Duration, Instant};
 thread_local! {
     /// Set when any rank of this thread's job has panicked.
     static FAILED: Cell<Option<Arc<AtomicBool>>> = const { Cell::new(None) };
+    /// When this thread's job began.
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
+
+/// No job of a test takes so long, however busy the machine: one that does hangs, which is a failure and not a reason to wait.
+const LONGEST: Duration = Duration::from_secs(240);
 
 /// What a rank panics with that only stops because another one has.
 const STOPPED: &str = "another rank of this job has panicked";
@@ -27,6 +32,11 @@ fn stop_if_a_peer_failed() {
     let stop = failed.as_ref().is_some_and(|f| f.load(Ordering::Relaxed));
     FAILED.set(failed);
     assert!(!stop, "{STOPPED}");
+    let hangs = BEGAN.get().is_some_and(|began| began.elapsed() > LONGEST);
+    assert!(
+        !hangs,
+        "this rank still waits {LONGEST:?} after its job began"
+    );
 }
 
 /// Makes one rank's collective components.
@@ -86,6 +96,7 @@ impl Job {
                     let meeting = &meeting;
                     scope.spawn(move || {
                         FAILED.set(Some(failed.clone()));
+                        BEGAN.set(Some(Instant::now()));
                         let result = catch_unwind(AssertUnwindSafe(|| {
                             let fd = node.as_fd();
                             let node = Node::attach(fd, me / self.nodes).expect("attaching");

@@ -16,7 +16,7 @@ use mpi_base::bell::GONE;
 use mpi_base::cma;
 use mpi_base::mem::{Held, PAGE};
 use mpi_base::node::{Node, NodeError};
-use mpi_base::pieces::{Helping, Offers};
+use mpi_base::pieces::{Helping, OFFERS, Offers};
 
 use super::super::{Endpoint, Fetched, GetError, Region, Share, SingleCopy, Target, Together};
 
@@ -27,6 +27,8 @@ pub(super) struct Cma {
     offers: Held<Offers>,
     /// The number of our last offer.
     number: Cell<u32>,
+    /// How many bytes each open offer is about.
+    lens: [Cell<usize>; OFFERS],
     helping: Held<Helping>,
 }
 
@@ -43,6 +45,7 @@ impl Cma {
             peers: vec![Cell::new(Readable::Untried); node.nlocal() as usize],
             offers: node.offers(node.rank())?,
             number: Cell::new(0),
+            lens: Default::default(),
             helping: node.helping(node.rank())?,
             node,
         })
@@ -80,6 +83,7 @@ impl Together for Cma {
         let offered = self.offers.at(number).offer(number, Cut::of(len).pieces());
         offered.then(|| {
             self.number.set(number);
+            self.lens[number as usize % OFFERS].set(len);
             number
         })
     }
@@ -109,9 +113,7 @@ impl Together for Cma {
         });
         if result.is_err() {
             // What is left is taken all the same, so that the sender does nothing in vain.
-            while let Some(piece) = pieces.take_front(number, u16::MAX) {
-                bytes += cut.range(piece).len();
-            }
+            bytes += self.close(number);
         }
         Fetched {
             bytes,
@@ -120,9 +122,12 @@ impl Together for Cma {
         }
     }
 
-    fn close(&self, number: u32) {
+    fn close(&self, number: u32) -> usize {
+        let cut = Cut::of(self.lens[number as usize % OFFERS].get());
         let pieces = self.offers.at(number);
-        while pieces.take_front(number, u16::MAX).is_some() {}
+        std::iter::from_fn(|| pieces.take_front(number, u16::MAX))
+            .map(|piece| cut.range(piece).len())
+            .sum()
     }
 
     fn help(

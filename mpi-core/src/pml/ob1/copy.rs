@@ -305,11 +305,13 @@ impl Ob1 {
 
     /// Sees to it that the sender does not write any more for a receive that is given up;
     /// that takes no longer than copying a piece.
+    ///
+    /// A sender that has taken a part says so and is released then; one that has found nothing to take is released here.
     pub(super) fn give_up_sharing(&self, req: &Req) {
-        let (from, number) = match &mut *req.body.borrow_mut() {
+        let (from, wanted, shared) = match &mut *req.body.borrow_mut() {
             Body::Recv(recv) => match recv.incoming() {
                 Some(incoming) => match incoming.shared.take() {
-                    Some(shared) => (incoming.from, shared.number),
+                    Some(shared) => (incoming.from, incoming.wanted, shared),
                     None => return,
                 },
                 None => return,
@@ -318,8 +320,11 @@ impl Ob1 {
         };
         let Ok(peer) = self.peer(from) else { return };
         if let Some(together) = together(peer) {
-            together.close(number);
-            while together.is_helping(peer.endpoint, number) {
+            let left = together.close(shared.number) as u64;
+            if shared.ours + left == wanted {
+                return self.finished(peer, shared.sender);
+            }
+            while together.is_helping(peer.endpoint, shared.number) {
                 std::thread::yield_now();
             }
         }

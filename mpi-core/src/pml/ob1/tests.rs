@@ -6,11 +6,12 @@
 use crate::btl::{OVERTAKES, Sink};
 use crate::comm::{Comm, Probed};
 use crate::datatype::{Datatype, Named, RecvBytes, Scratch};
-use crate::engine::testing::Job;
+use crate::engine::testing::{Job, eventually};
 use crate::pml::Mode;
 use crate::pml::ob1::{Config, Sent};
 use crate::request::{ANY_SOURCE, ANY_TAG, Outcome, Req, Status};
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A message of the plan; its bytes follow from where it stands there.
 #[derive(Clone, Copy, Debug)]
@@ -497,9 +498,9 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
                 continue;
             }
             let req = world.irecv(buffer.all(), 0, round).expect("posted");
-            while engine.pml().incoming_from(&req).is_none() && !req.is_complete() {
-                engine.look();
-            }
+            eventually(engine, "the message", || {
+                engine.pml().incoming_from(&req).is_some() || req.is_complete()
+            });
             if req.is_complete() {
                 engine.wait(&req).expect("received");
                 continue;
@@ -509,6 +510,46 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
             std::thread::yield_now();
             assert!(buffer.all().as_send().to_vec().iter().all(|&b| b == 2));
         }
+    });
+}
+
+/// Neither of the two: the sender is not there before the receive is given up, and finds nothing to do.
+#[test]
+fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
+    const LEN: usize = 4 << 20;
+    let pml = Config {
+        together_min: 0,
+        ..Config::default()
+    };
+    let given_up = AtomicBool::new(false);
+    Job { pml, ..Job::of(2) }.run(|engine| {
+        let world = engine.world().expect("a world");
+        let buffer = scratch(LEN);
+        if engine.me() == 0 {
+            let sent = world.isend(buffer.all().as_send(), 1, 5, Mode::Standard);
+            let Ok(Sent::Pending(sent)) = sent else {
+                panic!("4 MiB were sent at once");
+            };
+            while !given_up.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            eventually(engine, "the end of the send", || sent.is_complete());
+            engine.wait(&sent).expect("sent");
+            return;
+        }
+        let req = world.irecv(buffer.all(), 0, 5).expect("posted");
+        let mut begun = false;
+        while !begun {
+            // Not to the end: what only one side works on is taken up again by those who wait.
+            engine.progress();
+            begun = engine.pml().incoming_from(&req).is_some();
+            assert!(
+                !req.is_complete(),
+                "the receiver has copied all of it alone"
+            );
+        }
+        engine.pml().abandon(&req);
+        given_up.store(true, Ordering::Release);
     });
 }
 
