@@ -1,6 +1,7 @@
 //! Many processes of one host.
 
 use super::*;
+use std::sync::atomic::Ordering;
 
 fn address(first_line: &str) -> &str {
     first_line.rsplit(' ').next().expect("words")
@@ -58,6 +59,31 @@ fn the_log_names_a_node_that_is_killed_and_the_others_are_not_released() {
         "the dead have not arrived"
     );
     assert_eq!(later.connected, 0b101);
+}
+
+#[test]
+fn a_log_that_nobody_reads_does_not_hold_up_the_board() {
+    let mut server = Server::start(hwbarr(), &["--nodes", "1", "--listen", "127.0.0.1:0"]);
+    let first = server.says("served at");
+    let board = address(&first).parse().expect("an address");
+    // Two lines each, more than fit into the pipe and the memory of the log.
+    for _ in 0..2000 {
+        sim::served::Wires::connect(&board, 0, 1, || ()).expect("the board is served");
+    }
+    // Now somebody reads, up to the next line that is printed.
+    let limit = Instant::now() + LIMIT;
+    let (done, reads) = (std::sync::atomic::AtomicBool::new(false), Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(reads) {
+                assert!(Instant::now() < limit, "nothing is said of missing lines");
+                sim::served::Wires::connect(&board, 0, 1, || ()).expect("the board is served");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        server.says("lines are missing here, as nobody read them");
+        done.store(true, reads);
+    });
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod faults;
 mod live;
+mod log;
 mod node;
 mod options;
 mod port;

@@ -1,5 +1,6 @@
 //! `hwbarr serve`: a board over TCP, with a log of who comes and goes.
 
+use crate::log::Log;
 use crate::{Failure, say};
 use clap::Args;
 use sim::served::{Address, Notice, Server};
@@ -43,14 +44,16 @@ impl Serve {
             self.nodes,
             place(server.address())
         ))?;
+        let mut log = Log::new()?;
         let mut joined = false;
         loop {
             for notice in server.turn()? {
                 joined |= matches!(notice, Notice::Joined { .. });
-                say(&format!("{notice}\n"))?;
+                log.say(&notice.to_string());
             }
             if self.once && joined && !server.is_attended() {
                 let releases = server.releases();
+                log.finish();
                 return say(&format!("{releases} releases counted by the machine\n"));
             }
         }
