@@ -245,7 +245,12 @@ impl Algorithm {
 
     /// Whether the algorithm keeps the promises of a call: operands keep their order unless the operator commutes.
     pub fn suits(self, call: &Call) -> bool {
-        self.0.order != Order::Own || commutes(call)
+        self.keeps_order() || commutes(call)
+    }
+
+    /// Whether it serves operators that do not commute.
+    pub fn keeps_order(self) -> bool {
+        self.0.order != Order::Own
     }
 
     /// Whether the algorithm computes one expression of its operands, the same as all others that do.

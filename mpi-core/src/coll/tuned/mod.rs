@@ -190,16 +190,7 @@ impl Module for TunedModule {
     }
 
     fn explain(&self, call: CallId) -> Option<String> {
-        let steps = &self.plan.get()?[call as usize];
-        let (first, rest) = steps.split_first()?;
-        let rest = rest
-            .iter()
-            .map(|(from, algorithm)| format!(", from {from} bytes {}", algorithm.name()));
-        Some(
-            std::iter::once(first.1.name().to_string())
-                .chain(rest)
-                .collect(),
-        )
+        Some(shown(&self.plan.get()?[call as usize], call))
     }
 
     fn start(&self, cx: Cx, call: Call) -> Running {
@@ -210,6 +201,41 @@ impl Module for TunedModule {
     fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
         cx.engine()
             .block_on(carry_out(self.choose(call, cx.size()), cx, call))
+    }
+}
+
+/// Which step serves from how many bytes on: one that a later step replaces everywhere is not taken, and not told.
+fn shown(steps: &[Step], call: CallId) -> String {
+    let ladder = |serves: fn(Algorithm) -> bool| -> Vec<Step> {
+        let steps = steps.iter().filter(|(_, algorithm)| serves(*algorithm));
+        let mut ladder: Vec<Step> = Vec::new();
+        for &(from, algorithm) in steps {
+            ladder.retain(|(lower, _)| *lower < from);
+            ladder.push((from, algorithm));
+        }
+        // Below the first step, and where there is none, the usual one serves.
+        if ladder.first().is_none_or(|(from, _)| *from > 0) {
+            let usual = Algorithm::usual(call, false).filter(|usual| serves(*usual));
+            ladder.splice(0..0, usual.map(|usual| (0, usual)));
+        }
+        ladder.dedup_by_key(|(_, algorithm)| *algorithm);
+        ladder
+    };
+    let told = |ladder: &[Step]| {
+        let each = ladder.iter().map(|(from, algorithm)| match from {
+            0 => algorithm.name().to_string(),
+            _ => format!("from {from} bytes {}", algorithm.name()),
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let (all, ordered) = (ladder(|_| true), ladder(Algorithm::keeps_order));
+    match ordered.is_empty() || ordered == all {
+        true => told(&all),
+        false => format!(
+            "{} ({} if the operator does not commute)",
+            told(&all),
+            told(&ordered)
+        ),
     }
 }
 

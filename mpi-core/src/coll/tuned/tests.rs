@@ -160,3 +160,28 @@ fn reordering_algorithms_are_passed_over_where_operands_must_keep_their_order() 
     assert_eq!(chosen(true), Some("ring"));
     assert_eq!(chosen(false), Some("recursive_doubling"));
 }
+
+#[test]
+fn what_is_told_are_the_steps_that_are_taken() {
+    let told = |call, table: &str, ranks| {
+        let crowded = false;
+        let rules = Rules::parse(table).expect("a table");
+        shown(&rules.steps(call, Setting { ranks, crowded }), call)
+    };
+    let built_in = |call, ranks| told(call, rules::BUILT_IN, ranks);
+    assert_eq!(built_in(CallId::Bcast, 2), "binomial");
+    assert_eq!(
+        built_in(CallId::Alltoall, 8),
+        "bruck, from 256 bytes linear, from 32768 bytes pairwise"
+    );
+    assert_eq!(
+        built_in(CallId::ReduceScatter, 2),
+        "halving, from 262144 bytes pairwise (reduce if the operator does not commute)"
+    );
+    // A table that begins late, or says nothing.
+    assert_eq!(
+        told(CallId::Bcast, "bcast 1 4k any chain", 2),
+        "binomial, from 4096 bytes chain"
+    );
+    assert_eq!(told(CallId::Bcast, "", 2), "binomial");
+}
