@@ -61,12 +61,27 @@ const HEADERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What `mpirun --generate` makes: (its argument, the file).
-const GENERATED: &[(&str, &str)] = &[
-    ("man", "share/man/man1/mpirun.1"),
-    ("bash", "share/bash-completion/completions/mpirun"),
-    ("zsh", "share/zsh/site-functions/_mpirun"),
-    ("fish", "share/fish/vendor_completions.d/mpirun.fish"),
+/// What `mpirun --generate` makes: (the name it is called by, its argument, the file).
+const GENERATED: &[(&str, &str, &str)] = &[
+    ("mpirun", "man", "share/man/man1/mpirun.1"),
+    ("mpirun", "bash", "share/bash-completion/completions/mpirun"),
+    ("mpirun", "zsh", "share/zsh/site-functions/_mpirun"),
+    (
+        "mpirun",
+        "fish",
+        "share/fish/vendor_completions.d/mpirun.fish",
+    ),
+    (
+        "mpiexec",
+        "bash",
+        "share/bash-completion/completions/mpiexec",
+    ),
+    ("mpiexec", "zsh", "share/zsh/site-functions/_mpiexec"),
+    (
+        "mpiexec",
+        "fish",
+        "share/fish/vendor_completions.d/mpiexec.fish",
+    ),
 ];
 
 /// How long a generation may take.
@@ -235,8 +250,8 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
         let link = prefix.join(link);
         replace(&link, |fresh| symlink(target, fresh))?;
     }
-    for (what, file) in GENERATED {
-        let mut command = Command::new(prefix.join("bin/mpirun"));
+    for (name, what, file) in GENERATED {
+        let mut command = Command::new(prefix.join("bin").join(name));
         command.args(["--generate", what]);
         let made = process::output(&mut command, GENERATION).map_err(InstallError::Generate)?;
         replace(&prefix.join(file), |fresh| fs::write(fresh, &made.stdout))?;

@@ -1,5 +1,6 @@
 //! Help in three sizes: a screen, a topic, and the manual page; all made from [`Options`].
 
+use super::completion;
 use super::options::{self, Options};
 use clap::{Command, CommandFactory};
 use std::fmt::Write as _;
@@ -69,11 +70,10 @@ fn command(width: usize) -> Command {
 /// The first screen: what is used most, and the topics.
 pub fn screen() -> String {
     let mut text = command(100).render_help().to_string();
-    let names: Vec<&str> = TOPICS.iter().map(|topic| topic.name).collect();
     let _ = write!(
         text,
         "\nMore: mpirun --help TOPIC, where TOPIC is one of {}.\n",
-        names.join(", ")
+        topics()
     );
     text
 }
@@ -106,10 +106,14 @@ pub fn topic(name: &str) -> Option<String> {
     ))
 }
 
-/// The names of all topics, for who asks for one that is not there.
+/// The names of all topics.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|topic| topic.name)
+}
+
+/// The same for who asks for one that is not there.
 pub fn topics() -> String {
-    let names: Vec<&str> = TOPICS.iter().map(|topic| topic.name).collect();
-    names.join(", ")
+    names().collect::<Vec<_>>().join(", ")
 }
 
 /// Breaks paragraphs at 96 columns; indented lines stay.
@@ -138,15 +142,13 @@ fn wrapped(text: &str) -> String {
     out.trim_end().to_string()
 }
 
-/// What `--generate` makes: "man", or completions for "bash", "zsh", "fish", "elvish" or "powershell".
-pub fn generate(what: &str, name: &'static str, mut command: Command) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if what == "man" {
-        clap_mangen::Man::new(command).render(&mut bytes).ok()?;
-        return Some(bytes);
+/// What `--generate` makes: "man", or completions of `name` for "bash", "zsh", "fish", "elvish" or "powershell".
+pub fn generate(what: &str, name: &str, command: Command) -> Option<Vec<u8>> {
+    if what != "man" {
+        return completion::script(what, name, &command);
     }
-    let shell: clap_complete::Shell = what.parse().ok()?;
-    clap_complete::generate(shell, &mut command, name, &mut bytes);
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(command).render(&mut bytes).ok()?;
     Some(bytes)
 }
 

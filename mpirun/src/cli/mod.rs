@@ -5,11 +5,12 @@
 //! Long options are taken with one dash or two (`-np`, `--np`, `-wdir`), as both peers do.
 //! What is known and not there yet is refused in a sentence ([`not_yet`]) and never silently ignored.
 //!
-//! [`options`] is the definition; [`dashes`] reads it for one dash, [`help`] makes screens, manual page and completions of it,
+//! [`options`] is the definition; [`dashes`] reads it for one dash, [`help`] makes screens and manual page of it, [`completion`] what shells complete,
 //! [`configfile`] reads parts from a file, this module puts the parts together, and [`mod@assemble`] makes a [`Plan`] of them
 //! with what [`placement`], [`values`] and [`witness`] read from single options.
 
 mod assemble;
+mod completion;
 mod configfile;
 mod dashes;
 mod error;
@@ -31,6 +32,7 @@ use assemble::assemble;
 use clap::Parser;
 use options::{Options, Section};
 use std::ffi::OsString;
+use std::path::Path;
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     let mut parts: Vec<Vec<OsString>> = args.split(|arg| arg == ":").map(<[_]>::to_vec).collect();
     let first = parts.remove(0);
     let (mut options, mut sections) = (parse::<Options>(&me, &first)?, Vec::new());
-    if let Some(text) = answered(&options)? {
+    if let Some(text) = answered(&me, &options)? {
         return Err(CliError::Answer(text));
     }
     if options.agent {
@@ -81,7 +83,7 @@ fn parse<T: Parser>(me: &OsString, part: &[OsString]) -> Result<T, CliError> {
 }
 
 /// Help and generated files, which are asked for instead of a job.
-fn answered(options: &Options) -> Result<Option<String>, CliError> {
+fn answered(me: &OsString, options: &Options) -> Result<Option<String>, CliError> {
     if let Some(topic) = &options.help {
         // `--help hosts`, where the word has been taken for the program.
         let word = options.section.command.first();
@@ -103,7 +105,9 @@ fn answered(options: &Options) -> Result<Option<String>, CliError> {
     let Some(what) = &options.generate else {
         return Ok(None);
     };
-    help::generate(what, "mpirun", help::whole())
+    // mpirun, or mpiexec under its other name.
+    let name = Path::new(me).file_name().unwrap_or(me).to_string_lossy();
+    help::generate(what, &name, help::whole())
         .map(|bytes| Some(String::from_utf8_lossy(&bytes).into_owned()))
         .ok_or_else(|| CliError::Value {
             option: "--generate",

@@ -278,7 +278,18 @@ fn the_manual_page_and_completions_know_every_option() {
             assert!(bash.contains(&format!("--{long}")), "bash lacks --{long}");
         }
     }
-    assert!(!make("zsh").is_empty() && !make("fish").is_empty());
+    for shell in ["bash", "zsh", "fish"] {
+        let script = make(shell);
+        for word in [
+            "hwthread",
+            "telling",
+            "coll_tuned_bcast_algorithm",
+            "plm_rsh_agent",
+        ] {
+            assert!(script.contains(word), "{shell} does not complete {word}");
+        }
+        assert!(!script.contains("--agent"), "{shell} shows what is hidden");
+    }
 }
 
 #[test]

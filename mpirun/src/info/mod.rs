@@ -1,7 +1,7 @@
 //! `mpi-info`: what this installation has, in the shapes of `ompi_info` that users and scripts know.
 
 mod explain;
-mod frameworks;
+pub(crate) mod frameworks;
 mod json;
 
 use clap::Parser;

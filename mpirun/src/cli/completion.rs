@@ -1,0 +1,72 @@
+//! What shells complete: the definition of the options, told which words, files or folders each of them takes.
+//!
+//! Parsing does not need that: there, other spellings are taken too, and a mistake is told in a sentence of its own.
+
+use super::help;
+use crate::info::frameworks;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Arg, Command, ValueHint};
+use mpi_base::param::{About, Params};
+
+/// Options that take one of a few words.
+const WORDS: &[(&str, &[&str])] = &[
+    ("bind_to", &["core", "hwthread", "numa", "package", "none"]),
+    ("map_by", &["slot", "node", "package", "numa"]),
+    ("rank_by", &["slot", "node"]),
+    ("stdin", &["0", "all", "none"]),
+];
+
+/// Options that take a folder.
+const FOLDERS: &[&str] = &["wdir", "path", "prefix", "output", "record", "replay"];
+
+/// A shell's script for the command `name`; `None` if the shell is not known.
+pub fn script(shell: &str, name: &str, options: &Command) -> Option<Vec<u8>> {
+    let shell: clap_complete::Shell = shell.parse().ok()?;
+    let shown = options.get_arguments().filter(|option| {
+        // The program itself is not listed, but completed.
+        option.is_positional() || !option.is_hide_set()
+    });
+    let mut command = Command::new("mpirun")
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .args(shown.cloned().map(told));
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut bytes);
+    Some(bytes)
+}
+
+fn told(option: Arg) -> Arg {
+    let id = option.get_id().as_str();
+    if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == id) {
+        return option.value_parser(PossibleValuesParser::new(*words));
+    }
+    if FOLDERS.contains(&id) {
+        return option.value_hint(ValueHint::DirPath);
+    }
+    match id {
+        "help" => option.value_parser(PossibleValuesParser::new(help::names())),
+        "mca" => option.value_parser(PossibleValuesParser::new(parameters())),
+        "command" => option
+            .last(false)
+            .trailing_var_arg(true)
+            .value_hint(ValueHint::CommandWithArguments),
+        _ => option,
+    }
+}
+
+/// Every parameter of the library and of mpirun.
+fn parameters() -> Vec<PossibleValue> {
+    let all = frameworks::all(&Params::default());
+    let abouts = all.into_iter().flat_map(|framework| {
+        let components = framework.components.into_iter();
+        let inner = components.flat_map(|component| component.params);
+        framework.params.into_iter().chain(inner)
+    });
+    let mut abouts: Vec<&'static About> = abouts.collect();
+    abouts.sort_by_key(|about| about.full_name());
+    abouts.dedup_by_key(|about| about.full_name());
+    // The names live as long as this process, which prints the script and ends.
+    let value =
+        |about: &About| PossibleValue::new(about.full_name().leak() as &str).help(about.help);
+    abouts.into_iter().map(value).collect()
+}
