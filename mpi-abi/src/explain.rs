@@ -1,6 +1,5 @@
 //! `mpirun --explain`: what was selected and why the rest was not, told by rank 0 when it has joined the job.
 
-use mpi_base::cpu::Cores;
 use mpi_base::param::Params;
 use mpi_core::Engine;
 use mpi_core::btl::OpenError;
@@ -90,7 +89,7 @@ pub fn tell(engine: &Engine, mut lines: Vec<String>) {
 
 /// Cores, ranks, and what a waiting rank does.
 fn waiting(engine: &Engine) -> String {
-    let (cores, ranks) = (Cores::of_this_process(), engine.neighbours().len());
+    let (cores, ranks) = (engine.cores(), engine.neighbours().len());
     let limit = if cores.limited_by_quota() {
         ", as the control group allows"
     } else {

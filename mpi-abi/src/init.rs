@@ -299,7 +299,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         };
         explain::before_start(&params, &found)
     });
-    let cores = Cores::of_this_process();
+    let cores = Cores::of_this_process().found(membership.sharers);
     let roomy = cores.shared_by(membership.local_ranks.len()) <= cores.usable;
     let pml = Config::from_params(&params, roomy).map_err(at("a parameter cannot be read"))?;
     let parts = Parts {
@@ -307,6 +307,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         size: identity.size,
         node,
         neighbours: membership.local_ranks,
+        cores,
         btls: transports.btls,
         pml,
         coll: components::coll(&plugins),

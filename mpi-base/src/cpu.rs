@@ -2,7 +2,8 @@
 //!
 //! The waiting policy compares this with the number of local ranks: where they fit, a waiting rank may spin; where not, it must yield.
 //! The reading of both cgroup versions is the standard library's; half a core counts as one.
-//! A rank that is bound to cores of its own does not share them with all local ranks, which only its launcher knows ([`SHARERS`]).
+//! A rank that is bound to cores of its own does not share them with all local ranks, which it cannot see from where it is:
+//! our mpirun tells it ([`SHARERS`]), and under other launchers ranks show each other where they may run.
 
 /// In the environment of a bound rank: how many ranks of its node, with itself, may run on its cores.
 ///
@@ -16,7 +17,7 @@ pub struct Cores {
     pub usable: usize,
     /// Cores in the affinity mask, if it could be read.
     pub affinity: Option<usize>,
-    /// How many local ranks may run on them, if the launcher said so.
+    /// How many local ranks may run on them, if somebody said so.
     pub sharers: Option<usize>,
 }
 
@@ -37,6 +38,14 @@ impl Cores {
         }
     }
 
+    /// The same, where `sharers` ranks were found to share them; a launcher that has said it knows better.
+    pub fn found(self, sharers: Option<usize>) -> Cores {
+        Cores {
+            sharers: self.sharers.or(sharers),
+            ..self
+        }
+    }
+
     /// How many of the node's `local_ranks` share these cores.
     pub fn shared_by(&self, local_ranks: usize) -> usize {
         self.sharers
@@ -49,29 +58,79 @@ impl Cores {
     }
 }
 
+/// The processors that this thread may run on, ascending; `None` if that cannot be read.
+pub fn processors() -> Option<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(None).ok()?;
+    let all = 0..rustix::thread::CpuSet::MAX_CPU;
+    Some(all.filter(|&cpu| set.is_set(cpu)).collect())
+}
+
+/// How many of `all` may run where somebody who is bound to `cpus` does; those of whom nothing is known may run anywhere.
+pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usize]>>) -> usize {
+    let meets = |other: &Option<&[usize]>| {
+        other.is_none_or(|other| other.iter().any(|cpu| cpus.contains(cpu)))
+    };
+    all.into_iter().filter(meets).count()
+}
+
+/// How many cores this process could keep busy if it were not bound: what its control group allows it, which a bound one does not see.
+///
+/// The calling thread's mask is wide for as long as the question takes; it is as it was afterwards.
+pub fn usable_unbound() -> Option<usize> {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let mask = sched_getaffinity(None).ok()?;
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
+    // The system leaves out what is not there or not allowed.
+    sched_setaffinity(None, &all).ok()?;
+    let usable = std::thread::available_parallelism();
+    sched_setaffinity(None, &mask).ok()?;
+    usable.ok().map(usize::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_process_bound_to_one_core_has_one_core() {
+    /// Runs `test` bound to one core: its number is given.
+    fn on_one_core<T: Send + 'static>(test: fn(usize) -> T) -> T {
         // The mask is the thread's own, so a thread of its own keeps the other tests as they were.
-        let bound = std::thread::spawn(|| {
-            let all = rustix::thread::sched_getaffinity(None).unwrap();
-            let first = (0..rustix::thread::CpuSet::MAX_CPU)
-                .find(|&cpu| all.is_set(cpu))
-                .unwrap();
+        let bound = std::thread::spawn(move || {
+            let first = processors().unwrap()[0];
             let mut one = rustix::thread::CpuSet::new();
             one.set(first);
             rustix::thread::sched_setaffinity(None, &one).unwrap();
-            Cores::of_this_process()
+            test(first)
         });
-        let cores = bound.join().unwrap();
+        bound.join().unwrap()
+    }
+
+    #[test]
+    fn a_process_bound_to_one_core_has_one_core() {
+        let cores = on_one_core(|_| Cores::of_this_process());
         assert_eq!((cores.usable, cores.affinity), (1, Some(1)));
     }
 
     #[test]
-    fn only_a_launcher_knows_that_bound_ranks_do_not_share() {
+    fn what_a_bound_process_could_use_is_found_and_leaves_it_bound() {
+        let free = Cores::of_this_process().usable;
+        let (found, first, after) = on_one_core(|first| (usable_unbound(), first, processors()));
+        // This process may itself have been bound by whoever started it.
+        assert!(found.unwrap() >= free, "{found:?} {free}");
+        assert_eq!(after, Some(vec![first]));
+    }
+
+    #[test]
+    fn who_may_meet_is_counted_and_strangers_may_be_anywhere() {
+        let masks = [Some(&[0usize, 1][..]), Some(&[2]), None, Some(&[1, 2])];
+        assert_eq!(sharers(&[0, 1], masks), 3);
+        assert_eq!(sharers(&[2], masks), 3);
+        assert_eq!(sharers(&[0], masks), 2);
+        assert_eq!(sharers(&[3], masks), 1);
+    }
+
+    #[test]
+    fn bound_ranks_do_not_share_if_somebody_says_so_and_the_launcher_knows_best() {
         let bound = |sharers| Cores {
             usable: 1,
             affinity: Some(1),
@@ -82,6 +141,8 @@ mod tests {
         // Nonsense does no harm.
         assert_eq!(bound(Some(0)).shared_by(60), 1);
         assert_eq!(bound(Some(99)).shared_by(60), 60);
+        assert_eq!(bound(None).found(Some(2)).shared_by(60), 2);
+        assert_eq!(bound(Some(3)).found(Some(2)).shared_by(60), 3);
     }
 
     #[test]

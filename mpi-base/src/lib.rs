@@ -25,6 +25,8 @@ pub mod node;
 #[cfg(not(loom))]
 pub mod param;
 pub mod pieces;
+#[cfg(not(loom))]
+pub mod ranges;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod state;

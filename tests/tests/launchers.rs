@@ -73,6 +73,110 @@ impl ShortRun for Job {
     }
 }
 
+/// What the ranks of a job said to their launcher, by rank.
+fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
+    let program = compile(job);
+    let ear = Path::new(env!("CARGO_BIN_EXE_overheard"));
+    let job = Job::command(ear)
+        .under(&installation().join("bin/mpirun"))
+        .ranks(ranks)
+        .arg("env");
+    let job = unset.iter().fold(job, |job, name| job.arg("-u").arg(name));
+    let outcome = job.arg(program).succeeds();
+    let mut said = vec![Vec::new(); ranks as usize];
+    for line in outcome.stderr.lines() {
+        let Some((rank, words)) = line
+            .strip_prefix("overheard ")
+            .and_then(|line| line.split_once(' '))
+        else {
+            continue;
+        };
+        let rank: usize = rank.parse().unwrap();
+        said[rank].push(words.to_string());
+    }
+    said
+}
+
+/// Rank, size and memory come with the process: whoever looks for a neighbour looks there.
+#[test]
+fn ranks_of_one_host_say_hello_and_good_bye_to_the_launcher_and_nothing_else() {
+    for program in ["ring", "operators", "communicators"] {
+        for said in overheard(program, &[], 4) {
+            assert_eq!(
+                said,
+                ["cmd=init pmi_version=1 pmi_subversion=1", "cmd=finalize"],
+                "{program}"
+            );
+        }
+    }
+}
+
+/// The same ears hear it where the launcher hands nothing down.
+#[test]
+fn ranks_that_are_told_nothing_exchange_cards_by_way_of_the_launcher() {
+    for said in overheard("ring", &["PORTCULLIS_NODE_FD", "PORTCULLIS_JOB"], 2) {
+        let words = said.iter().filter_map(|line| line.split(' ').next());
+        let words: Vec<&str> = words.collect();
+        for word in ["cmd=get_my_kvsname", "cmd=put", "cmd=barrier_in", "cmd=get"] {
+            assert!(words.contains(&word), "{word} is not in {said:?}");
+        }
+    }
+}
+
+/// How rank 0 waits.
+#[track_caller]
+fn waiting(job: Job) -> String {
+    let outcome = job
+        .env("PORTCULLIS_MCA_mpi_base_explain", "true")
+        .succeeds();
+    let mut lines = outcome.stderr.lines();
+    let told = lines.find_map(|line| line.split_once("waiting: "));
+    told.unwrap_or_else(|| panic!("nobody waits in:\n{}", outcome.stderr))
+        .1
+        .to_string()
+}
+
+/// The first two processors that this process may use; none where it has one.
+fn two_processors() -> Option<[usize; 2]> {
+    let set = rustix::thread::sched_getaffinity(None).unwrap();
+    let mut all = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
+    Some([all.next()?, all.next()?])
+}
+
+/// Each sees one core, and whom else the launcher has put there only from the others' cards.
+#[test]
+fn ranks_that_another_launcher_has_bound_know_with_whom_they_share_their_core() {
+    let Some([one, other]) = two_processors() else {
+        return;
+    };
+    let program = compile("hello").display().to_string();
+    // As a launcher that hands nothing down and binds ranks in pairs.
+    let bound = |ranks: u32, pair: u32| {
+        let mask = format!("$([ $((PMI_RANK / {pair} % 2)) = 0 ] && echo {one} || echo {other})");
+        let unset = "env -u PORTCULLIS_NODE_FD -u PORTCULLIS_JOB";
+        let job = Job::command(Path::new("sh"))
+            .under(&installation().join("bin/mpirun"))
+            .ranks(ranks);
+        let script = format!("exec {unset} taskset -c {mask} {program}");
+        waiting(job.arg("-c").arg(script))
+    };
+    let alone = "1 of 2 bound ranks on 1 usable cores: a rank that waits looks 200 times, then for";
+    let told = bound(2, 1);
+    assert!(told.starts_with(alone), "{told}");
+    // Both on one core, whoever else has cores of its own.
+    let crowded = "ranks on 1 usable cores: a rank that waits looks 10 times, then gives its core";
+    for ranks in [2, 4] {
+        let told = bound(ranks, 2);
+        assert!(told.contains(crowded), "{told}");
+    }
+    if let Some(mpich) = mpich() {
+        let job = Job::of("hello").under(&mpich.bin("mpiexec.hydra"));
+        let job = job.on_library_of(installation()).ranks(2);
+        let told = waiting(job.with(["-bind-to", "core"]));
+        assert!(told.starts_with(alone), "{told}");
+    }
+}
+
 #[test]
 fn a_program_without_launcher_is_alone_in_its_world() {
     for program in [

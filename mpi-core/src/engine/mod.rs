@@ -56,6 +56,8 @@ pub struct Parts {
     pub node: Node,
     /// Job ranks of this node's processes, by rank on the node.
     pub neighbours: Vec<ProcId>,
+    /// Where this process may run.
+    pub cores: Cores,
     pub btls: Vec<Transport>,
     pub pml: Config,
     pub coll: Vec<Box<dyn Component>>,
@@ -77,6 +79,7 @@ struct Inner {
     params: Params,
     node: Node,
     neighbours: Vec<ProcId>,
+    cores: Cores,
     pml: Ob1,
     coll: Vec<Box<dyn Component>>,
     policy: WaitPolicy,
@@ -123,11 +126,11 @@ impl Engine {
             params,
             node,
             neighbours,
+            cores,
             btls,
             pml,
             coll,
         } = parts;
-        let cores = Cores::of_this_process();
         let policy = WaitPolicy::new(cores.usable, cores.shared_by(neighbours.len()));
         if policy == WaitPolicy::CROWDED {
             // It will sleep all the time, and a fence in every process for each sleep would cost more than one for each message.
@@ -141,6 +144,7 @@ impl Engine {
             params,
             node,
             neighbours,
+            cores,
             pml: Ob1::new(Bml::new(me, size, btls), size, pml),
             coll,
             policy,
@@ -261,6 +265,11 @@ impl Engine {
     /// A number that the processes of a node share and no other node has.
     pub fn node_id(&self) -> u32 {
         self.0.neighbours.first().copied().unwrap_or(self.0.me)
+    }
+
+    /// Where this process may run.
+    pub fn cores(&self) -> Cores {
+        self.0.cores
     }
 
     /// How this process waits.

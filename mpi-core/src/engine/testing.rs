@@ -154,6 +154,7 @@ impl Job {
             params,
             node,
             neighbours,
+            cores: mpi_base::cpu::Cores::of_this_process(),
             btls: opened.btls,
             pml: self.pml,
             coll: (self.coll)(),

@@ -1,16 +1,19 @@
 //! How ranks find those of their node when the launcher does not say, and come to share one memory with them.
 //!
 //! Each rank puts a card: the machine (boot id), the network namespace (abstract sockets end at it), the user,
-//! the name of a socket it listens on, and a secret.
+//! the name of a socket it listens on, a secret, and the processors it may run on.
 //! After the fence everybody reads all cards; ranks with the same machine, namespace and user are local to each other.
 //! The lowest of them makes the node's memory and gives it to the others over its socket ([`mpi_base::fdpass`]).
+//! Those whom the launcher has bound see from the cards with how many they share their cores.
 //!
 //! What a resource manager says about places is not asked: several of its nodes may be one machine, and one may be several containers.
 
 use super::{NodeMembership, Rte, RteError};
+use mpi_base::cpu;
 use mpi_base::fdpass::{self, Giver, Key};
 use mpi_base::node::Node;
 use mpi_base::param::{Level, Param};
+use mpi_base::ranges;
 use sha2::{Digest, Sha256};
 use std::io;
 use std::os::fd::AsFd;
@@ -36,7 +39,15 @@ struct Card {
     place: Place,
     socket: String,
     key: Key,
+    /// None if they are not known, or their list is so long that it would make the card longer than a line of the launcher.
+    processors: Option<Vec<usize>>,
 }
+
+/// The longest list of processors on a card.
+const LIST_MAX: usize = 64;
+
+/// Above the number of any processor.
+const PROCESSORS: usize = 1 << 16;
 
 /// Ranks with equal places can share memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,19 +90,23 @@ pub(crate) fn machine() -> u64 {
 impl Card {
     fn to_bytes(&self) -> Vec<u8> {
         let place = &self.place;
+        let processors = self.processors.as_deref().map(ranges::write);
         let fields = [
             &place.boot_id,
             &place.network,
             &place.uid.to_string(),
             &self.socket,
             &self.key.to_hex(),
+            &processors
+                .filter(|list| list.len() <= LIST_MAX)
+                .unwrap_or_default(),
         ];
         fields.map(String::as_str).join("\n").into_bytes()
     }
 
     fn parse(bytes: &[u8]) -> Option<Card> {
         let text = std::str::from_utf8(bytes).ok()?;
-        let [boot_id, network, uid, socket, key] =
+        let [boot_id, network, uid, socket, key, processors] =
             text.split('\n').collect::<Vec<_>>().try_into().ok()?;
         Some(Card {
             place: Place {
@@ -101,6 +116,11 @@ impl Card {
             },
             socket: socket.into(),
             key: Key::from_hex(key)?,
+            processors: match processors {
+                "" => None,
+                list if list.len() > LIST_MAX => None,
+                list => Some(ranges::read(list, PROCESSORS)?),
+            },
         })
     }
 }
@@ -119,12 +139,14 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
         place: Place::here()?,
         socket: format!("portcullis-{}-{tail}", std::process::id()),
         key,
+        processors: cpu::processors(),
     };
     // Everybody listens before the fence, as nobody knows yet who will be the lowest.
     let giver = Giver::bind(&card.socket).map_err(RteError::Pass)?;
     rte.put(KEY, &card.to_bytes())?;
     rte.fence()?;
     let mut local_ranks = Vec::new();
+    let mut processors = Vec::new();
     let mut first = card.clone();
     for rank in 0..rte.identity().size {
         let theirs = match rank == me {
@@ -135,6 +157,7 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
             })?,
         };
         if theirs.place == card.place {
+            processors.push(theirs.processors.clone());
             if local_ranks.is_empty() {
                 first = theirs;
             }
@@ -156,8 +179,18 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
     Ok(NodeMembership {
         fd,
         local_rank,
+        sharers: sharers(card.processors.as_deref(), &processors),
         local_ranks,
     })
+}
+
+/// With how many of the node's ranks, itself included, one that is bound to `mine` shares them.
+///
+/// None where all share them anyway, or where there are more ranks than cores that may be kept busy at once.
+fn sharers(mine: Option<&[usize]>, all: &[Option<Vec<usize>>]) -> Option<usize> {
+    let sharers = cpu::sharers(mine?, all.iter().map(Option::as_deref));
+    let bound = sharers < all.len();
+    (bound && all.len() <= cpu::usable_unbound()?).then_some(sharers)
 }
 
 #[cfg(test)]
@@ -170,8 +203,27 @@ mod tests {
             place: Place::here().unwrap(),
             socket: "portcullis-1-abc".into(),
             key: Key::random().unwrap(),
+            processors: cpu::processors(),
         };
         assert_eq!(Card::parse(&card.to_bytes()), Some(card));
+    }
+
+    #[test]
+    fn a_list_of_processors_that_is_too_long_is_left_out() {
+        let with = |processors: Option<Vec<usize>>| Card {
+            place: Place::here().unwrap(),
+            socket: "portcullis-1-abc".into(),
+            key: Key::random().unwrap(),
+            processors,
+        };
+        let read = |processors| {
+            Card::parse(&with(processors).to_bytes())
+                .unwrap()
+                .processors
+        };
+        assert_eq!(read(Some((0..512).collect())), Some((0..512).collect()));
+        assert_eq!(read(Some((0..512).step_by(2).collect())), None);
+        assert_eq!(read(None), None);
     }
 
     proptest::proptest! {
@@ -185,6 +237,7 @@ mod tests {
                 place: Place { boot_id: "boot".into(), network: "4026531840".into(), uid: 7 },
                 socket: "portcullis-1-abc".into(),
                 key: Key::random().unwrap(),
+                processors: Some(vec![0, 1, 4]),
             };
             let mut bytes = card.to_bytes();
             let at = at.min(bytes.len());
@@ -198,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_is_no_card_is_refused() {
-        for bad in [&b""[..], b"a\nb\nc\nd\ne", b"\xff", b"a\nb\n1\nd"] {
+        for bad in [&b""[..], b"a\nb\nc\nd\ne\nf", b"\xff", b"a\nb\n1\nd"] {
             assert_eq!(Card::parse(bad), None);
         }
     }

@@ -84,6 +84,8 @@ pub struct NodeMembership {
     pub local_rank: u32,
     /// Job ranks in the order of local ranks.
     pub local_ranks: Vec<u32>,
+    /// How many of them may run on our cores, if that was found out; see [`mpi_base::cpu`].
+    pub sharers: Option<usize>,
 }
 
 /// What a launcher's processes can lose.

@@ -102,6 +102,7 @@ impl Rte for Singleton {
             fd: Node::create(1).map_err(RteError::Node)?,
             local_rank: 0,
             local_ranks: vec![0],
+            sharers: None,
         })
     }
 

@@ -17,7 +17,7 @@ mod graph;
 mod tests;
 
 use crate::glimpse::{Glimpse, Stage};
-use crate::launch::binding::ranges;
+use mpi_base::ranges;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -301,7 +301,7 @@ fn named(ranks: &[u32]) -> String {
         many => {
             let many: Vec<usize> = many.iter().map(|rank| *rank as usize).collect();
             // With spaces, as other lists of ranks in messages.
-            format!("ranks {}", ranges(&many).replace(',', ", "))
+            format!("ranks {}", ranges::write(&many).replace(',', ", "))
         }
     }
 }

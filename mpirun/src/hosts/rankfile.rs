@@ -11,8 +11,8 @@
 //! Source: mpirun(1) of Open MPI 4.1, "Rankfiles".
 
 use super::Host;
-use crate::launch::binding::ranges;
 use crate::text::{self, TextError, TextFile};
+use mpi_base::ranges;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,8 +29,8 @@ impl fmt::Display for Cores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cores {
             None => write!(f, "all cores")?,
-            Some(cores) if cores.len() == 1 => write!(f, "core {}", ranges(cores))?,
-            Some(cores) => write!(f, "cores {}", ranges(cores))?,
+            Some(cores) if cores.len() == 1 => write!(f, "core {}", ranges::write(cores))?,
+            Some(cores) => write!(f, "cores {}", ranges::write(cores))?,
         }
         self.package
             .map_or(Ok(()), |package| write!(f, " of package {package}"))

@@ -7,6 +7,7 @@
 
 use crate::hosts::rankfile::Cores;
 use mpi_base::hardware::{self, Kind};
+use mpi_base::ranges;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -183,34 +184,13 @@ impl Machine {
                 let cores: Vec<usize> = cores.into_iter().map(|core| core as usize).collect();
                 format!(
                     "package[{package}][core:{}] (cpu {})",
-                    ranges(&cores),
-                    ranges(&threads)
+                    ranges::write(&cores),
+                    ranges::write(&threads)
                 )
             })
             .collect::<Vec<_>>()
             .join(" ")
     }
-}
-
-/// Numbers as `0-3,8`.
-pub fn ranges(numbers: &[usize]) -> String {
-    let mut text = String::new();
-    let mut rest = numbers.iter().copied().peekable();
-    while let Some(first) = rest.next() {
-        let mut last = first;
-        while rest.peek() == Some(&(last + 1)) {
-            last += 1;
-            rest.next();
-        }
-        if !text.is_empty() {
-            text.push(',');
-        }
-        text += &match last == first {
-            true => first.to_string(),
-            false => format!("{first}-{last}"),
-        };
-    }
-    text
 }
 
 #[cfg(test)]
@@ -287,6 +267,5 @@ mod tests {
             machine().describe(&[0, 1, 4, 6]),
             "package[0][core:0-1] (cpu 0-1,4) package[1][core:0] (cpu 6)"
         );
-        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
     }
 }

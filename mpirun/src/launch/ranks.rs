@@ -7,10 +7,10 @@ use super::sys::{self, Image, Wiring};
 use super::wire::Order;
 use crate::glimpse::Glimpse;
 use crate::hosts::map::MapError;
-use crate::launch::binding;
 use crate::pmi::{Job, Proc};
-use mpi_base::cpu::{Cores, SHARERS};
+use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
+use mpi_base::ranges;
 use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -225,7 +225,7 @@ impl Starter<'_> {
         let place = Place {
             order,
             local_size: resolved.count(),
-            local_ranks: binding::ranges(&numbers),
+            local_ranks: ranges::write(&numbers),
             node: node.as_raw_fd(),
         };
         for (local_rank, &rank) in (0u32..).zip(&resolved.ranks) {
@@ -237,7 +237,7 @@ impl Starter<'_> {
             let cpus = bound[local_rank as usize].as_deref();
             let sharers = cpus
                 .filter(|_| roomy)
-                .map(|cpus| bound.iter().filter(|other| share(cpus, other)).count());
+                .map(|cpus| cpu::sharers(cpus, bound.iter().map(Option::as_deref)));
             let who = (rank, local_rank, appnum);
             let mut fresh = self.start_rank(&place, who, app, stdin, (cpus, sharers))?;
             fresh.bound = machine.as_ref().map(|machine| match cpus {
@@ -309,13 +309,6 @@ impl Starter<'_> {
 
 /// The processors that a rank is bound to, if it is.
 type Cpus = Option<Vec<usize>>;
-
-/// Whether a rank that is bound to these processors may meet another there, itself included.
-fn share(cpus: &[usize], other: &Cpus) -> bool {
-    other
-        .as_ref()
-        .is_none_or(|other| other.iter().any(|cpu| cpus.contains(cpu)))
-}
 
 /// The processors of each rank of this host, and the machine if anybody is to be.
 fn bound(

@@ -14,6 +14,7 @@ use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
 use mpi_base::param::{Param, Params};
+use mpi_base::ranges;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -107,7 +108,12 @@ impl Inherited {
             return Ok(None);
         };
         let local_ranks = match env.get("PORTCULLIS_LOCAL_RANKS") {
-            Some(text) => ranks(text, size),
+            Some(text) => ranges::read(text, size as usize).map(|ranks| {
+                ranks
+                    .into_iter()
+                    .map(|rank| rank as u32)
+                    .collect::<Vec<_>>()
+            }),
             None if local_size == size => Some((0..size).collect()),
             // Several nodes, and nobody says who is where: that is found by cards.
             None => None,
@@ -126,20 +132,6 @@ impl Inherited {
             local_ranks,
         }))
     }
-}
-
-/// The numbers that `0-3,8` stands for; `None` if it is no such list, or not of ranks of a job of `size`.
-fn ranks(text: &str, size: u32) -> Option<Vec<u32>> {
-    let mut ranks = Vec::new();
-    for range in text.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last >= size {
-            return None;
-        }
-        ranks.extend(first..=last);
-    }
-    ranks.is_sorted().then_some(ranks)
 }
 
 struct Pmi1 {
@@ -190,6 +182,8 @@ impl Rte for Pmi1 {
                 fd: inherited.fd,
                 local_rank: inherited.local_rank,
                 local_ranks: inherited.local_ranks,
+                // Our mpirun says it in the environment.
+                sharers: None,
             }),
             None => cards::meet(self, self.patience),
         }
@@ -228,18 +222,5 @@ impl Rte for Pmi1 {
             client::send_abort(socket, code, message);
         }
         sys::exit_now(sys::abort_status(code))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ranks;
-
-    #[test]
-    fn a_list_of_ranks_is_read_and_nonsense_is_none() {
-        assert_eq!(ranks("0-2,5", 6), Some(vec![0, 1, 2, 5]));
-        for bad in ["", "x", "3-9", "4,1", "1-"] {
-            assert_eq!(ranks(bad, 6), None, "{bad}");
-        }
     }
 }

@@ -5,9 +5,9 @@ use super::super::program::{App, Plan, StdinTo};
 use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
 use super::super::wire::{Down, Order};
 use super::{Agent, Watch, Wires, system, watch};
-use crate::launch::binding::ranges;
 use crate::node::Node;
 use crate::pmi::{Job, Proc, SpawnRequest};
+use mpi_base::ranges;
 use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs::File;
@@ -261,7 +261,7 @@ impl Agent<'_> {
                         text += &format!(
                             "\n  {}: {} ({}) of {} slots",
                             host.name,
-                            ranges(&ranks),
+                            ranges::write(&ranks),
                             app.program.to_string_lossy(),
                             host.slots
                         );

@@ -1,0 +1,76 @@
+//! `overheard COMMAND...`: a rank whose talk with its launcher is heard.
+//!
+//! Stands between the two on the socket that `PMI_FD` names, hands on what either says, and prints each line of the rank
+//! on standard error as `overheard RANK LINE`. The rank's end is ours.
+
+use std::env;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitCode};
+use std::thread;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("overheard: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> io::Result<u8> {
+    let rank = env::var("PMI_RANK").map_err(io::Error::other)?;
+    let number: i32 = env::var("PMI_FD")
+        .map_err(io::Error::other)?
+        .parse()
+        .map_err(io::Error::other)?;
+    // SAFETY: the launcher has opened it for this process, which uses it nowhere else.
+    let launcher = UnixStream::from(unsafe { OwnedFd::from_raw_fd(number) });
+    // The rank, which gets a socket of ours, does not keep this one open.
+    fcntl_setfd(&launcher, FdFlags::CLOEXEC)?;
+    let (ours, theirs) = UnixStream::pair()?;
+    fcntl_setfd(&theirs, FdFlags::empty())?;
+    let mut words = env::args_os().skip(1);
+    let program = words.next().ok_or(io::Error::other("overheard COMMAND"))?;
+    let mut child = Command::new(program)
+        .args(words)
+        .env(
+            "PMI_FD",
+            std::os::fd::AsRawFd::as_raw_fd(&theirs).to_string(),
+        )
+        .spawn()?;
+    drop(theirs);
+    let (mut said, mut answers) = (launcher.try_clone()?, ours.try_clone()?);
+    let mut launcher = launcher;
+    thread::spawn(move || io::copy(&mut launcher, &mut answers));
+    listen(ours, &mut said, &rank)?;
+    let status = child.wait()?;
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// Hands on what the rank says until it says no more.
+fn listen(mut rank: UnixStream, launcher: &mut UnixStream, name: &str) -> io::Result<()> {
+    let mut begun = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let got = match rank.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(got) => &buffer[..got],
+            // It was killed, or its process ended with words of ours unread.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        begun.extend_from_slice(got);
+        while let Some(end) = begun.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = begun.drain(..=end).collect();
+            eprint!("overheard {name} {}", String::from_utf8_lossy(&line));
+        }
+        launcher.write_all(got)?;
+    }
+}
