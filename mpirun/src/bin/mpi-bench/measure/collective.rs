@@ -54,7 +54,7 @@ pub fn blocks<'w>(
     size: usize,
     pace: Pace,
 ) -> Result<Row, MpiError> {
-    let sent = Buffer::new(sent.bytes(world, size), 0);
+    let sent = Buffer::new(sent.bytes(world, size), 1);
     let mut received = Buffer::new(received.bytes(world, size), 0);
     separated(world, size, pace, || {
         operation(world, sent.bytes(), received.bytes_mut())
@@ -63,7 +63,7 @@ pub fn blocks<'w>(
 
 /// How much of a nonblocking sum hides behind computing that takes as long as the sum alone, in percent, as in `osu_iallreduce`.
 pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
-    let sent = Buffer::new(size, 0);
+    let sent = Buffer::new(size, 1);
     let mut received = Buffer::new(size, 0);
     let mut sum = |compute: Duration| {
         separated(world, size, pace, || {
