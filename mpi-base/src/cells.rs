@@ -14,6 +14,7 @@
 //! Who that is, a count of arrivals beside each of its cells tells ([`Cells::arrive`]); the last to arrive sets it back before anybody goes on.
 //!
 //! SYNC POINT `cells.shown`: the number (Release) after the data, read (Acquire) before them.
+//! SYNC POINT `cells.counted`: what is counted (Release) after what was done for it, looked at (Acquire) by who waits for that.
 //! SYNC POINT `cells.finished`: a member's word (Release) after all that it read, looked at (Acquire) before a cell is written again.
 //! SYNC POINT `cells.arrivals`: each arrival (AcqRel) after what its member shows; who completes the count, or sees it complete, collects all.
 //!
@@ -175,6 +176,22 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     pub fn publish(&self, place: u32, number: u64) {
         // SYNC POINT cells.shown
         self.cell(place, number).0.store(number, Ordering::Release);
+    }
+
+    /// Counts in operation `number`, in place of data: from zero, which is written before it is published, and then up.
+    #[inline]
+    pub fn count_to(&self, number: u64, count: u64) {
+        // SYNC POINT cells.counted
+        self.cell(self.me, number).1[0].store(count, Ordering::Release);
+    }
+
+    /// What a member has counted to; none before it shows that it counts.
+    #[inline]
+    pub fn counted(&self, place: u32, number: u64) -> Option<u64> {
+        let (_, words) = self.cell(place, number);
+        // SYNC POINT cells.counted
+        self.seen(place, number)
+            .then(|| words[0].load(Ordering::Acquire))
     }
 
     /// Asks for the line of the next number that this member will write.

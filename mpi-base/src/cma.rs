@@ -46,6 +46,15 @@ pub fn read(pid: u32, remote: u64, local: &mut [u8]) -> Result<(), CmaError> {
     read_all([region], [local], pid)
 }
 
+/// Puts `local` to `remote` in process `pid`.
+pub fn write(pid: u32, remote: u64, local: &[u8]) -> Result<(), CmaError> {
+    let region = Region {
+        address: remote,
+        len: local.len() as u64,
+    };
+    write_all([region], [local], pid)
+}
+
 /// Fills the runs of `local`, one after the other, with the bytes of the regions of process `pid`, which have at least as many.
 pub fn read_all<'a>(
     remote: impl IntoIterator<Item = Region>,

@@ -10,7 +10,7 @@ pub mod cma;
 #[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]
-mod crowding;
+pub mod crowding;
 #[cfg(not(loom))]
 pub mod ear;
 #[cfg(not(loom))]

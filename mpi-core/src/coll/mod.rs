@@ -164,6 +164,14 @@ pub enum CollError {
         bytes: usize,
         why: mpi_base::cma::CmaError,
     },
+    /// The same of writing.
+    Unwritable {
+        comm: String,
+        me: u32,
+        rank: u32,
+        bytes: usize,
+        why: mpi_base::cma::CmaError,
+    },
     /// An algorithm's temporaries do not fit this process's memory.
     NoMemory(NoMemory),
     /// A parameter of the selection cannot be read.
@@ -208,6 +216,18 @@ impl fmt::Display for CollError {
                 write!(
                     f,
                     "rank {me} of {comm} cannot read {bytes} bytes from the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_from"
+                )
+            }
+            CollError::Unwritable {
+                comm,
+                me,
+                rank,
+                bytes,
+                why,
+            } => {
+                write!(
+                    f,
+                    "rank {me} of {comm} cannot write {bytes} bytes to the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_from"
                 )
             }
             CollError::NoMemory(e) => e.fmt(f),

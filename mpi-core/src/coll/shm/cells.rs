@@ -2,7 +2,8 @@
 //!
 //! A communicator has two sets of cells, one for each [`Lane`], so that what waits is never numbered behind what does not.
 //! A rank that finds others too far behind says that it is hungry, and who finishes wakes it.
-//! Where each rank has a core, finishing is frequent and hunger is not, so the hungry one has the fence for both ([`mpi_base::fence`]).
+//! Where each rank has a core, finishing is frequent and hunger is not, so the hungry one has the fence for both ([`mpi_base::fence`]);
+//! but who finishes a long operation has his own, since that interrupts nobody who is copying.
 
 use super::gate::{Kind, LINE, Members};
 use super::wait::Waits;
@@ -88,6 +89,10 @@ impl Cells {
         })
     }
 
+    pub fn lane(&self) -> Lane {
+        self.lane
+    }
+
     /// The bytes of a piece of data that are longer than a cell: elements of any predefined type end where it does.
     pub fn piece(&self) -> usize {
         self.capacity() / LINE * LINE
@@ -111,12 +116,12 @@ impl Cells {
     #[inline]
     pub async fn make_room(&self, wait: impl Waits, engine: &Engine, number: u64) {
         if !self.has_room(number) {
-            self.wait_hungry(wait, engine, || self.has_room(number))
-                .await;
+            let has_room = || self.has_room(number);
+            self.wait_hungry(wait, engine, self.shared, has_room).await;
         }
     }
 
-    /// Waits until those of the others that `who` names have finished an operation and all before it.
+    /// Waits until those of the others that `who` names have finished an operation, by [`Cells::end_long`], and all before it.
     #[inline]
     pub async fn await_end(
         &self,
@@ -128,17 +133,25 @@ impl Cells {
     ) {
         let others = || members.others().filter(|rank| who(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
-        self.wait_hungry(wait, engine, finished).await;
+        // Requests may be finished by one that has no fence, out of turn.
+        let fenced = self.shared || self.lane == Lane::Blocking;
+        self.wait_hungry(wait, engine, fenced, finished).await;
     }
 
-    /// Waits for something that others say when they finish; they ring when that takes longer than a moment.
-    async fn wait_hungry(&self, wait: impl Waits, engine: &Engine, mut done: impl FnMut() -> bool) {
+    /// Waits for something that others say when they finish, `fenced` if they do so with a fence; they ring when that takes longer than a moment.
+    async fn wait_hungry(
+        &self,
+        wait: impl Waits,
+        engine: &Engine,
+        fenced: bool,
+        mut done: impl FnMut() -> bool,
+    ) {
         if wait.briefly(engine, &mut done) {
             return;
         }
         self.hungry().fetch_add(1, Ordering::SeqCst);
         // SYNC POINT shm.hungry: whoever finishes from now on sees that somebody waits, or we see that it has finished.
-        if !self.shared {
+        if !fenced {
             heavy();
         }
         wait.until(engine, done).await;
@@ -167,6 +180,20 @@ impl Cells {
         if self.shared || !members.light() {
             fence(Ordering::SeqCst);
         }
+        self.feed(members);
+    }
+
+    /// The same of an operation that takes so long that others are hungry as a rule: a fence here is cheaper than one that they have executed.
+    pub fn end_long(&self, members: &Members, number: u64) {
+        self.finish(number);
+        // SYNC POINT shm.hungry
+        fence(Ordering::SeqCst);
+        self.feed(members);
+    }
+
+    /// Wakes the hungry, after a fence.
+    #[inline]
+    fn feed(&self, members: &Members) {
         if self.hungry().load(Ordering::Relaxed) > 0 {
             members.ring_all();
         }

@@ -1,7 +1,7 @@
 //! `shm`: collectives of ranks that share a node, by hand, in the node's memory.
 //!
-//! It serves communicators whose members all are on one node: short data through [`cells`], as [`small`] tells,
-//! long data straight from the others' memory, as [`large`] tells, and `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
+//! It serves communicators whose members all are on one node: short data, and where cores are free longer ones, through [`cells`], as [`small`] tells,
+//! other long data straight from the others' memory, as [`large`] tells, and `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
 //! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
 //! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
 //!
@@ -68,6 +68,16 @@ pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
     "Blocks of so many bytes that do not fit a cell are read from the other ranks' memory in one copy, where the system allows it; rank 0's value counts.",
 );
 
+/// Up to how many bytes data go in pieces.
+pub static PIECES_UP_TO: Param<usize> = Param::new(
+    "coll",
+    "shm",
+    "pieces_up_to",
+    "4M",
+    Level::TUNER,
+    "Where each rank has a core, the data of a call that waits travel through cells up to so many bytes, a piece in each; rank 0's value counts.",
+);
+
 /// How long cells are.
 pub static CELL_SIZE: Param<usize> = Param::new(
     "coll",
@@ -113,7 +123,12 @@ impl Component for Shm {
     }
 
     fn params(&self) -> Vec<&'static About> {
-        vec![GATE.about(), SINGLE_COPY_FROM.about(), CELL_SIZE.about()]
+        vec![
+            GATE.about(),
+            SINGLE_COPY_FROM.about(),
+            PIECES_UP_TO.about(),
+            CELL_SIZE.about(),
+        ]
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
@@ -125,6 +140,7 @@ impl Component for Shm {
         let params = comm.engine().params();
         let choice = params.get(&GATE).map_err(refuse)?;
         let single_copy_from = params.get(&SINGLE_COPY_FROM).map_err(refuse)?;
+        let pieces_up_to = params.get(&PIECES_UP_TO).map_err(refuse)?;
         let cell = match params.get(&CELL_SIZE).map_err(refuse)? {
             0 => cells::fitting_cell(members.count()),
             wish => cells::possible_cell(wish),
@@ -133,6 +149,7 @@ impl Component for Shm {
             members,
             choice,
             single_copy_from: single_copy_from as u64,
+            pieces_up_to: pieces_up_to as u64,
             cell,
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             retired: self.retired.clone(),
@@ -150,6 +167,7 @@ struct State {
     members: Members,
     choice: GateChoice,
     single_copy_from: u64,
+    pieces_up_to: u64,
     cell: usize,
     reproducible: bool,
     retired: Rc<Retired>,
@@ -232,12 +250,11 @@ impl State {
         }
         let pieces = small.pieces(call, self.members.count());
         let (way, numbers) = match pieces {
-            Some(1) => (Way::Cells, 1),
-            // One copy of all is faster than two of each piece.
-            _ if place.large.serves(call, self.members.count()) => {
+            Some(pieces) => (Way::Cells, pieces),
+            None if place.large.serves(call, self.members.count()) => {
                 (Way::Copies, Large::numbers(call))
             }
-            _ => (Way::Cells, pieces?),
+            None => return None,
         };
         Some(Begun {
             way,
@@ -338,6 +355,7 @@ impl State {
             Ok(Small {
                 cells: cells.ok_or_else(outside)?,
                 kind: letter.kind,
+                pieces_up_to: letter.pieces_up_to,
             })
         };
         let small = match letter.cell {
@@ -375,6 +393,7 @@ impl State {
             place,
             cell,
             single_copy_from: self.single_copy_from,
+            pieces_up_to: self.pieces_up_to,
             reproducible: self.reproducible,
         }
         .write(letter);
@@ -389,11 +408,12 @@ struct Letter {
     /// Bytes in the cells behind the gate; zero if there are none.
     cell: usize,
     single_copy_from: u64,
+    pieces_up_to: u64,
     reproducible: bool,
 }
 
 impl Letter {
-    const BYTES: usize = 5 * WORD;
+    const BYTES: usize = 6 * WORD;
 
     fn write(&self, letter: &RecvBuf) {
         let words = [
@@ -401,6 +421,7 @@ impl Letter {
             self.kind as u64,
             self.cell as u64,
             self.single_copy_from,
+            self.pieces_up_to,
             self.reproducible.into(),
         ];
         let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
@@ -415,6 +436,7 @@ impl Letter {
             kind: Kind::from_number(words.next()?)?,
             cell: words.next()? as usize,
             single_copy_from: words.next()?,
+            pieces_up_to: words.next()?,
             reproducible: words.next()? != 0,
         })
     }
@@ -478,10 +500,7 @@ impl Module for ShmModule {
             (_, Some(small), _) => &small[Lane::Blocking as usize],
         };
         let members = self.0.members.count();
-        let fits = match place.large.readers.all_can() {
-            true => small.fits_one(call, members),
-            false => small.fits(call, members),
-        };
+        let fits = small.fits(call, members);
         let from = place.large.from.max(fits + 1);
         Some(format!(
             "cells up to {fits} bytes, from {from} bytes single copies"

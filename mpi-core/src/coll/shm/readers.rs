@@ -1,7 +1,8 @@
-//! Reading the members' memory, and whether all can.
+//! Reading and writing the members' memory, and whether all can.
 //!
 //! Every member tries to read a word of every other when the communicator is made, as the sm transport does,
 //! and counts itself in a word of the communicator's block if all tries succeeded.
+//! Who may read may write: the system asks for the same right.
 //! The members vote on the component after that, so at the first call the count stands still and all see the same.
 
 use super::gate::Members;
@@ -46,11 +47,7 @@ impl Readers {
 
     /// Reads what lies at `at` in a member's memory.
     pub fn read(&self, cx: &Cx, rank: u32, at: u64, into: &mut [u8]) -> Result<(), Error> {
-        let pid = self.pids.as_ref().and_then(|p| p.get(rank as usize));
-        let read = match pid {
-            Some(pid) => cma::read(*pid, at, into),
-            None => Err(CmaError::Forbidden),
-        };
+        let read = self.pid(rank).and_then(|pid| cma::read(pid, at, into));
         Ok(read.map_err(|why| CollError::Unreadable {
             comm: cx.comm().name(),
             me: cx.rank(),
@@ -58,5 +55,22 @@ impl Readers {
             bytes: into.len(),
             why,
         })?)
+    }
+
+    /// Writes to `at` in the memory of a member who has asked for it.
+    pub fn write(&self, cx: &Cx, rank: u32, at: u64, data: &[u8]) -> Result<(), Error> {
+        let written = self.pid(rank).and_then(|pid| cma::write(pid, at, data));
+        Ok(written.map_err(|why| CollError::Unwritable {
+            comm: cx.comm().name(),
+            me: cx.rank(),
+            rank,
+            bytes: data.len(),
+            why,
+        })?)
+    }
+
+    fn pid(&self, rank: u32) -> Result<u32, CmaError> {
+        let pid = self.pids.as_ref().and_then(|p| p.get(rank as usize));
+        pid.copied().ok_or(CmaError::Forbidden)
     }
 }

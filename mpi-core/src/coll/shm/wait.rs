@@ -9,9 +9,11 @@
 //! so the compiler makes straight code of it; a request comes back [`Later`], when progress polls it again.
 
 use crate::engine::Engine;
+use mpi_base::crowding::yield_core;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 /// Looks at the place, and nothing else, before the engine is asked to progress.
 const LOOKS: u32 = 512;
@@ -110,7 +112,11 @@ fn watch(engine: &Engine, done: &mut impl FnMut() -> bool) -> bool {
 #[cold]
 fn rest(engine: &Engine, done: &mut dyn FnMut() -> bool) {
     for _ in 0..YIELDS {
-        std::thread::yield_now();
+        match engine.is_crowded() {
+            true => std::thread::yield_now(),
+            // Where the system has put two ranks on one core, one of them moves.
+            false => yield_core(Instant::now()),
+        }
         if done() {
             return;
         }

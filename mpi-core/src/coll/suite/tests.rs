@@ -261,6 +261,7 @@ fn calls_in_single_copies_do_not_mix() {
             job.params.set("coll_shm_gate", gate, Source::Environment);
             let job = job
                 .with("coll_shm_single_copy_from", "0")
+                .with("coll_shm_pieces_up_to", "0")
                 .with("coll_shm_cell_size", cell);
             one_after_another(&job, 5, 200);
         }
@@ -270,16 +271,17 @@ fn calls_in_single_copies_do_not_mix() {
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
     // Short and long data, in every way in which they go, with calls that wait among them.
-    for (cell, gate) in [
-        ("0", "flags"),
-        ("0", "counter"),
-        ("1", "flags"),
-        ("1", "counter"),
+    for (cell, gate, pieces) in [
+        ("0", "flags", "4M"),
+        ("0", "counter", "4M"),
+        ("1", "flags", "0"),
+        ("1", "counter", "0"),
     ] {
         for size in [2, 3, 5, 9] {
             let job = job(size, "")
                 .with("coll_shm_gate", gate)
                 .with("coll_shm_single_copy_from", "0")
+                .with("coll_shm_pieces_up_to", pieces)
                 .with("coll_shm_cell_size", cell);
             exercise(&job, 8);
         }

@@ -1,6 +1,7 @@
-//! Collectives of long data: everybody tells where his data lie, and reads from the others what he needs, in one copy.
+//! Collectives of long data: everybody tells where his data lie, and reads from the others what he needs, in one copy;
+//! or a root tells where it wants them, and the others write there, all at the same time.
 //!
-//! Reading another process's memory is the system's service (`mpi_base::cma`); it is used where every member can read every other,
+//! Reading and writing another process's memory is the system's service (`mpi_base::cma`); it is used where every member can read every other,
 //! which all of them find out when the communicator is made ([`Readers`]).
 //! The addresses travel through [`Cells`], an operation or two for each call, so all that waits, rings and sleeps there does so here:
 //! 1. who has data shows the address in its cell;
@@ -20,12 +21,13 @@ mod reductions;
 use super::cells::Cells;
 use super::gate::Members;
 use super::readers::Readers;
-use super::scattered;
 use super::wait::Waits;
+use super::{WORD, scattered};
 use crate::Error;
 use crate::coll::algo::{self, Blocks};
 use crate::coll::{Call, Cx};
 use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
+use mpi_base::cma::Region;
 use std::cell::RefCell;
 
 /// Bytes that are read at once where they are not read to where they stay; a few of them fit the nearest cache.
@@ -33,6 +35,9 @@ const BLOCK: i64 = 64 << 10;
 
 /// From so many bytes on it pays that both sides of a message work on its one copy (docs/adr/0009-both-sides-work-on-one-copy.md).
 const SHARED_COPY: i64 = 128 << 10;
+
+/// Shown instead of an address by a root that does not want to be written to.
+const NOWHERE: u64 = 0;
 
 /// Room for operands is kept up to this length.
 const KEPT: i64 = 512 << 10;
@@ -135,9 +140,9 @@ struct Exposed {
 
 /// A buffer's packed bytes where others can read them.
 fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
-    if buf.contiguous().is_some() {
+    if let Some(run) = buf.contiguous() {
         return Ok(Exposed {
-            at: buf.ptr().addr() as u64,
+            at: run.as_ptr().addr() as u64,
             _own: None,
         });
     }
@@ -220,19 +225,37 @@ impl<W: Waits> Turn<'_, W> {
 
     /// The same without waking anybody.
     async fn place(&self, number: u64, at: u64) {
+        self.place_run(
+            number,
+            Region {
+                address: at,
+                len: 0,
+            },
+        )
+        .await;
+    }
+
+    /// The same with a length.
+    async fn place_run(&self, number: u64, run: Region) {
         let cells = self.cells;
         let engine = self.cx.engine();
         cells.make_room(self.wait, engine, number).await;
-        cells.show(self.me(), number, &at.to_ne_bytes());
+        let [address, len] = [run.address, run.len].map(u64::to_ne_bytes);
+        cells.show(self.me(), number, [address, len].as_flattened());
     }
 
     /// Waits until a rank shows where its data lie.
     async fn address(&self, number: u64, rank: u32) -> u64 {
+        self.run_of(number, rank).await.address
+    }
+
+    async fn run_of(&self, number: u64, rank: u32) -> Region {
         let seen = || self.cells.seen(rank, number);
         self.wait.until(self.cx.engine(), seen).await;
-        let mut at = [0; size_of::<u64>()];
-        self.cells.read(rank, number, 0, &mut at);
-        u64::from_ne_bytes(at)
+        let mut words = [[0; WORD]; 2];
+        self.cells.read(rank, number, 0, words.as_flattened_mut());
+        let [address, len] = words.map(u64::from_ne_bytes);
+        Region { address, len }
     }
 
     /// Reads packed data of another rank into a buffer.
@@ -254,9 +277,27 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// This rank has read everything.
+    /// Writes packed data, of which there is room for `len` bytes, to another rank who has asked for them.
+    fn write(&self, rank: u32, at: u64, len: u64, buf: &SendBuf) -> Result<(), Error> {
+        let write = |at, data: &[u8]| self.large.readers.write(self.cx, rank, at, data);
+        let total = buf.bytes().min(i64::try_from(len).unwrap_or(i64::MAX));
+        if let Some(data) = buf.contiguous() {
+            return write(at, &data[..total as usize]);
+        }
+        let mut piece = vec![0; total.min(BLOCK) as usize];
+        let mut done = 0;
+        while done < total {
+            let len = (total - done).min(BLOCK) as usize;
+            buf.pack_at(done, &mut piece[..len]);
+            write(at + done as u64, &piece[..len])?;
+            done += len as i64;
+        }
+        Ok(())
+    }
+
+    /// This rank has read everything, and written.
     fn end(&self, number: u64) {
-        self.cells.end(self.members, number);
+        self.cells.end_long(self.members, number);
     }
 
     /// As [`Turn::end`], and waits for the others who read this rank's memory.
@@ -368,6 +409,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
+    /// Where the root's buffer is one run, everybody writes his block there while the root copies its own; elsewhere the root reads.
     async fn gather(
         &self,
         send: Option<&SendBuf>,
@@ -376,31 +418,43 @@ impl<W: Waits> Turn<'_, W> {
     ) -> Result<(), Error> {
         let number = self.number;
         if self.me() != root {
-            let data = expose(&send.cloned().unwrap_or_else(SendBuf::empty))?;
+            let own = send.cloned().unwrap_or_else(SendBuf::empty);
+            let room = self.run_of(number, root).await;
+            if room.address != NOWHERE {
+                let at = room.address + u64::from(self.me()) * room.len;
+                let outcome = self.write(root, at, room.len, &own);
+                self.end(number);
+                return outcome;
+            }
+            let data = expose(&own)?;
             self.show(number, data.at).await;
             self.end_with(number, |rank| rank == root).await;
             return Ok(());
         }
-        if let Some(recv) = recv {
-            let blocks = Blocks::equal(recv, self.size());
-            let copy_own = || {
-                if let Some(send) = send {
-                    algo::copy(send, &blocks.of(root));
-                }
-            };
-            let early = self.is_early(number);
-            if early {
-                copy_own();
-            }
-            let outcome = self.read_blocks(number, 0, &blocks).await;
-            self.end(number);
-            if !early {
-                copy_own();
-            }
-            return outcome;
+        let blocks = recv.map(|recv| Blocks::equal(recv, self.size()));
+        let room = blocks.as_ref().and_then(|blocks| {
+            let mut whole = blocks.as_one()?;
+            let run = whole.contiguous()?;
+            Some(Region {
+                address: run.as_mut_ptr().expose_provenance() as u64,
+                len: blocks.of(root).bytes() as u64,
+            })
+        });
+        let nowhere = Region {
+            address: NOWHERE,
+            len: 0,
+        };
+        self.place_run(number, room.unwrap_or(nowhere)).await;
+        self.members.ring_all();
+        if let (Some(send), Some(blocks)) = (send, &blocks) {
+            algo::copy(send, &blocks.of(root));
         }
-        self.end(number);
-        Ok(())
+        let mut outcome = Ok(());
+        if let (None, Some(blocks)) = (room, &blocks) {
+            outcome = self.read_blocks(number, 0, blocks).await;
+        }
+        self.end_with(number, |_| room.is_some()).await;
+        outcome
     }
 
     async fn scatter(

@@ -4,7 +4,7 @@ use super::{BLOCK, Turn};
 use crate::Error;
 use crate::coll::algo::{self, share};
 use crate::coll::shm::wait::Waits;
-use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
+use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::op::Op;
 use std::ops::Range;
 
@@ -13,6 +13,9 @@ const PIECE: i64 = 16 << 10;
 
 /// The same where one rank alone wants the result and has to read all pieces but its own a second time.
 const ROOTS_PIECE: i64 = 256 << 10;
+
+/// What is copied at once before it is combined.
+const STEP: i64 = 8 << 10;
 
 /// What one rank combines: everybody's elements from `start` on, as many as `place` has room for.
 struct Job<'a> {
@@ -29,50 +32,48 @@ impl<W: Waits> Turn<'_, W> {
         op: &Op,
         root: Option<u32>,
     ) -> Result<(), Error> {
-        let (inputs, results) = (self.number, self.number + 1);
         // In place, two ranks would read what the other's result overwrites.
         let moved = match (recv, self.size(), root) {
             (Some(recv), 2, None) if recv.ptr().cast_const() == own.ptr() => operand(None, recv)?,
             _ => own.clone(),
         };
-        let own = &moved;
-        self.show(inputs, own.ptr().addr() as u64).await;
+        self.show(self.number, moved.ptr().addr() as u64).await;
         let piece = match root {
             None => PIECE,
             Some(_) => ROOTS_PIECE,
         };
+        let workers = (own.bytes() / piece).clamp(1, self.size().into()) as u32;
         let team = Team {
-            workers: (own.bytes() / piece).clamp(1, self.size().into()) as u32,
-            first: root.unwrap_or(0),
+            workers,
+            root,
             size: self.size(),
         };
-        if self.size() == 2 || (root.is_some() && team.workers == 1) {
-            return self.reduce_alone(own, recv, op, root).await;
+        match (root, recv) {
+            (None, Some(recv)) if self.size() > 2 => self.reduce_to_all(own, recv, op, &team).await,
+            (Some(root), _) if workers > 1 => self.reduce_to_root(own, recv, op, root, &team).await,
+            _ => self.reduce_alone(&moved, recv, op, root).await,
         }
-        let piece = |worker: u32| share(own.count(), team.workers, worker);
+    }
 
+    /// Each worker combines a piece where it belongs, and everybody reads the pieces of the others.
+    async fn reduce_to_all(
+        &self,
+        own: &SendBuf,
+        recv: &RecvBuf,
+        op: &Op,
+        team: &Team,
+    ) -> Result<(), Error> {
+        let (inputs, results) = (self.number, self.number + 1);
         let mut outcome = Ok(());
-        // Where operands come to, and this rank's piece of the result is, until everybody has read it.
-        let mut room = None;
-        if let Some(worker) = team.worker(self.me()) {
-            let piece = piece(worker);
-            let spaces = 2 * block(own.datatype()).min(piece.end - piece.start);
-            let result = if recv.is_some() {
-                0
-            } else {
-                piece.end - piece.start
-            };
-            let room: &Scratch = room.insert(self.large.room(spaces + result, own.datatype())?);
-            let operands = room.recv(0..spaces);
-            let place = match recv {
-                Some(recv) => recv.slice(piece.clone()),
-                None => room.recv(spaces..spaces + piece.end - piece.start),
-            };
+        let worker = team.worker(self.me());
+        if let Some(worker) = worker {
+            let piece = team.piece(own.count(), worker);
+            let place = recv.slice(piece.clone());
             let job = Job {
                 start: piece.start,
                 place: &place,
             };
-            outcome = self.combine(own, job, &operands, op, || ()).await;
+            outcome = self.combine_alone(own, job, op, |_| ()).await;
             self.show(results, place.ptr().addr() as u64).await;
         }
         for worker in 0..team.workers {
@@ -80,24 +81,89 @@ impl<W: Waits> Turn<'_, W> {
             if rank == self.me() {
                 continue;
             }
-            // Without a result to read, this still says that the worker has read our data.
+            // This also says that the worker has read our data.
             let at = self.address(results, rank).await;
-            if let Some(recv) = recv {
-                let place = recv.slice(piece(worker));
-                outcome = outcome.and_then(|()| self.read(rank, at, &place));
-            }
+            let place = recv.slice(team.piece(own.count(), worker));
+            outcome = outcome.and_then(|()| self.read(rank, at, &place));
         }
-        let is_worker = team.worker(self.me()).is_some();
-        let reads = |rank| is_worker && root.is_none_or(|root| root == rank);
         self.end(inputs);
-        self.end_with(results, reads).await;
-        if let Some(room) = room {
-            self.large.keep(room);
+        self.end_with(results, |_| worker.is_some()).await;
+        outcome
+    }
+
+    /// Each worker combines a piece and writes it where the root wants it.
+    async fn reduce_to_root(
+        &self,
+        own: &SendBuf,
+        recv: Option<&RecvBuf>,
+        op: &Op,
+        root: u32,
+        team: &Team,
+    ) -> Result<(), Error> {
+        let (inputs, results) = (self.number, self.number + 1);
+        let worker = team.worker(self.me());
+        let piece = worker.map_or(0..0, |worker| team.piece(own.count(), worker));
+        let outcome = match recv {
+            Some(recv) => {
+                self.show(results, recv.ptr().expose_provenance() as u64)
+                    .await;
+                let place = recv.slice(piece.clone());
+                let job = Job {
+                    start: piece.start,
+                    place: &place,
+                };
+                self.combine_alone(own, job, op, |_| ()).await
+            }
+            None => self.combine_for(root, own, piece, op).await,
+        };
+        let is_worker = |rank| team.worker(rank).is_some();
+        self.end(inputs);
+        match recv {
+            // What is written has been combined, so nothing is read any more.
+            Some(_) => self.end_with(results, is_worker).await,
+            None => {
+                self.end(results);
+                self.await_readers(inputs, is_worker).await;
+            }
         }
         outcome
     }
 
-    /// Who wants the result works alone, and lets the others go when it has read what they have.
+    /// Combines a piece block by block and writes it to the root.
+    async fn combine_for(
+        &self,
+        root: u32,
+        own: &SendBuf,
+        piece: Range<i64>,
+        op: &Op,
+    ) -> Result<(), Error> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let datatype = own.datatype();
+        let each = block(datatype).min(piece.end - piece.start);
+        let room = self.large.room(3 * each, datatype)?;
+        let operands = room.recv(0..2 * each);
+        let to = self.address(self.number + 1, root).await;
+        let mut outcome = Ok(());
+        let mut start = piece.start;
+        while start < piece.end && outcome.is_ok() {
+            let count = each.min(piece.end - start);
+            let place = room.recv(2 * each..2 * each + count);
+            let job = Job {
+                start,
+                place: &place,
+            };
+            outcome = self.combine(own, job, &operands, op, |_| ()).await;
+            let at = to + datatype.bytes(start) as u64;
+            outcome = outcome.and_then(|()| self.write(root, at, u64::MAX, &place.as_send()));
+            start += count;
+        }
+        self.large.keep(room);
+        outcome
+    }
+
+    /// Who wants the result works alone, and lets each of the others go when it has read what that one has.
     async fn reduce_alone(
         &self,
         own: &SendBuf,
@@ -106,20 +172,48 @@ impl<W: Waits> Turn<'_, W> {
         root: Option<u32>,
     ) -> Result<(), Error> {
         let (inputs, results) = (self.number, self.number + 1);
-        let read = || self.end(inputs);
+        let job = recv.map(|recv| Job {
+            start: 0,
+            place: recv,
+        });
         let mut outcome = Ok(());
-        match recv {
-            Some(recv) => {
-                let job = Job {
-                    start: 0,
-                    place: recv,
+        match (root, job) {
+            (None, Some(job)) => {
+                // Of two ranks there is one to be read from.
+                let mut ended = false;
+                let read = |_| {
+                    ended = true;
+                    self.end(inputs);
                 };
                 outcome = self.combine_alone(own, job, op, read).await;
+                if !ended {
+                    self.end(inputs);
+                }
+                self.await_readers(inputs, |_| true).await;
             }
-            None => read(),
+            (_, Some(job)) => {
+                self.count_from_zero(results).await;
+                let mut done = 0;
+                let read = |rank| {
+                    done += 1;
+                    self.cells.count_to(results, done);
+                    self.members.ring(rank);
+                };
+                outcome = self.combine_alone(own, job, op, read).await;
+                if outcome.is_err() {
+                    self.cells.count_to(results, self.size().into());
+                    self.members.ring_all();
+                }
+                self.end(inputs);
+            }
+            (root, None) => {
+                self.end(inputs);
+                let root = root.unwrap_or(0);
+                let behind = self.size() - self.me() - u32::from(root > self.me());
+                let read = || self.cells.counted(root, results) >= Some(behind.into());
+                self.wait.until(self.cx.engine(), read).await;
+            }
         }
-        let reads = |rank| root.is_none_or(|root| root == rank);
-        self.await_readers(inputs, reads).await;
         self.end(results);
         outcome
     }
@@ -138,9 +232,8 @@ impl<W: Waits> Turn<'_, W> {
             start: mine.start,
             place: &whole.slice(0..mine.end - mine.start),
         };
-        let read = || self.end(self.number);
-        let outcome = self.combine_alone(&own, job, op, read).await;
-        self.await_readers(self.number, |_| true).await;
+        let outcome = self.combine_alone(&own, job, op, |_| ()).await;
+        self.end_with(self.number, |_| true).await;
         outcome
     }
 
@@ -230,60 +323,52 @@ impl<W: Waits> Turn<'_, W> {
         self.await_readers(self.number, |rank| rank == next).await;
     }
 
-    /// As [`Turn::combine`], in room of its own; `read` is called in any case.
+    /// As [`Turn::combine`], in room of its own.
     async fn combine_alone(
         &self,
         own: &SendBuf,
         job: Job<'_>,
         op: &Op,
-        read: impl FnOnce(),
+        read: impl FnMut(u32),
     ) -> Result<(), Error> {
-        let mut read = Some(read);
-        let mut end_reading = || {
-            if let Some(read) = read.take() {
-                read();
-            }
-        };
         let spaces = 2 * block(own.datatype()).min(job.place.count());
-        let outcome = match self.large.room(spaces, own.datatype()) {
-            Ok(room) => {
-                let operands = room.recv(0..spaces);
-                let outcome = self
-                    .combine(own, job, &operands, op, &mut end_reading)
-                    .await;
-                self.large.keep(room);
-                outcome
-            }
-            Err(e) => Err(e),
-        };
-        end_reading();
+        let room = self.large.room(spaces, own.datatype())?;
+        let operands = room.recv(0..spaces);
+        let outcome = self.combine(own, job, &operands, op, read).await;
+        self.large.keep(room);
         outcome
     }
 
+    /// Reads a rank's operand from byte `offset` on, as soon as it is there.
+    async fn fetch(&self, rank: u32, offset: u64, into: &RecvBuf) -> Result<(), Error> {
+        let at = self.address(self.number, rank).await;
+        self.read(rank, at + offset, into)
+    }
+
+    /// Shows that this rank counts in an operation.
+    async fn count_from_zero(&self, number: u64) {
+        let engine = self.cx.engine();
+        self.cells.make_room(self.wait, engine, number).await;
+        self.cells.count_to(number, 0);
+        self.cells.publish(self.me(), number);
+    }
+
     /// Combines, from the last rank to the first; `operands` has room for two blocks.
-    /// `read` is called when nothing more will be read from others, unless something fails.
+    /// `read` is called with each other rank, in that order, when nothing more will be read from it; unless something fails.
     async fn combine(
         &self,
         own: &SendBuf,
         job: Job<'_>,
         operands: &RecvBuf,
         op: &Op,
-        read: impl FnOnce(),
+        mut read: impl FnMut(u32),
     ) -> Result<(), Error> {
         let Job { start, place } = job;
         let last = self.size() - 1;
-        let mut addresses = Vec::with_capacity(self.size() as usize);
-        for rank in 0..self.size() {
-            addresses.push(match rank == self.me() {
-                true => own.ptr().addr() as u64,
-                false => self.address(self.number, rank).await,
-            });
-        }
         let width = place.datatype().size().max(1);
         let each = operands.count() / 2;
         // In place our own operand is where the result goes, so the sum grows elsewhere.
         let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
-        let mut read = Some(read);
         let mut at = 0;
         while at < place.count() {
             let count = each.min(place.count() - at);
@@ -295,33 +380,30 @@ impl<W: Waits> Turn<'_, W> {
             let left = operands.slice(each..each + count);
             let mine = own.slice(start + at..start + at + count);
             let offset = ((start + at) * width) as u64;
-            let fetch = |rank: u32, into: &RecvBuf| {
-                self.read(rank, addresses[rank as usize] + offset, into)
-            };
-            match last == self.me() {
-                true if shares_place => {}
-                true => algo::copy(&mine, &sum),
-                false => fetch(last, &sum)?,
-            }
             let is_last = at + count == place.count();
-            // The lowest rank whose data are somebody else's.
-            let end = u32::from(self.me() == 0);
-            let mut end_reading = |rank| {
-                if let Some(read) = read.take_if(|_| is_last && rank <= end) {
-                    read();
-                }
-            };
-            end_reading(last);
+            let mut to_copy = false;
+            match last == self.me() {
+                true => to_copy = !shares_place,
+                false => self.fetch(last, offset, &sum).await?,
+            }
+            if is_last && last != self.me() {
+                read(last);
+            }
             for rank in (0..last).rev() {
                 let operand = match rank == self.me() {
                     true => mine.clone(),
                     false => {
-                        fetch(rank, &left)?;
-                        end_reading(rank);
+                        self.fetch(rank, offset, &left).await?;
+                        if is_last {
+                            read(rank);
+                        }
                         left.as_send()
                     }
                 };
-                op.apply(&operand, &mut sum.clone())?;
+                match std::mem::take(&mut to_copy) {
+                    true => copy_and_combine(&mine, &operand, &sum, op)?,
+                    false => op.apply(&operand, &mut sum.clone())?,
+                }
             }
             if sum.ptr() != home.ptr() {
                 algo::copy(&sum.as_send(), &home);
@@ -330,6 +412,20 @@ impl<W: Waits> Turn<'_, W> {
         }
         Ok(())
     }
+}
+
+/// `sum = left op own`, where the sum has to begin as a copy: in steps, so that the nearest cache has what is copied.
+fn copy_and_combine(own: &SendBuf, left: &SendBuf, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
+    let step = (STEP / own.datatype().size().max(1)).max(1);
+    let mut at = 0;
+    while at < sum.count() {
+        let part = at..sum.count().min(at + step);
+        let mut here = sum.slice(part.clone());
+        algo::copy(&own.slice(part.clone()), &here);
+        op.apply(&left.slice(part.clone()), &mut here)?;
+        at = part.end;
+    }
+    Ok(())
 }
 
 /// A rank's operand where others read it while the result comes in: a copy if both are in one place.
@@ -347,20 +443,43 @@ fn block(datatype: &Datatype) -> i64 {
     (BLOCK / datatype.size().max(1)).max(1)
 }
 
-/// Which ranks work on a reduction.
+/// Which ranks work on a reduction, and on which piece.
 struct Team {
     workers: u32,
-    first: u32,
+    root: Option<u32>,
     size: u32,
 }
 
 impl Team {
+    fn first(&self) -> u32 {
+        self.root.unwrap_or(0)
+    }
+
     fn rank(&self, worker: u32) -> u32 {
-        algo::ahead(self.first, worker, self.size)
+        algo::ahead(self.first(), worker, self.size)
     }
 
     fn worker(&self, rank: u32) -> Option<u32> {
-        let worker = algo::behind(rank, self.first, self.size);
+        let worker = algo::behind(rank, self.first(), self.size);
         (worker < self.workers).then_some(worker)
+    }
+
+    /// A worker's elements of `count`.
+    ///
+    /// Who is not the root has to write as well, which takes as long as reading and as combining what one other rank has:
+    /// so the root's piece is longer.
+    fn piece(&self, count: i64, worker: u32) -> Range<i64> {
+        if self.root.is_none() {
+            return share(count, self.workers, worker);
+        }
+        let reads = 2 * (i64::from(self.size) - 1);
+        let parts = reads * i64::from(self.workers) + 1;
+        let before = |worker: u32| match worker {
+            0 => 0,
+            _ => reads * i64::from(worker) + 1,
+        };
+        let at =
+            |worker| (i128::from(count) * i128::from(before(worker)) / i128::from(parts)) as i64;
+        at(worker)..at(worker + 1)
     }
 }

@@ -6,17 +6,17 @@
 //!
 //! Operands are combined in the order of ranks, whoever does it, so every member gets the same bits every time.
 //!
-//! Where data go one way only, who has shown them does not wait for who reads them, and longer operands go in pieces, a cell each:
-//! while a root combines one piece, the next one is on its way.
-//! That is for systems that forbid one copy of all, which is faster ([`super::large`]).
+//! Where data go one way only, who has shown them does not wait for who reads them.
+//! Longer data go in [`pieces`], a cell each, where every rank has a core.
 //! Which calls are served follows from what the standard makes equal at all members, and from rank 0's choice of gate.
 
 mod blocks;
 mod data;
+mod pieces;
 mod reductions;
 mod steps;
 
-use super::cells::Cells;
+use super::cells::{Cells, Lane};
 use super::gate::{Kind, Members};
 use super::scattered;
 use super::wait::Waits;
@@ -31,6 +31,8 @@ use mpi_base::cells::DEPTH;
 pub struct Small {
     pub cells: Cells,
     pub kind: Kind,
+    /// What goes in pieces; rank 0's choice.
+    pub pieces_up_to: u64,
 }
 
 /// One operation under way.
@@ -59,47 +61,62 @@ impl Small {
 
     /// Up to how many bytes a call's blocks go through cells.
     pub fn fits(&self, call: CallId, members: u32) -> u64 {
-        let one = self.fits_one(call, members);
-        match call {
-            CallId::Reduce | CallId::Scan | CallId::Exscan if self.kind == Kind::Flags => {
-                one.max(self.cells.piece() as u64 * DEPTH)
-            }
+        let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
+        let all = match self.cells.lane() {
+            Lane::Blocking => self.pieces_up_to,
+            // Nobody may look at a request for long, so all pieces have room at once.
+            Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
+        };
+        match pieces::of_a_block(all, call, members) {
+            Some(all) if piece > 0 => one.max(all),
             _ => one,
+        }
+    }
+
+    /// The bytes of a block that go at once where it goes in pieces; none where it does not.
+    fn piece(&self, call: CallId, members: u32) -> usize {
+        let piece = pieces::of_cell(self.cells.piece(), call, members);
+        match self.kind {
+            Kind::Flags if piece >= pieces::SHORTEST => piece,
+            _ => 0,
         }
     }
 
     /// How many operations of the cells a call takes, if it goes through them; the same answer at all members.
     #[inline]
     pub fn pieces(&self, call: &Call, members: u32) -> Option<u64> {
-        let fits = |bytes: i64| bytes as u64 <= self.fits_one(call.id(), members);
         let one = match call {
-            Call::Bcast { buf, .. } => fits(buf.bytes()),
+            Call::Bcast { buf, .. } => return self.cut(call.id(), buf.bytes(), members),
             // Equal at all members, as is the count; what a user's datatype needs for an operand is not worth keeping.
             Call::Allreduce { recv, .. } => {
-                fits(recv.bytes()) && recv.datatype().as_named().is_some()
+                return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
-            Call::Allgather { recv, .. } => fits(recv.bytes()),
-            Call::Alltoall { recv, .. } => fits(recv.bytes()),
+            Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => {
+                return self.cut(call.id(), recv.bytes(), members);
+            }
             Call::Gather { send, recv, .. } => {
                 let block = send.as_ref().map(SendBuf::bytes);
                 let block = block.or(recv.as_ref().map(RecvBuf::bytes));
-                fits(block.unwrap_or(0))
+                return self.cut(call.id(), block.unwrap_or(0), members);
             }
             Call::Scatter { send, recv, .. } => {
                 let block = recv.as_ref().map(RecvBuf::bytes);
-                fits(block.or(send.as_ref().map(SendBuf::bytes)).unwrap_or(0))
+                let block = block.or(send.as_ref().map(SendBuf::bytes));
+                return self.cut(call.id(), block.unwrap_or(0), members);
             }
             Call::Reduce { send, recv, .. } => {
                 let of_send = send.as_ref().map(|send| (send.count(), send.datatype()));
                 let own = of_send.or(recv.as_ref().map(|recv| (recv.count(), recv.datatype())));
                 let (count, datatype) = own?;
-                return self.cut_elements(count, datatype);
+                return self.cut_elements(call.id(), count, datatype, members);
             }
             Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
-                return self.cut_elements(recv.count(), recv.datatype());
+                return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
-            Call::ReduceScatterBlock { recv, .. } => {
-                fits(recv.bytes()) && recv.datatype().as_named().is_some()
+            Call::ReduceScatterBlock { send, recv, .. } => {
+                let pieces = self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
+                // In place a result would lie where pieces are still to be shown.
+                return pieces.filter(|pieces| *pieces == 1 || send.is_some());
             }
             Call::ReduceScatter { recv, counts, .. } => {
                 let (datatype, total) = (recv.datatype(), counts.iter().sum());
@@ -111,23 +128,30 @@ impl Small {
         one.then_some(1)
     }
 
-    /// Into how many pieces data that go one way are cut, if they go through the cells: as many as nobody has to wait for.
+    /// Into how many pieces data that go one way are cut, if they go through the cells.
     #[inline]
-    fn cut(&self, bytes: i64) -> Option<u64> {
-        if bytes as u64 <= self.cells.capacity() as u64 {
+    fn cut(&self, call: CallId, bytes: i64, members: u32) -> Option<u64> {
+        let bytes = bytes as u64;
+        if bytes <= self.fits_one(call, members) {
             return Some(1);
         }
-        let piece = self.cells.piece() as i64;
-        let room = self.kind == Kind::Flags && piece > 0 && bytes <= piece * DEPTH as i64;
-        room.then(|| (bytes as u64).div_ceil(piece as u64))
+        let piece = self.piece(call, members) as u64;
+        // What goes whole has room for everybody's blocks; where that lacks there are two pieces at least, if one of them is empty.
+        (bytes <= self.fits(call, members)).then(|| bytes.div_ceil(piece).max(2))
     }
 
     /// The same for operands, which are cut between elements.
     #[inline]
-    fn cut_elements(&self, count: i64, datatype: &Datatype) -> Option<u64> {
+    fn cut_elements(
+        &self,
+        call: CallId,
+        count: i64,
+        datatype: &Datatype,
+        members: u32,
+    ) -> Option<u64> {
         datatype.as_named()?;
         let (size, bytes) = (datatype.size().max(1), datatype.bytes(count));
-        self.cut(bytes).filter(|pieces| {
+        self.cut(call, bytes, members).filter(|pieces| {
             let dense = datatype.contiguous_bytes(count).is_some();
             *pieces == 1 || (dense && self.cells.piece() as i64 % size == 0)
         })
@@ -138,6 +162,9 @@ impl<W: Waits> Turn<'_, W> {
     /// Carries out a call that takes so many of [`Small::pieces`].
     #[inline]
     pub async fn run(&self, call: &Call, pieces: u64) -> Result<(), Error> {
+        if pieces > 1 {
+            return self.run_in_pieces(call, pieces).await;
+        }
         let all = i64::from(self.members.count());
         let (every_send, every_recv) = (
             |send: &SendBuf| send.with_count(all * send.count()),
@@ -178,7 +205,20 @@ impl<W: Waits> Turn<'_, W> {
                 let recv = recv.as_ref().map(every_recv);
                 self.gather(send.as_ref(), recv.as_ref(), len, *root).await;
             }
-            _ => return self.run_in_pieces(call, pieces).await,
+            Call::Reduce {
+                send,
+                recv,
+                op,
+                root,
+            } => return self.reduce(send.as_ref(), recv.as_ref(), op, *root).await,
+            Call::Scan { send, recv, op } => {
+                return self.scan(send.as_ref(), recv, op, self.me() + 1).await;
+            }
+            Call::Exscan { send, recv, op } => {
+                return self.scan(send.as_ref(), recv, op, self.me()).await;
+            }
+            // Barriers have a gate, and the rest is never taken up.
+            _ => {}
         }
         Ok(())
     }
@@ -225,41 +265,5 @@ impl<W: Waits> Turn<'_, W> {
             }
         }
         Ok(())
-    }
-
-    /// Carries out a reduction whose operands go one way, piece after piece.
-    async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
-        let mut outcome = Ok(());
-        for i in 0..pieces {
-            let number = self.number + i;
-            let turn = Turn { number, ..*self };
-            let (at, len) = match pieces {
-                1 => (0, self.cells.capacity()),
-                _ => (i as usize * self.cells.piece(), self.cells.piece()),
-            };
-            let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, len));
-            // An operator may fail, but nobody may be left waiting for the other pieces.
-            outcome = outcome.and(match call {
-                Call::Reduce {
-                    send,
-                    recv,
-                    op,
-                    root,
-                } => {
-                    let recv = recv.as_ref().map(|recv| recv.part(at, len));
-                    let send = cut_send(send);
-                    turn.reduce(send.as_ref(), recv.as_ref(), op, *root).await
-                }
-                Call::Scan { send, recv, op } | Call::Exscan { send, recv, op } => {
-                    let own = matches!(call, Call::Scan { .. });
-                    let ranks = self.me() + u32::from(own);
-                    let (send, recv) = (cut_send(send), recv.part(at, len));
-                    turn.scan(send.as_ref(), &recv, op, ranks).await
-                }
-                // The others are not cut.
-                _ => Ok(()),
-            });
-        }
-        outcome
     }
 }

@@ -50,7 +50,7 @@ impl<W: Waits> Turn<'_, W> {
     /// Combines what the first ranks show from byte `at` on, from the last of them to the first, into `recv`;
     /// `own` is this rank's operand unless that is in its cell.
     #[inline]
-    fn fold<G: CopyTo<R>, R: Room>(
+    pub(super) fn fold<G: CopyTo<R>, R: Room>(
         &self,
         ranks: u32,
         at: usize,

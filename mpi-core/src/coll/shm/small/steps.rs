@@ -70,6 +70,18 @@ impl<W: Waits> Turn<'_, W> {
         self.publish();
     }
 
+    /// Shows data side by side.
+    pub(super) async fn show_row<G: Given>(&self, row: impl Iterator<Item = G>) {
+        self.await_room().await;
+        row.fold(0, |at, data| {
+            let len = data.bytes();
+            self.cells
+                .compose(self.me(), self.number, at..at + len, |room| data.pack(room));
+            at + len
+        });
+        self.publish();
+    }
+
     /// Whether a place shows its data.
     #[inline(always)]
     pub(super) fn seen(&self, place: u32) -> bool {
