@@ -18,15 +18,30 @@ use std::ops::Deref;
 
 const WORD: usize = size_of::<u64>();
 
-/// The longest cell: the number and eight kilobytes, up to which two copies are faster than one by the system.
-pub const LONGEST: usize = (8 << 10) + LINE;
+/// The longest cell.
+pub const LONGEST: usize = (64 << 10) + LINE;
+
+/// A cell for pieces: the number and eight kilobytes, so that those under way fit the nearest caches.
+const PIECE: usize = (8 << 10) + LINE;
 
 /// Bytes in a cell unless somebody wants otherwise; where there are many members a short message is all that is worth the memory.
-pub fn fitting_cell(members: u32) -> usize {
-    match members {
-        0..=4 => LONGEST,
-        5..=16 => (4 << 10) + LINE,
+///
+/// Where few ranks share cores nothing goes in pieces, and two copies of all are faster than one by the system,
+/// which costs as much for looking pages up as for copying, and lets a rank go before another is switched in.
+pub fn fitting_cell(members: u32, kind: Kind) -> usize {
+    match (members, kind) {
+        (0..=4, Kind::Counter) => LONGEST,
+        (0..=4, Kind::Flags) => PIECE,
+        (5..=16, _) => (4 << 10) + LINE,
         _ => (1 << 10) + LINE,
+    }
+}
+
+/// The cells of a lane where those of calls that wait are so long: requests are rarer, and their cells are not worth as much memory.
+pub fn cell_of(lane: Lane, cell: usize) -> usize {
+    match lane {
+        Lane::Blocking => cell,
+        Lane::Nonblocking => cell.min(PIECE),
     }
 }
 
@@ -63,9 +78,9 @@ impl Deref for Cells {
 }
 
 impl Cells {
-    /// The bytes that cells of this length for so many members need.
-    pub fn len(members: u32, cell: usize) -> usize {
-        cells::words(members, cell) * WORD
+    /// The bytes that a lane's cells for so many members need, where those of calls that wait are so long.
+    pub fn len(members: u32, cell: usize, lane: Lane) -> usize {
+        cells::words(members, cell_of(lane, cell)) * WORD
     }
 
     /// The cells at `place`, if all of them are inside the node's memory.
@@ -80,6 +95,7 @@ impl Cells {
         if possible_cell(cell) != cell {
             return None;
         }
+        let cell = cell_of(lane, cell);
         let words = node.hold_all(place, cells::words(members.count(), cell))?;
         Some(Cells {
             board: Board::new(words, members.me, members.count(), cell)?,

@@ -142,8 +142,8 @@ impl Component for Shm {
         let single_copy_from = params.get(&SINGLE_COPY_FROM).map_err(refuse)?;
         let pieces_up_to = params.get(&PIECES_UP_TO).map_err(refuse)?;
         let cell = match params.get(&CELL_SIZE).map_err(refuse)? {
-            0 => cells::fitting_cell(members.count()),
-            wish => cells::possible_cell(wish),
+            0 => None,
+            wish => Some(cells::possible_cell(wish)),
         };
         Ok(Rc::new(ShmModule(Rc::new(State {
             members,
@@ -168,7 +168,8 @@ struct State {
     choice: GateChoice,
     single_copy_from: u64,
     pieces_up_to: u64,
-    cell: usize,
+    /// As somebody wants it.
+    cell: Option<usize>,
     reproducible: bool,
     retired: Rc<Retired>,
     place: OnceCell<Place>,
@@ -350,7 +351,11 @@ impl State {
         };
         let behind = gate::LINE + letter.kind.len(members.count());
         let lane = |lane: Lane| -> Result<Small, Refusal> {
-            let place = at(behind + lane as usize * Cells::len(members.count(), letter.cell));
+            let before = match lane {
+                Lane::Blocking => 0,
+                Lane::Nonblocking => Cells::len(members.count(), letter.cell, Lane::Blocking),
+            };
+            let place = at(behind + before);
             let cells = Cells::at(node, place, letter.cell, members, lane, letter.kind);
             Ok(Small {
                 cells: cells.ok_or_else(outside)?,
@@ -382,9 +387,14 @@ impl State {
         let kind = self.choice.0.unwrap_or_else(fitting);
         let node = comm.engine().node();
         let gate = gate::LINE + kind.len(self.members.count());
-        let all = gate + 2 * Cells::len(self.members.count(), self.cell);
-        let (block, cell) = match node.alloc(all, gate::LINE) {
-            Some(block) => (block, self.cell),
+        let count = self.members.count();
+        let cell = self
+            .cell
+            .unwrap_or_else(|| cells::fitting_cell(count, kind));
+        let lanes = [Lane::Blocking, Lane::Nonblocking];
+        let cells: usize = lanes.map(|lane| Cells::len(count, cell, lane)).iter().sum();
+        let (block, cell) = match node.alloc(gate + cells, gate::LINE) {
+            Some(block) => (block, cell),
             None => (node.alloc(gate, gate::LINE)?, 0),
         };
         let place = block.place();
