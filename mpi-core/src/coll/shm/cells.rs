@@ -24,16 +24,17 @@ pub const LONGEST: usize = (64 << 10) + LINE;
 /// A cell for pieces: the number and eight kilobytes, so that those under way fit the nearest caches.
 const PIECE: usize = (8 << 10) + LINE;
 
-/// Bytes in a cell unless somebody wants otherwise; where there are many members a short message is all that is worth the memory.
+/// Bytes in a cell unless somebody wants otherwise; the more members there are, the less is worth the memory.
 ///
-/// Where few ranks share cores nothing goes in pieces, and two copies of all are faster than one by the system,
+/// Where ranks share cores nothing goes in pieces, and two copies of all are faster than one by the system,
 /// which costs as much for looking pages up as for copying, and lets a rank go before another is switched in.
 pub fn fitting_cell(members: u32, kind: Kind) -> usize {
     match (members, kind) {
-        (0..=4, Kind::Counter) => LONGEST,
+        (0..=16, Kind::Counter) => LONGEST,
+        (_, Kind::Counter) => (16 << 10) + LINE,
         (0..=4, Kind::Flags) => PIECE,
-        (5..=16, _) => (4 << 10) + LINE,
-        _ => (1 << 10) + LINE,
+        (5..=16, Kind::Flags) => (4 << 10) + LINE,
+        (_, Kind::Flags) => (1 << 10) + LINE,
     }
 }
 
