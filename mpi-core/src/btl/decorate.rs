@@ -38,8 +38,10 @@ macro_rules! like_the_inner {
         fn exclusivity(&self) -> u32 {
             self.inner.exclusivity()
         }
-        fn fragment(&self, bytes: u64) -> usize {
-            self.inner.fragment(bytes).min(self.limits().max_send)
+        fn fragment(&self, bytes: u64, packed: bool) -> usize {
+            self.inner
+                .fragment(bytes, packed)
+                .min(self.limits().max_send)
         }
         fn reach(&self, peer: ProcId) -> Reach {
             self.inner.reach(peer)

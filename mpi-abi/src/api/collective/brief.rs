@@ -205,24 +205,27 @@ pub unsafe fn brief_Reduce(
     carry_out(&comm, &brief)
 }
 
-/// An operand and room for a result of the same length.
+/// A call in which each rank gives an operand and has room for a result of the same length.
 ///
 /// # Safety
 /// As [`plain_data`] and [`plain_room`].
 #[inline(always)]
-unsafe fn alike<'a>(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Option<(&'a [u8], RecvBytes)> {
+unsafe fn combine<'a>(
+    (sendbuf, recvbuf): (*const c_void, *mut c_void),
+    (count, datatype): (i64, MPI_Datatype),
+    op: MPI_Op,
+    comm: MPI_Comm,
+    brief: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> Brief<'a>,
+) -> Option<Outcome> {
+    let (comm, op) = (among(comm)?, dense(op, datatype)?);
     // SAFETY: passed on.
-    unsafe {
-        Some((
+    let (send, recv) = unsafe {
+        (
             plain_data(sendbuf, count, datatype)?,
             plain_room(recvbuf, count, datatype)?,
-        ))
-    }
+        )
+    };
+    carry_out(&comm, &brief(send, recv, op))
 }
 
 pub unsafe fn brief_Allreduce(
@@ -233,10 +236,15 @@ pub unsafe fn brief_Allreduce(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
-    let (comm, op) = (among(comm)?, dense(op, datatype)?);
+    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
     // SAFETY: buffers of the caller.
-    let (send, recv) = unsafe { alike(sendbuf, recvbuf, count.wide(), datatype)? };
-    carry_out(&comm, &Brief::Allreduce { send, recv, op })
+    unsafe {
+        combine(buffers, data, op, comm, |send, recv, op| Brief::Allreduce {
+            send,
+            recv,
+            op,
+        })
+    }
 }
 
 pub unsafe fn brief_Scan(
@@ -247,10 +255,15 @@ pub unsafe fn brief_Scan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
-    let (comm, op) = (among(comm)?, dense(op, datatype)?);
+    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
     // SAFETY: buffers of the caller.
-    let (send, recv) = unsafe { alike(sendbuf, recvbuf, count.wide(), datatype)? };
-    carry_out(&comm, &Brief::Scan { send, recv, op })
+    unsafe {
+        combine(buffers, data, op, comm, |send, recv, op| Brief::Scan {
+            send,
+            recv,
+            op,
+        })
+    }
 }
 
 pub unsafe fn brief_Exscan(
@@ -261,10 +274,15 @@ pub unsafe fn brief_Exscan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
-    let (comm, op) = (among(comm)?, dense(op, datatype)?);
+    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
     // SAFETY: buffers of the caller.
-    let (send, recv) = unsafe { alike(sendbuf, recvbuf, count.wide(), datatype)? };
-    carry_out(&comm, &Brief::Exscan { send, recv, op })
+    unsafe {
+        combine(buffers, data, op, comm, |send, recv, op| Brief::Exscan {
+            send,
+            recv,
+            op,
+        })
+    }
 }
 
 pub unsafe fn brief_Reduce_scatter_block(

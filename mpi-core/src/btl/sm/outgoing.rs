@@ -22,6 +22,10 @@ pub(super) struct Outgoing {
     inbox: Held<Inbox>,
     me: usize,
     to: u32,
+    /// The longest payload that travels in the ring.
+    ///
+    /// The ring's bytes are walked from end to end, while a few fragments in turn stay in the cache, so what is no short message goes there.
+    in_ring: usize,
     /// Whether the receiver knows of our ring.
     announced: bool,
     /// Whether it does and also executes our fences for us: the usual case, in one look.
@@ -33,9 +37,12 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn new(node: &Node, to: u32) -> Result<Outgoing, NodeError> {
+    /// Payloads of up to `in_ring` bytes go into the ring, as far as they fit.
+    pub fn new(node: &Node, to: u32, in_ring: usize) -> Result<Outgoing, NodeError> {
+        let producer = node.producer(to)?;
         Ok(Outgoing {
-            producer: node.producer(to)?,
+            in_ring: producer.longest().min(in_ring),
+            producer,
             inbox: node.inbox(to)?,
             me: node.rank() as usize,
             to,
@@ -63,7 +70,7 @@ impl Outgoing {
         bytes: &[u8],
     ) -> Result<(), Refused> {
         let len = bytes.len();
-        let result = if len <= self.producer.longest() {
+        let result = if len <= self.in_ring {
             self.producer.push_bytes(am, header, bytes)
         } else {
             self.put_fragment(frags, am, header, len, |place| place.copy_from_slice(bytes))
@@ -81,7 +88,7 @@ impl Outgoing {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Refused> {
-        let result = if len <= self.producer.longest() {
+        let result = if len <= self.in_ring {
             self.producer.push(am, header, len, fill)
         } else {
             self.put_fragment(frags, am, header, len, fill)
@@ -158,7 +165,7 @@ impl Outgoing {
             return false;
         };
         self.call();
-        let in_ring = len <= self.producer.longest();
+        let in_ring = len <= self.in_ring;
         if !in_ring && let Some(slowest) = frags.slowest() {
             // The fragment that we need may be with somebody else; our own entry is borrowed and has been called.
             if let Some(Ok(holder)) = all.get(slowest as usize).map(RefCell::try_borrow) {

@@ -9,6 +9,7 @@
 //! Two processes that have messages for each other read alone: each has enough to copy.
 //! Who takes which piece is the transport's affair ([`crate::btl::Together`]).
 
+use super::pace::Transfer;
 use super::wire::{self, Help, Place, Rendezvous};
 use super::{Ob1, Peer};
 use crate::btl::{
@@ -69,6 +70,34 @@ fn together(peer: &Peer) -> Option<&dyn Together> {
 }
 
 impl Ob1 {
+    fn may_copy(&self, peer: &Peer, rendezvous: &Rendezvous, wanted: u64) -> bool {
+        let sizes = self.config.single_copy_min..self.config.single_copy_max;
+        let readable = rendezvous.place != Place::Scattered;
+        peer.single_copy.get() && readable && sizes.contains(&wanted)
+    }
+
+    /// The transfer of a message that can come in one copy or in fragments, with the way that is to be taken; `None` if there is nothing to choose.
+    ///
+    /// Data in several runs are copied as they lie: what packing them costs depends on how they lie, and is not measured.
+    pub(super) fn measured(
+        &self,
+        peer: &Rc<Peer>,
+        req: &Req,
+        rendezvous: &Rendezvous,
+        wanted: u64,
+    ) -> Option<Transfer> {
+        let at_all = self.config.measure && wanted > 0 && self.may_copy(peer, rendezvous, wanted);
+        if !at_all || rendezvous.place.regions().len() != 1 {
+            return None;
+        }
+        let mut body = req.body.borrow_mut();
+        let Body::Recv(recv) = &mut *body else {
+            return None;
+        };
+        recv.contiguous()?;
+        Some(Transfer::begin(peer, wanted))
+    }
+
     /// Copies as much of a message as can be copied now.
     pub(super) fn copy(
         &self,
@@ -80,9 +109,7 @@ impl Ob1 {
         if wanted == 0 {
             return Copied::All;
         }
-        let sizes = self.config.single_copy_min..self.config.single_copy_max;
-        let readable = rendezvous.place != Place::Scattered;
-        if !peer.single_copy.get() || !readable || !sizes.contains(&wanted) {
+        if !self.may_copy(peer, rendezvous, wanted) {
             return Copied::Nothing;
         }
         let Some(single_copy) = peer.btl.single_copy() else {
@@ -177,6 +204,10 @@ impl Ob1 {
             };
             let sender = shared.sender;
             incoming.shared = None;
+            if !complete {
+                // What comes now does not come the way that is measured.
+                incoming.transfer = None;
+            }
             (sender, incoming.wanted, complete)
         };
         if complete {

@@ -4,7 +4,7 @@
 //! * up to the BTL's eager limit the data travel with the match header ([`wire::EAGER`]) and the send is complete when the BTL has taken them;
 //! * longer or synchronous messages send a [`wire::RENDEZVOUS`] and wait.
 //!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FINISHED`],
-//!   or, where that is impossible or slower, says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
+//!   or, where that is impossible or slower ([`pace`]), says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
 //! * of a large message's one copy the sender is asked to do a part ([`wire::HELP`]), and says when it has ([`wire::HELPED`]);
 //!   if it is not there, the receiver has done all of it by itself;
 //! * a receiver that holds too many short messages that nobody has asked for has them ask first ([`bound`]).
@@ -20,6 +20,7 @@ mod express;
 mod landing;
 mod loss;
 pub mod matching;
+mod pace;
 mod peer;
 mod probe;
 mod recv;

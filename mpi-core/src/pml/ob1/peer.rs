@@ -1,6 +1,6 @@
 //! One peer as ob1 sees it: the transport that reaches it and what could not be handed to it yet.
 
-use super::bound;
+use super::{bound, pace::Pace};
 use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, SendError};
 use crate::request::{Req, ReqId};
 use std::cell::{Cell, RefCell};
@@ -39,6 +39,8 @@ pub struct Peer {
     pub single_copy: Cell<bool>,
     /// Cleared for good when one side could not do its part of a copy.
     pub together: Cell<bool>,
+    /// Which way its long messages come sooner.
+    pub pace: Pace,
     /// Messages that it has been told of and has not begun to take.
     pub announced: Cell<u32>,
     /// Falls with every message that we announce and rises when the peer announces one: above 0 while long messages go both ways.
@@ -63,6 +65,7 @@ impl Peer {
             asks_told: Cell::new(false),
             single_copy: Cell::new(btl.single_copy().is_some()),
             together: Cell::new(true),
+            pace: Pace::default(),
             announced: Cell::new(0),
             crossing: Cell::new(0),
             patient: btl.relies_on_senders(),

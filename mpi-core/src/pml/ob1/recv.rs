@@ -2,6 +2,7 @@
 
 use super::copy::{Copied, Shared};
 use super::matching::Key;
+use super::pace::{Transfer, Way};
 use super::wire::{self, Rendezvous};
 use super::{Arrived, Content, Matching, Ob1, PmlError};
 use crate::btl::{Header, ProcId};
@@ -33,6 +34,8 @@ pub(super) struct Incoming {
     truncated: Option<PmlError>,
     /// Set while both sides work on one copy.
     pub(super) shared: Option<Shared>,
+    /// Set if it is measured how fast it comes.
+    pub(super) transfer: Option<Transfer>,
 }
 
 impl RecvBody {
@@ -96,6 +99,7 @@ impl RecvBody {
             sender: None,
             truncated: None,
             shared: None,
+            transfer: None,
         }));
     }
 
@@ -261,10 +265,24 @@ impl Ob1 {
             (rendezvous.bytes.min(capacity), too_long)
         };
         req.set_status(status(key, wanted));
-        let copied = self.copy(&peer, req, &rendezvous, wanted);
-        if let Copied::All = copied {
-            self.finished(&peer, rendezvous.sender);
-            return self.end(req, too_long);
+        let mut transfer = self.measured(&peer, req, &rendezvous, wanted);
+        let copied = match &transfer {
+            Some(Transfer {
+                way: Way::Fragments,
+                ..
+            }) => Copied::Nothing,
+            _ => self.copy(&peer, req, &rendezvous, wanted),
+        };
+        match copied {
+            Copied::All => {
+                if let Some(transfer) = transfer {
+                    transfer.ends();
+                }
+                self.finished(&peer, rendezvous.sender);
+                return self.end(req, too_long);
+            }
+            Copied::Nothing => transfer = transfer.filter(|t| t.way == Way::Fragments),
+            Copied::Shared(_) => {}
         }
         let shared = match copied {
             Copied::Shared(shared) => Some(shared),
@@ -281,6 +299,7 @@ impl Ob1 {
                 sender: peer.patient.then_some(rendezvous.sender),
                 truncated: too_long,
                 shared,
+                transfer,
             }));
         }
         if alone {
@@ -341,7 +360,12 @@ impl Ob1 {
                 ..
             }) => {
                 incoming.received += len as u64;
-                (incoming.received >= incoming.wanted).then(|| incoming.truncated.take())
+                (incoming.received >= incoming.wanted).then(|| {
+                    if let Some(transfer) = incoming.transfer.take() {
+                        transfer.ends();
+                    }
+                    incoming.truncated.take()
+                })
             }
             _ => None,
         };

@@ -215,12 +215,12 @@ impl Ob1 {
         let Ok(peer) = self.peer(from) else {
             return self.garble();
         };
-        let fragment = peer.btl.fragment(wanted).max(1);
         {
             let mut body = req.body.borrow_mut();
             let Body::Send(send) = &mut *body else {
                 return self.garble();
             };
+            let packed = send.buf.contiguous().is_none();
             if send.envelope.proc != from
                 || send.stream.is_some()
                 || wanted > send.buf.bytes() as u64
@@ -231,24 +231,37 @@ impl Ob1 {
                 receiver: ReqId(header[1]),
                 sent: 0,
                 wanted,
-                fragment,
+                fragment: peer.btl.fragment(wanted, packed).max(1),
             }));
         }
         self.streams.borrow_mut().push_back(req);
     }
 
-    /// Sends fragments until every stream is done or its transport is full.
+    /// Sends fragments until every stream is done or its transport is full; to each peer in the order in which it asked for them.
     pub(super) fn push_streams(&self) -> bool {
         let mut moved = false;
+        let mut full = None;
         let streams = self.streams.borrow().len();
+        // Whoever is not through goes to the end, so after a round their order is what it was.
         for _ in 0..streams {
             let Some(req) = self.streams.borrow_mut().pop_front() else {
                 break;
             };
+            let to = match &*req.body.borrow() {
+                Body::Send(send) => Some(send.proc()),
+                _ => None,
+            };
+            if to.is_some() && to == full {
+                self.streams.borrow_mut().push_back(req);
+                continue;
+            }
             match self.push(&req, &mut moved) {
                 Ok(true) if self.waits_for_word(&req) => {}
                 Ok(true) => self.requests.complete_ok(&req),
-                Ok(false) | Err(SendError::WouldBlock) => self.streams.borrow_mut().push_back(req),
+                Ok(false) | Err(SendError::WouldBlock) => {
+                    full = to;
+                    self.streams.borrow_mut().push_back(req);
+                }
                 Err(_) => self.fail_send(&req),
             }
         }

@@ -290,6 +290,12 @@ proptest! {
         let pml = Config { together_min: 0, ..Config::default() };
         holds(&Job { pml, ..Job::of(3) }, &phases);
     }
+
+    #[test]
+    fn it_is_the_same_when_the_faster_way_is_looked_for(phases in prop::collection::vec(phase(2), 1..3)) {
+        let pml = Config { measure: true, together_min: 64 << 10, ..Config::default() };
+        holds(&Job { pml, ..Job::of(2) }, &phases);
+    }
 }
 
 proptest! {

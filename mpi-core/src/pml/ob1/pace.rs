@@ -1,0 +1,321 @@
+//! Which way the data of long messages come sooner from one peer: in one copy by the system, or in fragments, copied by both programs.
+//!
+//! Neither is the better one everywhere.
+//! The system looks up every page before it copies it; programs copy twice, which costs next to nothing where the two cores share a cache and everything where they do not;
+//! and fragments need a sender that is there.
+//! So it is measured, for each peer and each order of size: each way is tried a few times, then the better one is taken,
+//! and the other one tried again once in a while, since processes move, and programs change what they do between their messages.
+//!
+//! What is measured is the time from the moment when there is something to fetch until there is nothing left, over the bytes that came meanwhile.
+//! Messages that are under way together go the same way and are one sample, so that a window of messages and a single one are judged alike.
+
+use super::Peer;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// How the data of a rendezvous travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Read from the sender's memory, alone or together with the sender.
+    Copy,
+    Fragments,
+}
+
+impl Way {
+    fn other(self) -> Way {
+        match self {
+            Way::Copy => Way::Fragments,
+            Way::Fragments => Way::Copy,
+        }
+    }
+}
+
+/// Samples of a way before it is compared; the middle one of them counts, because the first finds everything cold.
+const TRIES: usize = 3;
+/// After so many samples the way that is not the better one is tried anew: soon at first and then less and less often, unless the better one changes.
+const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
+/// Messages that never leave a gap are a sample after so long.
+const LONGEST: Duration = Duration::from_millis(20);
+/// A sample counts for no more than so many times what is known: somebody else may have had the core.
+const OUTLIER: f32 = 4.0;
+/// What part of a change is believed at once.
+const SLOWLY: f32 = 1.0 / 8.0;
+
+/// Orders of size that are told apart, from [`SMALLEST`] bytes on; the last one is everything beyond.
+const ORDERS: usize = 9;
+const SMALLEST: u32 = 14;
+
+fn order_of(bytes: u64) -> usize {
+    let order = bytes.max(1).ilog2().saturating_sub(SMALLEST);
+    (order as usize).min(ORDERS - 1)
+}
+
+/// What is known of one peer.
+#[derive(Default)]
+pub struct Pace {
+    known: [Cell<Known>; ORDERS],
+    period: Cell<Option<Period>>,
+}
+
+/// What is known of messages of one order of size.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Of either way.
+    ways: [Tried; 2],
+    /// The way that was the better one last.
+    better: Option<Way>,
+    /// Samples since the other one was last tried, and after how many it is tried again.
+    since: u16,
+    again: u16,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Tried {
+    samples: [f32; TRIES],
+    tries: usize,
+    /// Nanoseconds for a byte, once it has been tried often enough.
+    cost: f32,
+}
+
+impl Tried {
+    fn learn(&mut self, cost: f32) {
+        if let Some(sample) = self.samples.get_mut(self.tries) {
+            *sample = cost;
+            self.tries += 1;
+            if self.tries == TRIES {
+                self.samples.sort_by(f32::total_cmp);
+                self.cost = self.samples[TRIES / 2];
+            }
+        } else {
+            self.cost += (cost.min(self.cost * OUTLIER) - self.cost) * SLOWLY;
+        }
+    }
+}
+
+impl Known {
+    /// The way for the next sample.
+    fn next(&mut self) -> Way {
+        let ways = [Way::Copy, Way::Fragments];
+        if let Some(way) = ways
+            .into_iter()
+            .find(|&way| self.ways[way as usize].tries < TRIES)
+        {
+            return way;
+        }
+        let better = match self.ways[0].cost <= self.ways[1].cost {
+            true => Way::Copy,
+            false => Way::Fragments,
+        };
+        if self.better != Some(better) {
+            (self.better, self.again) = (Some(better), *AGAIN.start());
+        }
+        self.since += 1;
+        if self.since < self.again {
+            return better;
+        }
+        (self.since, self.again) = (0, (2 * self.again).min(*AGAIN.end()));
+        self.ways[better.other() as usize].tries = 0;
+        better.other()
+    }
+}
+
+/// A time in which there is always a message under way.
+#[derive(Clone, Copy)]
+struct Period {
+    way: Way,
+    order: usize,
+    began: Instant,
+    bytes: u64,
+    /// How many messages are under way.
+    open: u32,
+    /// Whether it says something of its way: all its messages are of one order, and none was given up.
+    counts: bool,
+}
+
+impl Pace {
+    fn begin(&self, bytes: u64, now: Instant) -> Way {
+        let order = order_of(bytes);
+        let mut period = self.period.get().unwrap_or_else(|| Period {
+            way: self.next(order),
+            order,
+            began: now,
+            bytes: 0,
+            open: 0,
+            counts: true,
+        });
+        period.open += 1;
+        period.counts &= period.order == order;
+        self.period.set(Some(period));
+        period.way
+    }
+
+    /// A message has come, or is given up if there are no `bytes`.
+    fn end(&self, bytes: Option<u64>, now: impl FnOnce() -> Instant) {
+        let Some(mut period) = self.period.get() else {
+            return;
+        };
+        period.open -= 1;
+        period.bytes += bytes.unwrap_or(0);
+        period.counts &= bytes.is_some();
+        let now = now();
+        let took = now.saturating_duration_since(period.began);
+        let over = period.open == 0;
+        if period.counts && (over || took > LONGEST) {
+            let known = &self.known[period.order];
+            let mut learnt = known.get();
+            learnt.ways[period.way as usize].learn(took.as_nanos() as f32 / period.bytes as f32);
+            known.set(learnt);
+            if !over {
+                // Those that are under way come the old way; of the many that follow they are few.
+                period.way = self.next(period.order);
+                (period.began, period.bytes) = (now, 0);
+            }
+        }
+        self.period.set((!over).then_some(period));
+    }
+
+    fn next(&self, order: usize) -> Way {
+        let mut known = self.known[order].get();
+        let way = known.next();
+        self.known[order].set(known);
+        way
+    }
+}
+
+/// A message under way; one that is dropped before its end was given up.
+pub struct Transfer {
+    peer: Rc<Peer>,
+    bytes: u64,
+    pub way: Way,
+}
+
+impl Transfer {
+    pub fn begin(peer: &Rc<Peer>, bytes: u64) -> Transfer {
+        Transfer {
+            way: peer.pace.begin(bytes, Instant::now()),
+            peer: peer.clone(),
+            bytes,
+        }
+    }
+
+    /// All of it has come, the way that was said.
+    pub fn ends(mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.peer.pace.end(Some(bytes), Instant::now);
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        // An ended one has no bytes left, and none begins without.
+        if self.bytes > 0 {
+            self.peer.pace.end(None, Instant::now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends `messages` one after the other and answers how many came in fragments.
+    fn run(pace: &Pace, now: &mut Instant, messages: u32, cost: impl Fn(Way) -> u64) -> u32 {
+        let mut fragmented = 0;
+        for _ in 0..messages {
+            let way = pace.begin(1 << 16, *now);
+            fragmented += u32::from(way == Way::Fragments);
+            *now += Duration::from_nanos(cost(way));
+            pace.end(Some(1 << 16), || *now);
+        }
+        fragmented
+    }
+
+    #[test]
+    fn the_better_way_is_taken_and_the_other_tried_now_and_then() {
+        let mut now = Instant::now();
+        for (copy, fragments) in [(8_000, 3_000), (3_000, 8_000)] {
+            let pace = Pace::default();
+            let cost = |way| match way {
+                Way::Copy => copy,
+                Way::Fragments => fragments,
+            };
+            assert_eq!(run(&pace, &mut now, 6, cost), 3);
+            let share = |fragmented: u32, messages: u32| match fragments < copy {
+                true => messages - fragmented,
+                false => fragmented,
+            };
+            // At 8, 16, 32, 64, 128 and 256, and then every 256.
+            assert_eq!(share(run(&pace, &mut now, 500, cost), 500), 5 * 3);
+            let often = run(&pace, &mut now, 2_590, cost);
+            assert_eq!(share(often, 2_590), 10 * 3);
+        }
+    }
+
+    #[test]
+    fn a_way_that_has_become_worse_is_left_and_one_bad_sample_changes_nothing() {
+        let (pace, mut now) = (Pace::default(), Instant::now());
+        let calm = |way| match way {
+            Way::Copy => 8_000,
+            Way::Fragments => 4_000,
+        };
+        run(&pace, &mut now, 20, calm);
+        run(&pace, &mut now, 1, |_| 50_000_000);
+        // Of those, three try the other way anew.
+        assert_eq!(run(&pace, &mut now, 20, calm), 17);
+        // The sender computes, and its fragments have to wait for it.
+        let absent = |way| match way {
+            Way::Copy => 8_000,
+            Way::Fragments => 900_000,
+        };
+        let fragmented = run(&pace, &mut now, 100, absent);
+        assert!(fragmented < 20, "{fragmented} messages waited");
+        let again = run(&pace, &mut now, 3 * u32::from(*AGAIN.end()), calm);
+        assert!(
+            again > 400,
+            "only {again} messages used what was better again"
+        );
+    }
+
+    #[test]
+    fn a_window_is_one_sample_and_goes_one_way() {
+        let (pace, mut now) = (Pace::default(), Instant::now());
+        let mut copied = vec![];
+        for window in 0..40 {
+            let ways: Vec<Way> = (0..64).map(|_| pace.begin(1 << 20, now)).collect();
+            assert!(ways.iter().all(|&way| way == ways[0]));
+            let each = match ways[0] {
+                Way::Copy => 70_000,
+                Way::Fragments => 20_000,
+            };
+            for _ in 0..64 {
+                now += Duration::from_nanos(each);
+                pace.end(Some(1 << 20), || now);
+            }
+            copied.extend((ways[0] == Way::Copy).then_some(window));
+        }
+        assert_eq!(copied, [0, 1, 2, 13, 14, 15, 31, 32, 33]);
+    }
+
+    #[test]
+    fn what_was_given_up_and_what_mixes_sizes_says_nothing() {
+        let (pace, now) = (Pace::default(), Instant::now());
+        for _ in 0..100 {
+            assert_eq!(pace.begin(1 << 16, now), Way::Copy);
+            pace.end(None, || now);
+            pace.begin(1 << 16, now);
+            assert_eq!(pace.begin(1 << 20, now), Way::Copy);
+            pace.end(Some(1 << 16), || now);
+            pace.end(Some(1 << 20), || now);
+        }
+        assert!(pace.period.get().is_none());
+    }
+
+    #[test]
+    fn orders_of_size_are_told_apart_up_to_a_point() {
+        assert_eq!(order_of(0), 0);
+        assert_eq!(order_of((32 << 10) - 1), 0);
+        assert_eq!(order_of(32 << 10), 1);
+        assert_eq!(order_of(u64::MAX), ORDERS - 1);
+    }
+}
