@@ -189,7 +189,7 @@ impl Btl for Sm {
     fn fragment(&self, bytes: u64, packed: bool) -> usize {
         let (part, lens) = match packed {
             true => (8, PACKED_FRAGMENT),
-            false => (4, FRAGMENT),
+            false => (2, FRAGMENT),
         };
         let part = usize::try_from(bytes / part).unwrap_or(usize::MAX);
         let len = part.clamp(*lens.start(), *lens.end());
