@@ -112,22 +112,6 @@ static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
 /// Where calls are traced; null while nobody traces.
 static TRACE: AtomicPtr<Trace> = AtomicPtr::new(std::ptr::null_mut());
 
-/// When the calls of a thread that are traced began, on the tape's clock.
-struct Begun {
-    depth: Cell<usize>,
-    /// The innermost last. A callback of the program may call in turn; what is deeper than this is not traced.
-    at: [Cell<u64>; 8],
-}
-
-thread_local! {
-    static BEGUN: Begun = const {
-        Begun {
-            depth: Cell::new(0),
-            at: [const { Cell::new(0) }; 8],
-        }
-    };
-}
-
 /// Whether this run is recorded or replayed.
 static SCRIPTED: AtomicBool = AtomicBool::new(false);
 
@@ -136,19 +120,22 @@ static SCRIPTED: AtomicBool = AtomicBool::new(false);
 #[must_use]
 pub struct Inside {
     extras: u8,
+    /// When it began, on the tape's clock, if it is traced.
+    began: u64,
 }
 
 /// Notes that function `id` runs.
 #[inline(always)]
 pub fn enter(id: usize) -> Inside {
     let extras = EXTRAS.load(Relaxed);
-    if extras != 0 {
-        enter_with(extras);
-    }
+    let began = match extras {
+        0 => 0,
+        _ => enter_with(extras),
+    };
     if let Some(page) = page() {
         page.enter(number(id));
     }
-    Inside { extras }
+    Inside { extras, began }
 }
 
 /// Notes that it has ended.
@@ -158,7 +145,7 @@ pub fn leave(id: usize, inside: Inside) {
         page.leave(number(id));
     }
     if inside.extras != 0 {
-        leave_with(id, inside.extras);
+        leave_with(id, &inside);
     }
 }
 
@@ -168,20 +155,22 @@ fn number(id: usize) -> u16 {
     id as u16 + 1
 }
 
-fn enter_with(extras: u8) {
+fn enter_with(extras: u8) -> u64 {
     if extras & LOCKED != 0 {
         GIANT.acquire();
     }
-    if extras & TRACED != 0 {
-        trace_begin();
+    match extras & TRACED {
+        0 => 0,
+        _ => trace().map_or(0, Trace::begins),
     }
 }
 
-fn leave_with(id: usize, extras: u8) {
-    if extras & TRACED != 0 {
-        trace_call(id);
+fn leave_with(id: usize, inside: &Inside) {
+    // Unless tracing began inside it.
+    if inside.extras & TRACED != 0 {
+        trace_call(id, inside.began);
     }
-    if extras & LOCKED != 0 {
+    if inside.extras & LOCKED != 0 {
         GIANT.release();
     }
 }
@@ -192,32 +181,13 @@ fn trace() -> Option<&'static Trace> {
     unsafe { TRACE.load(Relaxed).as_ref() }
 }
 
-/// Notes when a call begins.
-fn trace_begin() {
-    let Some(trace) = trace() else { return };
-    BEGUN.with(|begun| {
-        let depth = begun.depth.get();
-        if let Some(at) = begun.at.get(depth) {
-            at.set(trace.begins());
-        }
-        begun.depth.set(depth + 1);
-    });
-}
-
-/// Writes a call that returns to the tape, unless tracing began inside it.
-fn trace_call(id: usize) {
-    let Some(trace) = trace() else { return };
-    BEGUN.with(|begun| {
-        let Some(depth) = begun.depth.get().checked_sub(1) else {
-            return;
-        };
-        begun.depth.set(depth);
-        if let Some(at) = begun.at.get(depth) {
-            // The cells of a thread are at an address that no other thread has.
-            let thread = std::ptr::from_ref(begun).addr() as u32;
-            trace.called(number(id), at.get(), thread);
-        }
-    });
+/// Writes a call that returns to the tape.
+fn trace_call(id: usize, began: u64) {
+    if let Some(trace) = trace() {
+        // SAFETY: it asks for nothing and always succeeds.
+        let thread = unsafe { libc::pthread_self() } as u32;
+        trace.called(number(id), began, thread);
+    }
 }
 
 /// From now on calls are traced, or asked for what was recorded.
