@@ -325,6 +325,20 @@ mod tests {
     }
 
     #[test]
+    fn a_transfer_is_closed_whether_it_ends_or_is_given_up() {
+        crate::engine::testing::run(2, |engine| {
+            let peer = engine.pml().peer(1 - engine.me()).expect("a peer");
+            let samples = || peer.pace.known[2].get().ways[0].tries;
+            drop(Transfer::begin(peer, 1 << 16));
+            assert!(peer.pace.period.get().is_none());
+            assert_eq!(samples(), 0);
+            Transfer::begin(peer, 1 << 16).ends();
+            assert!(peer.pace.period.get().is_none());
+            assert_eq!(samples(), 1);
+        });
+    }
+
+    #[test]
     fn orders_of_size_are_told_apart_up_to_a_point() {
         assert_eq!(order_of(0), 0);
         assert_eq!(order_of((32 << 10) - 1), 0);
