@@ -42,6 +42,8 @@ struct Lead {
     programmer: RefCell<Speaker>,
     /// Channels whose lines a communicator here has, or has left to itself.
     in_use: Cell<u8>,
+    /// Channels that were left and about which the board has not answered.
+    unheard: Cell<u8>,
     /// Farewells that have not been released when they were last looked at.
     departing: RefCell<Vec<(u8, Box<dyn Gate>)>>,
     resting: Resting,
@@ -214,7 +216,7 @@ impl Station {
             return Ok(());
         };
         let since = Instant::now();
-        while !lead.see_off() && since.elapsed() < FAREWELL {
+        while !(lead.see_off() && lead.has_given_back(self.node)) && since.elapsed() < FAREWELL {
             std::thread::yield_now();
         }
         match lead.simulated.take() {
@@ -282,6 +284,7 @@ impl Lead {
                 .collect(),
             programmer: RefCell::new(programmer),
             in_use: Cell::new(0),
+            unheard: Cell::new(0),
             departing: RefCell::default(),
             resting: channels.resting,
             _watch: watch,
@@ -305,10 +308,33 @@ impl Lead {
             drop(gate);
             // Everybody who sees the farewell tries; who comes second finds it done, and perhaps taken again.
             if programmer.members(channel) != Ok(0) {
-                let _ = programmer.give_back(channel);
+                if let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
+                    programmer.give_back(channel)
+                {
+                    self.unheard.set(self.unheard.get() | 1 << channel);
+                }
             }
         }
         departing.is_empty()
+    }
+
+    /// At the end of the job: tries again to give back the channels that the board did not answer about, since others were speaking to it;
+    /// whether none of them has `node` as a member any more.
+    ///
+    /// Not before, because a channel whose members are these again may then have been taken by a new communicator.
+    fn has_given_back(&self, node: u32) -> bool {
+        let Ok(mut programmer) = self.programmer.try_borrow_mut() else {
+            return false;
+        };
+        for channel in (0..u8::BITS as u8).filter(|c| self.unheard.get() >> c & 1 == 1) {
+            let ours = |members: u64| members >> node & 1 == 1;
+            if let Ok(members) = programmer.members(channel)
+                && (!ours(members) || programmer.give_back(channel).is_ok())
+            {
+                self.unheard.set(self.unheard.get() & !(1 << channel));
+            }
+        }
+        self.unheard.get() == 0
     }
 }
 
