@@ -307,12 +307,11 @@ impl Lead {
             // The line rests before the channel is given back; a port that has failed keeps its channel.
             drop(gate);
             // Everybody who sees the farewell tries; who comes second finds it done, and perhaps taken again.
-            if programmer.members(channel) != Ok(0) {
-                if let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
+            if programmer.members(channel) != Ok(0)
+                && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
                     programmer.give_back(channel)
-                {
-                    self.unheard.set(self.unheard.get() | 1 << channel);
-                }
+            {
+                self.unheard.set(self.unheard.get() | 1 << channel);
             }
         }
         departing.is_empty()
