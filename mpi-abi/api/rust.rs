@@ -298,13 +298,14 @@ impl<'a> Exports<'a> {
         } else {
             ""
         };
+        // SAFETY: stands below PROMISE where it is written.
+        let to_profiled = format!("unsafe {{ P{name}({args}) }}");
         let _ = writeln!(
             out,
-            // SAFETY: each block that is written here stands below PROMISE.
             "{unused}#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn P{name}({params}) -> {result} {{\n    \
              {PROMISE}\n    {body}\n}}\n\
              #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({params}) -> {result} {{\n    \
-             {PROMISE}\n    unsafe {{ P{name}({args}) }}\n}}"
+             {PROMISE}\n    {to_profiled}\n}}"
         );
     }
 
