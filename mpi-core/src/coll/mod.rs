@@ -140,6 +140,13 @@ pub trait Module {
     fn disable(&self) {}
 }
 
+/// Which way bytes were to go between this process and another's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copying {
+    From,
+    To,
+}
+
 /// Why a collective operation failed other than in its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollError {
@@ -156,19 +163,12 @@ pub enum CollError {
     Mismatch(Mismatch),
     /// What a component reads before it can serve anybody cannot be used.
     Unusable { component: String, reason: String },
-    /// A member's memory cannot be read any more, though it could when the communicator was made.
-    Unreadable {
+    /// A member's memory cannot be reached any more, though it could when the communicator was made.
+    Unreachable {
         comm: String,
         me: u32,
         rank: u32,
-        bytes: usize,
-        why: mpi_base::cma::CmaError,
-    },
-    /// The same of writing.
-    Unwritable {
-        comm: String,
-        me: u32,
-        rank: u32,
+        copying: Copying,
         bytes: usize,
         why: mpi_base::cma::CmaError,
     },
@@ -206,28 +206,21 @@ impl fmt::Display for CollError {
                     "the collective component {component} cannot be used: {reason}"
                 )
             }
-            CollError::Unreadable {
+            CollError::Unreachable {
                 comm,
                 me,
                 rank,
+                copying,
                 bytes,
                 why,
             } => {
+                let (verb, way) = match copying {
+                    Copying::From => ("read", "from"),
+                    Copying::To => ("write", "to"),
+                };
                 write!(
                     f,
-                    "rank {me} of {comm} cannot read {bytes} bytes from the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_from"
-                )
-            }
-            CollError::Unwritable {
-                comm,
-                me,
-                rank,
-                bytes,
-                why,
-            } => {
-                write!(
-                    f,
-                    "rank {me} of {comm} cannot write {bytes} bytes to the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_from"
+                    "rank {me} of {comm} cannot {verb} {bytes} bytes {way} the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_from"
                 )
             }
             CollError::NoMemory(e) => e.fmt(f),

@@ -7,7 +7,7 @@
 
 use super::gate::Members;
 use crate::Error;
-use crate::coll::{CollError, Cx};
+use crate::coll::{CollError, Copying, Cx};
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::cma::{self, CmaError};
 use mpi_base::mem::Held;
@@ -47,30 +47,37 @@ impl Readers {
 
     /// Reads what lies at `at` in a member's memory.
     pub fn read(&self, cx: &Cx, rank: u32, at: u64, into: &mut [u8]) -> Result<(), Error> {
+        let bytes = into.len();
         let read = self.pid(rank).and_then(|pid| cma::read(pid, at, into));
-        Ok(read.map_err(|why| CollError::Unreadable {
-            comm: cx.comm().name(),
-            me: cx.rank(),
-            rank,
-            bytes: into.len(),
-            why,
-        })?)
+        said(read, cx, rank, Copying::From, bytes)
     }
 
     /// Writes to `at` in the memory of a member who has asked for it.
     pub fn write(&self, cx: &Cx, rank: u32, at: u64, data: &[u8]) -> Result<(), Error> {
         let written = self.pid(rank).and_then(|pid| cma::write(pid, at, data));
-        Ok(written.map_err(|why| CollError::Unwritable {
-            comm: cx.comm().name(),
-            me: cx.rank(),
-            rank,
-            bytes: data.len(),
-            why,
-        })?)
+        said(written, cx, rank, Copying::To, data.len())
     }
 
     fn pid(&self, rank: u32) -> Result<u32, CmaError> {
         let pid = self.pids.as_ref().and_then(|p| p.get(rank as usize));
         pid.copied().ok_or(CmaError::Forbidden)
     }
+}
+
+/// What became of a copy, with both sides' names if it failed.
+fn said(
+    copied: Result<(), CmaError>,
+    cx: &Cx,
+    rank: u32,
+    copying: Copying,
+    bytes: usize,
+) -> Result<(), Error> {
+    Ok(copied.map_err(|why| CollError::Unreachable {
+        comm: cx.comm().name(),
+        me: cx.rank(),
+        rank,
+        copying,
+        bytes,
+        why,
+    })?)
 }
