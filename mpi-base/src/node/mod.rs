@@ -23,7 +23,7 @@ mod tests;
 
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use block::{ShmBlock, ShmOffset};
 pub use error::NodeError;
@@ -55,6 +55,8 @@ struct Attached {
     arena: Mutex<Arena>,
     /// Which ends of which rings are handed out, one bit for each peer: producers, consumers; then the pool.
     taken: Mutex<Taken>,
+    /// By rank, whose memory has been found readable, and their process numbers.
+    readable: Box<[OnceLock<u32>]>,
     /// The word that peers read to see whether they may read this process's memory; its address is published.
     _word: Box<AtomicU64>,
 }
@@ -127,6 +129,7 @@ impl Node {
                 consumers: vec![false; n],
                 frags: false,
             }),
+            readable: (0..n).map(|_| OnceLock::new()).collect(),
             segment,
             layout,
             rank,
@@ -175,8 +178,18 @@ impl Node {
         (pid != 0).then_some(pid)
     }
 
-    /// The process number of a rank if its memory can really be read from here, tried now.
+    /// The process number of a rank if its memory can really be read from here: tried until it could be read once,
+    /// for the system does not take that back, and communicators ask again and again.
     pub fn readable_pid(&self, rank: u32) -> Option<u32> {
+        let known = self.0.readable.get(rank as usize)?;
+        if let Some(pid) = known.get() {
+            return Some(*pid);
+        }
+        let pid = self.try_to_read(rank)?;
+        Some(*known.get_or_init(|| pid))
+    }
+
+    fn try_to_read(&self, rank: u32) -> Option<u32> {
         let presence = &self.control(rank)?.presence;
         // SYNC POINT node.ready
         if presence.ready.load(Ordering::Acquire) == 0 {

@@ -134,16 +134,21 @@ impl Params {
 
     /// The value of a parameter as it is written.
     pub fn text<'a>(&'a self, about: &'a About) -> &'a str {
-        self.settings
-            .get(&about.full_name())
+        self.setting(about)
             .map_or(about.default, |setting| &setting.value)
     }
 
     /// Where the value of a parameter comes from.
     pub fn source(&self, about: &About) -> Source {
-        self.settings
-            .get(&about.full_name())
+        self.setting(about)
             .map_or(Source::Default, |setting| setting.source.clone())
+    }
+
+    /// Users set few, so looking at each costs less than making a key.
+    fn setting(&self, about: &About) -> Option<&Setting> {
+        let mut set = self.settings.iter();
+        set.find(|(name, _)| about.is_called(name))
+            .map(|(_, setting)| setting)
     }
 
     /// Everything that is set anywhere, by name: `(name, value, source)`.

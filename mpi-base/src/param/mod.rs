@@ -67,11 +67,25 @@ pub struct About {
 impl About {
     /// `<framework>_<component>_<name>`, without the parts that are empty.
     pub fn full_name(&self) -> String {
-        [self.framework, self.component, self.name]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join("_")
+        self.parts().collect::<Vec<_>>().join("_")
+    }
+
+    /// Whether this is its full name; asked for every parameter whenever a communicator is made, so nothing is put together.
+    pub fn is_called(&self, name: &str) -> bool {
+        let mut rest = Some(name);
+        for (i, part) in self.parts().enumerate() {
+            rest = match i {
+                0 => rest,
+                _ => rest.and_then(|rest| rest.strip_prefix('_')),
+            };
+            rest = rest.and_then(|rest| rest.strip_prefix(part));
+        }
+        rest == Some("")
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &'static str> {
+        let parts = [self.framework, self.component, self.name];
+        parts.into_iter().filter(|part| !part.is_empty())
     }
 }
 

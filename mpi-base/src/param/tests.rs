@@ -155,3 +155,20 @@ fn listings_have_the_shape_of_ompi_info() {
     assert!(parsable.contains(":help:\"Time: to end.\"\n"));
     assert!(list(BTL.about(), &params, Style::Parsable).starts_with("mca:btl:base:param:btl:"));
 }
+
+#[test]
+fn a_parameter_is_known_by_its_full_name_only() {
+    let (component, framework): (Param<usize>, Param<usize>) = (
+        Param::new("btl", "sm", "eager_limit", "4k", Level::USER, ""),
+        Param::new("btl", "", "", "4k", Level::USER, ""),
+    );
+    for about in [component.about(), framework.about()] {
+        let name = about.full_name();
+        assert!(about.is_called(&name), "{name}");
+        for other in ["", "btl_", "btl_sm", "btl_sm_eager", "btlsm_eager_limit"] {
+            assert!(!about.is_called(other), "{name} is not {other}");
+        }
+        assert!(!about.is_called(&format!("{name}s")));
+        assert!(!about.is_called(&format!("x{name}")));
+    }
+}

@@ -47,10 +47,13 @@ impl Value for bool {
     const KIND: Kind = Kind::Bool;
 
     fn parse(text: &str) -> Result<Self, String> {
-        match text.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" | "enabled" => Ok(true),
-            "0" | "false" | "no" | "off" | "disabled" => Ok(false),
-            _ => Err("true or false (also 1, 0, yes, no, on, off)".into()),
+        let is_one_of = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+        if is_one_of(&["1", "true", "yes", "on", "enabled"]) {
+            Ok(true)
+        } else if is_one_of(&["0", "false", "no", "off", "disabled"]) {
+            Ok(false)
+        } else {
+            Err("true or false (also 1, 0, yes, no, on, off)".into())
         }
     }
 }
