@@ -95,7 +95,7 @@ fn verdict(comm: &Comm) -> Result<(), String> {
     if table.chain(CallId::Barrier).next() == Some("hwbarr") {
         return Ok(());
     }
-    let why = table.refused().iter().find(|(name, _)| name == "hwbarr");
+    let why = table.refused().iter().find(|(name, _)| **name == *"hwbarr");
     Err(why.map_or_else(|| "nobody says why".into(), |(_, why)| why.to_string()))
 }
 

@@ -18,8 +18,10 @@ use super::{Brief, Call, CallId, CallSet, CollError, Component, Cx, Module, Refu
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::Named;
+use crate::engine::Engine;
 use crate::op::{Op, Predefined};
 use mpi_base::param::{Param, ParamError, Params, Selection, Value};
+use std::fmt::Write;
 use std::rc::Rc;
 
 /// `--mca coll hwbarr,basic` or `--mca coll ^hwbarr`.
@@ -31,13 +33,12 @@ pub static SELECTION: Param<Selection> = Param::selection(
 );
 
 /// Who is not used and why.
-type Refused = Vec<(String, Refusal)>;
+type Refused = Vec<(Rc<str>, Refusal)>;
 
 /// The components chosen for one communicator.
 pub struct Table {
     chosen: Vec<Chosen>,
-    /// By [`CallId`]: the modules that serve it, the highest priority first.
-    chains: [Box<[Rc<dyn Module>]>; CallId::ALL.len()],
+    chains: Chains,
     /// By [`CallId`]: up to how many bytes the first of them takes calls in brief, or [`NOTHING`].
     brief: [i64; CallId::ALL.len()],
     refused: Refused,
@@ -47,14 +48,63 @@ pub struct Table {
 const NOTHING: i64 = -1;
 
 struct Chosen {
-    name: String,
+    name: Rc<str>,
     priority: i32,
     module: Rc<dyn Module>,
 }
 
+/// The modules that serve each call, the highest priority first.
+struct Chains {
+    /// One chain behind the other, in the order of [`CallId`].
+    all: Box<[Rc<dyn Module>]>,
+    /// By [`CallId`]: where its chain begins and ends.
+    bounds: [(u16, u16); CallId::ALL.len()],
+}
+
+impl Chains {
+    fn new(chosen: &[Chosen]) -> Chains {
+        let serving = |call| {
+            chosen
+                .iter()
+                .filter(move |c| c.module.serves().contains(call))
+        };
+        let mut end = 0;
+        let bounds = CallId::ALL.map(|call| {
+            let start = end;
+            end += serving(call).count() as u16;
+            (start, end)
+        });
+        let all = CallId::ALL.into_iter().flat_map(serving);
+        Chains {
+            all: all.map(|c| c.module.clone()).collect(),
+            bounds,
+        }
+    }
+
+    #[inline(always)]
+    fn of(&self, call: CallId) -> &[Rc<dyn Module>] {
+        let (start, end) = self.bounds[call as usize];
+        &self.all[start.into()..end.into()]
+    }
+}
+
+/// What is the same for all communicators of a process, found out for the first of them.
+pub struct Candidates {
+    /// In the order of names, and of one name in the order in which they came.
+    may_serve: Vec<Candidate>,
+    refused: Refused,
+}
+
+struct Candidate {
+    name: Rc<str>,
+    priority: i32,
+    /// Which of the engine's components it is.
+    number: usize,
+}
+
 /// A component that is willing here, or that rank 0 has told about.
 struct Offer {
-    name: String,
+    name: Rc<str>,
     priority: i32,
     module: Option<Rc<dyn Module>>,
 }
@@ -74,7 +124,7 @@ pub async fn agree(comm: &Comm) -> Result<Table, Error> {
     let verdicts = vote(comm, willing.collect()).await?;
     keep(&mut offers, verdicts, &mut refused);
 
-    let mut enabled = Vec::new();
+    let mut enabled = Vec::with_capacity(offers.len());
     for offer in &offers {
         enabled.push(match &offer.module {
             Some(module) => module.enable(comm).await,
@@ -99,57 +149,71 @@ pub fn between_groups() -> Table {
 /// Asks each component of this process; offers are in the order of names.
 fn ask_components(comm: &Comm) -> Result<(Vec<Offer>, Refused), CollError> {
     let engine = comm.engine();
-    let components = engine.coll_components();
-    let selection = engine
-        .params()
-        .get(&SELECTION)
-        .map_err(CollError::Parameter)?;
-    let known: Vec<&str> = components.iter().map(|c| c.name()).collect();
-    selection
-        .check("coll", &known)
-        .map_err(CollError::Selection)?;
-
-    let mut offers: Vec<Offer> = Vec::new();
-    let mut refused = Vec::new();
-    for component in components {
-        let name = component.name().to_owned();
-        if offers.iter().any(|o| o.name == name) {
-            refused.push((
-                name,
-                Refusal("another component of this name came first".into()),
-            ));
+    let known = match engine.coll_candidates().get() {
+        Some(known) => known,
+        None => {
+            let found = Candidates::find(engine)?;
+            engine.coll_candidates().get_or_init(|| found)
+        }
+    };
+    let mut refused = known.refused.clone();
+    let mut offers: Vec<Offer> = Vec::with_capacity(known.may_serve.len());
+    for candidate in &known.may_serve {
+        let name = candidate.name.clone();
+        if offers.last().is_some_and(|before| before.name == name) {
+            let why = "another component of this name came first";
+            refused.push((name, Refusal(why.into())));
             continue;
         }
-        match ask(component.as_ref(), comm, &selection)? {
-            Ok((priority, module)) => offers.push(Offer {
+        match engine.coll_components()[candidate.number].query(comm) {
+            Ok(module) => offers.push(Offer {
                 name,
-                priority,
+                priority: candidate.priority,
                 module: Some(module),
             }),
             Err(refusal) => refused.push((name, refusal)),
         }
     }
-    offers.sort_by(|a, b| a.name.cmp(&b.name));
     Ok((offers, refused))
 }
 
-type Answer = Result<(i32, Rc<dyn Module>), Refusal>;
+impl Candidates {
+    fn find(engine: &Engine) -> Result<Candidates, CollError> {
+        let (components, params) = (engine.coll_components(), engine.params());
+        let selection = params.get(&SELECTION).map_err(CollError::Parameter)?;
+        let known: Vec<&str> = components.iter().map(|c| c.name()).collect();
+        selection
+            .check("coll", &known)
+            .map_err(CollError::Selection)?;
 
-fn ask(component: &dyn Component, comm: &Comm, selection: &Selection) -> Result<Answer, CollError> {
-    let refuse = |reason: &str| Ok(Err(Refusal(reason.into())));
-    if !selection.allows(component.name()) {
-        return refuse("the parameter coll leaves it out");
+        let mut may_serve: Vec<Candidate> = Vec::new();
+        let mut refused = Vec::new();
+        for (number, component) in components.iter().enumerate() {
+            let name: Rc<str> = component.name().into();
+            let mut refuse = |why: &str| refused.push((name.clone(), Refusal(why.into())));
+            if !selection.allows(&name) {
+                refuse("the parameter coll leaves it out");
+                continue;
+            }
+            let priority = priority(component.as_ref(), params).map_err(CollError::Parameter)?;
+            if priority < 0 {
+                refuse("its priority is negative");
+                continue;
+            }
+            let verified = component.verify(params);
+            verified.map_err(|reason| CollError::Unusable {
+                component: component.name().into(),
+                reason,
+            })?;
+            may_serve.push(Candidate {
+                name,
+                priority,
+                number,
+            });
+        }
+        may_serve.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Candidates { may_serve, refused })
     }
-    let priority = priority(component, comm.engine().params()).map_err(CollError::Parameter)?;
-    if priority < 0 {
-        return refuse("its priority is negative");
-    }
-    let verified = component.verify(comm.engine().params());
-    verified.map_err(|reason| CollError::Unusable {
-        component: component.name().into(),
-        reason,
-    })?;
-    Ok(component.query(comm).map(|module| (priority, module)))
 }
 
 /// The value of `coll_<component>_priority`, or the component's own.
@@ -167,41 +231,49 @@ pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, Param
     })
 }
 
-/// What rank 0 offers: names and priorities.
-async fn first_says(comm: &Comm, offers: &[Offer]) -> Result<Vec<(String, i32)>, Error> {
-    let mine: String = offers
-        .iter()
-        .map(|o| format!("{} {}\n", o.priority, o.name))
-        .collect();
-    let text = tell(&comm.hidden(), &mine, 0).await?;
-    let parse = |line: &str| {
-        let (priority, name) = line.split_once(' ')?;
-        Some((name.to_owned(), priority.parse().ok()?))
-    };
-    Ok(text.lines().filter_map(parse).collect())
+/// What rank 0 offers, a line for each: priority and name.
+async fn first_says(comm: &Comm, offers: &[Offer]) -> Result<String, Error> {
+    let mut mine = String::new();
+    if comm.rank() == 0 {
+        // As much as the names that there are mostly need.
+        mine.reserve(128);
+        for offer in offers {
+            // Writing to a string cannot fail.
+            let _ = writeln!(mine, "{} {}", offer.priority, offer.name);
+        }
+    }
+    tell(&comm.hidden(), &mine, 0).await
 }
 
 /// Brings this process's offers into the shape of rank 0's.
-fn adopt(first: &[(String, i32)], mut mine: Vec<Offer>, refused: &mut Refused) -> Vec<Offer> {
-    let agreed = first.iter().map(|(name, priority)| {
-        let here = mine.iter().position(|o| o.name == *name);
-        let module = here.and_then(|i| mine.swap_remove(i).module);
-        Offer {
-            name: name.clone(),
-            priority: *priority,
-            module,
-        }
-    });
-    let agreed = agreed.collect();
+fn adopt(first: &str, mut mine: Vec<Offer>, refused: &mut Refused) -> Vec<Offer> {
+    let mut agreed = Vec::with_capacity(mine.len());
+    for line in first.lines() {
+        let Some((priority, name)) = line.split_once(' ') else {
+            continue;
+        };
+        let Ok(priority) = priority.parse() else {
+            continue;
+        };
+        let here = mine.iter().position(|o| *o.name == *name);
+        agreed.push(match here.map(|i| mine.remove(i)) {
+            Some(offer) => Offer { priority, ..offer },
+            None => Offer {
+                name: name.into(),
+                priority,
+                module: None,
+            },
+        });
+    }
     let unheard = "rank 0 does not have it or is not willing to use it";
     refused.extend(mine.into_iter().map(|o| (o.name, Refusal(unheard.into()))));
     agreed
 }
 
-fn reason_for(name: &str, refused: &[(String, Refusal)]) -> Refusal {
+fn reason_for(name: &str, refused: &Refused) -> Refusal {
     let said = refused
         .iter()
-        .find(|(n, _)| n == name)
+        .find(|(n, _)| **n == *name)
         .map(|(_, reason)| reason.clone());
     said.unwrap_or_else(|| Refusal("this process does not have it".into()))
 }
@@ -212,21 +284,25 @@ async fn vote(
     mine: Vec<Result<(), Refusal>>,
 ) -> Result<Vec<Result<(), Refusal>>, Error> {
     const NOBODY: u32 = u32::MAX;
+    const BALLOT: usize = size_of::<u32>();
     if comm.size() == 1 || mine.is_empty() {
         return Ok(mine);
     }
     let me = comm.rank();
-    let votes = elements(mine.len() as i64, &Named::UINT32.into())?.all();
-    let ballots = mine.iter().map(|v| if v.is_ok() { NOBODY } else { me });
-    let bytes: Vec<u8> = ballots.flat_map(u32::to_ne_bytes).collect();
-    votes.clone().unpack_at(0, &bytes);
+    let mut votes = elements(mine.len() as i64, &Named::UINT32.into())?.all();
+    for (at, vote) in (0..).step_by(BALLOT).zip(&mine) {
+        let ballot: u32 = if vote.is_ok() { NOBODY } else { me };
+        votes.unpack_at(at, &ballot.to_ne_bytes());
+    }
     let lowest = Op::from(Predefined::Min);
     allreduce_recursive_doubling::allreduce(&comm.hidden(), None, &votes, &lowest).await?;
 
-    let counted = votes.as_send().to_vec();
-    let mut verdicts = Vec::new();
-    for (own, refuser) in mine.into_iter().zip(counted.chunks_exact(4)) {
-        let refuser = u32::from_ne_bytes([refuser[0], refuser[1], refuser[2], refuser[3]]);
+    let counted = votes.as_send();
+    let mut verdicts = Vec::with_capacity(mine.len());
+    for (at, own) in (0..).step_by(BALLOT).zip(mine) {
+        let mut refuser = [0; BALLOT];
+        counted.pack_at(at, &mut refuser);
+        let refuser = u32::from_ne_bytes(refuser);
         verdicts.push(if refuser == NOBODY {
             Ok(())
         } else {
@@ -257,31 +333,33 @@ fn keep(offers: &mut Vec<Offer>, verdicts: Vec<Result<(), Refusal>>, refused: &m
 /// Tells all members the text of one of them.
 async fn tell(cx: &Cx, text: &str, from: u32) -> Result<String, Error> {
     // Nearly every text fits the first message; its first four bytes are the length of all of it.
-    const HEAD: i64 = 4;
-    const FIRST: i64 = 508;
-    let message = |start: &[u8], room: i64| {
-        let message = bytes(room)?.all();
-        message.clone().unpack_at(0, start);
-        Ok::<_, Error>(message)
-    };
+    const HEAD: usize = 4;
+    const FIRST: usize = 508;
     let own = text.as_bytes();
-    let own_first = &own[..own.len().min(FIRST as usize)];
-    let first = [&(own.len() as u32).to_le_bytes()[..], own_first].concat();
-    let first = message(&first, HEAD + FIRST)?;
-    bcast_binomial::bcast(cx, &first, from).await?;
-    let mut all = first.as_send().to_vec();
-    let (len, _) = all
-        .split_first_chunk()
-        .unwrap_or((&[0; HEAD as usize], &[]));
-    let len = i64::from(u32::from_le_bytes(*len));
-    all.drain(..HEAD as usize);
+    let message = bytes((HEAD + FIRST) as i64)?.all();
+    message
+        .clone()
+        .unpack_at(0, &(own.len() as u32).to_le_bytes());
+    message
+        .clone()
+        .unpack_at(HEAD as i64, &own[..own.len().min(FIRST)]);
+    bcast_binomial::bcast(cx, &message, from).await?;
+    let mut len = [0; HEAD];
+    message.as_send().pack_at(0, &mut len);
+    let len = u32::from_le_bytes(len) as usize;
+    let mut all = vec![0; len.min(FIRST)];
+    message.as_send().pack_at(HEAD as i64, &mut all);
     if len > FIRST {
-        let rest = message(own.get(FIRST as usize..).unwrap_or(&[]), len - FIRST)?;
+        let rest = bytes((len - FIRST) as i64)?.all();
+        rest.clone()
+            .unpack_at(0, own.get(FIRST..).unwrap_or_default());
         bcast_binomial::bcast(cx, &rest, from).await?;
         all.extend(rest.as_send().to_vec());
     }
-    all.truncate(len as usize);
-    Ok(String::from_utf8_lossy(&all).into_owned())
+    Ok(match String::from_utf8(all) {
+        Ok(text) => text,
+        Err(bad) => String::from_utf8_lossy(bad.as_bytes()).into_owned(),
+    })
 }
 
 impl Table {
@@ -298,12 +376,9 @@ impl Table {
             .collect();
         // Stable: equal priorities stay in the order of names.
         chosen.sort_by_key(|c| std::cmp::Reverse(c.priority));
-        let chains: [Box<[Rc<dyn Module>]>; _] = CallId::ALL.map(|call| {
-            let serving = chosen.iter().filter(|c| c.module.serves().contains(call));
-            serving.map(|c| c.module.clone()).collect()
-        });
+        let chains = Chains::new(&chosen);
         let brief = CallId::ALL.map(|call| {
-            let first = chains[call as usize].first();
+            let first = chains.of(call).first();
             let most = first.and_then(|module| module.takes_brief(call));
             most.map_or(NOTHING, |most| most.min(i64::MAX as usize) as i64)
         });
@@ -329,11 +404,11 @@ impl Table {
     /// The component that carries out calls like this in brief, if the first that is asked does.
     #[inline(always)]
     pub(crate) fn in_brief(&self, brief: &Brief<'_>) -> Option<&dyn Module> {
-        let call = brief.id() as usize;
-        if brief.bytes() as i64 > self.brief[call] {
+        let call = brief.id();
+        if brief.bytes() as i64 > self.brief[call as usize] {
             return None;
         }
-        self.chains[call].first().map(|module| &**module)
+        self.chains.of(call).first().map(|module| &**module)
     }
 
     /// Starts a call by the component at the invocation's depth.
@@ -355,7 +430,7 @@ impl Table {
 
     #[inline]
     fn module(&self, cx: &Cx, call: CallId) -> Result<&dyn Module, Error> {
-        match self.chains[call as usize].get(cx.depth()) {
+        match self.chains.of(call).get(cx.depth()) {
             Some(module) => Ok(module.as_ref()),
             None => Err(unserved(cx.comm(), call)),
         }
@@ -365,7 +440,7 @@ impl Table {
     pub fn serves(&self) -> CallSet {
         let served = CallId::ALL
             .into_iter()
-            .filter(|c| !self.chains[*c as usize].is_empty());
+            .filter(|c| !self.chains.of(*c).is_empty());
         served.fold(CallSet::NONE, CallSet::with)
     }
 
@@ -375,11 +450,11 @@ impl Table {
             .chosen
             .iter()
             .filter(move |c| c.module.serves().contains(call));
-        serving.map(|c| c.name.as_str())
+        serving.map(|c| &*c.name)
     }
 
     /// Why the others were not chosen.
-    pub fn refused(&self) -> &[(String, Refusal)] {
+    pub fn refused(&self) -> &[(Rc<str>, Refusal)] {
         &self.refused
     }
 

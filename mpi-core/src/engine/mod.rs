@@ -16,6 +16,7 @@ pub use progress::Restless;
 use crate::bml::Bml;
 use crate::btl::{ProcId, Transport};
 use crate::coll::Component;
+use crate::coll::select::Candidates;
 use crate::comm::Comm;
 use crate::group::Group;
 use crate::pml::Context;
@@ -82,6 +83,7 @@ struct Inner {
     cores: Cores,
     pml: Ob1,
     coll: Vec<Box<dyn Component>>,
+    coll_candidates: OnceCell<Candidates>,
     policy: WaitPolicy,
     /// Where the bell is heard while transports wait for descriptors; made by the first such sleep.
     ear: OnceCell<Option<Ear>>,
@@ -147,6 +149,7 @@ impl Engine {
             cores,
             pml: Ob1::new(Bml::new(me, size, btls), size, pml),
             coll,
+            coll_candidates: OnceCell::new(),
             policy,
             ear: OnceCell::new(),
             state,
@@ -311,6 +314,11 @@ impl Engine {
     /// The collective components, in no particular order.
     pub fn coll_components(&self) -> &[Box<dyn Component>] {
         &self.0.coll
+    }
+
+    /// Those of them that may serve, once the first communicator has asked.
+    pub(crate) fn coll_candidates(&self) -> &OnceCell<Candidates> {
+        &self.0.coll_candidates
     }
 
     /// What to call between two polls of a wait, so that other threads get in.

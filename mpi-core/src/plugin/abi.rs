@@ -223,13 +223,9 @@ impl Why {
 
     /// The text, or what stands for a reason that was not given.
     pub fn sentence(&self) -> String {
-        let bytes: Vec<u8> = self
-            .text
-            .iter()
-            .take_while(|c| **c != 0)
-            .map(|c| *c as u8)
-            .collect();
-        match String::from_utf8_lossy(&bytes).trim() {
+        let end = self.text.iter().position(|c| *c == 0);
+        let bytes = self.text.map(|c| c as u8);
+        match String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).trim() {
             "" => "it gives no reason".to_string(),
             text => text.to_string(),
         }

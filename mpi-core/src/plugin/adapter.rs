@@ -12,7 +12,7 @@
 use super::abi::{self, DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
 use super::host::{HOST, Invocation};
 use super::memory::Grave;
-use super::seat::Seat;
+use super::seat::{Seat, Values, values};
 use super::table::Plugin;
 use crate::Error;
 use crate::coll::select::Table;
@@ -20,7 +20,7 @@ use crate::coll::turns::Turns;
 use crate::coll::{Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
 use crate::comm::Comm;
 use mpi_base::param::About;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -32,6 +32,8 @@ pub(super) struct PluginComponent {
     grave: Rc<Grave>,
     /// The plugin's own, see `component_data` in the header.
     data: Rc<Cell<*mut c_void>>,
+    /// Put into C's words for the first communicator.
+    values: OnceCell<Rc<Values>>,
 }
 
 impl PluginComponent {
@@ -39,6 +41,7 @@ impl PluginComponent {
         PluginComponent {
             grave: Rc::default(),
             data: Rc::new(Cell::new(std::ptr::null_mut())),
+            values: OnceCell::new(),
             plugin,
         }
     }
@@ -69,7 +72,10 @@ impl Component for PluginComponent {
                 "what is made for steps of other collectives is served without plugins".into(),
             ));
         }
-        let seat = Rc::new(Seat::new(&self.plugin, &self.grave, &self.data, comm));
+        let params = comm.engine().params();
+        let values = self.values.get_or_init(|| values(&self.plugin, params));
+        let seat = Seat::new(&self.plugin, values, &self.grave, &self.data, comm);
+        let seat = Rc::new(seat);
         let (mut this, mut why) = (std::ptr::null_mut(), Why::new());
         // SAFETY: whoever loaded the plugin vouched for its functions; the seat lives until its module is freed.
         let table = unsafe {

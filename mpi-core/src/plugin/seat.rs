@@ -12,10 +12,12 @@ use crate::Engine;
 use crate::coll::{Cx, Pending, algo};
 use crate::comm::{Comm, WeakComm};
 use crate::datatype::Scratch;
+use crate::group::Group;
 use crate::pml::Plane;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
-use std::cell::{Cell, RefCell};
+use mpi_base::param::Params;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::future::Future;
@@ -24,18 +26,34 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+/// The parameters' values in the users' words, as C wants them.
+pub(super) type Values = BTreeMap<&'static str, CString>;
+
+/// The values of a plugin's parameters.
+pub(super) fn values(plugin: &Plugin, params: &Params) -> Rc<Values> {
+    let each = plugin.params.iter();
+    Rc::new(each.map(|p| (p.name, c_text(params.text(p)))).collect())
+}
+
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+/// A member on this node by its rank, and its doorbell.
+type Neighbour = (u32, Held<Inbox>);
+
 pub(super) struct Seat {
     plugin: Rc<Plugin>,
-    /// The parameters' values in the users' words, as C wants them.
-    values: BTreeMap<&'static str, CString>,
+    values: Rc<Values>,
     pub(super) engine: Engine,
     comm: WeakComm,
     pub rank: u32,
     pub size: u32,
     pub is_world: bool,
     name: CString,
-    /// Members on this node, ascending, and their doorbells.
-    node: Vec<(u32, Held<Inbox>)>,
+    group: Group,
+    /// Ascending; looked up when the plugin first asks for them.
+    node: OnceCell<Box<[Neighbour]>>,
     /// Once the conversations have begun.
     tags: Cell<Option<Tags>>,
     /// Messages under way by number, and the last number.
@@ -64,33 +82,19 @@ struct Message {
 impl Seat {
     pub fn new(
         plugin: &Rc<Plugin>,
+        values: &Rc<Values>,
         grave: &Rc<Grave>,
         component_data: &Rc<Cell<*mut c_void>>,
         comm: &Comm,
     ) -> Seat {
-        let engine = comm.engine().clone();
-        let node = (0u32..)
-            .zip(engine.neighbours())
-            .filter_map(|(local, proc)| {
-                Some((
-                    comm.group().rank_of(*proc)?,
-                    engine.node().inbox(local).ok()?,
-                ))
-            })
-            .collect::<BTreeMap<_, _>>();
-        let text = |s: &str| CString::new(s.replace('\0', " ")).unwrap_or_default();
-        let values = plugin
-            .params
-            .iter()
-            .map(|about| (about.name, text(engine.params().text(about))))
-            .collect();
         Seat {
-            values,
+            values: values.clone(),
             rank: comm.rank(),
             size: comm.size(),
             is_world: comm.is_world(),
-            name: text(&comm.name()),
-            node: node.into_iter().collect(),
+            name: c_text(&comm.name()),
+            group: comm.group().clone(),
+            node: OnceCell::new(),
             tags: Cell::new(None),
             messages: RefCell::default(),
             last_message: Cell::new(0),
@@ -98,8 +102,20 @@ impl Seat {
             component_data: component_data.clone(),
             comm: comm.downgrade(),
             plugin: plugin.clone(),
-            engine,
+            engine: comm.engine().clone(),
         }
+    }
+
+    fn node(&self) -> &[Neighbour] {
+        self.node.get_or_init(|| {
+            let neighbours = (0u32..).zip(self.engine.neighbours());
+            let members = neighbours.filter_map(|(local, proc)| {
+                let rank = self.group.rank_of(*proc)?;
+                Some((rank, self.engine.node().inbox(local).ok()?))
+            });
+            let ascending: BTreeMap<_, _> = members.collect();
+            ascending.into_iter().collect()
+        })
     }
 
     /// Begins the conversations; every member does so at the same time.
@@ -117,7 +133,7 @@ impl Seat {
     }
 
     pub fn node_ranks(&self) -> impl ExactSizeIterator<Item = u32> {
-        self.node.iter().map(|(rank, _)| *rank)
+        self.node().iter().map(|(rank, _)| *rank)
     }
 
     pub fn param(&self, name: &str) -> Option<&CStr> {
@@ -142,8 +158,9 @@ impl Seat {
     }
 
     pub fn ring(&self, rank: u32) {
-        if let Ok(at) = self.node.binary_search_by_key(&rank, |(rank, _)| *rank) {
-            self.node[at].1.bell().ring();
+        let node = self.node();
+        if let Ok(at) = node.binary_search_by_key(&rank, |(rank, _)| *rank) {
+            node[at].1.bell().ring();
         }
     }
 

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::comm::Comm;
 use mpi_base::param::{About, Params};
 use rules::{Rules, Setting, Step, algorithm_named};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::pin::Pin;
@@ -28,7 +28,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Tuned {
     /// Read at the first communicator.
-    rules: OnceCell<Result<Rc<Rules>, String>>,
+    choices: OnceCell<Result<Rc<Choices>, String>>,
 }
 
 impl Component for Tuned {
@@ -64,13 +64,10 @@ impl Component for Tuned {
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
-        let params = comm.engine().params();
-        let rules = self.rules.get_or_init(|| read(params)).clone();
-        let reproducible = params.get(&REPRODUCIBLE);
+        let read = || Choices::read(comm.engine().params());
+        let choices = self.choices.get_or_init(read).clone();
         Ok(Rc::new(TunedModule {
-            rules: rules.map_err(Refusal)?,
-            forced: forced(params).map_err(Refusal)?,
-            reproducible: reproducible.map_err(|e| Refusal(e.to_string()))?,
+            choices: choices.map_err(Refusal)?,
             plan: OnceCell::new(),
         }))
     }
@@ -95,59 +92,101 @@ fn forced(params: &Params) -> Result<Forced, String> {
     Ok(forced)
 }
 
-fn read(params: &Params) -> Result<Rc<Rules>, String> {
+fn read(params: &Params) -> Result<Rules, String> {
     let file = params.text(params::RULES.about());
     let complain = |what: &dyn std::fmt::Display| format!("the decision table {file}: {what}");
     let text = match file {
         "" => rules::BUILT_IN.into(),
         _ => std::fs::read_to_string(file).map_err(|e| complain(&e))?,
     };
-    Rules::parse(&text).map(Rc::new).map_err(|e| complain(&e))
+    Rules::parse(&text).map_err(|e| complain(&e))
+}
+
+/// What this process has read, for all its communicators.
+struct Choices {
+    rules: Rules,
+    forced: Forced,
+    reproducible: bool,
+    /// Everything that has to be the same at all members, condensed.
+    fingerprint: u64,
+    /// The plan that was made last: most communicators have as many members as the one before.
+    last: RefCell<Option<(Setting, Rc<Plan>)>>,
+}
+
+/// By [`CallId`], the rows that concern a communicator.
+type Plan = [Box<[Step]>; CallId::ALL.len()];
+
+impl Choices {
+    fn read(params: &Params) -> Result<Rc<Choices>, String> {
+        let (rules, forced) = (read(params)?, forced(params)?);
+        let reproducible = params.get(&REPRODUCIBLE).map_err(|e| e.to_string())?;
+        Ok(Choices::new(rules, forced, reproducible))
+    }
+
+    fn new(rules: Rules, forced: Forced, reproducible: bool) -> Rc<Choices> {
+        let mut hasher = std::hash::DefaultHasher::new();
+        let names = forced.map(|algorithm| algorithm.map(Algorithm::name));
+        (&rules, names, reproducible).hash(&mut hasher);
+        Rc::new(Choices {
+            rules,
+            forced,
+            reproducible,
+            fingerprint: hasher.finish(),
+            last: RefCell::default(),
+        })
+    }
+
+    fn plan(&self, setting: Setting) -> Rc<Plan> {
+        let mut last = self.last.borrow_mut();
+        if let Some((of, plan)) = &*last
+            && *of == setting
+        {
+            return plan.clone();
+        }
+        let steps = |call: CallId| match self.forced[call as usize] {
+            Some(algorithm) => [(0, algorithm)].into(),
+            None => self.rules.steps(call, setting),
+        };
+        let plan = Rc::new(CallId::ALL.map(steps));
+        *last = Some((setting, plan.clone()));
+        plan
+    }
 }
 
 /// The choices for one communicator.
 struct TunedModule {
-    rules: Rc<Rules>,
-    forced: Forced,
-    reproducible: bool,
-    plan: OnceCell<[Box<[Step]>; CallId::ALL.len()]>,
+    choices: Rc<Choices>,
+    plan: OnceCell<Rc<Plan>>,
 }
+
+/// What rank 0 tells the others: whether ranks share cores, and what its choices are condensed to.
+const LETTER: usize = 1 + size_of::<u64>();
 
 impl TunedModule {
     /// Agrees on what the members might see differently, and picks the rows that concern this communicator.
     async fn make_plan(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
-        let choices = self.fingerprint().to_le_bytes();
-        let mine = [&[u8::from(comm.engine().is_crowded())], &choices[..]].concat();
-        let letter = algo::bytes(mine.len() as i64).map_err(failed)?.all();
-        letter.clone().unpack_at(0, &mine);
+        let own = self.choices.fingerprint.to_le_bytes();
+        let letter = algo::bytes(LETTER as i64).map_err(failed)?.all();
+        let crowded = u8::from(comm.engine().is_crowded());
+        letter.clone().unpack_at(0, &[crowded]);
+        letter.clone().unpack_at(1, &own);
         bcast_binomial::bcast(&comm.hidden(), &letter, 0)
             .await
             .map_err(failed)?;
-        let said = letter.as_send().to_vec();
-        if said[1..] != choices {
+        let mut said = [0; LETTER];
+        letter.as_send().pack_at(0, &mut said);
+        let [crowded, said @ ..] = said;
+        if said != own {
             let why = "its decision table, forced algorithms or coll_base_reproducible are not those of rank 0";
             return Err(Refusal(why.into()));
         }
-        let crowded = said[0] != 0;
-        let setting = Setting {
+        let plan = self.choices.plan(Setting {
             ranks: comm.size(),
-            crowded,
-        };
-        let steps = |call: CallId| match self.forced[call as usize] {
-            Some(algorithm) => [(0, algorithm)].into(),
-            None => self.rules.steps(call, setting),
-        };
-        let _ = self.plan.set(CallId::ALL.map(steps));
+            crowded: crowded != 0,
+        });
+        let _ = self.plan.set(plan);
         Ok(())
-    }
-
-    /// Condenses everything that has to be the same at all members.
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = std::hash::DefaultHasher::new();
-        let names = self.forced.map(|algorithm| algorithm.map(Algorithm::name));
-        (self.rules.as_ref(), names, self.reproducible).hash(&mut hasher);
-        hasher.finish()
     }
 
     /// The algorithm for a call; a table that says nothing about it leaves it to the first there is.
@@ -157,7 +196,7 @@ impl TunedModule {
             .plan
             .get()
             .map_or(&[][..], |plan| &plan[call.id() as usize]);
-        let fixed = self.reproducible && is_sensitive(call);
+        let fixed = self.choices.reproducible && is_sensitive(call);
         let mut met = steps
             .iter()
             .rev()

@@ -43,7 +43,7 @@ impl fmt::Display for RuleError {
 }
 
 /// What decides between algorithms, apart from the data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub ranks: u32,
     pub crowded: bool,

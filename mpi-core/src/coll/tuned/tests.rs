@@ -38,13 +38,8 @@ fn a_job_does_not_start_with_an_unknown_algorithm() {
 fn who_has_another_table_than_rank_0_refuses() {
     let rows = ["bcast 1 0 any chain", "bcast 1 0 any knomial"];
     let prints = rows.map(|row| {
-        let module = TunedModule {
-            rules: Rc::new(Rules::parse(row).expect("a table")),
-            forced: [None; CallId::ALL.len()],
-            reproducible: false,
-            plan: OnceCell::new(),
-        };
-        module.fingerprint()
+        let rules = Rules::parse(row).expect("a table");
+        Choices::new(rules, [None; CallId::ALL.len()], false).fingerprint
     });
     assert_ne!(prints[0], prints[1]);
 }
@@ -131,21 +126,15 @@ fn without_the_parameter_algorithms_differ_in_the_last_bits() {
 #[test]
 fn reordering_algorithms_are_passed_over_where_operands_must_keep_their_order() {
     let rules = Rules::parse("allreduce 1 0 any recursive_doubling\nallreduce 1 4 any ring");
-    let rules = Rc::new(rules.expect("a table"));
-    let steps = CallId::ALL.map(|call| {
-        rules.steps(
-            call,
-            Setting {
-                ranks: 8,
-                crowded: false,
-            },
-        )
+    let rules = rules.expect("a table");
+    let choices = Choices::new(rules, [None; CallId::ALL.len()], false);
+    let plan = choices.plan(Setting {
+        ranks: 8,
+        crowded: false,
     });
     let module = TunedModule {
-        rules,
-        forced: [None; CallId::ALL.len()],
-        reproducible: false,
-        plan: steps.into(),
+        choices,
+        plan: plan.into(),
     };
     let chosen = |commutes| {
         let recv = algo::bytes(100).expect("memory").all();

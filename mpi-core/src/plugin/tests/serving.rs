@@ -74,7 +74,7 @@ fn the_reason_of_a_refusal_is_kept() {
         let world = world(engine);
         let table = world.coll().expect("chosen");
         assert_ne!(table.chain(CallId::Barrier).next(), Some("linear"));
-        let why = table.refused().iter().find(|(name, _)| name == "linear");
+        let why = table.refused().iter().find(|(name, _)| **name == *"linear");
         let (_, why) = why.expect("refused");
         assert!(
             why.0.contains("it was asked to refuse MPI_COMM_WORLD"),
