@@ -20,6 +20,7 @@ pub mod request;
 pub mod rte;
 pub mod topo;
 pub mod trace;
+mod trial;
 mod witness;
 
 pub use engine::Engine;

@@ -21,13 +21,16 @@ const WORD: usize = size_of::<u64>();
 /// The longest cell.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
-/// A cell for pieces: the number and eight kilobytes, so that those under way fit the nearest caches.
-const PIECE: usize = (8 << 10) + LINE;
+/// A cell for pieces: the longer they are, the fewer lines travel that say that there is one, and the more memory it takes.
+const PIECE: usize = (32 << 10) + LINE;
+
+/// The longest cell of requests.
+const REQUEST: usize = (8 << 10) + LINE;
 
 /// Bytes in a cell unless somebody wants otherwise; the more members there are, the less is worth the memory.
 ///
-/// Where ranks share cores nothing goes in pieces, and two copies of all are faster than one by the system,
-/// which costs as much for looking pages up as for copying, and lets a rank go before another is switched in.
+/// Where ranks share cores, what goes whole lets a rank go before another is switched in, and two copies of it are faster than one by the system,
+/// which costs as much for looking pages up as for copying.
 pub fn fitting_cell(members: u32, kind: Kind) -> usize {
     match (members, kind) {
         (0..=16, Kind::Counter) => LONGEST,
@@ -42,7 +45,7 @@ pub fn fitting_cell(members: u32, kind: Kind) -> usize {
 pub fn cell_of(lane: Lane, cell: usize) -> usize {
     match lane {
         Lane::Blocking => cell,
-        Lane::Nonblocking => cell.min(PIECE),
+        Lane::Nonblocking => cell.min(REQUEST),
     }
 }
 
@@ -121,6 +124,16 @@ impl Cells {
         let last = self.number.get();
         self.number.set(last + how_many);
         last + 1
+    }
+
+    /// The number that the next operation will get.
+    pub fn next(&self) -> u64 {
+        self.number.get() + 1
+    }
+
+    /// Whether all members have finished operation `number` and those before.
+    pub fn all_finished(&self, number: u64) -> bool {
+        self.has_room(number + cells::DEPTH)
     }
 
     /// Every member has come to this point of the program, where it waits: so all have finished what they waited for before.

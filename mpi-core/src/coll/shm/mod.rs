@@ -1,13 +1,13 @@
 //! `shm`: collectives of ranks that share a node, by hand, in the node's memory.
 //!
-//! It serves communicators whose members all are on one node: short data, and where cores are free longer ones, through [`cells`], as [`small`] tells,
-//! other long data straight from the others' memory, as [`large`] tells, and `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
+//! It serves communicators whose members all are on one node: short data through [`cells`], as [`small`] tells,
+//! long data through cells too, in pieces, or straight from the others' memory, as [`large`] tells, whichever [`ways`] has found to be faster, and `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
 //! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
 //! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
 //!
 //! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others place and choice in the hidden plane.
 //! The first line of the block counts the members that have left (see [`retired`]) and those that can read the others' memory (see [`readers`]);
-//! behind it are the gate and two sets of cells, for calls that wait and for requests.
+//! behind it are the gate, two sets of cells, for calls that wait and for requests, and what the members agree on about ways.
 //! Rank 0 alone gives the block back, when all have left.
 //!
 //! Operations are numbered when they are called or started, which all members do in the same order.
@@ -25,6 +25,7 @@ mod small;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod ways;
 
 use super::algo::{self, bcast_binomial};
 use super::reproducible::REPRODUCIBLE;
@@ -33,9 +34,12 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
 use crate::engine::Engine;
+use crate::trial::Way;
 use cells::{Cells, Lane};
 use gate::{Gate, Kind, Members};
 use large::Large;
+use mpi_base::atomic::AtomicU64;
+use mpi_base::mem::Held;
 use mpi_base::node::ShmOffset;
 use mpi_base::param::{self, About, Level, Param, Value};
 use readers::Readers;
@@ -46,7 +50,9 @@ use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Instant;
 use wait::{Here, Later, Waits};
+use ways::Ways;
 
 /// Which gate the ranks of a node pass.
 pub static GATE: Param<GateChoice> = Param::new(
@@ -73,9 +79,19 @@ pub static PIECES_UP_TO: Param<usize> = Param::new(
     "coll",
     "shm",
     "pieces_up_to",
-    "4M",
+    "64M",
     Level::TUNER,
-    "Where each rank has a core, the data of a call that waits travel through cells up to so many bytes, a piece in each; rank 0's value counts.",
+    "Data that do not fit a cell may travel through cells, a piece in each, up to so many bytes of a call that waits; rank 0's value counts.",
+);
+
+/// Which way data go that can go in pieces.
+pub static LONG_WAY: Param<LongWay> = Param::new(
+    "coll",
+    "shm",
+    "long_way",
+    "measured",
+    Level::TUNER,
+    "Whether data that do not fit a cell and can go in pieces do so: in pieces, or in single copies as if they could not, or whichever is found to be faster while the program runs, of calls that wait; rank 0's value counts.",
 );
 
 /// How long cells are.
@@ -105,6 +121,39 @@ impl Value for GateChoice {
     }
 }
 
+/// A value of [`LONG_WAY`]; `None` is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongWay(Option<Way>);
+
+impl Value for LongWay {
+    const KIND: param::Kind = param::Kind::OneOf(&["measured", "pieces", "copies"]);
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "measured" => Ok(LongWay(None)),
+            "pieces" => Ok(LongWay(Some(Way::Fragments))),
+            "copies" => Ok(LongWay(Some(Way::Copy))),
+            _ => Err("measured, pieces or copies".into()),
+        }
+    }
+}
+
+impl LongWay {
+    /// The number that rank 0 tells the others.
+    fn number(self) -> u64 {
+        match self.0 {
+            None => 0,
+            Some(Way::Fragments) => 1,
+            Some(Way::Copy) => 2,
+        }
+    }
+
+    fn from_number(number: u64) -> Option<LongWay> {
+        let all = [None, Some(Way::Fragments), Some(Way::Copy)].map(LongWay);
+        all.into_iter().find(|way| way.number() == number)
+    }
+}
+
 const WORD: usize = size_of::<u64>();
 
 /// The component.
@@ -127,6 +176,7 @@ impl Component for Shm {
             GATE.about(),
             SINGLE_COPY_FROM.about(),
             PIECES_UP_TO.about(),
+            LONG_WAY.about(),
             CELL_SIZE.about(),
         ]
     }
@@ -150,6 +200,7 @@ impl Component for Shm {
             choice,
             single_copy_from: single_copy_from as u64,
             pieces_up_to: pieces_up_to as u64,
+            long_way: params.get(&LONG_WAY).map_err(refuse)?,
             cell,
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             retired: self.retired.clone(),
@@ -168,6 +219,7 @@ struct State {
     choice: GateChoice,
     single_copy_from: u64,
     pieces_up_to: u64,
+    long_way: LongWay,
     /// As somebody wants it.
     cell: Option<usize>,
     reproducible: bool,
@@ -184,25 +236,35 @@ struct Place {
     /// By [`Lane`], unless the node's memory had no room for them.
     small: Option<[Small; 2]>,
     large: Large,
+    long: Long,
     /// Whether reductions compute the same expression wherever their ranks lie; rank 0's choice.
     reproducible: bool,
     lease: Lease,
 }
 
+/// Which way data go that can go in pieces.
+enum Long {
+    Measured(Ways<Held<[AtomicU64]>>),
+    Always(Way),
+}
+
 /// How an operation other than a barrier is carried out.
 #[derive(Clone, Copy)]
-enum Way {
-    Cells,
-    Copies,
+enum Route {
+    /// Through cells, in so many pieces.
+    Cells(u64),
+    /// From the others' memory, with so many numbers.
+    Copies(u64),
+    /// In so many pieces, or as if there were none: as is faster.
+    Measured(u64),
 }
 
 /// An operation that has its number.
 struct Begun {
-    way: Way,
+    route: Route,
     lane: Lane,
-    /// The first of its numbers, and how many it has.
+    /// The first of its numbers.
     number: u64,
-    numbers: u64,
 }
 
 /// A barrier that this rank is in.
@@ -240,35 +302,100 @@ impl State {
         through
     }
 
-    /// Numbers an operation, unless it is for the next component; the same answer at all members.
+    /// How an operation is carried out, unless it is for the next component; the same answer at all members.
     #[inline]
-    fn take_up(&self, lane: Lane, call: &Call) -> Option<Begun> {
+    fn route(&self, lane: Lane, call: &Call) -> Option<Route> {
         let place = self.place.get()?;
         let small = &place.small.as_ref()?[lane as usize];
         if let (true, Call::Scan { .. } | Call::Exscan { .. }) = (place.reproducible, call) {
             // The expression of the one algorithm that also runs between nodes is another one.
             return None;
         }
-        let pieces = small.pieces(call, self.members.count());
-        let (way, numbers) = match pieces {
-            Some(pieces) => (Way::Cells, pieces),
-            None if place.large.serves(call, self.members.count()) => {
-                (Way::Copies, Large::numbers(call))
-            }
-            None => return None,
+        match small.pieces(call, self.members.count()) {
+            Some(1) => Some(Route::Cells(1)),
+            Some(pieces) => match self.long_way(place, lane, call) {
+                LongWay(None) => Some(Route::Measured(pieces)),
+                LongWay(Some(Way::Fragments)) => Some(Route::Cells(pieces)),
+                LongWay(Some(Way::Copy)) => self.copies(place, call),
+            },
+            None => self.copies(place, call),
+        }
+    }
+
+    /// The way of long data without pieces, if it is not the next component's.
+    fn copies(&self, place: &Place, call: &Call) -> Option<Route> {
+        let serves = place.large.serves(call, self.members.count());
+        serves.then(|| Route::Copies(Large::numbers(call)))
+    }
+
+    /// The way of data that can go in pieces.
+    fn long_way(&self, place: &Place, lane: Lane, call: &Call) -> LongWay {
+        let moves = matches!(
+            call.id(),
+            CallId::Bcast | CallId::Gather | CallId::Scatter | CallId::Allgather | CallId::Alltoall
+        );
+        // What is combined is so here in one order, whichever way; the next component does not promise that.
+        let free = moves || self.copies(place, call).is_some();
+        match (&place.long, lane) {
+            (Long::Always(way), _) => LongWay(Some(*way)),
+            (Long::Measured(_), Lane::Blocking) if free => LongWay(None),
+            (Long::Measured(ways), _) => LongWay(Some(ways.first())),
+        }
+    }
+
+    /// Numbers an operation.
+    #[inline]
+    fn begin_data(&self, lane: Lane, route: Route) -> Option<Begun> {
+        let small = &self.place.get()?.small.as_ref()?[lane as usize];
+        let numbers = match route {
+            Route::Cells(numbers) | Route::Copies(numbers) => numbers,
+            // As many as the way needs that it will go.
+            Route::Measured(_) => 0,
         };
         Some(Begun {
-            way,
+            route,
             lane,
             number: small.cells.begin(numbers),
-            numbers,
         })
+    }
+
+    /// Carries a call out the way that is found to be the faster one, and finds that out.
+    async fn run_measured(&self, pieces: u64, cx: &Cx, call: &Call) -> Result<(), Error> {
+        let began = Instant::now();
+        let Some((place, cells)) = self.place.get().zip(self.blocking().map(|s| &s.cells)) else {
+            // Nothing is taken up without them.
+            return Ok(());
+        };
+        let Long::Measured(ways) = &place.long else {
+            return Ok(());
+        };
+        let number = cells.next();
+        cells.make_room(Here, cx.engine(), number).await;
+        let finished = |number| cells.all_finished(number);
+        let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
+        let measured = ways.begin(kind, number, began, finished);
+        let route = match measured.way {
+            Way::Fragments => Some(Route::Cells(pieces)),
+            Way::Copy => self.copies(place, call),
+        };
+        let begun = route.and_then(|route| self.begin_data(Lane::Blocking, route));
+        let outcome = match begun {
+            Some(begun) => self.carry_out(begun, Here, cx, call).await,
+            None => {
+                let number = cells.begin(1);
+                let outcome = Table::run_next(cx, call);
+                cells.end_long(&self.members, number);
+                outcome
+            }
+        };
+        ways.end(measured);
+        outcome
     }
 
     /// An operation in the cells, unless it goes another way.
     #[inline]
     fn in_cells<'a, W>(&'a self, begun: &Begun, wait: W, cx: &'a Cx) -> Option<small::Turn<'a, W>> {
-        let Way::Cells = begun.way else {
+        let Route::Cells(_) = begun.route else {
             return None;
         };
         let small = self.place.get()?.small.as_ref()?;
@@ -307,8 +434,8 @@ impl State {
         cx: &Cx,
         call: &Call,
     ) -> Result<(), Error> {
-        if let Some(turn) = self.in_cells(&begun, wait, cx) {
-            return turn.run(call, begun.numbers).await;
+        if let (Route::Cells(pieces), Some(turn)) = (begun.route, self.in_cells(&begun, wait, cx)) {
+            return turn.run(call, pieces).await;
         }
         let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {
@@ -367,10 +494,25 @@ impl State {
             0 => None,
             _ => Some([lane(Lane::Blocking)?, lane(Lane::Nonblocking)?]),
         };
+        let first = usual(letter.kind);
+        let long = match letter.long_way {
+            LongWay(Some(way)) => Long::Always(way),
+            LongWay(None) if small.is_none() => Long::Always(first),
+            LongWay(None) => {
+                let lanes = [Lane::Blocking, Lane::Nonblocking];
+                let lens = lanes.map(|lane| Cells::len(members.count(), letter.cell, lane));
+                let place = at(behind + lens.iter().sum::<usize>());
+                let memory = node.hold_all(place, ways::words(members.count()));
+                let memory = memory.ok_or_else(outside)?;
+                let ways = Ways::new(memory, members.me, members.count(), first);
+                Long::Measured(ways.ok_or_else(outside)?)
+            }
+        };
         let _ = self.place.set(Place {
             gate,
             small,
             large,
+            long,
             reproducible: letter.reproducible,
             lease,
         });
@@ -393,7 +535,11 @@ impl State {
             .unwrap_or_else(|| cells::fitting_cell(count, kind));
         let lanes = [Lane::Blocking, Lane::Nonblocking];
         let cells: usize = lanes.map(|lane| Cells::len(count, cell, lane)).iter().sum();
-        let (block, cell) = match node.alloc(gate + cells, gate::LINE) {
+        let ways = match self.long_way {
+            LongWay(None) => ways::words(count) * WORD,
+            LongWay(Some(_)) => 0,
+        };
+        let (block, cell) = match node.alloc(gate + cells + ways, gate::LINE) {
             Some(block) => (block, cell),
             None => (node.alloc(gate, gate::LINE)?, 0),
         };
@@ -404,10 +550,20 @@ impl State {
             cell,
             single_copy_from: self.single_copy_from,
             pieces_up_to: self.pieces_up_to,
+            long_way: self.long_way,
             reproducible: self.reproducible,
         }
         .write(letter);
         Some(block)
+    }
+}
+
+/// The way that long data go as long as nothing else is known.
+fn usual(kind: Kind) -> Way {
+    match kind {
+        Kind::Flags => Way::Fragments,
+        // Who gives would be switched out and in for every few pieces.
+        Kind::Counter => Way::Copy,
     }
 }
 
@@ -419,11 +575,12 @@ struct Letter {
     cell: usize,
     single_copy_from: u64,
     pieces_up_to: u64,
+    long_way: LongWay,
     reproducible: bool,
 }
 
 impl Letter {
-    const BYTES: usize = 6 * WORD;
+    const BYTES: usize = 7 * WORD;
 
     fn write(&self, letter: &RecvBuf) {
         let words = [
@@ -432,6 +589,7 @@ impl Letter {
             self.cell as u64,
             self.single_copy_from,
             self.pieces_up_to,
+            self.long_way.number(),
             self.reproducible.into(),
         ];
         let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
@@ -447,6 +605,7 @@ impl Letter {
             cell: words.next()? as usize,
             single_copy_from: words.next()?,
             pieces_up_to: words.next()?,
+            long_way: LongWay::from_number(words.next()?)?,
             reproducible: words.next()? != 0,
         })
     }
@@ -510,11 +669,19 @@ impl Module for ShmModule {
             (_, Some(small), _) => &small[Lane::Blocking as usize],
         };
         let members = self.0.members.count();
-        let fits = small.fits(call, members);
-        let from = place.large.from.max(fits + 1);
-        Some(format!(
-            "cells up to {fits} bytes, from {from} bytes single copies"
-        ))
+        let (one, fits) = (small.fits_one(call, members), small.fits(call, members));
+        let from = place.large.from;
+        let single = |beyond: u64| format!("from {} bytes single copies", from.max(beyond + 1));
+        Some(match &place.long {
+            Long::Measured(_) if fits > one => format!(
+                "cells up to {one} bytes, up to {fits} bytes cells or not, whichever is measured to be faster, and {}",
+                single(fits)
+            ),
+            Long::Always(Way::Fragments) => {
+                format!("cells up to {fits} bytes, {}", single(fits))
+            }
+            _ => format!("cells up to {one} bytes, {}", single(one)),
+        })
     }
 
     fn start(&self, cx: Cx, call: Call) -> Running {
@@ -528,7 +695,9 @@ impl Module for ShmModule {
                 Ok(())
             });
         }
-        match state.take_up(Lane::Nonblocking, &call) {
+        let lane = Lane::Nonblocking;
+        let route = state.route(lane, &call);
+        match route.and_then(|route| state.begin_data(lane, route)) {
             Some(begun) => Box::pin(async move {
                 let _restless = cx.engine().restless();
                 state.carry_out(begun, Later, &cx, &call).await
@@ -544,13 +713,19 @@ impl Module for ShmModule {
             state.pass(cx.engine());
             return Ok(());
         }
-        let Some(begun) = state.take_up(Lane::Blocking, call) else {
+        let Some(route) = state.route(Lane::Blocking, call) else {
             return Table::run_next(cx, call);
         };
+        if let Route::Measured(pieces) = route {
+            return wait::now(cx.engine(), state.run_measured(pieces, cx, call));
+        }
+        let Some(begun) = state.begin_data(Lane::Blocking, route) else {
+            return Ok(());
+        };
         // Each future around a short call is a good part of it.
-        match state.in_cells(&begun, Here, cx) {
-            Some(turn) => wait::now(cx.engine(), turn.run(call, begun.numbers)),
-            None => wait::now(cx.engine(), state.carry_out(begun, Here, cx, call)),
+        match (route, state.in_cells(&begun, Here, cx)) {
+            (Route::Cells(pieces), Some(turn)) => wait::now(cx.engine(), turn.run(call, pieces)),
+            _ => wait::now(cx.engine(), state.carry_out(begun, Here, cx, call)),
         }
     }
 

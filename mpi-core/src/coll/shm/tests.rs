@@ -21,12 +21,9 @@ fn job(ranks: u32, kind: Kind) -> Job {
     job
 }
 
-/// The same with pieces up to so many bytes.
-fn job_with_pieces(ranks: u32, kind: Kind, up_to: &str) -> Job {
-    let mut job = job(ranks, kind);
-    let parameter = "coll_shm_pieces_up_to";
-    job.params.set(parameter, up_to, Source::Environment);
-    job
+/// The same where long data always go one way, if they can.
+fn job_with(ranks: u32, kind: Kind, way: &str) -> Job {
+    job(ranks, kind).with("coll_shm_long_way", way)
 }
 
 const GATES: [Kind; 2] = [Kind::Counter, Kind::Flags];
@@ -90,10 +87,10 @@ fn who_only_gives_does_not_wait_for_who_takes() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
     // One cell, and as many pieces as there are cells.
-    for bytes in [8, 32 << 10] {
+    for bytes in [8, 128 << 10] {
         for &call in &calls {
             let given = AtomicUsize::new(0);
-            job(2, Kind::Flags).run(|engine| {
+            job_with(2, Kind::Flags, "pieces").run(|engine| {
                 let world = engine.world().expect("a world");
                 // Scans go from the first to the last, the others to the root, which is the last here.
                 let (taker, root) = (world.rank() == 1, 1);
@@ -159,13 +156,14 @@ fn pairs() -> [Datatype; 3] {
 #[test]
 fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
     const COUNT: i64 = 5000;
-    for (kind, ranks, pieces) in [
-        (Kind::Flags, 2, "0"),
-        (Kind::Flags, 2, "4M"),
-        (Kind::Flags, 3, "4M"),
-        (Kind::Counter, 4, "4M"),
+    for (kind, ranks, way) in [
+        (Kind::Flags, 2, "copies"),
+        (Kind::Flags, 2, "pieces"),
+        (Kind::Flags, 3, "pieces"),
+        (Kind::Counter, 4, "copies"),
+        (Kind::Counter, 4, "pieces"),
     ] {
-        job_with_pieces(ranks, kind, pieces).run(|engine| {
+        job_with(ranks, kind, way).run(|engine| {
             let world = engine.world().expect("a world");
             let (me, root) = (world.rank(), ranks - 1);
             let words = |rank: u32| -> Vec<u8> {
@@ -202,13 +200,14 @@ fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
 /// Several ranks work on one rank's result, whose operand may lie where that goes.
 #[test]
 fn long_operands_are_combined_by_all_for_any_root() {
-    for (kind, ranks, pieces) in [
-        (Kind::Flags, 2, "0"),
-        (Kind::Flags, 3, "0"),
-        (Kind::Flags, 3, "4M"),
-        (Kind::Counter, 5, "4M"),
+    for (kind, ranks, way) in [
+        (Kind::Flags, 2, "copies"),
+        (Kind::Flags, 3, "copies"),
+        (Kind::Flags, 3, "pieces"),
+        (Kind::Counter, 5, "copies"),
+        (Kind::Counter, 5, "pieces"),
     ] {
-        job_with_pieces(ranks, kind, pieces).run(|engine| {
+        job_with(ranks, kind, way).run(|engine| {
             let world = engine.world().expect("a world");
             // The last does not divide by anything.
             for count in [60_000, 300_000, 131_101] {

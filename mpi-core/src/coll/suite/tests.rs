@@ -219,6 +219,15 @@ fn all_components_together_serve_everything_in_any_order_of_waiting() {
 
 /// Blocking calls one after another, by ranks that are now ahead of each other and now behind.
 fn one_after_another(job: &Job, seed: u64, calls: u32) {
+    // Runs of one call, since what is kept from one to the next is what can go wrong.
+    in_a_row(job, seed, calls, |call, random| match random.below(4) {
+        0 => CallId::ALL[random.below(CallId::ALL.len() as u64) as usize],
+        _ => call,
+    });
+}
+
+/// The same, where `next` says which call follows on one.
+fn in_a_row(job: &Job, seed: u64, calls: u32, next: impl Fn(CallId, &mut Random) -> CallId + Sync) {
     job.run(|engine| {
         let world = engine.world().expect("a world");
         let (me, size) = (world.rank(), world.size());
@@ -226,10 +235,7 @@ fn one_after_another(job: &Job, seed: u64, calls: u32) {
         let mut own = Random(seed ^ u64::from(me) << 32);
         let mut call = CallId::Bcast;
         for _ in 0..calls {
-            // Runs of one call, since what is kept from one to the next is what can go wrong.
-            if shared.below(4) == 0 {
-                call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
-            }
+            call = next(call, &mut shared);
             let case = Case::random(call, size, &mut shared);
             let part = case.part(me);
             world.collective(part.call.clone()).expect("a collective");
@@ -261,9 +267,41 @@ fn calls_in_single_copies_do_not_mix() {
             job.params.set("coll_shm_gate", gate, Source::Environment);
             let job = job
                 .with("coll_shm_single_copy_from", "0")
-                .with("coll_shm_pieces_up_to", "0")
+                .with("coll_shm_long_way", "copies")
                 .with("coll_shm_cell_size", cell);
             one_after_another(&job, 5, 200);
+        }
+    }
+}
+
+/// What can go in pieces does so always, or never, or now and then: at all members in the same calls.
+#[test]
+fn long_calls_do_not_mix_whichever_way_they_go() {
+    const CUT: [CallId; 10] = [
+        CallId::Bcast,
+        CallId::Gather,
+        CallId::Scatter,
+        CallId::Allgather,
+        CallId::Alltoall,
+        CallId::Reduce,
+        CallId::Allreduce,
+        CallId::ReduceScatterBlock,
+        CallId::Scan,
+        CallId::Exscan,
+    ];
+    for way in ["measured", "pieces", "copies"] {
+        for gate in ["flags", "counter"] {
+            for size in [2, 3, 4, 9] {
+                let job = job(size, "")
+                    .with("coll_shm_gate", gate)
+                    .with("coll_shm_cell_size", "4k")
+                    .with("coll_shm_long_way", way);
+                // Often enough the same one that each way is tried.
+                in_a_row(&job, 6, 400, |call, random| match random.below(40) {
+                    0 => CUT[random.below(CUT.len() as u64) as usize],
+                    _ => call,
+                });
+            }
         }
     }
 }
@@ -271,17 +309,18 @@ fn calls_in_single_copies_do_not_mix() {
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
     // Short and long data, in every way in which they go, with calls that wait among them.
-    for (cell, gate, pieces) in [
-        ("0", "flags", "4M"),
-        ("0", "counter", "4M"),
-        ("1", "flags", "0"),
-        ("1", "counter", "0"),
+    for (cell, gate, way) in [
+        ("0", "flags", "pieces"),
+        ("0", "counter", "pieces"),
+        ("4k", "flags", "measured"),
+        ("1", "flags", "copies"),
+        ("1", "counter", "copies"),
     ] {
         for size in [2, 3, 5, 9] {
             let job = job(size, "")
                 .with("coll_shm_gate", gate)
                 .with("coll_shm_single_copy_from", "0")
-                .with("coll_shm_pieces_up_to", pieces)
+                .with("coll_shm_long_way", way)
                 .with("coll_shm_cell_size", cell);
             exercise(&job, 8);
         }

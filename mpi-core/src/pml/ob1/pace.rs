@@ -10,127 +10,21 @@
 //! Messages that are under way together go the same way and are one sample, so that a window of messages and a single one are judged alike.
 
 use super::Peer;
+use crate::trial::{Known, ORDERS, order_of};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// How the data of a rendezvous travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Read from the sender's memory, alone or together with the sender.
-    Copy,
-    Fragments,
-}
+pub use crate::trial::Way;
 
-impl Way {
-    fn other(self) -> Way {
-        match self {
-            Way::Copy => Way::Fragments,
-            Way::Fragments => Way::Copy,
-        }
-    }
-}
-
-/// Samples of a way before it is compared; the middle one of them counts, because the first finds everything cold.
-const TRIES: usize = 3;
-/// After so many samples the way that is not the better one is tried anew: soon at first and then less and less often, unless the better one changes.
-const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
 /// Messages that never leave a gap are a sample after so long.
 const LONGEST: Duration = Duration::from_millis(20);
-/// A way that is tried anew is given up at the first sample if that is so many times worse than the other way.
-const CLEARLY: f32 = 1.25;
-/// A sample counts for no more than so many times what is known: somebody else may have had the core.
-const OUTLIER: f32 = 4.0;
-/// What part of a change is believed at once.
-const SLOWLY: f32 = 1.0 / 8.0;
-
-/// Orders of size that are told apart, from [`SMALLEST`] bytes on; the last one is everything beyond.
-const ORDERS: usize = 9;
-const SMALLEST: u32 = 14;
-
-fn order_of(bytes: u64) -> usize {
-    let order = bytes.max(1).ilog2().saturating_sub(SMALLEST);
-    (order as usize).min(ORDERS - 1)
-}
 
 /// What is known of one peer.
 #[derive(Default)]
 pub struct Pace {
     known: [Cell<Known>; ORDERS],
     period: Cell<Option<Period>>,
-}
-
-/// What is known of messages of one order of size.
-#[derive(Clone, Copy, Default)]
-struct Known {
-    /// Of either way.
-    ways: [Tried; 2],
-    /// The way that was the better one last.
-    better: Option<Way>,
-    /// Samples since the other one was last tried, and after how many it is tried again.
-    since: u16,
-    again: u16,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Tried {
-    samples: [f32; TRIES],
-    tries: usize,
-    /// Nanoseconds for a byte, once it has been tried often enough.
-    cost: f32,
-}
-
-impl Tried {
-    fn learn(&mut self, cost: f32) {
-        if let Some(sample) = self.samples.get_mut(self.tries) {
-            *sample = cost;
-            self.tries += 1;
-            if self.tries == TRIES {
-                self.samples.sort_by(f32::total_cmp);
-                self.cost = self.samples[TRIES / 2];
-            }
-        } else {
-            self.cost += (cost.min(self.cost * OUTLIER) - self.cost) * SLOWLY;
-        }
-    }
-}
-
-impl Known {
-    fn learn(&mut self, way: Way, cost: f32) {
-        let other = self.ways[way.other() as usize];
-        let tried = &mut self.ways[way as usize];
-        let anew = tried.tries < TRIES && tried.cost > 0.0;
-        if anew && cost > other.cost * CLEARLY {
-            (tried.tries, tried.cost) = (TRIES, cost);
-        } else {
-            tried.learn(cost);
-        }
-    }
-
-    /// The way for the next sample.
-    fn next(&mut self) -> Way {
-        let ways = [Way::Copy, Way::Fragments];
-        if let Some(way) = ways
-            .into_iter()
-            .find(|&way| self.ways[way as usize].tries < TRIES)
-        {
-            return way;
-        }
-        let better = match self.ways[0].cost <= self.ways[1].cost {
-            true => Way::Copy,
-            false => Way::Fragments,
-        };
-        if self.better != Some(better) {
-            (self.better, self.again) = (Some(better), *AGAIN.start());
-        }
-        self.since += 1;
-        if self.since < self.again {
-            return better;
-        }
-        (self.since, self.again) = (0, (2 * self.again).min(*AGAIN.end()));
-        self.ways[better.other() as usize].tries = 0;
-        better.other()
-    }
 }
 
 /// A time in which there is always a message under way.
@@ -190,7 +84,7 @@ impl Pace {
 
     fn next(&self, order: usize) -> Way {
         let mut known = self.known[order].get();
-        let way = known.next();
+        let way = known.next(Known::FREE);
         self.known[order].set(known);
         way
     }
@@ -283,7 +177,7 @@ mod tests {
         };
         let fragmented = run(&pace, &mut now, 100, absent);
         assert!(fragmented < 20, "{fragmented} messages waited");
-        let again = run(&pace, &mut now, 3 * u32::from(*AGAIN.end()), calm);
+        let again = run(&pace, &mut now, 3 * 256, calm);
         assert!(
             again > 400,
             "only {again} messages used what was better again"
@@ -328,7 +222,7 @@ mod tests {
     fn a_transfer_is_closed_whether_it_ends_or_is_given_up() {
         crate::engine::testing::run(2, |engine| {
             let peer = engine.pml().peer(1 - engine.me()).expect("a peer");
-            let samples = || peer.pace.known[2].get().ways[0].tries;
+            let samples = || peer.pace.known[2].get().tries(Way::Copy);
             drop(Transfer::begin(peer, 1 << 16));
             assert!(peer.pace.period.get().is_none());
             assert_eq!(samples(), 0);
@@ -336,13 +230,5 @@ mod tests {
             assert!(peer.pace.period.get().is_none());
             assert_eq!(samples(), 1);
         });
-    }
-
-    #[test]
-    fn orders_of_size_are_told_apart_up_to_a_point() {
-        assert_eq!(order_of(0), 0);
-        assert_eq!(order_of((32 << 10) - 1), 0);
-        assert_eq!(order_of(32 << 10), 1);
-        assert_eq!(order_of(u64::MAX), ORDERS - 1);
     }
 }

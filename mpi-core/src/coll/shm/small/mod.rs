@@ -7,8 +7,8 @@
 //! Operands are combined in the order of ranks, whoever does it, so every member gets the same bits every time.
 //!
 //! Where data go one way only, who has shown them does not wait for who reads them.
-//! Longer data go in [`pieces`], a cell each, where every rank has a core.
-//! Which calls are served follows from what the standard makes equal at all members, and from rank 0's choice of gate.
+//! Longer data can go in [`pieces`], a cell each.
+//! Which calls are served follows from what the standard makes equal at all members.
 
 mod blocks;
 mod data;
@@ -76,13 +76,13 @@ impl Small {
     /// The bytes of a block that go at once where it goes in pieces; none where it does not.
     fn piece(&self, call: CallId, members: u32) -> usize {
         let piece = pieces::of_cell(self.cells.piece(), call, members);
-        match self.kind {
-            Kind::Flags if piece >= pieces::SHORTEST => piece,
-            _ => 0,
+        match piece >= pieces::SHORTEST {
+            true => piece,
+            false => 0,
         }
     }
 
-    /// How many operations of the cells a call takes, if it goes through them; the same answer at all members.
+    /// How many operations of the cells a call takes, if it can go through them; the same answer at all members.
     #[inline]
     pub fn pieces(&self, call: &Call, members: u32) -> Option<u64> {
         let one = match call {

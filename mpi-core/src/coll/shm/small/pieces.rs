@@ -1,17 +1,19 @@
 //! Longer data, piece after piece, a cell each: while one is taken, the next ones are on their way.
 //!
-//! Both sides copy at the same time, and what is copied stays in the nearest caches;
-//! one copy by the system costs a call and, for each page, looking it up, which up to some length is more.
-//! That takes a core for each rank; elsewhere who gives would be switched out and in for every few pieces (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md).
+//! Both sides copy at the same time, and what is copied stays in near caches;
+//! one copy by the system costs a call and, for each page, looking it up.
+//! Where ranks share cores, who gives is switched out and in for every few pieces, so there they are longer (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
+//! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::Turn;
-use super::data::{CopyTo, Given, Room};
+use super::data::{Combine, CopyTo, Given, Room};
 use crate::Error;
-use crate::coll::algo::{Blocks, Buffer};
+use crate::coll::algo::{self, Blocks, Buffer};
 use crate::coll::shm::gate::LINE;
 use crate::coll::shm::wait::Waits;
 use crate::coll::{Call, CallId};
 use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
 use std::ops::Range;
 
 /// Shorter pieces cost more than they save.
@@ -20,14 +22,11 @@ pub const SHORTEST: usize = 2 << 10;
 /// Of `up_to` bytes that may go in pieces, those of a block of this call; none if it is not cut.
 pub fn of_a_block(up_to: u64, call: CallId, members: u32) -> Option<u64> {
     match call {
-        CallId::Bcast | CallId::Scatter => Some(up_to),
-        // A root, the last rank or everybody takes as much from each of the others.
-        CallId::Gather
-        | CallId::Reduce
-        | CallId::Scan
-        | CallId::Exscan
-        | CallId::Allgather
-        | CallId::Alltoall => Some(up_to / u64::from(members.max(2) - 1)),
+        CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
+        // A root, or everybody, takes as much from each of the others.
+        CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
+            Some(up_to / u64::from(members.max(2) - 1))
+        }
         // Of more than two, everybody would do everybody's work.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
@@ -222,11 +221,13 @@ impl<W: Waits> Turn<'_, W> {
                     let send = cut_send(send);
                     turn.reduce(send.as_ref(), recv.as_ref(), op, *root).await
                 }
-                Call::Scan { send, recv, op } | Call::Exscan { send, recv, op } => {
-                    let own = matches!(call, Call::Scan { .. });
-                    let ranks = self.me() + u32::from(own);
+                Call::Scan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    turn.scan(send.as_ref(), &recv, op, ranks).await
+                    turn.scan_piece(send.as_ref(), &recv, op).await
+                }
+                Call::Exscan { send, recv, op } => {
+                    let (send, recv) = (cut_send(send), recv.part(at, piece));
+                    turn.exscan_piece(send.as_ref(), &recv, op).await
                 }
                 // The others go both ways, or are not cut.
                 _ => Ok(()),
@@ -254,6 +255,70 @@ impl<W: Waits> Turn<'_, W> {
             self.await_cell(root).await;
             let before = self.me() - u32::from(self.me() > root);
             self.take(root, before as usize * recv.bytes(), recv);
+        }
+        self.cells.end(self.members, self.number);
+    }
+
+    /// A piece of a scan goes from rank to rank, which is the least work of all together: each puts what the one before shows in front of its own.
+    async fn scan_piece(
+        &self,
+        send: Option<&SendBuf>,
+        recv: &RecvBuf,
+        op: &Op,
+    ) -> Result<(), Error> {
+        if let Some(send) = send {
+            send.copy_to(recv);
+        }
+        let outcome = match self.before().await {
+            Some(before) => self.prepend(before, recv, op),
+            None => Ok(()),
+        };
+        // Also where something has failed, for somebody waits.
+        self.pass_on(recv).await;
+        outcome
+    }
+
+    /// The same of all ranks before this one, which combines more than it keeps.
+    async fn exscan_piece(
+        &self,
+        send: Option<&SendBuf>,
+        recv: &RecvBuf,
+        op: &Op,
+    ) -> Result<(), Error> {
+        let own = send.cloned().unwrap_or_else(|| recv.as_send());
+        let Some(before) = self.before().await else {
+            self.pass_on(&own).await;
+            return Ok(());
+        };
+        let sum = algo::elements(recv.count(), recv.datatype())?.all();
+        own.copy_to(&sum);
+        self.take(before, 0, recv);
+        let outcome = Op::apply(op, &recv.as_send(), &mut sum.clone());
+        self.pass_on(&sum).await;
+        Ok(outcome?)
+    }
+
+    /// The rank before this one, when that shows its data.
+    async fn before(&self) -> Option<u32> {
+        let before = self.me().checked_sub(1)?;
+        self.await_cells(std::iter::once(before)).await;
+        Some(before)
+    }
+
+    /// `sum = what another rank shows op sum`
+    fn prepend(&self, rank: u32, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
+        let bytes = 0..Given::bytes(sum);
+        self.cells.inspect(rank, self.number, bytes, |data| {
+            Combine::<SendBuf, RecvBuf>::apply_packed(op, data, sum, &mut None)
+        })
+    }
+
+    /// Shows the next rank, if there is one, what has been combined so far; this one has finished.
+    async fn pass_on(&self, sum: &impl Given) {
+        let next = self.me() + 1;
+        if next < self.members.count() {
+            self.show(sum).await;
+            self.members.ring(next);
         }
         self.cells.end(self.members, self.number);
     }

@@ -1,0 +1,201 @@
+//! Which of two ways is the faster one, found out by trying.
+//!
+//! Each way is tried a few times, then the better one is taken, and the other one tried again once in a while,
+//! since processes move, and programs change what they do.
+//! What a sample is, and what for it is taken, is the business of who asks: of messages `pml/ob1/pace.rs`, of collectives `coll/shm/ways.rs`.
+
+/// How long data come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Read from the memory of who has them, in one copy by the system.
+    Copy,
+    /// Through shared memory, copied by both programs, a part after the other.
+    Fragments,
+}
+
+impl Way {
+    pub fn other(self) -> Way {
+        match self {
+            Way::Copy => Way::Fragments,
+            Way::Fragments => Way::Copy,
+        }
+    }
+}
+
+/// Samples of a way before it is compared; the middle one of them counts, because the first finds everything cold.
+const TRIES: usize = 3;
+/// After so many samples the way that is not the better one is tried anew: soon at first and then less and less often, unless the better one changes.
+const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
+/// A way that is tried anew is given up at the first sample if that is so many times worse than the other way.
+const CLEARLY: f32 = 1.25;
+/// What costs more than the other way, and so many times as much again, is not put off longer for that: it may have been chance.
+const DEAREST: f32 = 8.0;
+/// A sample counts for no more than so many times what is known: somebody else may have had the core.
+const OUTLIER: f32 = 4.0;
+/// What part of a change is believed at once.
+const SLOWLY: f32 = 1.0 / 8.0;
+
+/// Orders of size that are told apart, from [`SMALLEST`] bytes on; the last one is everything beyond.
+pub const ORDERS: usize = 9;
+const SMALLEST: u32 = 14;
+
+pub fn order_of(bytes: u64) -> usize {
+    let order = bytes.max(1).ilog2().saturating_sub(SMALLEST);
+    (order as usize).min(ORDERS - 1)
+}
+
+/// What is known of data of one order of size.
+#[derive(Clone, Copy, Default)]
+pub struct Known {
+    /// Of either way.
+    ways: [Tried; 2],
+    /// The way that was the better one last.
+    better: Option<Way>,
+    /// Samples since the other one was last tried, and after how many it is tried again.
+    since: u16,
+    again: u16,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Tried {
+    samples: [f32; TRIES],
+    tries: usize,
+    /// Nanoseconds for a byte, once it has been tried often enough.
+    cost: f32,
+}
+
+impl Tried {
+    fn learn(&mut self, cost: f32) {
+        if let Some(sample) = self.samples.get_mut(self.tries) {
+            *sample = cost;
+            self.tries += 1;
+            if self.tries == TRIES {
+                self.samples.sort_by(f32::total_cmp);
+                self.cost = self.samples[TRIES / 2];
+            }
+        } else {
+            self.cost += (cost.min(self.cost * OUTLIER) - self.cost) * SLOWLY;
+        }
+    }
+}
+
+impl Known {
+    /// The price of [`Known::next`] where trying costs nothing but the one that is tried.
+    pub const FREE: f32 = 0.0;
+
+    /// How often a way has been tried lately.
+    #[cfg(test)]
+    pub fn tries(&self, way: Way) -> usize {
+        self.ways[way as usize].tries
+    }
+
+    /// How much longer the first tries of a way go on.
+    pub fn missing(&self, way: Way) -> usize {
+        match self.ways[way as usize] {
+            Tried {
+                cost: 0.0, tries, ..
+            } => TRIES - tries,
+            _ => 0,
+        }
+    }
+
+    /// The way that is taken, once both are known.
+    pub fn better(&self) -> Option<Way> {
+        self.better
+    }
+
+    pub fn learn(&mut self, way: Way, cost: f32) {
+        let other = self.ways[way.other() as usize];
+        let tried = &mut self.ways[way as usize];
+        let anew = tried.tries < TRIES && tried.cost > 0.0;
+        if anew && cost > other.cost * CLEARLY {
+            (tried.tries, tried.cost) = (TRIES, cost);
+        } else {
+            tried.learn(cost);
+        }
+    }
+
+    /// The way for the next sample.
+    ///
+    /// The worse way is tried again when it has been left out so many times, and `price` times as often as it costs more than the better one.
+    pub fn next(&mut self, price: f32) -> Way {
+        let ways = [Way::Copy, Way::Fragments];
+        if let Some(way) = ways
+            .into_iter()
+            .find(|&way| self.ways[way as usize].tries < TRIES)
+        {
+            return way;
+        }
+        let better = match self.ways[0].cost <= self.ways[1].cost {
+            true => Way::Copy,
+            false => Way::Fragments,
+        };
+        if self.better != Some(better) {
+            (self.better, self.again) = (Some(better), *AGAIN.start());
+        }
+        self.since = self.since.saturating_add(1);
+        let dearer =
+            self.ways[better.other() as usize].cost / self.ways[better as usize].cost - 1.0;
+        let worth = price * dearer.min(DEAREST);
+        if self.since < self.again || f32::from(self.since) < worth {
+            return better;
+        }
+        (self.since, self.again) = (0, (2 * self.again).min(*AGAIN.end()));
+        self.ways[better.other() as usize].tries = 0;
+        better.other()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of so many samples, those that tried the way that costs more.
+    fn tried(known: &mut Known, samples: u32, price: f32, costs: [f32; 2]) -> Vec<u32> {
+        let dearer = match costs[0] > costs[1] {
+            true => Way::Copy,
+            false => Way::Fragments,
+        };
+        let mut tried = Vec::new();
+        for i in 0..samples {
+            let way = known.next(price);
+            known.learn(way, costs[way as usize]);
+            tried.extend((way == dearer).then_some(i));
+        }
+        tried
+    }
+
+    #[test]
+    fn what_costs_much_more_is_tried_less_often_if_trying_has_a_price() {
+        let costs = [1.0, 3.0];
+        let first = [3, 4, 5];
+        let free = tried(&mut Known::default(), 80, Known::FREE, costs);
+        assert_eq!(free, [&first[..], &[13, 29, 61]].concat());
+        let priced = tried(&mut Known::default(), 250, 50.0, costs);
+        assert_eq!(priced, [&first[..], &[105, 205]].concat());
+        // Something that looks a thousand times worse is tried again all the same.
+        let far = tried(&mut Known::default(), 1000, 50.0, [1000.0, 1.0]);
+        assert_eq!(far, [0, 1, 2, 405, 805]);
+    }
+
+    #[test]
+    fn a_way_is_missing_until_it_has_been_tried_often_enough_once() {
+        let mut known = Known::default();
+        assert_eq!(known.missing(Way::Copy), TRIES);
+        known.learn(Way::Copy, 1.0);
+        assert_eq!(known.missing(Way::Copy), TRIES - 1);
+        tried(&mut known, 100, Known::FREE, [1.0, 2.0]);
+        for way in [Way::Copy, Way::Fragments] {
+            assert_eq!(known.missing(way), 0);
+        }
+        assert_eq!(known.better(), Some(Way::Copy));
+    }
+
+    #[test]
+    fn orders_of_size_are_told_apart_up_to_a_point() {
+        assert_eq!(order_of(0), 0);
+        assert_eq!(order_of((32 << 10) - 1), 0);
+        assert_eq!(order_of(32 << 10), 1);
+        assert_eq!(order_of(u64::MAX), ORDERS - 1);
+    }
+}
