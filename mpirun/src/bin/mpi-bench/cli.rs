@@ -150,6 +150,8 @@ pub enum Benchmark {
     Arrays,
     /// MPI_Barrier on all ranks
     Barrier,
+    /// MPI_Comm_dup of all ranks, and MPI_Comm_free
+    Dup,
     /// MPI_Bcast from rank 0
     Bcast,
     /// MPI_Reduce to rank 0, sum of MPI_FLOAT

@@ -10,13 +10,19 @@ use crate::measure::Row;
 use crate::mpi::{Combine, MpiError, World};
 use crate::pace::Pace;
 
-/// `ranks` is printed as the row's size.
-pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiError> {
-    // Barriers follow each other directly: a second one between them would be measured with it.
-    let iterations = pace.settle(world, |n| (0..n).try_for_each(|_| world.barrier()))?;
+/// Operations of all ranks that follow each other directly; `ranks` is printed as the row's size.
+///
+/// For those that wait for everybody anyway: a barrier between two would be measured with them.
+pub fn in_a_row<'w>(
+    world: &World<'w>,
+    ranks: usize,
+    pace: Pace,
+    operation: fn(&World<'w>) -> Result<(), MpiError>,
+) -> Result<Row, MpiError> {
+    let iterations = pace.settle(world, |n| (0..n).try_for_each(|_| operation(world)))?;
     let begin = Instant::now();
     for _ in 0..iterations {
-        world.barrier()?;
+        operation(world)?;
     }
     spread(world, ranks, iterations, begin.elapsed())
 }

@@ -22,7 +22,7 @@ const LARGE: usize = 8192;
 /// One line of the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Bytes; ranks for `barrier`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
+    /// Bytes; ranks for `barrier`, `dup`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
     pub size: usize,
     /// In the unit that [`crate::table::meaning`] says.
     pub avg: f64,
@@ -101,6 +101,7 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
     }
     let sizes = match benchmark {
         Benchmark::Barrier
+        | Benchmark::Dup
         | Benchmark::Init
         | Benchmark::Launch
         | Benchmark::Memory
@@ -142,7 +143,8 @@ fn measure(
         B::Face => typed::latency(world, World::face, size, pace),
         B::Indexed => typed::latency(world, World::indexed, size, pace),
         B::Arrays => typed::latency(world, World::arrays, size, pace),
-        B::Barrier => collective::barrier(world, size, pace),
+        B::Barrier => collective::in_a_row(world, size, pace, World::barrier),
+        B::Dup => collective::in_a_row(world, size, pace, World::dup_and_free),
         B::Bcast => collective::bcast(world, size, pace),
         B::Allreduce => collective::blocks(world, World::allreduce_floats, (One, One), size, pace),
         B::Reduce => collective::blocks(world, World::reduce_floats, (One, One), size, pace),
@@ -186,7 +188,7 @@ fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
     use Benchmark as B;
     let sized = !matches!(
         benchmark,
-        B::Barrier | B::Init | B::Launch | B::Posted | B::Unexpected | B::Threads
+        B::Barrier | B::Dup | B::Init | B::Launch | B::Posted | B::Unexpected | B::Threads
     );
     if sized && size > LARGE { large } else { small }
 }

@@ -12,6 +12,19 @@ pub enum Combine {
 }
 
 impl World<'_> {
+    /// Makes a communicator of all ranks and frees it.
+    pub fn dup_and_free(&self) -> Result<(), MpiError> {
+        let mut twin = ptr::null();
+        // SAFETY: the handle is written by the first call and given back by the second.
+        unsafe {
+            check(
+                "MPI_Comm_dup",
+                (self.call().comm_dup)(self.handles().world, &raw mut twin),
+            )?;
+            check("MPI_Comm_free", (self.call().comm_free)(&raw mut twin))
+        }
+    }
+
     pub fn bcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
         let (h, len) = (self.handles(), count(data.len()));
         // SAFETY: the buffer has the length that is given and is ours alone until the call returns.

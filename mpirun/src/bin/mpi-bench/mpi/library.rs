@@ -82,6 +82,8 @@ functions! {
     library_version = "MPI_Get_library_version"(*mut c_char, *mut c_int);
     comm_rank = "MPI_Comm_rank"(Handle, *mut c_int);
     comm_size = "MPI_Comm_size"(Handle, *mut c_int);
+    comm_dup = "MPI_Comm_dup"(Handle, *mut Handle);
+    comm_free = "MPI_Comm_free"(*mut Handle);
     send = "MPI_Send"(*const c_void, c_int, Handle, c_int, c_int, Handle);
     recv = "MPI_Recv"(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
     isend = "MPI_Isend"(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
