@@ -21,6 +21,7 @@ impl Node {
             node: self.clone(),
             at,
             len,
+            used: len,
             kept: false,
         })
     }
@@ -71,11 +72,13 @@ pub struct ShmBlock {
     node: Node,
     at: usize,
     len: usize,
+    /// Nobody has written behind so many bytes.
+    used: usize,
     /// Others may use it for as long as the node's memory exists.
     kept: bool,
 }
 
-/// From this length on, memory of a returned block goes back to the system.
+/// From this length on, the used memory of a returned block goes back to the system.
 const PUNCH: usize = 64 << 10;
 
 impl ShmBlock {
@@ -101,6 +104,11 @@ impl ShmBlock {
             .map_or(std::ptr::null_mut(), |p| p.as_ptr())
     }
 
+    /// Says that nobody has written behind the first `used` bytes, so that only those are cleaned when the block is returned.
+    pub fn is_clean_behind(&mut self, used: usize) {
+        self.used = used.min(self.len);
+    }
+
     /// Leaves the block as it is for as long as the node's memory exists, for an owner that goes before its users.
     pub fn abandon(mut self) {
         self.kept = true;
@@ -117,10 +125,10 @@ impl Drop for ShmBlock {
             return;
         }
         let segment = &self.node.0.segment;
-        let (from, to) = (self.offset(), self.offset() + self.len);
+        let (from, to) = (self.offset(), self.offset() + self.used);
         let (first_page, last_page) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
         // SAFETY: the block is ours and out of use by the owner's promise; it becomes free only below.
-        let punched = self.len >= PUNCH
+        let punched = self.used >= PUNCH
             && unsafe { segment.punch_hole(first_page, last_page - first_page) }.is_ok();
         let dirty = if punched {
             [(from, first_page), (last_page, to)]

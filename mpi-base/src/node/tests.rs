@@ -154,6 +154,25 @@ fn a_block_is_seen_by_its_name_and_comes_back_zeroed() {
 }
 
 #[test]
+fn a_block_that_was_used_at_its_beginning_only_comes_back_zeroed() {
+    let nodes = ranks(1);
+    for used in [64, 70_000] {
+        let len = 1 << 20;
+        let mut block = nodes[0].alloc(len, 64).unwrap();
+        // SAFETY: only this test knows the block.
+        unsafe { block.as_ptr().write_bytes(0xff, used) };
+        block.is_clean_behind(used);
+        let place = block.place();
+        drop(block);
+        let again = nodes[0].alloc(len, 64).unwrap();
+        assert_eq!(again.place(), place);
+        // SAFETY: as above.
+        let bytes = unsafe { std::slice::from_raw_parts(again.as_ptr(), len) };
+        assert!(bytes.iter().all(|&b| b == 0), "{used}");
+    }
+}
+
+#[test]
 fn the_gallery_sees_who_is_there_and_wakes_senders_of_the_dead() {
     let fd = Node::create(3).unwrap();
     let gallery = Gallery::open(&fd).unwrap();

@@ -136,6 +136,11 @@ impl Cells {
         self.has_room(number + cells::DEPTH)
     }
 
+    /// Whether no operation has begun here; then no member has written anything, for they begin the same ones.
+    pub fn are_untouched(&self) -> bool {
+        self.number.get() == 0
+    }
+
     /// Every member has come to this point of the program, where it waits: so all have finished what they waited for before.
     #[inline]
     pub fn all_here(&self) {

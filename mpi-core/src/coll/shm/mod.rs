@@ -453,6 +453,12 @@ impl State {
         turn.run(call).await
     }
 
+    /// Whether the place has been met at and nothing more.
+    fn is_untouched(&self, place: &Place) -> bool {
+        let mut lanes = place.small.iter().flatten();
+        self.called.get() == 0 && lanes.all(|small| small.cells.are_untouched())
+    }
+
     /// Takes this rank's part in setting the gate up.
     async fn meet(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
@@ -763,7 +769,7 @@ impl Module for ShmModule {
 
     fn disable(&self) {
         if let Some(place) = self.0.place.get() {
-            place.lease.end(&self.0.retired);
+            place.lease.end(&self.0.retired, self.0.is_untouched(place));
         }
     }
 }

@@ -76,6 +76,56 @@ fn communicators_come_and_go_and_do_not_meet() {
     }
 }
 
+/// A communicator gets the memory of the one before it, whatever that one was used for.
+#[test]
+fn what_one_communicator_left_does_not_reach_the_next() {
+    const RANKS: u32 = 3;
+    for kind in GATES {
+        for form in [None, Some(Form::Blocking), Some(Form::Nonblocking)] {
+            let entered = AtomicUsize::new(0);
+            job(RANKS, kind).run(|engine| {
+                let world = engine.world().expect("a world");
+                for round in 0..6 {
+                    let twin = engine.block_on(world.dup()).expect("a duplicate");
+                    if world.rank() == round % RANKS {
+                        std::thread::sleep(std::time::Duration::from_millis(2));
+                    }
+                    entered.fetch_add(1, Ordering::SeqCst);
+                    match form {
+                        None => barrier::pass(&twin, Form::Blocking, round),
+                        Some(form) => sum_round(&twin, form, round),
+                    }
+                    let all = (round + 1) * RANKS;
+                    assert!(entered.load(Ordering::SeqCst) >= all as usize);
+                    drop(twin);
+                    engine.block_on(world.fence()).expect("a fence");
+                }
+            });
+        }
+    }
+}
+
+/// Adds the number of the round over all ranks.
+fn sum_round(comm: &Comm, form: Form, round: u32) {
+    let data = Scratch::new(1, &Named::UINT64.into()).expect("room").all();
+    let number = u64::from(round) + 1;
+    data.clone().unpack_at(0, &number.to_ne_bytes());
+    let call = Call::Allreduce {
+        send: None,
+        recv: data.clone(),
+        op: Predefined::Sum.into(),
+    };
+    match form {
+        Form::Nonblocking => {
+            let request = comm.icollective(call).expect("a sum");
+            comm.engine().wait(&request).expect("the end of a sum");
+        }
+        _ => comm.collective(call).expect("a sum"),
+    }
+    let sum = number * u64::from(comm.size());
+    assert_eq!(data.as_send().to_vec(), sum.to_ne_bytes());
+}
+
 #[test]
 fn sixty_ranks_pass_on_few_cores() {
     barrier::nobody_leaves_before_all_have_entered(&Job::of(60), "shm", Form::Blocking, 30);
