@@ -135,6 +135,40 @@ fn unwritable() -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, PoisonError};
+
+    /// Held by whoever gives memory back or looks at what is left, as tests run side by side.
+    static MEMORY: Mutex<()> = Mutex::new(());
+
+    /// The memory of [`unwritable`] that is mapped in, in KiB.
+    fn resident() -> u64 {
+        let segments = unwritable();
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let (mut counts, mut sum) = (false, 0);
+        for line in smaps.lines() {
+            let address = line.split_once('-').map(|(start, _)| start);
+            if let Some(Ok(start)) = address.map(|a| usize::from_str_radix(a, 16)) {
+                counts = segments.iter().any(|pages| pages.contains(&start));
+            } else if let (true, Some(rss)) = (counts, line.strip_prefix("Rss:")) {
+                let kib = rss.trim().trim_end_matches(" kB");
+                sum += kib.parse::<u64>().unwrap();
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn code_that_was_looked_at_is_not_kept() {
+        let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+        for at in unwritable().into_iter().flatten().step_by(64) {
+            // SAFETY: the address is in a readable segment of this program.
+            unsafe { std::ptr::with_exposed_provenance::<u8>(at).read_volatile() };
+        }
+        let before = resident();
+        give_back();
+        let after = resident();
+        assert!(after < before / 2, "{after} KiB of {before} are left");
+    }
 
     #[test]
     fn code_is_given_back_and_what_can_be_written_is_not() {
@@ -155,6 +189,7 @@ mod tests {
 
     #[test]
     fn a_program_goes_on_without_the_pages_it_has_given_back() {
+        let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
         let before: Vec<String> = (0..1000).map(|n| format!("{n:x}")).collect();
         give_back();
         let after: Vec<String> = (0..1000).map(|n| format!("{n:x}")).collect();
@@ -170,6 +205,7 @@ mod tests {
         let mut slimming = Slimming::default();
         assert_eq!(slimming.pause(None), Some(QUIET));
         assert_eq!(slimming.pause(Some(long)), Some(QUIET));
+        let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
         slimming.waited_in_vain();
         assert_eq!(slimming.pause(None), None);
         assert_eq!(slimming.pause(Some(long)), Some(long));
