@@ -1,7 +1,7 @@
 //! Which files become components, and what is said about the others.
 
 use super::{Catalogue, Shelf};
-use crate::plugin::{LoadError, Origin, TableError};
+use crate::plugin::{LoadError, Origin, TableError, load};
 
 /// The sentence about the only file that was rejected.
 fn sentence(catalogue: &Catalogue) -> String {
@@ -165,4 +165,16 @@ fn names_of_the_engine_are_not_for_files() {
             name: "basic".into()
         }
     );
+}
+
+#[test]
+fn files_are_taken_in_the_order_of_their_names() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let names = ["d.so", "a.so", "e.so", "c.so", "notes.txt", "b.so", "f.so"];
+    for name in names {
+        std::fs::write(directory.path().join(name), "").expect("a file");
+    }
+    let files = load::files(directory.path()).expect("a list");
+    let names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();
+    assert_eq!(names, ["a.so", "b.so", "c.so", "d.so", "e.so", "f.so"]);
 }
