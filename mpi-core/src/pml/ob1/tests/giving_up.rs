@@ -1,0 +1,111 @@
+//! Receives that are too short or are given up.
+
+use super::{content, recv_bytes, scratch};
+use crate::engine::testing::{Job, eventually};
+use crate::pml::Mode;
+use crate::pml::ob1::{Config, Sent};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[test]
+fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
+    for (btl, len) in [
+        ("", 12),
+        ("", 100_000),
+        ("self,tcp", 12),
+        ("self,tcp", 40_000),
+    ] {
+        Job::of(2).with("btl", btl).run(|engine| {
+            let world = engine.world().expect("a world");
+            if engine.me() == 0 {
+                let data = scratch(len);
+                data.all().unpack_at(0, &content(3, len));
+                world
+                    .send(data.all().as_send(), 1, 4, Mode::Standard)
+                    .expect("sent");
+                return;
+            }
+            let mut room = [0; 5];
+            let error = recv_bytes(&world, &mut room, 0, 4).expect_err("no room");
+            let text = error.to_string();
+            let said = format!(
+                "on rank 1: the message from 0, tag 4, has {len} bytes, the buffer holds 5"
+            );
+            assert_eq!(text, said);
+            assert_eq!(room, content(3, 5)[..]);
+        });
+    }
+}
+
+#[test]
+fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwards() {
+    const LEN: usize = 4 << 20;
+    let pml = Config {
+        together_min: 0,
+        ..Config::default()
+    };
+    let job = Job { pml, ..Job::of(2) };
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        for round in 0..20 {
+            let buffer = scratch(LEN);
+            if engine.me() == 0 {
+                buffer.all().unpack_at(0, &vec![1; LEN]);
+                let sent = world.send(buffer.all().as_send(), 1, round, Mode::Standard);
+                sent.expect("sent");
+                continue;
+            }
+            let req = world.irecv(buffer.all(), 0, round).expect("posted");
+            eventually(engine, "the message", || {
+                engine.pml().incoming_from(&req).is_some() || req.is_complete()
+            });
+            if req.is_complete() {
+                engine.wait(&req).expect("received");
+                continue;
+            }
+            engine.pml().abandon(&req);
+            buffer.all().unpack_at(0, &vec![2; LEN]);
+            std::thread::yield_now();
+            assert!(buffer.all().as_send().to_vec().iter().all(|&b| b == 2));
+        }
+    });
+}
+
+/// Neither of the two: the sender is not there before the receive is given up, and finds nothing to do.
+#[test]
+fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
+    const LEN: usize = 4 << 20;
+    let pml = Config {
+        together_min: 0,
+        ..Config::default()
+    };
+    let given_up = AtomicBool::new(false);
+    Job { pml, ..Job::of(2) }.run(|engine| {
+        let world = engine.world().expect("a world");
+        let buffer = scratch(LEN);
+        if engine.me() == 0 {
+            let sent = world.isend(buffer.all().as_send(), 1, 5, Mode::Standard);
+            let Ok(Sent::Pending(sent)) = sent else {
+                panic!("4 MiB were sent at once");
+            };
+            while !given_up.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            eventually(engine, "the end of the send", || sent.is_complete());
+            engine.wait(&sent).expect("sent");
+            return;
+        }
+        let req = world.irecv(buffer.all(), 0, 5).expect("posted");
+        let mut begun = false;
+        while !begun {
+            // Not to the end: what only one side works on is taken up again by those who wait.
+            engine.progress();
+            begun = engine.pml().incoming_from(&req).is_some();
+            assert!(
+                !req.is_complete(),
+                "the receiver has copied all of it alone"
+            );
+        }
+        engine.pml().abandon(&req);
+        given_up.store(true, Ordering::Release);
+    });
+}

@@ -1,0 +1,65 @@
+//! Data that do not lie in one run.
+
+use super::content;
+use crate::datatype::{Datatype, Named, Scratch};
+use crate::engine::testing::Job;
+use crate::pml::Mode;
+use crate::pml::ob1::Config;
+
+/// Layouts of 120,000 bytes: one run, few long ones, equal or not, and many short ones.
+fn layouts() -> Vec<(Datatype, i64)> {
+    let double = Datatype::from(Named::DOUBLE);
+    let committed = |datatype: Result<Datatype, _>, count| {
+        let datatype: Datatype = datatype.expect("a type");
+        datatype.commit().expect("committed");
+        (datatype, count)
+    };
+    vec![
+        (double.clone(), 15_000),
+        committed(Datatype::vector(15, 1000, 1100, &double), 1),
+        committed(Datatype::vector(5, 1000, 3000, &double), 3),
+        committed(
+            Datatype::indexed(&[7000, 600, 7400], &[20_000, 0, 2000], &double),
+            1,
+        ),
+        committed(Datatype::vector(15_000, 1, 3, &double), 1),
+        committed(Datatype::indexed(&[1, 2, 2], &[9, 0, 4], &double), 3000),
+    ]
+}
+
+#[test]
+fn a_typed_message_is_the_same_at_both_ends_however_its_data_lie() {
+    let alone = Config::default();
+    let together = Config {
+        together_min: 0,
+        ..alone
+    };
+    let fragments = Config {
+        single_copy_min: u64::MAX,
+        ..alone
+    };
+    for pml in [alone, together, fragments] {
+        let job = Job { pml, ..Job::of(2) };
+        job.run(|engine| {
+            let world = engine.world().expect("a world");
+            let pairs = layouts()
+                .into_iter()
+                .flat_map(|from| layouts().into_iter().map(move |to| (from.clone(), to)));
+            for (at, (from, to)) in pairs.enumerate() {
+                let data = content(at, 120_000);
+                if engine.me() == 0 {
+                    let buffer = Scratch::new(from.1, &from.0).expect("memory");
+                    buffer.all().unpack_at(0, &data);
+                    let sent = world.send(buffer.all().as_send(), 1, 0, Mode::Standard);
+                    sent.expect("sent");
+                } else {
+                    let buffer = Scratch::new(to.1, &to.0).expect("memory");
+                    let status = world.recv(buffer.all(), 0, 0).expect("received");
+                    assert_eq!(status.bytes, 120_000);
+                    assert!(buffer.all().as_send().to_vec() == data, "pair {at}");
+                }
+            }
+            assert_eq!(engine.pml().garbled(), 0);
+        });
+    }
+}
