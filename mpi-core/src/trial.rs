@@ -22,7 +22,7 @@ impl Way {
     }
 }
 
-/// Samples of a way before it is compared; the middle one of them counts, because the first finds everything cold.
+/// Samples of a way before it is compared; the best of them counts, because the first ones find everything cold, and nothing makes a sample too short.
 const TRIES: usize = 3;
 /// After so many samples the way that is not the better one is tried anew: soon at first and then less and less often, unless the better one changes.
 const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
@@ -70,8 +70,7 @@ impl Tried {
             *sample = cost;
             self.tries += 1;
             if self.tries == TRIES {
-                self.samples.sort_by(f32::total_cmp);
-                self.cost = self.samples[TRIES / 2];
+                self.cost = self.samples.into_iter().fold(f32::INFINITY, f32::min);
             }
         } else {
             self.cost += (cost.min(self.cost * OUTLIER) - self.cost) * SLOWLY;
@@ -117,7 +116,7 @@ impl Known {
 
     /// The way for the next sample.
     ///
-    /// The worse way is tried again when it has been left out so many times, and `price` times as often as it costs more than the better one.
+    /// The worse way is tried again when it has been left out so many times, and, but for the first time, `price` times as often as it costs more than the better one.
     pub fn next(&mut self, price: f32) -> Way {
         let ways = [Way::Copy, Way::Fragments];
         if let Some(way) = ways
@@ -136,7 +135,11 @@ impl Known {
         self.since = self.since.saturating_add(1);
         let dearer =
             self.ways[better.other() as usize].cost / self.ways[better as usize].cost - 1.0;
-        let worth = price * dearer.min(DEAREST);
+        // The first time it is cheap to have been wrong: what is new may have been slow for that.
+        let worth = match self.again == *AGAIN.start() {
+            true => 0.0,
+            false => price * dearer.min(DEAREST),
+        };
         if self.since < self.again || f32::from(self.since) < worth {
             return better;
         }
@@ -172,10 +175,24 @@ mod tests {
         let free = tried(&mut Known::default(), 80, Known::FREE, costs);
         assert_eq!(free, [&first[..], &[13, 29, 61]].concat());
         let priced = tried(&mut Known::default(), 250, 50.0, costs);
-        assert_eq!(priced, [&first[..], &[105, 205]].concat());
+        assert_eq!(priced, [&first[..], &[13, 113, 213]].concat());
         // Something that looks a thousand times worse is tried again all the same.
         let far = tried(&mut Known::default(), 1000, 50.0, [1000.0, 1.0]);
-        assert_eq!(far, [0, 1, 2, 405, 805]);
+        assert_eq!(far, [0, 1, 2, 13, 413, 813]);
+    }
+
+    #[test]
+    fn what_is_cold_at_first_is_not_taken_for_slow() {
+        let mut known = Known::default();
+        let mut samples = 0;
+        for _ in 0..40 {
+            let way = known.next(50.0);
+            samples += u32::from(way == Way::Fragments);
+            let cold = way == Way::Fragments && samples <= 2;
+            known.learn(way, if cold { 20.0 } else { [6.0, 1.0][way as usize] });
+        }
+        assert_eq!(known.better(), Some(Way::Fragments));
+        assert_eq!(samples, 36);
     }
 
     #[test]

@@ -30,6 +30,9 @@ use std::time::Instant;
 /// So many calls, or numbers, are between writing a plan and its beginning.
 const LAG: u64 = DEPTH;
 
+/// So many calls say nothing of their way.
+const COLD: u64 = 3;
+
 /// Trying the worse way may take so small a part of the time: one in so many.
 const PRICE: f32 = 64.0;
 
@@ -237,7 +240,9 @@ impl<M: Deref<Target = [AtomicU64]>> Ways<M> {
         if decider.classes.is_empty() {
             decider.classes = vec![Decided::default(); CLASSES];
         }
-        if let Some(before) = decider.before.replace(*measured)
+        // In the first calls memory is cold, and not only in the very first, as cells are used in turn.
+        let counts = (call >= COLD).then_some(*measured);
+        if let Some(before) = std::mem::replace(&mut decider.before, counts)
             && let Some(cost) = self.cost(before.number)
         {
             let known = &mut decider.classes[before.class.0].known;

@@ -46,10 +46,16 @@ impl<W: Waits> Turn<'_, W> {
             Ok(())
         };
         let joined = self.meet(work).await? && joined;
-        for rank in 0..members {
-            match joined {
-                true => self.take(self.cells.result(), rank as usize * step, &block(rank)),
-                false => self.take(rank, 0, &block(rank)),
+        match joined {
+            // What lies there as it goes here is copied at once.
+            true if step == len => self.take(self.cells.result(), 0, recv),
+            _ => {
+                for rank in 0..members {
+                    match joined {
+                        true => self.take(self.cells.result(), rank as usize * step, &block(rank)),
+                        false => self.take(rank, 0, &block(rank)),
+                    }
+                }
             }
         }
         self.cells.end_together(self.members, self.number);
@@ -87,15 +93,12 @@ impl<W: Waits> Turn<'_, W> {
             }
             Ok(())
         };
-        let joined = self.meet(work).await? && joined;
-        for rank in 0..members {
-            let block = recv.part(rank as usize * len, len);
-            match joined {
-                true => {
-                    let at = (mine * count + rank as usize) * len;
-                    self.take(self.cells.result(), at, &block);
+        match self.meet(work).await? && joined {
+            true => self.take(self.cells.result(), mine * count * len, recv),
+            false => {
+                for rank in 0..members {
+                    self.take(rank, mine * len, &recv.part(rank as usize * len, len));
                 }
-                false => self.take(rank, mine * len, &block),
             }
         }
         self.cells.end_together(self.members, self.number);
