@@ -119,15 +119,22 @@ impl Report {
         let Meaning {
             size, figure, unit, ..
         } = meaning(benchmark);
+        // A column for what only some benchmarks have.
+        let has_bare = self.rows.iter().any(|row| row.bare.is_some());
+        let bare = |cell: String| match has_bare {
+            true => format!("{cell:>COLUMN$}"),
+            false => String::new(),
+        };
         let spread = self.rows.iter().any(|row| row.min.is_some());
         let _ = if spread {
             let [avg, min, max] =
                 ["Avg", "Min", "Max"].map(|which| format!("{which} {figure}({unit})"));
             writeln!(
                 text,
-                "{:<FIRST$}{avg:>COLUMN$}{min:>COLUMN$}{max:>COLUMN$}{:>COLUMN$}",
+                "{:<FIRST$}{avg:>COLUMN$}{min:>COLUMN$}{max:>COLUMN$}{:>COLUMN$}{}",
                 format!("# {size}"),
-                "Iterations"
+                "Iterations",
+                bare("Bare barrier(us)".into())
             )
         } else {
             writeln!(
@@ -142,10 +149,11 @@ impl Report {
             if let (Some(min), Some(max)) = (row.min, row.max) {
                 let _ = write!(
                     text,
-                    "{:>COLUMN$}{:>COLUMN$}{:>COLUMN$}",
+                    "{:>COLUMN$}{:>COLUMN$}{:>COLUMN$}{}",
                     number(min),
                     number(max),
-                    row.iterations
+                    row.iterations,
+                    bare(row.bare.map_or("-".into(), number))
                 );
             }
             text.push('\n');
@@ -174,6 +182,7 @@ mod tests {
             min: spread.then_some(0.1),
             max: spread.then_some(12.345),
             iterations: 100,
+            ..Row::default()
         };
         Report {
             benchmark: benchmark.name(),
@@ -198,6 +207,16 @@ mod tests {
         let text = report(Benchmark::Barrier, true).text();
         let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
         assert_eq!(last, ["8", "0.171", "0.100", "12.35", "100"]);
+    }
+
+    #[test]
+    fn a_bare_barrier_has_a_column_where_there_is_one() {
+        let mut report = report(Benchmark::Barrier, true);
+        assert!(!report.text().contains("Bare"));
+        report.rows[0].bare = Some(0.15);
+        let text = report.text();
+        assert!(text.contains("Bare barrier(us)"));
+        assert!(text.trim_end().ends_with(" 0.150"), "{text}");
     }
 
     #[test]

@@ -41,6 +41,8 @@ struct Contestant {
     installation: Installation,
     setting: &'static Setting,
     figures: BTreeMap<usize, Vec<f64>>,
+    /// What barriers without MPI took among its ranks, for `barrier`.
+    bare: Vec<f64>,
     /// Milliseconds from the command to where all ranks are past `MPI_Init`, and of the whole command, for `init`.
     starts: Vec<f64>,
     commands: Vec<f64>,
@@ -65,6 +67,9 @@ struct Comparison {
     size: usize,
     unit: &'static str,
     ours: f64,
+    /// What a barrier without MPI took among our ranks, for `barrier`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bare: Option<f64>,
     peers: Vec<Best>,
 }
 
@@ -121,6 +126,7 @@ fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
                 installation: installation.clone(),
                 setting,
                 figures: BTreeMap::new(),
+                bare: Vec::new(),
                 starts: Vec::new(),
                 commands: Vec::new(),
                 failed: None,
@@ -162,6 +168,7 @@ impl Contestant {
         {
             Ok((report, took)) => {
                 for row in report.rows {
+                    self.bare.extend(row.bare);
                     self.figures.entry(row.size).or_default().push(row.avg);
                 }
                 self.starts.extend(report.started);
@@ -197,6 +204,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
         larger_is_better,
         ..
     } = meaning(options.benchmark);
+    let bare = median(&ours.bare);
     let row =
         |size: usize, ours: f64, unit, figures: &dyn Fn(&Contestant) -> Option<f64>| Comparison {
             benchmark: options.benchmark.name(),
@@ -204,6 +212,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
             size,
             unit,
             ours,
+            bare,
             peers: best_of_each(peers, ours, larger_is_better, figures),
         };
     let mut rows: Vec<Comparison> = ours
@@ -309,6 +318,13 @@ fn print_table(options: &Options, rows: &[Comparison]) {
             );
         }
         println!();
+        if let Some(bare) = row.bare {
+            println!(
+                "# one counter in shared memory and nothing else, among our ranks: {}; ours takes {:.2} times as long",
+                number(bare),
+                row.ours / bare
+            );
+        }
     }
 }
 

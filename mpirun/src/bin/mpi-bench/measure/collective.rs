@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
 use crate::measure::Row;
+use crate::measure::bare::Bare;
 use crate::mpi::{Combine, MpiError, World};
 use crate::pace::Pace;
 
@@ -19,12 +20,38 @@ pub fn in_a_row<'w>(
     pace: Pace,
     operation: fn(&World<'w>) -> Result<(), MpiError>,
 ) -> Result<Row, MpiError> {
+    beside(world, ranks, pace, operation, None)
+}
+
+/// `MPI_Barrier`, and beside it what a bare barrier takes.
+pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiError> {
+    beside(world, ranks, pace, World::barrier, Bare::new(world)?)
+}
+
+/// Half of the bare barriers come before and half after, since the system moves ranks about meanwhile.
+fn beside<'w>(
+    world: &World<'w>,
+    ranks: usize,
+    pace: Pace,
+    operation: fn(&World<'w>) -> Result<(), MpiError>,
+    mut bare: Option<Bare>,
+) -> Result<Row, MpiError> {
     let iterations = pace.settle(world, |n| (0..n).try_for_each(|_| operation(world)))?;
+    let half = iterations.div_ceil(2);
+    let mut run_bare = || bare.as_mut().map(|bare| bare.run(half));
+    let before = run_bare();
     let begin = Instant::now();
     for _ in 0..iterations {
         operation(world)?;
     }
-    spread(world, ranks, iterations, begin.elapsed())
+    let took = begin.elapsed();
+    let after = run_bare();
+    let row = spread(world, ranks, iterations, took)?;
+    let bare = match before.zip(after) {
+        Some((before, after)) => Some(spread(world, ranks, 2 * half, before + after)?.avg),
+        None => None,
+    };
+    Ok(Row { bare, ..row })
 }
 
 /// From rank 0.
@@ -142,5 +169,6 @@ pub fn across(world: &World<'_>, size: usize, figure: f64) -> Result<Row, MpiErr
         min: Some(world.combine(figure, Combine::Min)?),
         max: Some(world.combine(figure, Combine::Max)?),
         iterations: 1,
+        bare: None,
     })
 }

@@ -1,5 +1,6 @@
 //! The measurements: which loop a benchmark runs, over which sizes, how often.
 
+mod bare;
 mod collective;
 mod memory;
 mod pairs;
@@ -30,6 +31,9 @@ pub struct Row {
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub iterations: u64,
+    /// What a barrier without MPI takes among the same ranks, for `barrier`.
+    #[serde(default)]
+    pub bare: Option<f64>,
 }
 
 /// Why nothing could be measured.
@@ -143,7 +147,7 @@ fn measure(
         B::Face => typed::latency(world, World::face, size, pace),
         B::Indexed => typed::latency(world, World::indexed, size, pace),
         B::Arrays => typed::latency(world, World::arrays, size, pace),
-        B::Barrier => collective::in_a_row(world, size, pace, World::barrier),
+        B::Barrier => collective::barrier(world, size, pace),
         B::Dup => collective::in_a_row(world, size, pace, World::dup_and_free),
         B::Bcast => collective::bcast(world, size, pace),
         B::Allreduce => collective::blocks(world, World::allreduce_floats, (One, One), size, pace),

@@ -85,9 +85,8 @@ pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
     Ok(Row {
         size,
         avg: world.combine(micros, Combine::Sum)? / f64::from(world.size()),
-        min: None,
-        max: None,
         iterations,
+        ..Row::default()
     })
 }
 
@@ -115,8 +114,7 @@ fn thousands(size: usize, messages: f64, seconds: f64, iterations: u64) -> Row {
     Row {
         size,
         avg: messages / 1e3 / seconds,
-        min: None,
-        max: None,
         iterations,
+        ..Row::default()
     }
 }

@@ -38,9 +38,8 @@ pub fn one_way(size: usize, iterations: u64, took: Duration) -> Row {
     Row {
         size,
         avg: took.as_secs_f64() * 1e6 / (2.0 * iterations as f64),
-        min: None,
-        max: None,
         iterations,
+        ..Row::default()
     }
 }
 
@@ -116,9 +115,8 @@ fn megabytes(size: usize, directions: u32, iterations: u64, took: Duration) -> R
     Row {
         size,
         avg: bytes / 1e6 / took.as_secs_f64(),
-        min: None,
-        max: None,
         iterations,
+        ..Row::default()
     }
 }
 

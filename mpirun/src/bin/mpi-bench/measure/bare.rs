@@ -1,0 +1,122 @@
+//! What a barrier costs without MPI, among the same processes: one counter in shared memory.
+//!
+//! Everybody adds one and looks until the sum is complete; where ranks share cores they give the core away between looks.
+//! Each rank has to be switched in once, so no barrier in software can be much faster there; how much ours takes beside it is what a library adds.
+//!
+//! Rank 0 makes the memory and tells its process number and descriptor; the others open that through `/proc`.
+//! Where one of them cannot, because it is on another machine or not allowed to, there is no figure.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::{Duration, Instant, SystemTime};
+
+use mpi_base::atomic::{AtomicU64, Ordering};
+use mpi_base::mem::{Segment, memfd};
+
+use crate::mpi::{Combine, MpiError, World};
+
+/// The count and the token lie so far apart.
+const LINE: usize = 128;
+
+/// A barrier of all ranks.
+pub struct Bare {
+    segment: Segment,
+    ranks: u64,
+    passed: u64,
+    crowded: bool,
+}
+
+impl Bare {
+    /// One that has not been passed; `None` at all ranks if there is none at one of them.
+    pub fn new(world: &World<'_>) -> Result<Option<Bare>, MpiError> {
+        let own = (world.rank() == 0).then(make).flatten();
+        let fd = own.as_ref().map_or(0, |(fd, _)| fd.as_raw_fd() as u64);
+        let token = own.as_ref().map_or(0, |(_, token)| *token);
+        let fd = world.bcast_number(fd)?;
+        let token = world.bcast_number(token)?;
+        let pid = world.bcast_number(std::process::id().into())?;
+        let segment = open(pid, fd).filter(|segment| {
+            let there = token_in(segment).map(|word| word.load(Ordering::Acquire));
+            there == Some(token) && token != 0
+        });
+        let here = if segment.is_some() { 1.0 } else { 0.0 };
+        // Rank 0 keeps the descriptor until all have opened it.
+        let everywhere = world.combine(here, Combine::Min)? > 0.5;
+        let ranks = u64::try_from(world.size()).unwrap_or(1);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(segment.filter(|_| everywhere).map(|segment| Bare {
+            segment,
+            ranks,
+            passed: 0,
+            crowded: ranks > cores as u64,
+        }))
+    }
+
+    /// What so many barriers take.
+    pub fn run(&mut self, times: u64) -> Duration {
+        let Some(count) = self.segment.at::<AtomicU64>(0) else {
+            return Duration::ZERO;
+        };
+        let begin = Instant::now();
+        for _ in 0..times {
+            self.passed += 1;
+            let complete = self.passed * self.ranks;
+            if count.fetch_add(1, Ordering::AcqRel) + 1 == complete {
+                continue;
+            }
+            while count.load(Ordering::Acquire) < complete {
+                match self.crowded {
+                    true => std::thread::yield_now(),
+                    false => std::hint::spin_loop(),
+                }
+            }
+        }
+        begin.elapsed()
+    }
+}
+
+/// Memory with a token in it that tells it from what another machine has at the same place.
+fn make() -> Option<(OwnedFd, u64)> {
+    let fd = memfd("bare barrier", 2 * LINE as u64).ok()?;
+    let segment = Segment::map(&fd, 2 * LINE).ok()?;
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let token = since.map_or(1, |since| since.as_nanos() as u64) | 1;
+    token_in(&segment)?.store(token, Ordering::Release);
+    Some((fd, token))
+}
+
+fn token_in(segment: &Segment) -> Option<&AtomicU64> {
+    segment.at(LINE)
+}
+
+fn open(pid: u64, fd: u64) -> Option<Segment> {
+    let path = format!("/proc/{pid}/fd/{fd}");
+    let file = File::options().read(true).write(true).open(path).ok()?;
+    Segment::map(&file, 2 * LINE).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_opens_the_memory_through_proc_finds_the_token_and_passes_together() {
+        let (fd, token) = make().expect("memory");
+        let raw = fd.as_raw_fd() as u64;
+        let bare = || Bare {
+            segment: open(std::process::id().into(), raw).expect("the same memory"),
+            ranks: 2,
+            passed: 0,
+            crowded: true,
+        };
+        let there = token_in(&bare().segment).map(|word| word.load(Ordering::Acquire));
+        assert_eq!(there, Some(token));
+        std::thread::scope(|scope| {
+            scope.spawn(|| bare().run(100));
+            bare().run(100);
+        });
+        let segment = bare().segment;
+        let count = segment.at::<AtomicU64>(0).expect("a count");
+        assert_eq!(count.load(Ordering::Acquire), 200);
+    }
+}
