@@ -32,7 +32,69 @@ pub fn script(shell: &str, name: &str, options: &Command) -> Option<Vec<u8>> {
         .args(shown.cloned().map(told));
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut bytes);
+    if shell == clap_complete::Shell::Bash {
+        let script = String::from_utf8_lossy(&bytes);
+        bytes = script
+            .replacen(AFTER, &(AFTER.to_string() + &stop_at_program(options)), 1)
+            .into_bytes();
+    }
     Some(bytes)
+}
+
+/// Behind this line the generated script for bash begins to look at words.
+const AFTER: &str = "    prev=\"$3\"\n";
+
+/// What the generated script does not know: behind the program files are completed, not mpirun's options, until a colon begins the next part.
+fn stop_at_program(options: &Command) -> String {
+    let taking = |values: usize| {
+        let takes = |option: &&Arg| match option.is_require_equals_set() {
+            true => false,
+            false => {
+                let names = option.get_value_names().map_or(1, <[_]>::len);
+                option.get_action().takes_values() && names == values
+            }
+        };
+        let spellings = options.get_arguments().filter(takes).flat_map(|option| {
+            let mut longs = option.get_all_aliases().unwrap_or_default();
+            longs.extend(option.get_long());
+            let long = longs
+                .into_iter()
+                .flat_map(|long| [format!("--{long}"), format!("-{long}")]);
+            let short = option.get_short().map(|short| format!("-{short}"));
+            long.chain(short).collect::<Vec<_>>()
+        });
+        spellings.collect::<Vec<_>>().join("|")
+    };
+    let (one, two) = (taking(1), taking(2));
+    format!(
+        r#"
+    local word skip=0 program=""
+    local -a before
+    read -ra before <<< "${{COMP_LINE:0:COMP_POINT}}"
+    if [[ "${{COMP_LINE:0:COMP_POINT}}" != *[[:space:]] ]]; then
+        before=("${{before[@]:0:${{#before[@]}}-1}}")
+    fi
+    for word in "${{before[@]:1}}"; do
+        if (( skip > 0 )); then
+            skip=$(( skip - 1 ))
+        elif [[ "${{word}}" == : ]]; then
+            program=""
+        elif [[ -z "${{program}}" ]]; then
+            case "${{word}}" in
+                {two}) skip=2 ;;
+                {one}) skip=1 ;;
+                -*) ;;
+                *) program="${{word}}" ;;
+            esac
+        fi
+    done
+    if [[ -n "${{program}}" ]]; then
+        COMPREPLY=($(compgen -f -- "${{cur}}"))
+        compopt -o filenames 2> /dev/null
+        return 0
+    fi
+"#
+    )
 }
 
 fn told(option: Arg) -> Arg {

@@ -292,6 +292,41 @@ fn the_manual_page_and_completions_know_every_option() {
     }
 }
 
+/// What bash offers for the last word of a line.
+fn offered(line: &str) -> String {
+    let Err(CliError::Answer(script)) = parsed("--generate bash") else {
+        panic!("there is no script for bash");
+    };
+    let ask = format!(
+        "{script}\nline='{line}'; cur=\"${{line##* }}\"; COMP_LINE=\"$line\"; COMP_POINT=${{#line}}; \
+         read -ra COMP_WORDS <<< \"$line\"; [[ -n $cur ]] || COMP_WORDS+=(''); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); \
+         _mpirun mpirun \"$cur\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; echo \"${{COMPREPLY[@]}}\""
+    );
+    let output = std::process::Command::new("bash")
+        .args(["-c", &ask])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn behind_the_program_bash_offers_files_until_a_colon() {
+    for line in [
+        "--ti",
+        "-n 2 --ti",
+        "--mca btl self --ti",
+        "-x A -q --ti",
+        "-n 2 ./a --ti : --ti",
+    ] {
+        let offered = offered(&format!("mpirun {line}"));
+        assert!(offered.contains("--timeout"), "{line}: {offered}");
+    }
+    for line in ["./a --ti", "-n 2 ./a --ti", "-n 2 ./a : ./b --ti"] {
+        assert_eq!(offered(&format!("mpirun {line}")).trim(), "", "{line}");
+    }
+    assert!(offered("mpirun -n 2 ./a Cargo.t").contains("Cargo.toml"));
+}
+
 #[test]
 fn mistakes_are_told_in_sentences() {
     let mut said = String::new();
