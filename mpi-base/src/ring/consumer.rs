@@ -145,7 +145,10 @@ impl Consumer {
                     std::slice::from_raw_parts(payload.as_ptr().cast::<u8>(), len)
                 }))
             }
-            Kind::Bytes if len <= self.memory.shape().longest() => {
+            Kind::Bytes | Kind::BytesAtStart if len <= self.memory.shape().longest() => {
+                if control.kind == Kind::BytesAtStart {
+                    self.cursor = self.cursor.at_start();
+                }
                 let (after, start) = self.cursor.advance(len, self.memory.shape().units());
                 // SAFETY: `advance` keeps the block inside the ring; the cell that named it handed it to us until we give it back.
                 let result = unsafe {

@@ -50,6 +50,11 @@ impl Shape {
         self.units
     }
 
+    /// How many units are written before the producer tries to begin again at the start.
+    pub(super) fn lap(self) -> u32 {
+        super::LAP.min(self.units / 2)
+    }
+
     /// The longest payload that goes through the byte ring: a quarter of it, so that it always fits in the end and several are on their way.
     pub fn longest(self) -> usize {
         (self.units as usize / 4 * UNIT).min(super::MAX_LEN)

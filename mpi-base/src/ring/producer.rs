@@ -17,6 +17,8 @@ pub struct Producer {
     /// What the consumer had given back when we last looked.
     pub(super) consumed: u32,
     units_back: u32,
+    /// From where on in the byte ring it is tried to begin again at its start.
+    again_from: u32,
     longest: usize,
 }
 
@@ -28,11 +30,12 @@ impl Producer {
     pub unsafe fn new(memory: RingMemory) -> Producer {
         let longest = memory.shape().longest();
         Producer {
-            memory,
             next: 1,
             cursor: Cursor::default(),
             consumed: 0,
             units_back: 0,
+            again_from: memory.shape().lap(),
+            memory,
             longest,
         }
     }
@@ -70,14 +73,14 @@ impl Producer {
         if len > self.longest {
             return Err(Full);
         }
-        let (after, start) = self.cursor.advance(len, self.memory.shape().units());
-        if !self.has_units(after) {
-            return Err(Full);
-        }
-        // SAFETY: `advance` keeps the block inside the ring, and `has_units` has shown that the consumer gave it back.
+        let (after, start, kind) = self.block(len).ok_or(Full)?;
+        // SAFETY: `block` answers one inside the ring that the consumer has given back.
         unsafe { self.memory.write(start, len, fill) };
+        if start == 0 {
+            self.again_from = self.memory.shape().lap();
+        }
         self.cursor = after;
-        self.publish(am, Kind::Bytes, len, header, &[]);
+        self.publish(am, kind, len, header, &[]);
         self.memory.expect_block(after.next as usize * UNIT, len);
         Ok(())
     }
@@ -168,8 +171,31 @@ impl Producer {
         if len <= SPREAD {
             return self.has_cells(1 + more_cells(len));
         }
-        let (after, _) = self.cursor.advance(len, self.memory.shape().units());
-        self.has_cell() && len <= self.longest && self.has_units(after)
+        self.has_cell() && len <= self.longest && self.block(len).is_some()
+    }
+
+    /// A free block of `len` bytes in the byte ring: the cursor behind it, where it starts, and how the consumer is told.
+    #[inline(always)]
+    fn block(&mut self, len: usize) -> Option<(Cursor, usize, Kind)> {
+        let (cursor, kind) = match self.cursor.next >= self.again_from && self.may_restart() {
+            true => (self.cursor.at_start(), Kind::BytesAtStart),
+            false => (self.cursor, Kind::Bytes),
+        };
+        let (after, start) = cursor.advance(len, self.memory.shape().units());
+        self.has_units(after).then_some((after, start, kind))
+    }
+
+    /// Whether the consumer has given all blocks back; if not, it is not asked again soon, because each look at its word costs both a trip.
+    #[cold]
+    fn may_restart(&mut self) -> bool {
+        self.look();
+        let drained = self.units_back == self.cursor.total;
+        let lap = self.memory.shape().lap();
+        self.again_from = match drained {
+            true => lap,
+            false => self.cursor.next + lap.div_ceil(4),
+        };
+        drained
     }
 
     /// Whether everything sent has been consumed.

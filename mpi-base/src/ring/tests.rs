@@ -44,7 +44,12 @@ fn a_cell_is_one_cache_line_and_the_consumer_has_its_own() {
 
 #[test]
 fn a_control_word_keeps_every_field_and_refuses_unknown_kinds() {
-    for kind in [Kind::Inline, Kind::Bytes, Kind::Elsewhere] {
+    for kind in [
+        Kind::Inline,
+        Kind::Bytes,
+        Kind::BytesAtStart,
+        Kind::Elsewhere,
+    ] {
         let control = Control {
             seq: 0xdead_beef,
             am: 0xa5,
@@ -53,7 +58,7 @@ fn a_control_word_keeps_every_field_and_refuses_unknown_kinds() {
         };
         assert_eq!(Control::unpack(control.pack()), Some(control));
     }
-    assert_eq!(Control::unpack(3 << 40), None);
+    assert_eq!(Control::unpack(4 << 40), None);
 }
 
 #[test]
@@ -95,6 +100,35 @@ fn payloads_of_every_length_arrive_whole() {
     }
     let too_long = tx.longest() + 1;
     assert_eq!(push(&mut tx, 0, too_long), Err(Full));
+}
+
+/// Sends `count` messages of 256 bytes of which up to `behind` wait, and answers how far apart the first and the last byte used are.
+fn stretch(behind: u64, count: u64) -> usize {
+    let (mut tx, mut rx) = ring(16, 8 * LAP * UNIT as u32);
+    let mut places = Vec::new();
+    for n in 0..count {
+        push(&mut tx, n, 256).unwrap();
+        if n < behind {
+            continue;
+        }
+        let place = rx.pop(|m| match m.body {
+            Body::Here(bytes) => bytes.as_ptr().addr(),
+            Body::Elsewhere { .. } => panic!("message {n} was pushed with its payload"),
+        });
+        match place {
+            Polled::Got(place) => places.push(place),
+            other => panic!("{other:?} in place of message {n}"),
+        }
+        rx.give_back();
+    }
+    places.iter().max().unwrap() + 256 - places.iter().min().unwrap()
+}
+
+#[test]
+fn while_the_consumer_keeps_up_only_the_beginning_of_the_bytes_is_used() {
+    let lap = LAP as usize * UNIT;
+    assert_eq!(stretch(0, 2_000), lap);
+    assert_eq!(stretch(1, 2_000), 8 * lap);
 }
 
 #[test]
