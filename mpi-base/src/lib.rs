@@ -7,6 +7,7 @@ pub mod bitmap;
 pub mod cells;
 #[cfg(not(loom))]
 pub mod cma;
+pub mod copy;
 #[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]

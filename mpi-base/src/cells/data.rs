@@ -7,6 +7,7 @@
 //! Data that go beyond a cell are cut: whoever numbers the operations sees to it that there are none.
 
 use crate::atomic::AtomicU64;
+use crate::copy::copy;
 
 #[cfg(not(loom))]
 pub use plain::{change, show};
@@ -17,11 +18,7 @@ pub use words::{change, show};
 #[inline]
 pub fn write(words: &[AtomicU64], at: usize, data: &[u8]) {
     change(words, at, data.len(), |room| {
-        match (<&mut [u8; 8]>::try_from(&mut *room), data.first_chunk()) {
-            // The commonest message is one word; spelling it out saves the call that copies.
-            (Ok(room), Some(word)) => *room = *word,
-            _ => room.copy_from_slice(&data[..room.len()]),
-        }
+        copy(&data[..room.len()], room);
     });
 }
 
@@ -29,10 +26,7 @@ pub fn write(words: &[AtomicU64], at: usize, data: &[u8]) {
 #[inline]
 pub fn read(words: &[AtomicU64], at: usize, out: &mut [u8]) {
     show(words, at, out.len(), |data| {
-        match (<&mut [u8; 8]>::try_from(&mut *out), data.first_chunk()) {
-            (Ok(out), Some(word)) => *out = *word,
-            _ => out[..data.len()].copy_from_slice(data),
-        }
+        copy(data, &mut out[..data.len()]);
     });
 }
 

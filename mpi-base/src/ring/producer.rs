@@ -2,6 +2,7 @@
 
 use super::{Control, Cursor, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more_cells};
 use crate::atomic::{AtomicU64, Ordering};
+use crate::copy::copy;
 
 /// The ring has no room now; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl Producer {
     pub fn push_bytes(&mut self, am: u8, header: [u64; 2], bytes: &[u8]) -> Result<(), Full> {
         match bytes.len() {
             ..=SPREAD => self.spread(am, header, bytes),
-            len => self.push(am, header, len, |place| place.copy_from_slice(bytes)),
+            len => self.push(am, header, len, |place| copy(bytes, place)),
         }
     }
 

@@ -33,6 +33,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use mpi_base::copy::copy;
 use mpi_base::node::Node;
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
 
@@ -120,7 +121,7 @@ impl Payload<'_> {
     #[inline]
     pub fn put(&mut self, place: &mut [u8]) {
         match self {
-            Payload::Bytes(bytes) => place.copy_from_slice(bytes),
+            Payload::Bytes(bytes) => copy(bytes, place),
             Payload::Joined(first, second) => {
                 let (front, back) = place.split_at_mut(first.len());
                 front.copy_from_slice(first);

@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 use super::copy::{self as loops};
 use super::{Datatype, Runs};
+use mpi_base::copy::copy as copy_bytes;
 
 /// Data to be read.
 #[derive(Clone)]
@@ -82,7 +83,7 @@ impl SendBuf {
         if let Some(all) = self.contiguous() {
             let rest = all.get(at.max(0) as usize..).unwrap_or(&[]);
             let n = rest.len().min(out.len());
-            out[..n].copy_from_slice(&rest[..n]);
+            copy_bytes(&rest[..n], &mut out[..n]);
             return n;
         }
         // SAFETY: whoever made this buffer vouched for the data of its elements.
@@ -165,7 +166,7 @@ impl RecvBuf {
         if let Some(all) = self.contiguous() {
             let rest = all.get_mut(at.max(0) as usize..).unwrap_or(&mut []);
             let n = rest.len().min(input.len());
-            rest[..n].copy_from_slice(&input[..n]);
+            copy_bytes(&input[..n], &mut rest[..n]);
             return n;
         }
         // SAFETY: whoever made this buffer vouched for the data of its elements.
@@ -371,7 +372,7 @@ pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
     match (from.contiguous(), to.contiguous()) {
         (Some(run), Some(out)) => {
             let n = run.len().min(out.len());
-            out[..n].copy_from_slice(&run[..n]);
+            copy_bytes(&run[..n], &mut out[..n]);
             n as i64
         }
         (None, Some(out)) => from.pack_at(0, out) as i64,

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use super::{Named, RecvBuf};
+use mpi_base::copy::copy;
 
 /// A run of bytes of the user's.
 #[derive(Clone, Copy, Debug)]
@@ -64,14 +65,7 @@ impl RecvBytes {
     #[inline]
     pub fn fill(self, data: &[u8]) {
         let n = data.len().min(self.len);
-        if n == 8 {
-            // The commonest message is one word; spelling it out saves the call that copies.
-            // SAFETY: as below, and `n` is 8.
-            unsafe { self.ptr.cast::<[u8; 8]>().write(*data.as_ptr().cast()) };
-            return;
-        }
-        // SAFETY: whoever made this vouched for its bytes, of which `n` are used; `data` is memory of the transport.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), self.ptr, n) };
+        self.with(|room| copy(&data[..n], &mut room[..n]));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use mpi_base::bell::GONE;
+use mpi_base::copy::copy;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use mpi_base::node::{FragPool, Node, NodeError};
@@ -73,7 +74,7 @@ impl Outgoing {
         let result = if len <= self.in_ring {
             self.producer.push_bytes(am, header, bytes)
         } else {
-            self.put_fragment(frags, am, header, len, |place| place.copy_from_slice(bytes))
+            self.put_fragment(frags, am, header, len, |place| copy(bytes, place))
         };
         self.after(result, len)
     }

@@ -8,6 +8,7 @@ use crate::Error;
 use crate::coll::algo;
 use crate::datatype::{Datatype, RecvBuf, RecvBytes, SendBuf};
 use crate::op::{DenseOp, Op};
+use mpi_base::copy::copy;
 
 /// What is read.
 pub trait Given {
@@ -42,15 +43,6 @@ pub trait Combine<G, R> {
     fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
 }
 
-/// Copies what is nearly always one word.
-#[inline(always)]
-fn copy(data: &[u8], room: &mut [u8]) {
-    match (<&mut [u8; 8]>::try_from(&mut *room), data.first_chunk()) {
-        (Ok(room), Some(word)) if data.len() == 8 => *room = *word,
-        _ => room[..data.len()].copy_from_slice(data),
-    }
-}
-
 impl Given for &[u8] {
     #[inline(always)]
     fn bytes(&self) -> usize {
@@ -59,7 +51,7 @@ impl Given for &[u8] {
 
     #[inline(always)]
     fn pack(&self, room: &mut [u8]) {
-        copy(self, room);
+        copy(self, &mut room[..self.len()]);
     }
 
     #[inline(always)]
@@ -88,7 +80,7 @@ impl Given for RecvBytes {
 
     #[inline(always)]
     fn pack(&self, room: &mut [u8]) {
-        self.with(|data| copy(data, room));
+        self.with(|data| copy(data, &mut room[..data.len()]));
     }
 
     fn run(&self) -> Option<&[u8]> {
@@ -142,7 +134,7 @@ impl Given for SendBuf {
     #[inline]
     fn pack(&self, room: &mut [u8]) {
         match self.contiguous() {
-            Some(data) => copy(data, room),
+            Some(data) => copy(data, &mut room[..data.len()]),
             None => {
                 self.pack_at(0, room);
             }
