@@ -23,6 +23,17 @@ use crate::atomic::{AtomicU32, AtomicU64};
 /// The size of a page of memory on every machine this library runs on.
 pub const PAGE: usize = 4096;
 
+/// Has the system find memory for all pages that `len` bytes at `start` lie in, in one call in place of a fault for each.
+///
+/// What lies there stays as it is; where the system refuses, pages are found when they are touched.
+pub(crate) fn populate(start: NonNull<u8>, len: usize) {
+    let before = start.addr().get() % PAGE;
+    let first = start.as_ptr().wrapping_sub(before);
+    let len = (before + len).next_multiple_of(PAGE);
+    // SAFETY: this advice changes no contents and no mapping (madvise(2), MADV_POPULATE_WRITE), so it is harmless on any range.
+    let _ = unsafe { rustix::mm::madvise(first.cast::<c_void>(), len, Advice::LinuxPopulateWrite) };
+}
+
 /// A type that may lie in memory which other processes write at any time.
 ///
 /// # Safety

@@ -58,10 +58,10 @@ pub const SPREAD: usize = INLINE + 2 * MORE;
 /// The unit of the byte ring: a cache line.
 const UNIT: usize = 64;
 
-/// After how many units the producer tries to begin again at the start of the byte ring: 32 KiB.
+/// After how many units the producer tries to begin again at the start of the byte ring: 64 KiB.
 ///
 /// Measured where cores share a cache, first messages of 256 bytes: TODO
-const LAP: u32 = (32 << 10) / UNIT as u32;
+const LAP: u32 = (64 << 10) / UNIT as u32;
 
 const INLINE_WORDS: usize = INLINE / 8;
 

@@ -20,6 +20,8 @@ pub struct Producer {
     units_back: u32,
     /// From where on in the byte ring it is tried to begin again at its start.
     again_from: u32,
+    /// Up to which unit the byte ring has memory for sure.
+    populated: u32,
     longest: usize,
 }
 
@@ -36,6 +38,7 @@ impl Producer {
             consumed: 0,
             units_back: 0,
             again_from: memory.shape().lap(),
+            populated: 0,
             memory,
             longest,
         }
@@ -82,7 +85,7 @@ impl Producer {
         }
         self.cursor = after;
         self.publish(am, kind, len, header, &[]);
-        self.memory.expect_block(after.next as usize * UNIT, len);
+        self.expect_block(len);
         Ok(())
     }
 
@@ -175,6 +178,19 @@ impl Producer {
         self.has_cell() && len <= self.longest && self.block(len).is_some()
     }
 
+    /// Fetches what a message like the last one will probably be written to.
+    #[inline(always)]
+    fn expect_block(&self, len: usize) {
+        let start = match self.cursor.next >= self.again_from {
+            true => {
+                self.memory.expect_given_back();
+                0
+            }
+            false => self.cursor.next as usize * UNIT,
+        };
+        self.memory.expect_block(start, len);
+    }
+
     /// A free block of `len` bytes in the byte ring: the cursor behind it, where it starts, and how the consumer is told.
     #[inline(always)]
     fn block(&mut self, len: usize) -> Option<(Cursor, usize, Kind)> {
@@ -183,7 +199,22 @@ impl Producer {
             false => (self.cursor, Kind::Bytes),
         };
         let (after, start) = cursor.advance(len, self.memory.shape().units());
+        if after.next > self.populated {
+            self.populate();
+        }
         self.has_units(after).then_some((after, start, kind))
+    }
+
+    /// Sees to it that there is memory for the first lap, and when that is left for all the rest.
+    #[cold]
+    fn populate(&mut self) {
+        let (lap, units) = (self.memory.shape().lap(), self.memory.shape().units());
+        let to = match self.populated {
+            0 => lap,
+            _ => units,
+        };
+        self.memory.populate(self.populated, to);
+        self.populated = to;
     }
 
     /// Whether the consumer has given all blocks back; if not, it is not asked again soon, because each look at its word costs both a trip.

@@ -128,7 +128,7 @@ fn stretch(behind: u64, count: u64) -> usize {
 fn while_the_consumer_keeps_up_only_the_beginning_of_the_bytes_is_used() {
     let lap = LAP as usize * UNIT;
     assert_eq!(stretch(0, 2_000), lap);
-    assert_eq!(stretch(1, 2_000), 8 * lap);
+    assert_eq!(stretch(1, 4_000), 8 * lap);
 }
 
 #[test]
