@@ -80,7 +80,8 @@ impl Tried {
 
 impl Known {
     /// The price of [`Known::next`] where trying costs nothing but the one that is tried.
-    pub const FREE: f32 = 0.0;
+    #[cfg(test)]
+    const FREE: f32 = 0.0;
 
     /// How often a way has been tried lately.
     #[cfg(test)]

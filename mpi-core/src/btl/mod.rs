@@ -317,6 +317,12 @@ pub trait Btl {
         self.limits().max_send
     }
 
+    /// The length of the pieces in which the data of a message of `bytes` bytes best follow its announcement, at most [`Limits::max_send`];
+    /// `None` if it is better to ask for such a message.
+    fn follow(&self, _bytes: u64) -> Option<usize> {
+        None
+    }
+
     /// Whether this BTL reaches job rank `peer`.
     fn reach(&self, peer: ProcId) -> Reach;
 

@@ -46,6 +46,15 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "The longest piece of a message that is copied through shared memory at once; at most what a fragment holds",
 );
 
+static FOLLOW_MAX: Param<usize> = Param::new(
+    "btl",
+    "sm",
+    "follow_max",
+    "128k",
+    Level::TUNER,
+    "Up to here the data of a message follow its announcement unasked if its receiver has found that copying them through shared memory is faster than one copy by the system",
+);
+
 static SINGLE_COPY: Param<bool> = Param::new(
     "btl",
     "sm",
@@ -67,6 +76,7 @@ pub(super) const COMPONENT: Component = Component {
     params: &[
         EAGER_LIMIT.about(),
         MAX_SEND_SIZE.about(),
+        FOLLOW_MAX.about(),
         SINGLE_COPY.about(),
     ],
     open,
@@ -93,8 +103,9 @@ fn open(around: &Surroundings<'_>) -> Result<Vec<Transport>, OpenError> {
         eager: eager.min(max_send),
         max_send,
     };
+    let follow_max = around.params.get(&FOLLOW_MAX).map_err(OpenError::Param)?;
     let sm = Sm::new(node.clone(), procs.clone(), frags, limits, single_copy)?;
-    Ok(vec![Box::new(sm)])
+    Ok(vec![Box::new(Sm { follow_max, ..sm })])
 }
 
 struct Sm {
@@ -102,6 +113,8 @@ struct Sm {
     /// Job ranks by local rank.
     procs: Vec<ProcId>,
     limits: Limits,
+    /// The longest message whose data follow its announcement.
+    follow_max: usize,
     outgoing: Vec<RefCell<Outgoing>>,
     frags: RefCell<FragPool>,
     incoming: RefCell<Incoming>,
@@ -121,7 +134,7 @@ impl Sm {
         single_copy: bool,
     ) -> Result<Sm, OpenError> {
         let outgoing = (0..node.nlocal())
-            .map(|to| Outgoing::new(&node, to, limits.eager).map(RefCell::new))
+            .map(|to| Outgoing::new(&node, to).map(RefCell::new))
             .collect::<Result<_, _>>()
             .map_err(OpenError::Node)?;
         let single_copy = match single_copy {
@@ -138,6 +151,7 @@ impl Sm {
             node,
             procs,
             limits,
+            follow_max: 0,
         })
     }
 
@@ -194,6 +208,10 @@ impl Btl for Sm {
         let part = usize::try_from(bytes / part).unwrap_or(usize::MAX);
         let len = part.clamp(*lens.start(), *lens.end());
         len.next_multiple_of(64).min(self.limits.max_send)
+    }
+
+    fn follow(&self, bytes: u64) -> Option<usize> {
+        (bytes <= self.follow_max as u64).then(|| self.fragment(bytes, false))
     }
 
     fn reach(&self, peer: ProcId) -> Reach {

@@ -17,16 +17,16 @@ pub(super) enum Refused {
     Gone,
 }
 
+/// A payload that the ring can take goes into the ring, and only a longer one into a pooled fragment:
+/// a ring that is read as fast as it is written uses the same few pages again and again, and no more than a few messages are on their way,
+/// so they stay in the caches.
+/// Streams of 16 and 32 KiB made 50 GB/s there and 35 through pooled fragments, where both cores share a cache.
 pub(super) struct Outgoing {
     producer: Producer,
     /// The receiver's.
     inbox: Held<Inbox>,
     me: usize,
     to: u32,
-    /// The longest payload that travels in the ring.
-    ///
-    /// The ring's bytes are walked from end to end, while a few fragments in turn stay in the cache, so what is no short message goes there.
-    in_ring: usize,
     /// Whether the receiver knows of our ring.
     announced: bool,
     /// Whether it does and also executes our fences for us: the usual case, in one look.
@@ -38,12 +38,9 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Payloads of up to `in_ring` bytes go into the ring, as far as they fit.
-    pub fn new(node: &Node, to: u32, in_ring: usize) -> Result<Outgoing, NodeError> {
-        let producer = node.producer(to)?;
+    pub fn new(node: &Node, to: u32) -> Result<Outgoing, NodeError> {
         Ok(Outgoing {
-            in_ring: producer.longest().min(in_ring),
-            producer,
+            producer: node.producer(to)?,
             inbox: node.inbox(to)?,
             me: node.rank() as usize,
             to,
@@ -71,7 +68,7 @@ impl Outgoing {
         bytes: &[u8],
     ) -> Result<(), Refused> {
         let len = bytes.len();
-        let result = if len <= self.in_ring {
+        let result = if len <= self.producer.longest() {
             self.producer.push_bytes(am, header, bytes)
         } else {
             self.put_fragment(frags, am, header, len, |place| copy(bytes, place))
@@ -89,7 +86,7 @@ impl Outgoing {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Refused> {
-        let result = if len <= self.in_ring {
+        let result = if len <= self.producer.longest() {
             self.producer.push(am, header, len, fill)
         } else {
             self.put_fragment(frags, am, header, len, fill)
@@ -166,7 +163,7 @@ impl Outgoing {
             return false;
         };
         self.call();
-        let in_ring = len <= self.in_ring;
+        let in_ring = len <= self.producer.longest();
         if !in_ring && let Some(slowest) = frags.slowest() {
             // The fragment that we need may be with somebody else; our own entry is borrowed and has been called.
             if let Some(Ok(holder)) = all.get(slowest as usize).map(RefCell::try_borrow) {

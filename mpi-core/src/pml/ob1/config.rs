@@ -38,15 +38,6 @@ static TOGETHER_MIN: Param<usize> = Param::new(
     "Messages of at least this size that travel in one copy are copied by receiver and sender at the same time, if every rank has a core and they have no messages for each other",
 );
 
-static STREAM_EAGER: Param<usize> = Param::new(
-    "pml",
-    "ob1",
-    "stream_eager",
-    "16k",
-    Level::TUNER,
-    "Messages up to this size are sent at once, like short ones, while an earlier one waits to be taken by the same process, if every rank has a core",
-);
-
 static UNEXPECTED_MAX: Param<usize> = Param::new(
     "pml",
     "ob1",
@@ -62,7 +53,6 @@ pub static PARAMS: &[&About] = &[
     SINGLE_COPY_MAX.about(),
     MEASURE.about(),
     TOGETHER_MIN.about(),
-    STREAM_EAGER.about(),
     UNEXPECTED_MAX.about(),
 ];
 
@@ -90,8 +80,6 @@ pub struct Config {
     pub measure: bool,
     /// From here on both sides work on the one copy, unless both have messages for each other.
     pub together_min: u64,
-    /// Up to here a message is sent at once while an earlier one waits, because then both copy at the same time.
-    pub stream_eager: usize,
     /// So many bytes of other processes' messages are kept before their receives; beyond it they ask first.
     pub unexpected_max: u64,
 }
@@ -103,7 +91,6 @@ impl Default for Config {
             single_copy_max: u64::MAX,
             measure: false,
             together_min: u64::MAX,
-            stream_eager: 0,
             unexpected_max: 64 << 20,
         }
     }
@@ -125,10 +112,6 @@ impl Config {
                 true => params.get(&TOGETHER_MIN)? as u64,
                 false => u64::MAX,
             },
-            stream_eager: match roomy {
-                true => params.get(&STREAM_EAGER)?,
-                false => 0,
-            },
             unexpected_max: params.get(&UNEXPECTED_MAX)? as u64,
         })
     }
@@ -145,7 +128,6 @@ mod tests {
         assert_eq!(config.single_copy_max, u64::MAX);
         assert!(!config.measure);
         assert_eq!(config.together_min, u64::MAX);
-        assert_eq!(config.stream_eager, 0);
         let config = Config::from_params(&params, true).expect("the defaults are well formed");
         assert!(config.measure);
         assert_eq!(config.together_min, 64 << 10);

@@ -107,7 +107,7 @@ impl Ob1 {
         let peer = self.peer(from).ok()?;
         let req = self.early_receive(context, key, len)?;
         if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
-            recv.expect(from, len as u64);
+            recv.expect(recv::Incoming::of(from, len as u64, None));
             if let Some(witness) = self.witness.get() {
                 witness.meets(req.id(), context, key, len as u64);
             }

@@ -125,6 +125,15 @@ impl Ob1 {
         }
     }
 
+    /// Ends a receive that has met a message whose sender is lost before all of it has come; answers whether that is so.
+    pub(super) fn fail_if_lost(&self, req: &Req, from: ProcId) -> bool {
+        let lost = !req.is_complete() && self.losses.borrow().contains_key(&from);
+        if let Some(error) = lost.then(|| self.needs(req, from)).flatten() {
+            self.requests.complete(req, Err(error.into()));
+        }
+        lost
+    }
+
     /// Whether a send will be offered to the transport again, which then says no.
     fn is_queued(&self, req: &Req, peer: ProcId) -> bool {
         let waits = |peer: &super::Peer| {

@@ -5,6 +5,7 @@
 //! * longer or synchronous messages send a [`wire::RENDEZVOUS`] and wait.
 //!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FINISHED`],
 //!   or, where that is impossible or slower ([`pace`]), says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
+//! * data of middling length follow their announcement unasked to whom that is faster ([`follow`]).
 //! * of a large message's one copy the sender is asked to do a part ([`wire::HELP`]), and says when it has ([`wire::HELPED`]);
 //!   if it is not there, the receiver has done all of it by itself;
 //! * a receiver that holds too many short messages that nobody has asked for has them ask first ([`bound`]).
@@ -17,6 +18,7 @@ mod bound;
 mod config;
 mod copy;
 mod express;
+mod follow;
 mod landing;
 mod loss;
 pub mod matching;
@@ -69,6 +71,7 @@ pub(crate) struct Arrived {
 pub(crate) enum Content {
     Eager(Box<[u8]>),
     Rendezvous(wire::Rendezvous),
+    Followed(Rc<follow::Kept>),
 }
 
 impl Content {
@@ -76,7 +79,15 @@ impl Content {
         match self {
             Content::Eager(data) => data.len() as u64,
             Content::Rendezvous(r) => r.bytes,
+            Content::Followed(kept) => kept.bytes,
         }
+    }
+}
+
+impl Content {
+    /// Whether its data are kept here, unasked.
+    fn is_hoarded(&self) -> bool {
+        matches!(self, Content::Eager(_) | Content::Followed(_))
     }
 }
 
@@ -217,8 +228,8 @@ impl Ob1 {
         self.recent.borrow_mut().take_if(|m| m.context == context);
         let left = gone.map(|matching| matching.unexpected.take());
         for message in left.into_iter().flat_map(Unexpected::into_messages) {
-            if let Content::Eager(data) = message.content {
-                self.unhoard(message.from, data.len());
+            if message.content.is_hoarded() {
+                self.unhoard(message.from, message.content.bytes() as usize);
             }
         }
     }
@@ -361,6 +372,10 @@ impl Ob1 {
             wire::HELP => self.on_help(from, header, payload),
             wire::HELPED => self.on_helped(from, header, payload),
             wire::ASK_FIRST => self.on_ask_first(from, header),
+            wire::UNASKED => self.on_unasked(from, header, payload),
+            wire::FOLLOWED => self.on_followed(from, header, payload),
+            wire::PIECE => self.on_piece(from, header, payload),
+            wire::FOLLOW => self.on_follow(from, header),
             _ => self.garble(),
         }
     }

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 pub use crate::trial::Way;
 
+/// Trying the worse way again costs about one part in so many: a sample may be a window of 64 messages, and the worse way four times worse.
+const PRICE: f32 = 32.0;
 /// Messages that never leave a gap are a sample after so long.
 const LONGEST: Duration = Duration::from_millis(20);
 
@@ -36,7 +38,7 @@ struct Period {
     bytes: u64,
     /// How many messages are under way.
     open: u32,
-    /// Whether it says something of its way: all its messages are of one order, and none was given up.
+    /// Whether it says something of its way: all its messages are of one order, none was given up, and nothing else long came meanwhile.
     counts: bool,
 }
 
@@ -55,6 +57,16 @@ impl Pace {
         period.counts &= period.order == order;
         self.period.set(Some(period));
         period.way
+    }
+
+    /// Data that nobody asked for have come: what is fetched meanwhile has to wait for them and says nothing of its way.
+    pub(super) fn disturb(&self) {
+        if let Some(period) = self.period.get() {
+            self.period.set(Some(Period {
+                counts: false,
+                ..period
+            }));
+        }
     }
 
     /// A message has come, or is given up if there are no `bytes`.
@@ -82,9 +94,14 @@ impl Pace {
         self.period.set((!over).then_some(period));
     }
 
+    /// The way that messages of so many bytes have been found to come sooner.
+    pub(super) fn better(&self, bytes: u64) -> Option<Way> {
+        self.known[order_of(bytes)].get().better()
+    }
+
     fn next(&self, order: usize) -> Way {
         let mut known = self.known[order].get();
-        let way = known.next(Known::FREE);
+        let way = known.next(PRICE);
         self.known[order].set(known);
         way
     }
@@ -107,9 +124,10 @@ impl Transfer {
     }
 
     /// All of it has come, the way that was said.
-    pub fn ends(mut self) {
+    pub fn ends(mut self) -> (Rc<Peer>, u64) {
         let bytes = std::mem::take(&mut self.bytes);
         self.peer.pace.end(Some(bytes), Instant::now);
+        (self.peer.clone(), bytes)
     }
 }
 
@@ -152,7 +170,7 @@ mod tests {
                 true => messages - fragmented,
                 false => fragmented,
             };
-            // At 8, 16, 32, 64, 128 and 256, and then every 256.
+            // Three times as soon as that costs no more than its price allows, then after 64 and 128, and at last every 256.
             assert_eq!(share(run(&pace, &mut now, 500, cost), 500), 5);
             let often = run(&pace, &mut now, 2_560, cost);
             assert_eq!(share(often, 2_560), 10);
@@ -188,7 +206,7 @@ mod tests {
     fn a_window_is_one_sample_and_goes_one_way() {
         let (pace, mut now) = (Pace::default(), Instant::now());
         let mut copied = vec![];
-        for window in 0..40 {
+        for window in 0..110 {
             let ways: Vec<Way> = (0..64).map(|_| pace.begin(1 << 20, now)).collect();
             assert!(ways.iter().all(|&way| way == ways[0]));
             let each = match ways[0] {
@@ -201,7 +219,7 @@ mod tests {
             }
             copied.extend((ways[0] == Way::Copy).then_some(window));
         }
-        assert_eq!(copied, [0, 1, 2, 13, 29]);
+        assert_eq!(copied, [0, 1, 2, 85]);
     }
 
     #[test]
@@ -216,6 +234,20 @@ mod tests {
             pace.end(Some(1 << 20), || now);
         }
         assert!(pace.period.get().is_none());
+    }
+
+    #[test]
+    fn what_had_to_wait_for_other_data_says_nothing() {
+        let (pace, mut now) = (Pace::default(), Instant::now());
+        for _ in 0..100 {
+            assert_eq!(pace.begin(1 << 16, now), Way::Copy);
+            pace.disturb();
+            now += Duration::from_micros(1);
+            pace.end(Some(1 << 16), || now);
+        }
+        // What came before it began disturbs nothing.
+        pace.disturb();
+        assert_eq!(run(&pace, &mut now, 6, |_| 1_000), 3);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One peer as ob1 sees it: the transport that reaches it and what could not be handed to it yet.
 
-use super::{bound, pace::Pace};
+use super::{bound, follow::Follow, pace::Pace};
 use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, SendError};
 use crate::request::{Req, ReqId};
 use std::cell::{Cell, RefCell};
@@ -20,9 +20,6 @@ pub enum Queued {
     },
 }
 
-/// After so many announcements to a peer that has none for us messages are taken to go one way only.
-const CROSSING: u32 = 64;
-
 pub struct Peer {
     pub btl: Rc<dyn Btl>,
     pub endpoint: Endpoint,
@@ -41,10 +38,10 @@ pub struct Peer {
     pub together: Cell<bool>,
     /// Which way its long messages come sooner.
     pub pace: Pace,
+    /// Messages whose data follow their announcement.
+    pub(super) follow: Follow,
     /// Messages that it has been told of and has not begun to take.
     pub announced: Cell<u32>,
-    /// Falls with every message that we announce and rises when the peer announces one: above 0 while long messages go both ways.
-    pub crossing: Cell<u32>,
     /// Fragments may be asked for again, so a send has ended only when the receiver says that it has all of them.
     pub patient: bool,
     pub queue: RefCell<VecDeque<Queued>>,
@@ -66,8 +63,8 @@ impl Peer {
             single_copy: Cell::new(btl.single_copy().is_some()),
             together: Cell::new(true),
             pace: Pace::default(),
+            follow: Follow::default(),
             announced: Cell::new(0),
-            crossing: Cell::new(0),
             patient: btl.relies_on_senders(),
             btl,
             endpoint,
@@ -85,23 +82,20 @@ impl Peer {
     /// Whether a new message of so many bytes, short enough to travel unasked, can do so now; its sender then sends it.
     #[inline]
     pub fn lets_through(&self, bytes: usize) -> bool {
-        if !self.is_clear() {
-            return false;
-        }
-        let unheard = self.unheard.get() - (bytes + bound::COST) as isize;
-        self.unheard.set(unheard);
-        unheard >= 0
+        self.is_clear() && self.counts_unasked(bytes) >= 0
     }
 
-    /// It has announced a message.
-    pub fn announces(&self) {
-        self.crossing.set(CROSSING);
+    /// So many bytes are sent unasked; answers how many more may be before we hear of it.
+    #[inline]
+    pub(super) fn counts_unasked(&self, bytes: usize) -> isize {
+        let unheard = self.unheard.get() - (bytes + bound::COST) as isize;
+        self.unheard.set(unheard);
+        unheard
     }
 
     /// We have announced one.
     pub fn is_told(&self) {
         self.announced.set(self.announced.get() + 1);
-        self.crossing.set(self.crossing.get().saturating_sub(1));
     }
 
     /// Whether a new message may overtake nothing.

@@ -38,6 +38,21 @@ pub(super) struct Incoming {
     pub(super) transfer: Option<Transfer>,
 }
 
+impl Incoming {
+    /// A message that nothing has come of yet.
+    pub(super) fn of(from: ProcId, wanted: u64, truncated: Option<PmlError>) -> Incoming {
+        Incoming {
+            from,
+            received: 0,
+            wanted,
+            sender: None,
+            truncated,
+            shared: None,
+            transfer: None,
+        }
+    }
+}
+
 impl RecvBody {
     /// Where from, with which tag, how many bytes at most: what the state page tells.
     pub(crate) fn about(&self) -> About {
@@ -90,17 +105,18 @@ impl RecvBody {
         self.buf.contiguous()
     }
 
-    /// The message it met comes piece by piece and fits.
-    pub(super) fn expect(&mut self, from: ProcId, wanted: u64) {
-        self.incoming = Some(Box::new(Incoming {
-            from,
-            received: 0,
-            wanted,
-            sender: None,
-            truncated: None,
-            shared: None,
-            transfer: None,
-        }));
+    /// The message it met comes piece by piece.
+    pub(super) fn expect(&mut self, incoming: Incoming) {
+        self.incoming = Some(Box::new(incoming));
+    }
+
+    /// Puts packed bytes from `at` on where they belong, as far as they are wanted; answers how many were.
+    pub(super) fn put(&mut self, at: u64, data: &[u8]) -> usize {
+        let wanted = (self.incoming.as_ref()).map_or(u64::MAX, |incoming| incoming.wanted);
+        let room = usize::try_from(wanted.saturating_sub(at)).unwrap_or(usize::MAX);
+        let data = &data[..data.len().min(room)];
+        self.buf.unpack_at(at as i64, data);
+        data.len()
     }
 
     /// A receive whose message is known already.
@@ -147,14 +163,19 @@ impl Ob1 {
 
     /// Gives a message that had already arrived to its receive.
     pub(super) fn meet_message(&self, req: &Req, key: Key, message: Arrived) {
-        match message.content {
-            Content::Eager(data) => {
-                self.accept_eager(req, key, &data);
-                self.unhoard(message.from, data.len());
-            }
-            Content::Rendezvous(rendezvous) => {
-                self.accept_rendezvous(req, key, message.from, rendezvous)
-            }
+        let (from, bytes) = (message.from, message.content.bytes() as usize);
+        let hoarded = message.content.is_hoarded();
+        self.accept(req, key, message);
+        if hoarded {
+            self.unhoard(from, bytes);
+        }
+    }
+
+    fn accept(&self, req: &Req, key: Key, Arrived { from, content }: Arrived) {
+        match content {
+            Content::Eager(data) => self.accept_eager(req, key, &data),
+            Content::Rendezvous(rendezvous) => self.accept_rendezvous(req, key, from, rendezvous),
+            Content::Followed(kept) => self.accept_followed(req, key, from, &kept),
         }
     }
 
@@ -219,30 +240,48 @@ impl Ob1 {
     }
 
     pub(super) fn on_rendezvous(&self, from: ProcId, header: Header, payload: &[u8]) {
-        let (context, key) = wire::read_match(header);
         let Some(rendezvous) = Rendezvous::decode(payload) else {
             return self.garble();
         };
-        if let Ok(peer) = self.peer(from) {
-            peer.announces();
-        }
+        let content = Content::Rendezvous(rendezvous);
+        self.announced(header, Arrived { from, content });
+    }
+
+    /// Gives a message that was announced to its receive, or keeps it.
+    pub(super) fn announced(&self, header: Header, message: Arrived) {
+        let (context, key) = wire::read_match(header);
         let matching = self.matching(context);
         if self.slot.takes(context, key) {
             let req = self.move_on(&matching);
-            return self.accept_rendezvous(&req, key, from, rendezvous);
+            return self.accept(&req, key, message);
         }
         let receive = matching.posted.borrow_mut().take(key);
         match receive.and_then(|id| self.requests.get(id)) {
-            Some(req) => self.accept_rendezvous(&req, key, from, rendezvous),
+            Some(req) => self.accept(&req, key, message),
             None => {
-                let message = Arrived {
-                    from,
-                    content: Content::Rendezvous(rendezvous),
-                };
+                if message.content.is_hoarded() {
+                    self.hoard(message.from, message.content.bytes() as usize);
+                }
                 matching.unexpected.borrow_mut().push(key, message);
                 self.requests.nudge();
             }
         }
+    }
+
+    /// What a receive wants of a message of `bytes` bytes that it has met, and the error if that is not all.
+    pub(super) fn meets(&self, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option<PmlError>)> {
+        let body = req.body.borrow();
+        let Body::Recv(recv) = &*body else {
+            return None;
+        };
+        let capacity = recv.buf.bytes();
+        if let Some(witness) = self.witness.get() {
+            witness.meets(req.id(), recv.matching.context(), key, bytes);
+        }
+        let too_long = (bytes > capacity).then(|| truncated(recv.receiver, key, bytes, capacity));
+        let wanted = bytes.min(capacity);
+        req.set_status(status(key, wanted));
+        Some((wanted, too_long))
     }
 
     /// The receive for a waiting message is there: fetch the data, or ask for them.
@@ -251,20 +290,9 @@ impl Ob1 {
             Ok(peer) => peer.clone(),
             Err(e) => return self.requests.complete(req, Err(e.into())),
         };
-        let (wanted, too_long) = {
-            let body = req.body.borrow();
-            let Body::Recv(recv) = &*body else {
-                return self.garble();
-            };
-            let capacity = recv.buf.bytes();
-            if let Some(witness) = self.witness.get() {
-                witness.meets(req.id(), recv.matching.context(), key, rendezvous.bytes);
-            }
-            let too_long = (rendezvous.bytes > capacity)
-                .then(|| truncated(recv.receiver, key, rendezvous.bytes, capacity));
-            (rendezvous.bytes.min(capacity), too_long)
+        let Some((wanted, too_long)) = self.meets(req, key, rendezvous.bytes) else {
+            return self.garble();
         };
-        req.set_status(status(key, wanted));
         let mut transfer = self.measured(&peer, req, &rendezvous, wanted);
         let copied = match &transfer {
             Some(Transfer {
@@ -276,7 +304,8 @@ impl Ob1 {
         match copied {
             Copied::All => {
                 if let Some(transfer) = transfer {
-                    transfer.ends();
+                    let (_, bytes) = transfer.ends();
+                    self.advise(&peer, bytes);
                 }
                 self.finished(&peer, rendezvous.sender);
                 return self.end(req, too_long);
@@ -292,17 +321,16 @@ impl Ob1 {
         {
             let mut body = req.body.borrow_mut();
             let Body::Recv(recv) = &mut *body else { return };
-            recv.incoming = Some(Box::new(Incoming {
-                from,
-                received: 0,
-                wanted,
+            recv.expect(Incoming {
                 sender: peer.patient.then_some(rendezvous.sender),
-                truncated: too_long,
                 shared,
                 transfer,
-            }));
+                ..Incoming::of(from, wanted, too_long)
+            });
         }
-        if alone {
+        if self.fail_if_lost(req, from) {
+            // Nobody is left to ask.
+        } else if alone {
             self.ask_for_fragments(&peer, rendezvous.sender, req, wanted);
         } else {
             self.go_on_sharing(&peer, req);
@@ -360,16 +388,16 @@ impl Ob1 {
                 ..
             }) => {
                 incoming.received += len as u64;
-                (incoming.received >= incoming.wanted).then(|| {
-                    if let Some(transfer) = incoming.transfer.take() {
-                        transfer.ends();
-                    }
-                    incoming.truncated.take()
-                })
+                let over = incoming.received >= incoming.wanted;
+                over.then(|| (incoming.truncated.take(), incoming.transfer.take()))
             }
             _ => None,
         };
-        if let Some(too_long) = ended {
+        if let Some((too_long, transfer)) = ended {
+            if let Some(transfer) = transfer {
+                let (peer, bytes) = transfer.ends();
+                self.advise(&peer, bytes);
+            }
             self.release_sender(req);
             self.end(req, too_long);
         }
@@ -390,7 +418,7 @@ impl Ob1 {
         }
     }
 
-    fn end(&self, req: &Req, too_long: Option<PmlError>) {
+    pub(super) fn end(&self, req: &Req, too_long: Option<PmlError>) {
         match too_long {
             None => self.requests.complete_ok(req),
             Some(error) => self.requests.complete(req, Err(error.into())),

@@ -20,21 +20,33 @@ pub struct SendBody {
     stream: Option<Box<Stream>>,
 }
 
-/// A send whose receiver takes fragments.
-struct Stream {
-    receiver: ReqId,
+/// A send whose data go in fragments or pieces.
+pub(super) struct Stream {
+    am: Am,
+    /// The receive that fragments belong to, or the send that pieces are of.
+    whose: ReqId,
     sent: u64,
     wanted: u64,
-    /// The length of its fragments.
+    /// The length of a fragment.
     fragment: usize,
 }
 
 impl Stream {
+    pub(super) fn new(am: Am, whose: ReqId, wanted: u64, fragment: usize) -> Stream {
+        Stream {
+            am,
+            whose,
+            sent: 0,
+            wanted,
+            fragment: fragment.max(1),
+        }
+    }
+
     /// The fragment that is to be sent next.
     fn next(&self) -> (Header, Range<usize>) {
         let len = (self.wanted - self.sent).min(self.fragment as u64);
         let range = self.sent as usize..(self.sent + len) as usize;
-        ([self.receiver.0, self.sent], range)
+        ([self.whose.0, self.sent], range)
     }
 }
 
@@ -60,6 +72,27 @@ impl SendBody {
         });
         let short = |place: &Place| Rendezvous::bytes_with(place) <= peer.limits.max_send;
         place.filter(short).unwrap_or(Place::Scattered)
+    }
+
+    /// From here on its data go in fragments.
+    pub(super) fn begin(&mut self, stream: Stream) {
+        self.stream = Some(Box::new(stream));
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.buf.bytes() as u64
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(super) fn header(&self) -> Header {
+        wire::match_header(
+            self.envelope.context,
+            self.envelope.source,
+            self.envelope.tag,
+        )
     }
 
     /// The receiver's rank in the job.
@@ -154,25 +187,22 @@ impl Ob1 {
             // Where packing takes long, it pays to have the receiver unpack the first fragment meanwhile.
             bytes <= BRIEF || !peer.single_copy.get() || buf.run_count() < LABORIOUS_RUNS
         } else {
-            self.flows(peer, bytes) && buf.contiguous().is_some()
+            // One fragment holds it, and making that of one run takes no longer than announcing it would.
+            bytes <= peer.limits.max_send
+                && buf.contiguous().is_some()
+                && self.goes_unasked(peer, bytes as u64)
         }
-    }
-
-    /// Whether a message is one of a stream: the receiver has not begun to take an earlier one, and has enough to copy without this.
-    /// It is not while the peer has such messages for us: then both copy anyway, and one copy is less than two.
-    #[cold]
-    fn flows(&self, peer: &Peer, bytes: usize) -> bool {
-        let most = peer.limits.max_send.min(self.config.stream_eager);
-        bytes <= most
-            && peer.announced.get() > 0
-            && peer.crossing.get() == 0
-            && peer.eager_below.get() > 0
     }
 
     #[inline]
     fn send_eager(&self, peer: &Peer, envelope: &Envelope, buf: &SendBuf) -> Result<(), SendError> {
         let header = wire::match_header(envelope.context, envelope.source, envelope.tag);
-        send_range(peer, wire::EAGER, header, buf, 0, buf.bytes() as usize)
+        let bytes = buf.bytes() as usize;
+        let am = match bytes <= peer.limits.eager {
+            true => wire::EAGER,
+            false => wire::UNASKED,
+        };
+        send_range(peer, am, header, buf, 0, bytes)
     }
 
     /// Hands a message to the transport for the first time: its data if they are eager, else the rendezvous.
@@ -188,18 +218,27 @@ impl Ob1 {
             self.requests.complete_ok(req);
             return Ok(());
         }
+        drop(body);
+        match self.offer_followed(peer, req) {
+            Some(offered) => offered,
+            None => self.announce(peer, req),
+        }
+    }
+
+    /// Announces a message whose data wait until they are wanted.
+    fn announce(&self, peer: &Peer, req: &Req) -> Result<(), SendError> {
+        let body = req.body.borrow();
+        let Body::Send(send) = &*body else {
+            return Ok(());
+        };
         let rendezvous = Rendezvous {
-            bytes: send.buf.bytes() as u64,
+            bytes: send.bytes(),
             sender: req.id(),
             place: send.place(peer),
         };
-        let header = wire::match_header(
-            send.envelope.context,
-            send.envelope.source,
-            send.envelope.tag,
-        );
-        rendezvous
-            .encoded(|payload| peer.send(wire::RENDEZVOUS, header, Payload::Bytes(payload)))?;
+        rendezvous.encoded(|payload| {
+            peer.send(wire::RENDEZVOUS, send.header(), Payload::Bytes(payload))
+        })?;
         peer.is_told();
         Ok(())
     }
@@ -227,14 +266,21 @@ impl Ob1 {
             {
                 return self.garble();
             }
-            send.stream = Some(Box::new(Stream {
-                receiver: ReqId(header[1]),
-                sent: 0,
+            let fragment = peer.btl.fragment(wanted, packed);
+            send.begin(Stream::new(
+                wire::FRAGMENT,
+                ReqId(header[1]),
                 wanted,
-                fragment: peer.btl.fragment(wanted, packed).max(1),
-            }));
+                fragment,
+            ));
         }
         self.streams.borrow_mut().push_back(req);
+    }
+
+    /// Sends what there is room for of a stream that has just begun.
+    pub(super) fn flow(&self, req: &Req) {
+        self.streams.borrow_mut().push_back(req.clone());
+        self.push_streams();
     }
 
     /// Sends fragments until every stream is done or its transport is full; to each peer in the order in which it asked for them.
@@ -288,10 +334,10 @@ impl Ob1 {
             let (header, range) = stream.next();
             let (at, len) = (range.start, range.len());
             match (peer.btl.lending(), buf.contiguous()) {
-                (Some(lending), Some(data)) => {
+                (Some(lending), Some(data)) if stream.am == wire::FRAGMENT => {
                     lending.lend(peer.endpoint, wire::FRAGMENT, header, &data[range])?;
                 }
-                _ => send_range(peer, wire::FRAGMENT, header, buf, at, len)?,
+                _ => send_range(peer, stream.am, header, buf, at, len)?,
             }
             stream.sent += len as u64;
             *moved = true;
@@ -368,7 +414,8 @@ impl Ob1 {
                 ..
             }) = &*req.body.borrow()
                 && envelope.proc == to
-                && stream.receiver.0 == receiver
+                && stream.am == wire::FRAGMENT
+                && stream.whose.0 == receiver
                 && end <= stream.wanted
             {
                 let mut packed = vec![0; len];

@@ -26,6 +26,14 @@ pub const HELP: Am = 6;
 pub const HELPED: Am = 7;
 /// Receiver to sender: it holds too much that nobody has asked for. Header: [1, 0], ask first with every message; [0, 0], as usual again.
 pub const ASK_FIRST: Am = 8;
+/// As [`EAGER`], but longer than messages are that go unasked whoever receives them.
+pub const UNASKED: Am = 12;
+/// A message whose data follow as [`PIECE`]s. Header as EAGER; payload: [`Rendezvous`] without a place.
+pub const FOLLOWED: Am = 9;
+/// A piece of such a message, behind the one before. Header: [sender's request, offset]; payload: the piece.
+pub const PIECE: Am = 10;
+/// Receiver to sender: how it wants messages of an order of size. Header: [order, 1 if their data are to follow, 0 if they are to ask].
+pub const FOLLOW: Am = 11;
 
 /// A message's match header in two words.
 #[inline]

@@ -47,9 +47,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn it_is_the_same_when_streams_are_not_asked_for(phases in prop::collection::vec(phase(2), 1..3)) {
-        let pml = Config { stream_eager: 32 << 10, ..Config::default() };
-        holds(&Job { pml, ..Job::of(2) }, &phases);
+    fn it_is_the_same_when_data_travel_unasked_in_pieces(phases in prop::collection::vec(phase(2), 1..3)) {
+        let pml = Config { single_copy_min: u64::MAX, ..Config::default() };
+        let job = Job { pml, ..Job::of(2) };
+        holds(&job.with("btl_sm_max_send_size", "1000"), &phases);
     }
 }
 
