@@ -80,8 +80,7 @@ impl Tried {
 
 impl Known {
     /// The price of [`Known::next`] where trying costs nothing but the one that is tried.
-    #[cfg(test)]
-    const FREE: f32 = 0.0;
+    pub const FREE: f32 = 0.0;
 
     /// How often a way has been tried lately.
     #[cfg(test)]
@@ -117,8 +116,9 @@ impl Known {
 
     /// The way for the next sample.
     ///
-    /// The worse way is tried again when it has been left out so many times, and, but for the first time, `price` times as often as it costs more than the better one.
-    pub fn next(&mut self, price: f32) -> Way {
+    /// The worse way is tried again when it has been left out so many times, and `price` times as often as it costs more than the better one;
+    /// the first time it has a price of its own.
+    pub fn next(&mut self, first: f32, price: f32) -> Way {
         let ways = [Way::Copy, Way::Fragments];
         if let Some(way) = ways
             .into_iter()
@@ -136,11 +136,11 @@ impl Known {
         self.since = self.since.saturating_add(1);
         let dearer =
             self.ways[better.other() as usize].cost / self.ways[better as usize].cost - 1.0;
-        // The first time it is cheap to have been wrong: what is new may have been slow for that.
-        let worth = match self.again == *AGAIN.start() {
-            true => 0.0,
-            false => price * dearer.min(DEAREST),
+        let price = match self.again == *AGAIN.start() {
+            true => first,
+            false => price,
         };
+        let worth = price * dearer.min(DEAREST);
         if self.since < self.again || f32::from(self.since) < worth {
             return better;
         }
@@ -162,7 +162,7 @@ mod tests {
         };
         let mut tried = Vec::new();
         for i in 0..samples {
-            let way = known.next(price);
+            let way = known.next(Known::FREE, price);
             known.learn(way, costs[way as usize]);
             tried.extend((way == dearer).then_some(i));
         }
@@ -187,7 +187,7 @@ mod tests {
         let mut known = Known::default();
         let mut samples = 0;
         for _ in 0..40 {
-            let way = known.next(50.0);
+            let way = known.next(Known::FREE, 50.0);
             samples += u32::from(way == Way::Fragments);
             let cold = way == Way::Fragments && samples <= 2;
             known.learn(way, if cold { 20.0 } else { [6.0, 1.0][way as usize] });

@@ -1,6 +1,6 @@
 //! The transport between processes of one node, over the rings of [`mpi_base::node`].
 //!
-//! A small message travels inside a ring's cell, a middling one in the ring's byte part, a larger one in a pooled fragment;
+//! A small message travels inside a ring's cell, a middling one in the ring's byte part, one that is too long for that in a pooled fragment;
 //! the same ring carries all three, so they keep their order.
 //! Sending is storing; receiving is looking.
 //! Up to [`SCAN`] peers that ever sent are looked at one by one; from there on the owner asks senders for marks and looks only at marked rings.
@@ -43,7 +43,7 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "max_send_size",
     "32k",
     Level::TUNER,
-    "The longest piece of a message that is copied through shared memory at once; at most what a fragment holds",
+    "The longest piece of a message that is copied through shared memory at once; at most 32k",
 );
 
 static FOLLOW_MAX: Param<usize> = Param::new(

@@ -286,7 +286,8 @@ impl Decided {
         if self.known.missing(first) > 0 {
             return None;
         }
-        let way = self.known.next(PRICE);
+        // The first time it is cheap to have been wrong: what is new may have been slow for that.
+        let way = self.known.next(Known::FREE, PRICE);
         let goes_on = way == now && self.known.better() == Some(now);
         (!goes_on).then_some((way, 1))
     }

@@ -27,7 +27,7 @@ use crate::trial::{Way, order_of};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Of so many messages that may go unasked the last few ask, enough to fill a window or two with nothing else, so that their receiver goes on measuring.
+/// Of so many messages that are not short the last few ask, enough to fill a window or two with nothing else, so that their receiver goes on measuring.
 const ROUND: u16 = 8192;
 const ASKING: u16 = 128;
 
@@ -39,7 +39,7 @@ const LONGEST: u64 = 1 << 20;
 pub(super) struct Follow {
     /// By order of size: whether the peer wants data of our messages to follow.
     wanted: Cell<u16>,
-    /// Counts what is sent unasked.
+    /// Counts messages that are not short.
     turn: Cell<u16>,
     /// By order of size: whether the peer has been told that data of its messages are to follow.
     told: Cell<u16>,
@@ -72,12 +72,12 @@ pub(crate) struct Kept {
 impl Follow {
     /// Whether the peer wants the data of a message of so many bytes unasked; every once in a while a few ask all the same.
     fn is_wanted(&self, bytes: u64) -> bool {
-        if self.wanted.get() & bit(bytes) == 0 {
-            return false;
-        }
-        let turn = (self.turn.get() + 1) % ROUND;
-        self.turn.set(turn);
-        turn < ROUND - ASKING
+        self.wanted.get() & bit(bytes) != 0 && self.turn.get() < ROUND - ASKING
+    }
+
+    /// A message that is not short has been sent, or has asked.
+    pub(super) fn count(&self) {
+        self.turn.set((self.turn.get() + 1) % ROUND);
     }
 }
 
@@ -122,6 +122,7 @@ impl Ob1 {
         if announced.is_err() {
             return Some(announced);
         }
+        peer.follow.count();
         send.begin(Stream::new(wire::PIECE, req.id(), bytes, piece));
         drop(body);
         self.flow(req);
@@ -413,9 +414,11 @@ mod tests {
     /// Whether messages of 40,000 bytes go unasked, of so many.
     fn unasked(engine: &Engine, messages: u32) -> u32 {
         let (pml, peer) = (engine.pml(), engine.pml().peer(1).expect("a peer"));
-        (0..messages)
-            .map(|_| u32::from(pml.goes_unasked(peer, 40_000)))
-            .sum()
+        let unasked = |_| {
+            peer.follow.count();
+            u32::from(pml.goes_unasked(peer, 40_000))
+        };
+        (0..messages).map(unasked).sum()
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Pace {
 
     fn next(&self, order: usize) -> Way {
         let mut known = self.known[order].get();
-        let way = known.next(PRICE);
+        let way = known.next(PRICE, PRICE);
         self.known[order].set(known);
         way
     }

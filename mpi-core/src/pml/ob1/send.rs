@@ -198,11 +198,11 @@ impl Ob1 {
     fn send_eager(&self, peer: &Peer, envelope: &Envelope, buf: &SendBuf) -> Result<(), SendError> {
         let header = wire::match_header(envelope.context, envelope.source, envelope.tag);
         let bytes = buf.bytes() as usize;
-        let am = match bytes <= peer.limits.eager {
-            true => wire::EAGER,
-            false => wire::UNASKED,
-        };
-        send_range(peer, am, header, buf, 0, bytes)
+        if bytes <= peer.limits.eager {
+            return send_range(peer, wire::EAGER, header, buf, 0, bytes);
+        }
+        peer.follow.count();
+        send_range(peer, wire::UNASKED, header, buf, 0, bytes)
     }
 
     /// Hands a message to the transport for the first time: its data if they are eager, else the rendezvous.
@@ -240,6 +240,7 @@ impl Ob1 {
             peer.send(wire::RENDEZVOUS, send.header(), Payload::Bytes(payload))
         })?;
         peer.is_told();
+        peer.follow.count();
         Ok(())
     }
 
