@@ -173,6 +173,7 @@ impl Ob1 {
             }
             _ => 0,
         };
+        self.stash.give(come);
         if let Ok(peer) = self.peer(from) {
             let mut coming = peer.follow.coming.borrow_mut();
             if let Some(rest) = coming.iter_mut().find(|c| c.sender == kept.sender) {
@@ -190,7 +191,7 @@ impl Ob1 {
             Some(To::Kept(kept)) => {
                 let mut data = kept.data.borrow_mut();
                 if data.is_empty() {
-                    data.reserve_exact(kept.bytes as usize);
+                    *data = self.stash.take(kept.bytes as usize);
                 }
                 data.extend_from_slice(payload);
             }

@@ -27,6 +27,7 @@ mod peer;
 mod probe;
 mod recv;
 mod send;
+mod stash;
 pub mod wire;
 
 #[cfg(test)]
@@ -69,7 +70,7 @@ pub(crate) struct Arrived {
 }
 
 pub(crate) enum Content {
-    Eager(Box<[u8]>),
+    Eager(Vec<u8>),
     Rendezvous(wire::Rendezvous),
     Followed(Rc<follow::Kept>),
 }
@@ -149,6 +150,8 @@ pub struct Ob1 {
     shared: RefCell<VecDeque<copy::Open>>,
     /// Messages that came before their receives.
     hoard: bound::Hoard,
+    /// Memory for those.
+    stash: stash::Stash,
     /// Peers with something that waits for room.
     congested: RefCell<Vec<Rc<Peer>>>,
     /// Peers that cannot be reached any more.
@@ -173,6 +176,7 @@ impl Ob1 {
             streams: RefCell::default(),
             shared: RefCell::default(),
             hoard: bound::Hoard::default(),
+            stash: stash::Stash::default(),
             congested: RefCell::default(),
             losses: RefCell::default(),
             garbled: Cell::new(0),

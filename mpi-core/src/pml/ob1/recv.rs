@@ -173,7 +173,10 @@ impl Ob1 {
 
     fn accept(&self, req: &Req, key: Key, Arrived { from, content }: Arrived) {
         match content {
-            Content::Eager(data) => self.accept_eager(req, key, &data),
+            Content::Eager(data) => {
+                self.accept_eager(req, key, &data);
+                self.stash.give(data);
+            }
             Content::Rendezvous(rendezvous) => self.accept_rendezvous(req, key, from, rendezvous),
             Content::Followed(kept) => self.accept_followed(req, key, from, &kept),
         }
@@ -209,9 +212,11 @@ impl Ob1 {
     /// A short message has come before its receive.
     #[inline(never)]
     fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
+        let mut data = self.stash.take(payload.len());
+        data.extend_from_slice(payload);
         let message = Arrived {
             from,
-            content: Content::Eager(payload.into()),
+            content: Content::Eager(data),
         };
         let matching = self.matching(context);
         matching.unexpected.borrow_mut().push(key, message);
