@@ -59,6 +59,9 @@ macro_rules! like_the_inner {
         fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
             self.inner.descriptors(all);
         }
+        fn is_through(&self, to: Endpoint) -> bool {
+            self.inner.is_through(to)
+        }
         fn bandwidth(&self, to: Endpoint) -> u32 {
             self.inner.bandwidth(to)
         }

@@ -367,6 +367,11 @@ pub trait Btl {
     /// A transport that is not made of connections does nothing.
     fn cut(&self, _to: Endpoint) {}
 
+    /// Whether nothing that was taken for a peer waits for its connection, which nobody makes while this process does not progress.
+    fn is_through(&self, _to: Endpoint) -> bool {
+        true
+    }
+
     /// Waits, for a bounded time, until what was taken is out of this process's hands, because nobody may progress for long.
     fn settle(&self) {}
 

@@ -292,6 +292,13 @@ impl Btl for Bond {
         self.links.iter().for_each(|link| link.descriptors(all));
     }
 
+    fn is_through(&self, to: Endpoint) -> bool {
+        let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
+        // One link is enough, and another may never come about.
+        let mut each = self.links.iter().zip(ways);
+        each.any(|(link, way)| link.is_through(way.endpoint))
+    }
+
     fn settle(&self) {
         self.links.iter().for_each(|link| link.settle());
     }

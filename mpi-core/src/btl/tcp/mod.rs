@@ -295,6 +295,11 @@ impl Btl for Tcp {
         all.push(self.epoll.as_fd());
     }
 
+    fn is_through(&self, to: Endpoint) -> bool {
+        let calling = |peer: &Peer| peer.fate.get() == Fate::Calling;
+        !self.peer(to.0).is_some_and(calling)
+    }
+
     fn cut(&self, to: Endpoint) {
         if let Some(peer) = self.peer(to.0)
             && let Some(met) = &*peer.socket.borrow()

@@ -103,6 +103,7 @@ impl Ob1 {
         let (Ok(peer), Ok(asks)) = (self.peer(from), u8::try_from(header[0])) else {
             return self.garble();
         };
+        peer.fresh.set(false);
         match asks {
             0 => peer.eager_below.set(peer.limits.eager + 1),
             1 => peer.eager_below.set(0),

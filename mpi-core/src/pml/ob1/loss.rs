@@ -125,9 +125,13 @@ impl Ob1 {
         }
     }
 
+    pub(super) fn is_lost(&self, peer: ProcId) -> bool {
+        self.losses.borrow().contains_key(&peer)
+    }
+
     /// Ends a receive that has met a message whose sender is lost before all of it has come; answers whether that is so.
     pub(super) fn fail_if_lost(&self, req: &Req, from: ProcId) -> bool {
-        let lost = !req.is_complete() && self.losses.borrow().contains_key(&from);
+        let lost = !req.is_complete() && self.is_lost(from);
         if let Some(error) = lost.then(|| self.needs(req, from)).flatten() {
             self.requests.complete(req, Err(error.into()));
         }

@@ -26,6 +26,8 @@ pub struct Peer {
     pub limits: Limits,
     /// Messages shorter than this travel unasked: the eager limit and one, or nothing while the peer holds too much.
     pub eager_below: Cell<usize>,
+    /// Whether it has to be connected first, and nothing has been sent to it yet.
+    pub fresh: Cell<bool>,
     /// So much may be sent unasked before we hear whether it holds too much.
     pub unheard: Cell<isize>,
     /// Whether it is to ask first, because we hold too much.
@@ -56,7 +58,12 @@ impl Peer {
         let limits = btl.limits();
         Peer {
             limits,
-            eager_below: Cell::new(limits.eager + 1),
+            // The first message takes the general path, which sees to its being on its way.
+            eager_below: Cell::new(match btl.is_costly() {
+                true => 0,
+                false => limits.eager + 1,
+            }),
+            fresh: Cell::new(btl.is_costly()),
             unheard: Cell::new(bound::LOOK),
             asks: Cell::new(false),
             asks_told: Cell::new(false),

@@ -157,6 +157,9 @@ impl Ob1 {
         if peer.unheard.get() < 0 {
             self.look_up(peer);
         }
+        if peer.fresh.replace(false) {
+            peer.eager_below.set(peer.limits.eager + 1);
+        }
         let req = self.requests.begin(Body::Send(SendBody {
             buf,
             envelope,
@@ -215,7 +218,11 @@ impl Ob1 {
         if self.is_eager(peer, send.mode, &send.buf) {
             self.send_eager(peer, &send.envelope, &send.buf)?;
             drop(body);
-            self.requests.complete_ok(req);
+            match peer.btl.is_through(peer.endpoint) {
+                true => self.requests.complete_ok(req),
+                // Whoever waits for it makes the connection, and it does not lie here while the program computes.
+                false => self.streams.borrow_mut().push_back(req.clone()),
+            }
             return Ok(());
         }
         drop(body);
@@ -318,11 +325,11 @@ impl Ob1 {
     /// Sends fragments of one stream while there is room; true when it is done.
     fn push(&self, req: &Req, moved: &mut bool) -> Result<bool, SendError> {
         let mut body = req.body.borrow_mut();
-        // A stream whose request was abandoned has nothing left to send.
+        // A send whose request was abandoned has nothing left to send.
         let Body::Send(SendBody {
             buf,
             envelope,
-            stream: Some(stream),
+            stream,
             ..
         }) = &mut *body
         else {
@@ -330,6 +337,9 @@ impl Ob1 {
         };
         let Ok(peer) = self.peer(envelope.proc) else {
             return Err(SendError::PeerGone);
+        };
+        let Some(stream) = stream else {
+            return self.is_gone(peer, envelope.proc);
         };
         while stream.sent < stream.wanted {
             let (header, range) = stream.next();
@@ -346,10 +356,21 @@ impl Ob1 {
         Ok(true)
     }
 
+    /// Whether a short message is on its way, which had to wait for its connection.
+    fn is_gone(&self, peer: &Peer, to: ProcId) -> Result<bool, SendError> {
+        match peer.btl.is_through(peer.endpoint) {
+            _ if self.is_lost(to) => Err(SendError::PeerGone),
+            true => Ok(true),
+            false => Err(SendError::WouldBlock),
+        }
+    }
+
     /// Whether a send whose fragments are all on their way has to have them until the receiver does.
     fn waits_for_word(&self, req: &Req) -> bool {
         match &*req.body.borrow() {
-            Body::Send(send) => self.peer(send.proc()).is_ok_and(|peer| peer.patient),
+            Body::Send(send) if send.stream.is_some() => {
+                self.peer(send.proc()).is_ok_and(|peer| peer.patient)
+            }
             _ => false,
         }
     }

@@ -16,7 +16,7 @@ proptest! {
     fn what_no_peer_of_ours_says_does_no_harm(
         said in prop::collection::vec(
             (
-                prop::sample::select(vec![2u8, 3, 4, 4 | OVERTAKES, 5, 6, 7, 8, 9, 255]),
+                prop::sample::select(vec![2u8, 3, 4, 4 | OVERTAKES, 5, 6, 7, 8, 9, 10, 11, 12, 13, 255]),
                 any::<[u64; 2]>(),
                 prop::collection::vec(any::<u8>(), 0..40),
             ),

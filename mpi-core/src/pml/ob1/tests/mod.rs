@@ -1,5 +1,6 @@
 //! What `ob1` promises, by subject.
 
+mod connecting;
 mod giving_up;
 mod losses;
 mod matching;
