@@ -4,34 +4,40 @@ use super::{recv_bytes, scratch};
 use crate::engine::testing::Job;
 use crate::pml::Mode;
 use crate::pml::ob1::Sent;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Its sender computes as soon as the call has returned, and does not look at its transports until the message has come.
+/// Among so many ranks most have not met when a job begins.
+const RANKS: u32 = 8;
+
+/// Its sender computes as soon as the calls have returned, and does not look at its transports until the messages have come.
 #[test]
 fn the_first_message_to_a_peer_comes_though_its_sender_computes_from_then_on() {
     for (blocking, links) in [(true, "1"), (false, "1"), (true, "2")] {
-        let come = AtomicBool::new(false);
-        let job = Job::of(2).with("btl", "self,tcp");
+        let come = AtomicU32::new(1);
+        let job = Job::of(RANKS).with("btl", "self,tcp");
         job.with("btl_tcp_links", links).run(|engine| {
             let world = engine.world().expect("a world");
-            if engine.me() == 1 {
+            if engine.me() > 0 {
                 recv_bytes(&world, &mut [0; 8], 0, 0).expect("received");
-                return come.store(true, Ordering::Release);
+                come.fetch_add(1, Ordering::Release);
+                return;
             }
             let word = scratch(8);
-            if blocking {
-                let sent = world.send(word.all().as_send(), 1, 0, Mode::Standard);
-                sent.expect("sent");
-            } else {
-                let sent = world.isend(word.all().as_send(), 1, 0, Mode::Standard);
-                if let Sent::Pending(req) = sent.expect("begun") {
-                    engine.wait(&req).expect("sent");
+            for to in 1..RANKS as i32 {
+                if blocking {
+                    let sent = world.send(word.all().as_send(), to, 0, Mode::Standard);
+                    sent.expect("sent");
+                } else {
+                    let sent = world.isend(word.all().as_send(), to, 0, Mode::Standard);
+                    if let Sent::Pending(req) = sent.expect("begun") {
+                        engine.wait(&req).expect("sent");
+                    }
                 }
             }
             let limit = Instant::now() + Duration::from_secs(10);
-            while !come.load(Ordering::Acquire) {
-                assert!(Instant::now() < limit, "the message does not come");
+            while come.load(Ordering::Acquire) < RANKS {
+                assert!(Instant::now() < limit, "a message does not come");
                 std::thread::yield_now();
             }
         });
