@@ -19,6 +19,8 @@ mod counter;
 mod flags;
 mod gate;
 mod large;
+mod letter;
+mod params;
 mod readers;
 mod retired;
 mod small;
@@ -38,10 +40,12 @@ use crate::trial::Way;
 use cells::{Cells, Lane};
 use gate::{Gate, Kind, Members};
 use large::Large;
+use letter::Letter;
 use mpi_base::atomic::AtomicU64;
 use mpi_base::mem::Held;
 use mpi_base::node::ShmOffset;
-use mpi_base::param::{self, About, Level, Param, Value};
+use mpi_base::param::{self, About};
+pub use params::{CELL_SIZE, GATE, GateChoice, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM};
 use readers::Readers;
 use retired::{Lease, Retired};
 use small::Small;
@@ -53,106 +57,6 @@ use std::rc::Rc;
 use std::time::Instant;
 use wait::{Here, Later, Waits};
 use ways::Ways;
-
-/// Which gate the ranks of a node pass.
-pub static GATE: Param<GateChoice> = Param::new(
-    "coll",
-    "shm",
-    "gate",
-    "auto",
-    Level::TUNER,
-    "How barriers in shared memory are made: by a counter, best where ranks share cores; by flags, best where each has its own; or as fits.",
-);
-
-/// From how many bytes on data are read from where they lie.
-pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
-    "coll",
-    "shm",
-    "single_copy_from",
-    "4k",
-    Level::TUNER,
-    "Blocks of so many bytes that do not fit a cell are read from the other ranks' memory in one copy, where the system allows it; rank 0's value counts.",
-);
-
-/// Up to how many bytes data go in pieces.
-pub static PIECES_UP_TO: Param<usize> = Param::new(
-    "coll",
-    "shm",
-    "pieces_up_to",
-    "64M",
-    Level::TUNER,
-    "Data that do not fit a cell may travel through cells, a piece in each, up to so many bytes of a call that waits; rank 0's value counts.",
-);
-
-/// Which way data go that can go in pieces.
-pub static LONG_WAY: Param<LongWay> = Param::new(
-    "coll",
-    "shm",
-    "long_way",
-    "measured",
-    Level::TUNER,
-    "Whether data that do not fit a cell and can go in pieces do so: in pieces, or in single copies as if they could not, or whichever is found to be faster while the program runs, of calls that wait; rank 0's value counts.",
-);
-
-/// How long cells are.
-pub static CELL_SIZE: Param<usize> = Param::new(
-    "coll",
-    "shm",
-    "cell_size",
-    "0",
-    Level::TUNER,
-    "Bytes of the cells in which ranks of a node show each other short data; 0 is what fits the number of ranks; rank 0's value counts.",
-);
-
-/// A value of [`GATE`]; `None` is what fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GateChoice(Option<Kind>);
-
-impl Value for GateChoice {
-    const KIND: param::Kind = param::Kind::OneOf(&["auto", "counter", "flags"]);
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(GateChoice(None)),
-            "counter" => Ok(GateChoice(Some(Kind::Counter))),
-            "flags" => Ok(GateChoice(Some(Kind::Flags))),
-            _ => Err("auto, counter or flags".into()),
-        }
-    }
-}
-
-/// A value of [`LONG_WAY`]; `None` is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LongWay(Option<Way>);
-
-impl Value for LongWay {
-    const KIND: param::Kind = param::Kind::OneOf(&["measured", "pieces", "copies"]);
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "measured" => Ok(LongWay(None)),
-            "pieces" => Ok(LongWay(Some(Way::Fragments))),
-            "copies" => Ok(LongWay(Some(Way::Copy))),
-            _ => Err("measured, pieces or copies".into()),
-        }
-    }
-}
-
-impl LongWay {
-    /// The number that rank 0 tells the others.
-    fn number(self) -> u64 {
-        match self.0 {
-            None => 0,
-            Some(Way::Fragments) => 1,
-            Some(Way::Copy) => 2,
-        }
-    }
-
-    fn from_number(number: u64) -> Option<LongWay> {
-        let all = [None, Some(Way::Fragments), Some(Way::Copy)].map(LongWay);
-        all.into_iter().find(|way| way.number() == number)
-    }
-}
 
 const WORD: usize = size_of::<u64>();
 
@@ -570,50 +474,6 @@ fn usual(kind: Kind) -> Way {
         Kind::Flags => Way::Fragments,
         // Who gives would be switched out and in for every few pieces.
         Kind::Counter => Way::Copy,
-    }
-}
-
-/// What rank 0 tells the others; all zero if there is no place.
-struct Letter {
-    place: ShmOffset,
-    kind: Kind,
-    /// Bytes in the cells behind the gate; zero if there are none.
-    cell: usize,
-    single_copy_from: u64,
-    pieces_up_to: u64,
-    long_way: LongWay,
-    reproducible: bool,
-}
-
-impl Letter {
-    const BYTES: usize = 7 * WORD;
-
-    fn write(&self, letter: &RecvBuf) {
-        let words = [
-            self.place.0,
-            self.kind as u64,
-            self.cell as u64,
-            self.single_copy_from,
-            self.pieces_up_to,
-            self.long_way.number(),
-            self.reproducible.into(),
-        ];
-        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-        letter.clone().unpack_at(0, &bytes);
-    }
-
-    fn read(letter: &RecvBuf) -> Option<Letter> {
-        let bytes = letter.as_send().to_vec();
-        let mut words = bytes.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w));
-        Some(Letter {
-            place: ShmOffset(words.next()?),
-            kind: Kind::from_number(words.next()?)?,
-            cell: words.next()? as usize,
-            single_copy_from: words.next()?,
-            pieces_up_to: words.next()?,
-            long_way: LongWay::from_number(words.next()?)?,
-            reproducible: words.next()? != 0,
-        })
     }
 }
 
