@@ -294,9 +294,9 @@ impl Btl for Bond {
 
     fn is_through(&self, to: Endpoint) -> bool {
         let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
-        // One link is enough, and another may never come about.
+        // A link that was never asked for anything counts as through, so one that stands says nothing of another that is still called.
         let mut each = self.links.iter().zip(ways);
-        each.any(|(link, way)| link.is_through(way.endpoint))
+        each.all(|(link, way)| link.is_through(way.endpoint))
     }
 
     fn settle(&self) {

@@ -13,9 +13,10 @@ const RANKS: u32 = 8;
 /// Its sender computes as soon as the calls have returned, and does not look at its transports until the messages have come.
 #[test]
 fn the_first_message_to_a_peer_comes_though_its_sender_computes_from_then_on() {
-    for blocking in [true, false] {
+    for (blocking, links) in [(true, "1"), (false, "1"), (true, "2"), (false, "2")] {
         let come = AtomicU32::new(1);
-        Job::of(RANKS).with("btl", "self,tcp").run(|engine| {
+        let job = Job::of(RANKS).with("btl", "self,tcp");
+        job.with("btl_tcp_links", links).run(|engine| {
             let world = engine.world().expect("a world");
             if engine.me() > 0 {
                 recv_bytes(&world, &mut [0; 8], 0, 0).expect("received");
