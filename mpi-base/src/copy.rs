@@ -1,25 +1,26 @@
 //! Copying the data of messages.
 //!
-//! The C library's `memcpy` is the right one for nearly all of them, but not for those of 2 to 8 KiB:
+//! The C library's `memcpy` is the right one for nearly all of them, but not for those between 2 and 4 KiB:
 //! from about 2 KiB on it uses `rep movsb` on processors that say that this is fast for short strings too ("FSRM"),
-//! and on AMD's it is not (glibc's bug 30994), least of all where the memory was in another core's cache.
+//! and on AMD's it has much to do before it begins (glibc's bug 30994).
 //! So such data are copied in blocks that are short enough for its loop of vectors.
+//! Longer data are better off with `rep movsb`, because it overwrites lines without asking the other core for what they held.
 //!
-//! Two threads of one process, on two cores of a Zen 5 that share a cache, 64 messages at a time through a ring, MB/s:
+//! Two processes on two cores of a Zen 5 that share a cache, `mpi-bench latency` in microseconds and `bw` in MB/s:
 //!
-//! | bytes | whole | in blocks |
-//! |---|---|---|
-//! | 2,048 | 21,700 | 21,600 |
-//! | 2,304 | 16,500 | 28,900 |
-//! | 4,096 | 16,900 | 29,300 |
-//! | 8,192 | 31,400 | 36,400 |
-//! | 12,288 | 47,500 | 39,200 |
+//! | bytes | whole | in blocks | whole | in blocks |
+//! |---|---|---|---|---|
+//! | 2,304 | 0.313 | 0.253 | 18,800 | 18,400 |
+//! | 3,072 | 0.325 | 0.288 | 23,200 | 24,000 |
+//! | 4,096 | 0.324 | 0.362 | 26,800 | 21,900 |
+//! | 6,144 | 0.352 | 0.456 | 38,300 | 26,800 |
+//! | 8,192 | 0.394 | 0.525 | 45,400 | 27,900 |
 
 /// The longest run that is copied at once, unless it is long.
 const BLOCK: usize = 2 << 10;
 
-/// From here on `rep movsb` is the faster one.
-const LONG: usize = (8 << 10) + 1;
+/// From here on `rep movsb` is the faster one, and memory that is to be written is not to be fetched before.
+pub(crate) const LONG: usize = 4 << 10;
 
 /// Copies `data` to `room`, which has the same length.
 #[inline(always)]
