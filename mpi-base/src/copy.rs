@@ -50,12 +50,12 @@ mod tests {
 
     #[test]
     fn data_of_every_length_are_copied_whole_and_nothing_beside_them() {
-        let data: Vec<u8> = (0..LONG + 99)
+        let data: Vec<u8> = (0..3 * LONG)
             .map(|i| (i * 7 + (i >> 8)) as u8 | 1)
             .collect();
         for len in (0..300)
             .chain(BLOCK - 9..BLOCK + 9)
-            .chain(4000..4200)
+            .chain(LONG + 4000..LONG + 4200)
             .chain(LONG - 9..LONG + 9)
         {
             let mut room = vec![0; len + 2];
