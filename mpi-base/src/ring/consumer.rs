@@ -5,6 +5,7 @@ use super::{
     more_cells,
 };
 use crate::atomic::Ordering;
+use std::mem::MaybeUninit;
 
 /// A message as the consumer shows it; it ends with the call that shows it.
 #[derive(Clone, Copy, Debug)]
@@ -139,8 +140,9 @@ impl Consumer {
             }
             Kind::Inline if len <= SPREAD => {
                 more = more_cells(len);
-                let payload = self.gather(more);
-                // SAFETY: len <= SPREAD, the size of `payload`, all of it initialised.
+                let mut payload = [const { MaybeUninit::uninit() }; SPREAD_WORDS];
+                self.gather(more, &mut payload);
+                // SAFETY: `gather` has filled this cell's words and those of `more` further cells, which hold `len` bytes or more.
                 show(Body::Here(unsafe {
                     std::slice::from_raw_parts(payload.as_ptr().cast::<u8>(), len)
                 }))
@@ -177,21 +179,19 @@ impl Consumer {
         Polled::Got(result)
     }
 
-    /// The payload words of the next message, which goes on in `more` cells.
+    /// Copies out the payload words of the next message, which goes on in `more` cells.
     #[inline(always)]
-    fn gather(&self, more: u32) -> [u64; SPREAD_WORDS] {
-        let mut payload = [0; SPREAD_WORDS];
+    fn gather(&self, more: u32, payload: &mut [MaybeUninit<u64>; SPREAD_WORDS]) {
         let (here, rest) = payload.split_at_mut(INLINE_WORDS);
         for (to, from) in here.iter_mut().zip(&self.memory.cell(self.next).words[3..]) {
-            *to = from.load(Ordering::Relaxed);
+            to.write(from.load(Ordering::Relaxed));
         }
         for (i, part) in (1..=more).zip(rest.chunks_exact_mut(MORE_WORDS)) {
             let words = &self.memory.cell(self.next.wrapping_add(i)).words;
             for (to, from) in part.iter_mut().zip(&words[1..]) {
-                *to = from.load(Ordering::Relaxed);
+                to.write(from.load(Ordering::Relaxed));
             }
         }
-        payload
     }
 
     /// Tells the producer about everything consumed; called when there is nothing better to do.

@@ -8,6 +8,12 @@ use crate::copy::copy;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
+/// How many cells before it is written [`Producer::expect_next`] asks for one.
+///
+/// Measured with 0, 1, 2, 4, 8 in streams between two threads, nanoseconds for each message: of 8 bytes 9.2, 9.0, 8.6, 8.4, 8.4, of 64 bytes 19.8, 19.6, 17.2, 16.4, 16.2;
+/// and in moments in which the machine's cores are slow to reach each other, 46, 32, 37, 29, 29 and 100, 99, 64, 89, 46.
+const AHEAD: u32 = 8;
+
 /// The only writer of a ring.
 #[derive(Debug)]
 pub struct Producer {
@@ -22,6 +28,10 @@ pub struct Producer {
     again_from: u32,
     /// Up to which unit the byte ring has memory for sure.
     populated: u32,
+    /// How many further cells the last message took.
+    more: u32,
+    /// Before which cell the consumer was last asked for room ahead of need.
+    asked: u32,
     longest: usize,
 }
 
@@ -39,6 +49,8 @@ impl Producer {
             units_back: 0,
             again_from: memory.shape().lap(),
             populated: 0,
+            more: 0,
+            asked: 0,
             memory,
             longest,
         }
@@ -142,15 +154,34 @@ impl Producer {
         }
         self.publish(am, Kind::Inline, len, header, here);
         self.next = first.wrapping_add(1 + more);
+        self.more = more;
         self.memory.expect_cells(self.next.wrapping_add(1), more);
         Ok(())
     }
 
-    /// Fetches the cell of the next message, for a sender that sends one message after another;
-    /// in a dialogue it would take the cell away from the consumer, who is looking at it.
+    /// Fetches cells that will be written soon, for a sender that sends one message after another;
+    /// in a dialogue it would take them away from the consumer, who looks at the first of them, as it would those that the consumer has still to read.
     #[inline(always)]
-    pub fn expect_next(&self) {
-        self.memory.expect_cells(self.next, 1);
+    pub fn expect_next(&mut self) {
+        let each = 1 + self.more;
+        if self.owns_cells(AHEAD + each) {
+            self.memory
+                .expect_cells(self.next.wrapping_add(AHEAD), each);
+        }
+    }
+
+    /// Whether so many cells are the producer's; the consumer, which may have given more back, is not asked often, because that costs both a trip.
+    #[inline(always)]
+    fn owns_cells(&mut self, count: u32) -> bool {
+        if self.used() + count <= self.memory.shape().cells() {
+            return true;
+        }
+        let soon = self.memory.shape().cells() / 8;
+        if self.next.wrapping_sub(self.asked) < soon {
+            return false;
+        }
+        self.asked = self.next;
+        self.has_cells(count)
     }
 
     /// Whether a message of one cell would find room now.
@@ -162,12 +193,17 @@ impl Producer {
     #[inline(always)]
     fn has_cells(&mut self, count: u32) -> bool {
         let cells = self.memory.shape().cells();
-        let used = |p: &Self| p.next.wrapping_sub(1).wrapping_sub(p.consumed);
-        if used(self) + count <= cells {
+        if self.used() + count <= cells {
             return true;
         }
         self.look();
-        used(self) + count <= cells
+        self.used() + count <= cells
+    }
+
+    /// Cells written that the consumer had not given back when it was last looked at.
+    #[inline(always)]
+    fn used(&self) -> u32 {
+        self.next.wrapping_sub(1).wrapping_sub(self.consumed)
     }
 
     /// Whether a payload of `len` bytes would find room now.
@@ -258,6 +294,7 @@ impl Producer {
     #[inline(always)]
     fn publish(&mut self, am: u8, kind: Kind, len: usize, header: [u64; 2], here: &[u8]) {
         let seq = self.next;
+        self.more = 0;
         let words = &self.memory.cell(seq).words;
         words[1].store(header[0], Ordering::Relaxed);
         words[2].store(header[1], Ordering::Relaxed);
