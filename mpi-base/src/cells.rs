@@ -19,11 +19,14 @@
 //! SYNC POINT `cells.arrivals`: each arrival (AcqRel) after what its member shows; who completes the count, or sees it complete, collects all.
 //!
 //! A line that another core has read costs a round trip before it can be written.
-//! So who has shown something asks for the line of its next cell at once ([`Cells::fetch_next`]), which nobody looks at yet.
+//! So who has shown something asks for the line of its next number at once ([`Cells::fetch_next`]), which nobody looks at yet.
+//! And who waits reads the line of the number again and again, so each of its writers' pauses costs a round trip too:
+//! of longer data that line is written last, with the number ([`lay`]).
 
 mod data;
 
 use crate::atomic::{AtomicU64, Ordering, prefetch_for_read, prefetch_for_write};
+pub use data::lay;
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 
@@ -35,6 +38,12 @@ pub const LINE: usize = 128;
 
 const WORD: usize = size_of::<u64>();
 
+/// What travels between cores at once.
+const FETCHED: usize = 64;
+
+/// The bytes of data that travel with their number.
+const FIRST: usize = FETCHED - WORD;
+
 /// Words in a line.
 const STEP: usize = LINE / WORD;
 
@@ -44,7 +53,8 @@ pub struct Cells<M> {
     words: M,
     me: u32,
     members: u32,
-    /// Words in a cell.
+    /// The first word of the first cell, and how many words a cell has.
+    first: usize,
     cell: usize,
     /// This member has finished all operations up to this one.
     finished: Cell<u64>,
@@ -71,6 +81,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
             words: memory,
             me,
             members,
+            first: (1 + members as usize + DEPTH as usize) * STEP,
             cell: cell / WORD,
             finished: Cell::new(0),
             beyond: Cell::new(0),
@@ -111,7 +122,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     #[inline]
     fn cell(&self, place: u32, number: u64) -> (&AtomicU64, &[AtomicU64]) {
         let which = place as usize * DEPTH as usize + (number % DEPTH) as usize;
-        let start = (1 + self.members as usize + DEPTH as usize) * STEP + which * self.cell;
+        let start = self.first + which * self.cell;
         let cell = &self.words[start..start + self.cell];
         (&cell[0], &cell[1..])
     }
@@ -195,7 +206,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Asks for the line of the next number that this member will write.
-    #[inline]
+    #[inline(always)]
     pub fn fetch_next(&self, number: u64) {
         let (flag, _) = self.cell(self.me, number + 1);
         prefetch_for_write(std::ptr::from_ref(flag).cast());
@@ -265,7 +276,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// This member has finished an operation.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&self, number: u64) {
         if number == self.finished.get() + 1 && self.beyond.get() == 0 {
             self.finished.set(number);
@@ -317,6 +328,22 @@ mod tests {
             b.read(0, 1, at, &mut read);
             assert_eq!(read, data[at..]);
             b.inspect(0, 1, at..data.len(), |shown| assert_eq!(shown, &data[at..]));
+        }
+    }
+
+    /// Whether they fit what travels with the number or not, and nothing behind them is touched.
+    #[test]
+    fn data_of_every_length_are_shown_as_they_were() {
+        let data: Vec<u8> = (0..200).map(|i| i as u8 | 1).collect();
+        for len in 0..data.len() {
+            let memory = board(2, 2 * LINE);
+            let member = |me| Cells::new(&memory[..], me, 2, 2 * LINE).unwrap();
+            let (a, b) = (member(0), member(1));
+            a.show(0, 1, &data[..len]);
+            let mut read = vec![7; data.len()];
+            b.read(0, 1, 0, &mut read);
+            assert_eq!(read[..len], data[..len], "{len} bytes");
+            assert!(read[len..].iter().all(|byte| *byte == 0), "{len} bytes");
         }
     }
 

@@ -6,6 +6,7 @@
 //!
 //! Data that go beyond a cell are cut: whoever numbers the operations sees to it that there are none.
 
+use super::FIRST;
 use crate::atomic::AtomicU64;
 use crate::copy::copy;
 
@@ -14,11 +15,27 @@ pub use plain::{change, show};
 #[cfg(loom)]
 pub use words::{change, show};
 
+/// Copies `data` to a cell, of which `room` is the beginning: last what travels with the number.
+#[inline(always)]
+pub fn lay(data: &[u8], room: &mut [u8]) {
+    let room = &mut room[..data.len()];
+    if let (Some((room, behind)), Some((data, rest))) = (
+        room.split_first_chunk_mut::<FIRST>(),
+        data.split_first_chunk::<FIRST>(),
+    ) && !rest.is_empty()
+    {
+        copy(rest, behind);
+        *room = *data;
+    } else {
+        copy(data, room);
+    }
+}
+
 /// Copies `data` to byte `at` of a cell's words.
 #[inline]
 pub fn write(words: &[AtomicU64], at: usize, data: &[u8]) {
     change(words, at, data.len(), |room| {
-        copy(&data[..room.len()], room);
+        lay(&data[..room.len()], room);
     });
 }
 

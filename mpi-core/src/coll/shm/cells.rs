@@ -194,7 +194,7 @@ impl Cells {
     }
 
     /// This rank has finished an operation in which it heard of every member.
-    #[inline]
+    #[inline(always)]
     pub fn end_together(&self, members: &Members, number: u64) {
         match self.lane {
             Lane::Blocking => {
@@ -207,7 +207,7 @@ impl Cells {
     }
 
     /// This rank has finished an operation that it may be the last to finish.
-    #[inline]
+    #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
         // SYNC POINT shm.hungry: the fence is here, or who is hungry has executed it for us, if the system lets him.
@@ -227,7 +227,7 @@ impl Cells {
     }
 
     /// Wakes the hungry, after a fence.
-    #[inline]
+    #[inline(always)]
     fn feed(&self, members: &Members) {
         if self.hungry().load(Ordering::Relaxed) > 0 {
             members.ring_all();

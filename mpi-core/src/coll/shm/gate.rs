@@ -135,6 +135,18 @@ impl Members {
         }
     }
 
+    /// Wakes each other member that sleeps, as [`Members::ring`] does.
+    #[inline]
+    pub fn ring_each(&self) {
+        // SYNC POINT bell.sleep
+        light();
+        for (rank, inbox) in (0..).zip(&self.inboxes) {
+            if rank != self.me && (!self.light || inbox.bell().wishes() != 0) {
+                inbox.bell().ring();
+            }
+        }
+    }
+
     /// Orders what was stored before against what is loaded after, as whoever sleeps expects it of us: usually without an instruction.
     #[inline]
     pub fn order(&self) {

@@ -2,6 +2,7 @@
 
 use super::Turn;
 use super::data::{CopyTo, Given, Room};
+use super::steps::{await_room, show};
 use crate::Error;
 use crate::coll::shm::wait::Waits;
 use std::ops::Range;
@@ -10,7 +11,7 @@ impl<W: Waits> Turn<'_, W> {
     #[inline]
     pub(super) async fn bcast(&self, buf: &impl Room, root: u32) {
         if self.me() == root {
-            self.show(buf).await;
+            show!(self, buf);
             self.ring_others();
         } else {
             if !self.seen(root) {
@@ -32,8 +33,8 @@ impl<W: Waits> Turn<'_, W> {
         let members = self.members.count();
         let block = |rank: u32| recv.part(rank as usize * len, len);
         match send {
-            Some(send) => self.show(send).await,
-            None => self.show(&block(self.me())).await,
+            Some(send) => show!(self, send),
+            None => show!(self, &block(self.me())),
         }
         let step = len.next_multiple_of(8);
         // One run of lines is read sooner than a line of each rank.
@@ -80,8 +81,8 @@ impl<W: Waits> Turn<'_, W> {
     ) -> Result<(), Error> {
         let members = self.members.count();
         match send {
-            Some(send) => self.show(send).await,
-            None => self.show(recv).await,
+            Some(send) => show!(self, send),
+            None => show!(self, recv),
         }
         let (count, mine) = (members as usize, self.me() as usize);
         let joined = len * count * count <= self.cells.capacity();
@@ -124,7 +125,7 @@ impl<W: Waits> Turn<'_, W> {
                 self.take(rank, 0, &block(rank));
             }
         } else if let Some(send) = send {
-            self.show(send).await;
+            show!(self, send);
             self.report(root);
         }
         self.cells.end(self.members, self.number);
@@ -140,7 +141,7 @@ impl<W: Waits> Turn<'_, W> {
         root: u32,
     ) {
         if let (true, Some(send)) = (self.me() == root, send) {
-            self.show(send).await;
+            show!(self, send);
             self.ring_others();
             if let Some(recv) = recv {
                 send.part(root as usize * len, len).copy_to(recv);

@@ -8,13 +8,13 @@ use crate::Error;
 use crate::coll::algo;
 use crate::datatype::{Datatype, RecvBuf, RecvBytes, SendBuf};
 use crate::op::{DenseOp, Op};
-use mpi_base::copy::copy;
+use mpi_base::cells::lay;
 
 /// What is read.
 pub trait Given {
     fn bytes(&self) -> usize;
 
-    /// Writes the packed data into as much room as they need.
+    /// Writes the packed data into as much room as they need, which is a cell or a part of one.
     fn pack(&self, room: &mut [u8]);
 
     /// The data where they lie, if they lie in one run.
@@ -51,7 +51,7 @@ impl Given for &[u8] {
 
     #[inline(always)]
     fn pack(&self, room: &mut [u8]) {
-        copy(self, &mut room[..self.len()]);
+        lay(self, room);
     }
 
     #[inline(always)]
@@ -80,7 +80,7 @@ impl Given for RecvBytes {
 
     #[inline(always)]
     fn pack(&self, room: &mut [u8]) {
-        self.with(|data| copy(data, &mut room[..data.len()]));
+        self.with(|data| lay(data, room));
     }
 
     fn run(&self) -> Option<&[u8]> {
@@ -134,7 +134,7 @@ impl Given for SendBuf {
     #[inline]
     fn pack(&self, room: &mut [u8]) {
         match self.contiguous() {
-            Some(data) => copy(data, &mut room[..data.len()]),
+            Some(data) => lay(data, room),
             None => {
                 self.pack_at(0, room);
             }

@@ -7,6 +7,7 @@
 
 use super::Turn;
 use super::data::{Combine, CopyTo, Given, Room};
+use super::steps::{await_room, show};
 use crate::Error;
 use crate::coll::algo::{self, Blocks, Buffer};
 use crate::coll::shm::gate::LINE;
@@ -317,7 +318,7 @@ impl<W: Waits> Turn<'_, W> {
     async fn pass_on(&self, sum: &impl Given) {
         let next = self.me() + 1;
         if next < self.members.count() {
-            self.show(sum).await;
+            show!(self, sum);
             self.members.ring(next);
         }
         self.cells.end(self.members, self.number);
@@ -357,11 +358,11 @@ impl<W: Waits> Turn<'_, W> {
             Call::Allgather { send, recv } => {
                 let own = || Blocks::equal(recv, count).of(self.me()).as_send();
                 let own = send.clone().unwrap_or_else(own);
-                self.show(&Cut::of(&own, piece)).await;
+                show!(self, &Cut::of(&own, piece));
             }
             Call::Allreduce { send, recv, .. } => {
                 let own = send.clone().unwrap_or_else(|| recv.as_send());
-                self.show(&Cut::of(&own, piece)).await;
+                show!(self, &Cut::of(&own, piece));
             }
             Call::Alltoall { send, recv } => match send {
                 Some(send) => self.show_row(row(send)).await,

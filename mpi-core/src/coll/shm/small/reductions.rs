@@ -2,6 +2,7 @@
 
 use super::Turn;
 use super::data::{Combine, CopyTo, Room};
+use super::steps::{await_room, show};
 use crate::Error;
 use crate::coll::shm::gate::Kind;
 use crate::coll::shm::wait::Waits;
@@ -16,8 +17,8 @@ impl<W: Waits> Turn<'_, W> {
         op: &impl Combine<G, R>,
     ) -> Result<(), Error> {
         match send {
-            Some(send) => self.show(send).await,
-            None => self.show(recv).await,
+            Some(send) => show!(self, send),
+            None => show!(self, recv),
         }
         let concluded = self.meet(|| {
             let outcome = self.fold_all(send, recv, op);
@@ -92,13 +93,13 @@ impl<W: Waits> Turn<'_, W> {
             (Some(recv), send) if self.me() == root => {
                 // Nobody reads the root's cell, but in place the fold looks for its operand there.
                 if send.is_none() {
-                    self.show(recv).await;
+                    show!(self, recv);
                 }
                 self.await_reports().await;
                 self.fold_all(send, recv, op)
             }
             (_, Some(send)) => {
-                self.show(send).await;
+                show!(self, send);
                 self.report(root);
                 Ok(())
             }
@@ -121,8 +122,8 @@ impl<W: Waits> Turn<'_, W> {
         match send {
             // Nobody reads the last rank's cell; but in place the fold looks there, and who counts arrivals shows first.
             Some(_) if me + 1 == count && self.kind == Kind::Flags => {}
-            Some(send) => self.show(send).await,
-            None => self.show(recv).await,
+            Some(send) => show!(self, send),
+            None => show!(self, recv),
         }
         if self.kind == Kind::Counter {
             // Where ranks share cores it is best to come back once, when all is there.
@@ -149,7 +150,7 @@ impl<W: Waits> Turn<'_, W> {
     ) -> Result<(), Error> {
         match send {
             Some(send) => self.show_around(send, mine.clone()).await,
-            None => self.show(whole).await,
+            None => show!(self, whole),
         }
         self.meet_only().await?;
         let own = send.map(|send| send.part(mine.start, mine.len()));

@@ -7,39 +7,50 @@ use crate::coll::shm::gate::Kind;
 use crate::coll::shm::wait::Waits;
 use std::ops::Range;
 
+/// Waits until a turn's rank may write its cell.
+///
+/// What is nearly always there is asked for before a future is made to wait for it: that costs as much as half a short call.
+/// So does a future that asks, since the compiler leaves the polling of those that several calls share a function of its own.
+macro_rules! await_room {
+    ($turn:expr) => {
+        if !$turn.cells.has_room($turn.number) {
+            $turn.make_room().await;
+        }
+    };
+}
+
+/// Shows data in the cell of a turn's rank, as soon as that may be written.
+macro_rules! show {
+    ($turn:expr, $data:expr) => {{
+        await_room!($turn);
+        $turn.show_at_once($data);
+    }};
+}
+
+pub(super) use {await_room, show};
+
 impl<W: Waits> Turn<'_, W> {
     #[inline(always)]
     pub(super) fn me(&self) -> u32 {
         self.members.me
     }
 
-    /// Shows data in this rank's cell.
+    /// Shows data in this rank's cell, for which there is room.
     #[inline(always)]
-    pub(super) async fn show(&self, data: &impl Given) {
-        self.await_room().await;
+    pub(super) fn show_at_once(&self, data: &impl Given) {
         self.fill(self.me(), data);
         self.publish();
     }
 
-    /// Waits until this rank's cell may be written.
-    ///
-    /// What is nearly always there is asked for before a future is made to wait for it: that costs as much as half a short call.
-    #[inline(always)]
-    async fn await_room(&self) {
-        if !self.cells.has_room(self.number) {
-            self.make_room().await;
-        }
-    }
-
     #[cold]
-    async fn make_room(&self) {
+    pub(super) async fn make_room(&self) {
         self.cells
             .make_room(self.wait, self.engine, self.number)
             .await;
     }
 
     /// Writes data into a cell of this rank, or of the result.
-    #[inline]
+    #[inline(always)]
     fn fill(&self, place: u32, data: &impl Given) {
         let len = data.bytes();
         self.cells
@@ -47,7 +58,7 @@ impl<W: Waits> Turn<'_, W> {
     }
 
     /// Shows what this rank's cell has been filled with, and asks for the line of the next one, where nobody else needs the core meanwhile.
-    #[inline]
+    #[inline(always)]
     fn publish(&self) {
         self.cells.publish(self.me(), self.number);
         if self.kind == Kind::Flags {
@@ -59,9 +70,10 @@ impl<W: Waits> Turn<'_, W> {
     #[inline]
     pub(super) async fn show_around(&self, data: &impl Given, but: Range<usize>) {
         let Some(data) = data.run() else {
-            return self.show(data).await;
+            show!(self, data);
+            return;
         };
-        self.await_room().await;
+        await_room!(self);
         let before = data.get(..but.start).unwrap_or(&[]);
         let behind = data.get(but.end..).unwrap_or(&[]);
         let (cells, me) = (self.cells, self.me());
@@ -72,7 +84,7 @@ impl<W: Waits> Turn<'_, W> {
 
     /// Shows data side by side.
     pub(super) async fn show_row<G: Given>(&self, row: impl Iterator<Item = G>) {
-        self.await_room().await;
+        await_room!(self);
         row.fold(0, |at, data| {
             let len = data.bytes();
             self.cells
@@ -114,10 +126,7 @@ impl<W: Waits> Turn<'_, W> {
     #[inline]
     pub(super) fn ring_others(&self) {
         match self.kind {
-            Kind::Flags => self
-                .members
-                .others()
-                .for_each(|rank| self.members.ring(rank)),
+            Kind::Flags => self.members.ring_each(),
             Kind::Counter => self.members.ring_all(),
         }
     }
@@ -170,7 +179,7 @@ impl<W: Waits> Turn<'_, W> {
         if self.kind == Kind::Flags {
             return self.await_cells(self.members.others()).await;
         }
-        self.await_room().await;
+        await_room!(self);
         let (cells, number) = (self.cells, self.number);
         if !cells.arrive(number) {
             let arrived = || cells.all_arrived(number);
