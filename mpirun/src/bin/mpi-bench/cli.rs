@@ -172,6 +172,18 @@ pub enum Benchmark {
     Allgather,
     /// MPI_Alltoall; the sizes are a block from one rank to another
     Alltoall,
+    /// MPI_Ibarrier on all ranks, and MPI_Wait
+    Ibarrier,
+    /// MPI_Ibcast from rank 0, and MPI_Wait
+    Ibcast,
+    /// MPI_Ireduce to rank 0, sum of MPI_FLOAT, and MPI_Wait
+    Ireduce,
+    /// MPI_Iallreduce, sum of MPI_FLOAT, and MPI_Wait
+    Iallreduce,
+    /// MPI_Iallgather, and MPI_Wait; the sizes are a rank's block
+    Iallgather,
+    /// MPI_Ialltoall, and MPI_Wait; the sizes are a block from one rank to another
+    Ialltoall,
     /// How much of MPI_Iallreduce hides behind computing, in percent
     Overlap,
     /// MPI_Init; with --vs also from the command to there, and the whole command

@@ -68,7 +68,7 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
             larger_is_better: true,
             ..time
         },
-        Benchmark::Barrier | Benchmark::Dup => Meaning {
+        Benchmark::Barrier | Benchmark::Ibarrier | Benchmark::Dup => Meaning {
             size: "Ranks",
             ..time
         },

@@ -1,4 +1,4 @@
-//! All ranks together: `osu_barrier`, `osu_allreduce`, `osu_bcast`, the other collectives, and `osu_init`.
+//! All ranks together: `osu_barrier`, `osu_allreduce`, `osu_bcast`, the other collectives, those that are started and waited for, and `osu_init`.
 //!
 //! As in the OSU loops each call is timed by itself and a barrier follows that is not timed, so that one operation's stragglers are not charged to the next.
 //! A rank's figure is its average over the iterations; the table shows average, smallest and largest over the ranks.
@@ -55,9 +55,14 @@ fn beside<'w>(
 }
 
 /// From rank 0.
-pub fn bcast(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
+pub fn bcast<'w>(
+    world: &World<'w>,
+    operation: fn(&World<'w>, &mut [u8], i32) -> Result<(), MpiError>,
+    size: usize,
+    pace: Pace,
+) -> Result<Row, MpiError> {
     let mut data = Buffer::new(size, b'a');
-    separated(world, size, pace, || world.bcast(data.bytes_mut(), 0))
+    separated(world, size, pace, || operation(world, data.bytes_mut(), 0))
 }
 
 /// An operation on a block of `size` bytes from each rank and room for a block from each.

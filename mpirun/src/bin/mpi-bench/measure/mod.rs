@@ -23,7 +23,7 @@ const LARGE: usize = 8192;
 /// One line of the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Bytes; ranks for `barrier`, `dup`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
+    /// Bytes; ranks for the barriers, `dup`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
     pub size: usize,
     /// In the unit that [`crate::table::meaning`] says.
     pub avg: f64,
@@ -105,6 +105,7 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
     }
     let sizes = match benchmark {
         Benchmark::Barrier
+        | Benchmark::Ibarrier
         | Benchmark::Dup
         | Benchmark::Init
         | Benchmark::Launch
@@ -149,7 +150,7 @@ fn measure(
         B::Arrays => typed::latency(world, World::arrays, size, pace),
         B::Barrier => collective::barrier(world, size, pace),
         B::Dup => collective::in_a_row(world, size, pace, World::dup_and_free),
-        B::Bcast => collective::bcast(world, size, pace),
+        B::Bcast => collective::bcast(world, World::bcast, size, pace),
         B::Allreduce => collective::blocks(world, World::allreduce_floats, (One, One), size, pace),
         B::Reduce => collective::blocks(world, World::reduce_floats, (One, One), size, pace),
         B::Scan => collective::blocks(world, World::scan_floats, (One, One), size, pace),
@@ -161,6 +162,14 @@ fn measure(
         B::Scatter => collective::blocks(world, World::scatter, (Each, One), size, pace),
         B::Allgather => collective::blocks(world, World::allgather, (One, Each), size, pace),
         B::Alltoall => collective::blocks(world, World::alltoall, (Each, Each), size, pace),
+        B::Ibarrier => collective::in_a_row(world, size, pace, World::ibarrier),
+        B::Ibcast => collective::bcast(world, World::ibcast, size, pace),
+        B::Ireduce => collective::blocks(world, World::ireduce_floats, (One, One), size, pace),
+        B::Iallreduce => {
+            collective::blocks(world, World::iallreduce_floats, (One, One), size, pace)
+        }
+        B::Iallgather => collective::blocks(world, World::iallgather, (One, Each), size, pace),
+        B::Ialltoall => collective::blocks(world, World::ialltoall, (Each, Each), size, pace),
         B::Overlap => collective::overlap(world, size, pace),
         // Of a launch, which is a program without MPI, no rank is ever asked.
         B::Init | B::Launch => collective::start(world, size, init),
@@ -177,7 +186,7 @@ fn default_sizes(benchmark: Benchmark) -> Sizes {
         B::Threads => powers_of_two(1, 8),
         B::Posted | B::Unexpected => Sizes(vec![1, 10, 100, 1_000, 10_000]),
         B::Column | B::Face | B::Indexed | B::Arrays => powers_of_two(64, 256 << 10),
-        B::Bcast => powers_of_two(1, 1 << 20),
+        B::Bcast | B::Ibcast => powers_of_two(1, 1 << 20),
         _ => powers_of_two(4, 1 << 20),
     }
 }
@@ -192,7 +201,14 @@ fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
     use Benchmark as B;
     let sized = !matches!(
         benchmark,
-        B::Barrier | B::Dup | B::Init | B::Launch | B::Posted | B::Unexpected | B::Threads
+        B::Barrier
+            | B::Ibarrier
+            | B::Dup
+            | B::Init
+            | B::Launch
+            | B::Posted
+            | B::Unexpected
+            | B::Threads
     );
     if sized && size > LARGE { large } else { small }
 }

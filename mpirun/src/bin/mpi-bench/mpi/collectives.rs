@@ -76,7 +76,7 @@ impl World<'_> {
     }
 
     /// How many floats a reduction of these buffers has.
-    fn floats(sent: &[u8], received: &[u8]) -> i32 {
+    pub(super) fn floats(sent: &[u8], received: &[u8]) -> i32 {
         count(sent.len().min(received.len()) / size_of::<f32>())
     }
 
@@ -122,7 +122,7 @@ impl World<'_> {
     }
 
     /// How long a block is of which a buffer has one for each rank.
-    fn block(&self, all: usize) -> usize {
+    pub(super) fn block(&self, all: usize) -> usize {
         all / usize::try_from(self.size()).unwrap_or(1).max(1)
     }
 

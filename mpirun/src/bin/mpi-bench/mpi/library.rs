@@ -88,6 +88,7 @@ functions! {
     recv = "MPI_Recv"(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
     isend = "MPI_Isend"(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     irecv = "MPI_Irecv"(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    wait = "MPI_Wait"(*mut Handle, *mut c_void);
     waitall = "MPI_Waitall"(c_int, *mut Handle, *mut c_void);
     barrier = "MPI_Barrier"(Handle);
     bcast = "MPI_Bcast"(*mut c_void, c_int, Handle, c_int, Handle);
@@ -101,6 +102,11 @@ functions! {
     allgather = "MPI_Allgather"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
     alltoall = "MPI_Alltoall"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
     iallreduce = "MPI_Iallreduce"(*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
+    ibarrier = "MPI_Ibarrier"(Handle, *mut Handle);
+    ibcast = "MPI_Ibcast"(*mut c_void, c_int, Handle, c_int, Handle, *mut Handle);
+    ireduce = "MPI_Ireduce"(*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle, *mut Handle);
+    iallgather = "MPI_Iallgather"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle, *mut Handle);
+    ialltoall = "MPI_Ialltoall"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle, *mut Handle);
     test = "MPI_Test"(*mut Handle, *mut c_int, *mut c_void);
     type_vector = "MPI_Type_vector"(c_int, c_int, c_int, Handle, *mut Handle);
     type_create_subarray = "MPI_Type_create_subarray"(c_int, *const c_int, *const c_int, *const c_int, c_int, Handle, *mut Handle);

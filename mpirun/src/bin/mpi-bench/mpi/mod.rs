@@ -10,6 +10,7 @@ mod collectives;
 mod flights;
 mod layouts;
 mod library;
+mod started;
 mod threads;
 
 pub use collectives::Combine;
