@@ -162,9 +162,15 @@ impl<W: Waits> Turn<'_, W> {
     /// Carries out a call that takes so many of [`Small::pieces`].
     #[inline]
     pub async fn run(&self, call: &Call, pieces: u64) -> Result<(), Error> {
-        if pieces > 1 {
-            return self.run_in_pieces(call, pieces).await;
+        match pieces {
+            1 => self.run_at_once(call).await,
+            _ => self.run_in_pieces(call, pieces).await,
         }
+    }
+
+    /// Carries out a call that takes one.
+    #[inline]
+    pub async fn run_at_once(&self, call: &Call) -> Result<(), Error> {
         let all = i64::from(self.members.count());
         let (every_send, every_recv) = (
             |send: &SendBuf| send.with_count(all * send.count()),
