@@ -102,8 +102,25 @@ pub trait Module {
     /// The functions it serves.
     fn serves(&self) -> CallSet;
 
-    /// Sets up what all members set up together; run only when every member's query succeeded.
-    /// If it fails at any member the module is dropped at all of them.
+    /// At rank 0: adds to its letter what the others have to know in order to serve. Local: no communication here.
+    fn give(&self, _comm: &Comm, _letter: &mut Vec<u8>) {}
+
+    /// At every member, rank 0 too: takes what rank 0's module has given, and says whether this process can serve with it. Local.
+    /// If any member refuses, there or in its query, the module is dropped at all of them, see [`Module::withdraw`].
+    fn take(&self, _comm: &Comm, _letter: &[u8]) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// The members have not agreed on the module, all of them have said so, and none has used it.
+    fn withdraw(&self) {}
+
+    /// Whether there is more to set up than a letter can, in [`Module::enable`], for which the members take two rounds more; rank 0's answer counts.
+    fn sets_up(&self) -> bool {
+        false
+    }
+
+    /// Sets up what all members set up together, with messages; run only if [`Module::sets_up`], when every member has taken its letter.
+    /// If it fails at any member the module is disabled and dropped at all of them.
     fn enable<'a>(
         &'a self,
         _comm: &'a Comm,
@@ -136,7 +153,7 @@ pub trait Module {
         Err(select::unserved(comm, brief.id()))
     }
 
-    /// The communicator is being freed, or the module lost against its peers' refusal.
+    /// The communicator is being freed, or setting up has failed at some member.
     fn disable(&self) {}
 }
 

@@ -1,27 +1,33 @@
 //! Which components serve a communicator: its members agree, once, when it is made.
 //!
-//! Protocol, all of it in the communicator's hidden plane and by the same algorithms that serve users:
-//! 1. rank 0 tells which components are willing at its place, by name and priority, in the order of names;
-//! 2. everybody votes on each of them, and only those without a refusal anywhere stay;
-//! 3. those that stay are enabled, in the order of names, and everybody votes once more on how that ended;
+//! Protocol, all of it in hidden planes, along one tree ([`crate::comm`]):
+//! 1. rank 0 invites: it tells which components are willing at its place, by name and priority, in the order of names,
+//!    each with the letter that the component gives ([`Module::give`]);
+//! 2. everybody hands the letters to the components of those names, and votes on each: only those without a refusal anywhere stay;
+//! 3. if there are some that have something to set up together, as rank 0 has told, these are enabled, in the order of names,
+//!    and everybody votes once more on how that ended;
 //! 4. where a vote was lost, the lowest rank that refused tells everybody why.
+//!
+//! So two rounds make most communicators, and no member serves a call before it has heard that all of them will ([ADR 17]).
+//! The invitation travels with the communicator's number where that is told as well.
 //!
 //! Names travel as text, so that a plugin which lies in one machine's directory only is found out and dropped.
 //! Rank 0's priorities count, so that a setting that reached one rank only cannot make members take different ways.
 //! A communicator of one member agrees with itself without a message.
+//!
+//! [ADR 17]: ../../../docs/adr/0017-one-invitation-one-vote.md
 
+mod ballot;
+mod invitation;
 #[cfg(test)]
 mod tests;
 
-use super::algo::{allreduce_recursive_doubling, bcast_binomial, bytes, elements};
 use super::{Brief, Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
 use crate::Error;
 use crate::comm::Comm;
-use crate::datatype::Named;
 use crate::engine::Engine;
-use crate::op::{Op, Predefined};
+use ballot::vote;
 use mpi_base::param::{Param, ParamError, Params, Selection, Value};
-use std::fmt::Write;
 use std::rc::Rc;
 
 /// `--mca coll hwbarr,basic` or `--mca coll ^hwbarr`.
@@ -51,11 +57,12 @@ struct Chosen {
     name: Rc<str>,
     priority: i32,
     module: Rc<dyn Module>,
+    serves: CallSet,
 }
 
 /// The modules that serve each call, the highest priority first.
 struct Chains {
-    /// One chain behind the other, in the order of [`CallId`].
+    /// One chain behind the other; calls that the same modules serve have one.
     all: Box<[Rc<dyn Module>]>,
     /// By [`CallId`]: where its chain begins and ends.
     bounds: [(u16, u16); CallId::ALL.len()],
@@ -63,20 +70,25 @@ struct Chains {
 
 impl Chains {
     fn new(chosen: &[Chosen]) -> Chains {
-        let serving = |call| {
-            chosen
-                .iter()
-                .filter(move |c| c.module.serves().contains(call))
-        };
-        let mut end = 0;
-        let bounds = CallId::ALL.map(|call| {
-            let start = end;
-            end += serving(call).count() as u16;
-            (start, end)
-        });
-        let all = CallId::ALL.into_iter().flat_map(serving);
+        let mut all: Vec<Rc<dyn Module>> = Vec::new();
+        let mut bounds = [(0, 0); CallId::ALL.len()];
+        for (at, call) in CallId::ALL.into_iter().enumerate() {
+            let same = |other: &CallId| {
+                let mut serving = chosen.iter().map(|c| c.serves);
+                serving.all(|serves| serves.contains(*other) == serves.contains(call))
+            };
+            bounds[at] = match CallId::ALL[..at].iter().rposition(same) {
+                Some(before) => bounds[before],
+                None => {
+                    let start = all.len() as u16;
+                    let serving = chosen.iter().filter(|c| c.serves.contains(call));
+                    all.extend(serving.map(|c| c.module.clone()));
+                    (start, all.len() as u16)
+                }
+            };
+        }
         Chains {
-            all: all.map(|c| c.module.clone()).collect(),
+            all: all.into_boxed_slice(),
             bounds,
         }
     }
@@ -109,31 +121,107 @@ struct Offer {
     module: Option<Rc<dyn Module>>,
 }
 
-/// Agrees with all members of `comm`.
-pub async fn agree(comm: &Comm) -> Result<Table, Error> {
-    let (mut offers, mut refused) = ask_components(comm)?;
-    if comm.size() > 1 {
-        offers = adopt(&first_says(comm, &offers).await?, offers, &mut refused);
+/// What this process could use for a communicator, before its members have agreed.
+pub struct Stand {
+    /// In the order of names.
+    offers: Vec<Offer>,
+    refused: Refused,
+}
+
+impl Stand {
+    /// Asks each component of this process.
+    pub fn of(comm: &Comm) -> Result<Stand, CollError> {
+        let engine = comm.engine();
+        let known = match engine.coll_candidates().get() {
+            Some(known) => known,
+            None => {
+                let found = Candidates::find(engine)?;
+                engine.coll_candidates().get_or_init(|| found)
+            }
+        };
+        let mut refused = known.refused.clone();
+        let mut offers: Vec<Offer> = Vec::with_capacity(known.may_serve.len());
+        for candidate in &known.may_serve {
+            let name = candidate.name.clone();
+            if offers.last().is_some_and(|before| before.name == name) {
+                let why = "another component of this name came first";
+                refused.push((name, Refusal(why.into())));
+                continue;
+            }
+            match engine.coll_components()[candidate.number].query(comm) {
+                Ok(module) => offers.push(Offer {
+                    name,
+                    priority: candidate.priority,
+                    module: Some(module),
+                }),
+                Err(refusal) => refused.push((name, refusal)),
+            }
+        }
+        Ok(Stand { offers, refused })
     }
 
-    // A component that is not here or not willing here has no module and so votes against itself.
-    let willing = offers.iter().map(|offer| match &offer.module {
-        Some(_) => Ok(()),
-        None => Err(reason_for(&offer.name, &refused)),
-    });
-    let verdicts = vote(comm, willing.collect()).await?;
-    keep(&mut offers, verdicts, &mut refused);
+    /// Adds to `to` what rank 0 tells the others; at rank 0, and once.
+    pub fn invite(&self, comm: &Comm, to: &mut Vec<u8>) {
+        for offer in &self.offers {
+            if let Some(module) = &offer.module {
+                let entry = (offer.priority, module.sets_up(), &*offer.name);
+                invitation::write(to, entry, |to| module.give(comm, to));
+            }
+        }
+    }
 
-    let mut enabled = Vec::with_capacity(offers.len());
-    for offer in &offers {
-        enabled.push(match &offer.module {
-            Some(module) => module.enable(comm).await,
-            None => Ok(()),
+    /// Agrees with all members of `comm`, who have heard rank 0's invitation.
+    pub async fn agree(self, comm: &Comm, invitation: &[u8]) -> Result<Table, Error> {
+        let Stand { offers, refused } = self;
+        let (mut mine, mut refused) = (offers, refused);
+        let mut offers = Vec::with_capacity(mine.len());
+        let mut taken = Vec::with_capacity(mine.len());
+        let mut set_up = Vec::new();
+        for entry in invitation::read(invitation) {
+            let here = mine.iter().position(|o| *o.name == *entry.name);
+            // A component that is not here or not willing here has no module and so votes against itself.
+            let offer = here.map(|i| mine.remove(i)).unwrap_or_else(|| Offer {
+                name: entry.name.into(),
+                priority: 0,
+                module: None,
+            });
+            taken.push(match &offer.module {
+                Some(module) => module.take(comm, entry.letter),
+                None => Err(reason_for(&offer.name, &refused)),
+            });
+            if entry.sets_up {
+                set_up.push(offer.name.clone());
+            }
+            offers.push(Offer {
+                priority: entry.priority,
+                ..offer
+            });
+        }
+        let unheard = "rank 0 does not have it or is not willing to use it";
+        refused.extend(mine.into_iter().map(|o| (o.name, Refusal(unheard.into()))));
+
+        let verdicts = vote(comm, taken).await?;
+        keep(&mut offers, verdicts, &mut refused, |module| {
+            module.withdraw();
         });
+
+        // The same at all members: rank 0 has told them, and all have kept the same ones.
+        let has_more = |offer: &Offer| set_up.contains(&offer.name);
+        if offers.iter().any(has_more) {
+            let mut enabled = Vec::with_capacity(offers.len());
+            for offer in &offers {
+                enabled.push(match &offer.module {
+                    Some(module) if has_more(offer) => module.enable(comm).await,
+                    _ => Ok(()),
+                });
+            }
+            let verdicts = vote(comm, enabled).await?;
+            keep(&mut offers, verdicts, &mut refused, |module| {
+                module.disable();
+            });
+        }
+        Ok(Table::new(offers, refused))
     }
-    let verdicts = vote(comm, enabled).await?;
-    keep(&mut offers, verdicts, &mut refused);
-    Ok(Table::new(offers, refused))
 }
 
 /// The table of an intercommunicator: there is one component for them, everywhere, so there is nothing to agree on.
@@ -144,37 +232,6 @@ pub fn between_groups() -> Table {
         module: Some(Rc::new(super::inter::Inter)),
     };
     Table::new(vec![inter], Vec::new())
-}
-
-/// Asks each component of this process; offers are in the order of names.
-fn ask_components(comm: &Comm) -> Result<(Vec<Offer>, Refused), CollError> {
-    let engine = comm.engine();
-    let known = match engine.coll_candidates().get() {
-        Some(known) => known,
-        None => {
-            let found = Candidates::find(engine)?;
-            engine.coll_candidates().get_or_init(|| found)
-        }
-    };
-    let mut refused = known.refused.clone();
-    let mut offers: Vec<Offer> = Vec::with_capacity(known.may_serve.len());
-    for candidate in &known.may_serve {
-        let name = candidate.name.clone();
-        if offers.last().is_some_and(|before| before.name == name) {
-            let why = "another component of this name came first";
-            refused.push((name, Refusal(why.into())));
-            continue;
-        }
-        match engine.coll_components()[candidate.number].query(comm) {
-            Ok(module) => offers.push(Offer {
-                name,
-                priority: candidate.priority,
-                module: Some(module),
-            }),
-            Err(refusal) => refused.push((name, refusal)),
-        }
-    }
-    Ok((offers, refused))
 }
 
 impl Candidates {
@@ -231,45 +288,6 @@ pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, Param
     })
 }
 
-/// What rank 0 offers, a line for each: priority and name.
-async fn first_says(comm: &Comm, offers: &[Offer]) -> Result<String, Error> {
-    let mut mine = String::new();
-    if comm.rank() == 0 {
-        // As much as the names that there are mostly need.
-        mine.reserve(128);
-        for offer in offers {
-            // Writing to a string cannot fail.
-            let _ = writeln!(mine, "{} {}", offer.priority, offer.name);
-        }
-    }
-    tell(&comm.hidden(), &mine, 0).await
-}
-
-/// Brings this process's offers into the shape of rank 0's.
-fn adopt(first: &str, mut mine: Vec<Offer>, refused: &mut Refused) -> Vec<Offer> {
-    let mut agreed = Vec::with_capacity(mine.len());
-    for line in first.lines() {
-        let Some((priority, name)) = line.split_once(' ') else {
-            continue;
-        };
-        let Ok(priority) = priority.parse() else {
-            continue;
-        };
-        let here = mine.iter().position(|o| *o.name == *name);
-        agreed.push(match here.map(|i| mine.remove(i)) {
-            Some(offer) => Offer { priority, ..offer },
-            None => Offer {
-                name: name.into(),
-                priority,
-                module: None,
-            },
-        });
-    }
-    let unheard = "rank 0 does not have it or is not willing to use it";
-    refused.extend(mine.into_iter().map(|o| (o.name, Refusal(unheard.into()))));
-    agreed
-}
-
 fn reason_for(name: &str, refused: &Refused) -> Refusal {
     let said = refused
         .iter()
@@ -278,49 +296,18 @@ fn reason_for(name: &str, refused: &Refused) -> Refusal {
     said.unwrap_or_else(|| Refusal("this process does not have it".into()))
 }
 
-/// Brings one outcome for each offer from every member together: `Err` with the lowest refuser's reason unless all agree.
-async fn vote(
-    comm: &Comm,
-    mine: Vec<Result<(), Refusal>>,
-) -> Result<Vec<Result<(), Refusal>>, Error> {
-    const NOBODY: u32 = u32::MAX;
-    const BALLOT: usize = size_of::<u32>();
-    if comm.size() == 1 || mine.is_empty() {
-        return Ok(mine);
-    }
-    let me = comm.rank();
-    let mut votes = elements(mine.len() as i64, &Named::UINT32.into())?.all();
-    for (at, vote) in (0..).step_by(BALLOT).zip(&mine) {
-        let ballot: u32 = if vote.is_ok() { NOBODY } else { me };
-        votes.unpack_at(at, &ballot.to_ne_bytes());
-    }
-    let lowest = Op::from(Predefined::Min);
-    allreduce_recursive_doubling::allreduce(&comm.hidden(), None, &votes, &lowest).await?;
-
-    let counted = votes.as_send();
-    let mut verdicts = Vec::with_capacity(mine.len());
-    for (at, own) in (0..).step_by(BALLOT).zip(mine) {
-        let mut refuser = [0; BALLOT];
-        counted.pack_at(at, &mut refuser);
-        let refuser = u32::from_ne_bytes(refuser);
-        verdicts.push(if refuser == NOBODY {
-            Ok(())
-        } else {
-            let reason = own.err().map(|r| r.0).unwrap_or_default();
-            let reason = tell(&comm.hidden(), &reason, refuser).await?;
-            Err(Refusal(format!("rank {refuser}: {reason}")))
-        });
-    }
-    Ok(verdicts)
-}
-
-/// Drops the offers that lost, together with what they have set up.
-fn keep(offers: &mut Vec<Offer>, verdicts: Vec<Result<(), Refusal>>, refused: &mut Refused) {
+/// Drops the offers that lost, when `end` has ended them.
+fn keep(
+    offers: &mut Vec<Offer>,
+    verdicts: Vec<Result<(), Refusal>>,
+    refused: &mut Refused,
+    end: impl Fn(&dyn Module),
+) {
     let mut verdicts = verdicts.into_iter();
     offers.retain_mut(|offer| match verdicts.next() {
         Some(Err(refusal)) => {
             if let Some(module) = offer.module.take() {
-                module.disable();
+                end(&*module);
             }
             refused.retain(|(name, _)| *name != offer.name);
             refused.push((offer.name.clone(), refusal));
@@ -330,45 +317,15 @@ fn keep(offers: &mut Vec<Offer>, verdicts: Vec<Result<(), Refusal>>, refused: &m
     });
 }
 
-/// Tells all members the text of one of them.
-async fn tell(cx: &Cx, text: &str, from: u32) -> Result<String, Error> {
-    // Nearly every text fits the first message; its first four bytes are the length of all of it.
-    const HEAD: usize = 4;
-    const FIRST: usize = 508;
-    let own = text.as_bytes();
-    let message = bytes((HEAD + FIRST) as i64)?.all();
-    message
-        .clone()
-        .unpack_at(0, &(own.len() as u32).to_le_bytes());
-    message
-        .clone()
-        .unpack_at(HEAD as i64, &own[..own.len().min(FIRST)]);
-    bcast_binomial::bcast(cx, &message, from).await?;
-    let mut len = [0; HEAD];
-    message.as_send().pack_at(0, &mut len);
-    let len = u32::from_le_bytes(len) as usize;
-    let mut all = vec![0; len.min(FIRST)];
-    message.as_send().pack_at(HEAD as i64, &mut all);
-    if len > FIRST {
-        let rest = bytes((len - FIRST) as i64)?.all();
-        rest.clone()
-            .unpack_at(0, own.get(FIRST..).unwrap_or_default());
-        bcast_binomial::bcast(cx, &rest, from).await?;
-        all.extend(rest.as_send().to_vec());
-    }
-    Ok(match String::from_utf8(all) {
-        Ok(text) => text,
-        Err(bad) => String::from_utf8_lossy(bad.as_bytes()).into_owned(),
-    })
-}
-
 impl Table {
     fn new(offers: Vec<Offer>, refused: Refused) -> Table {
         let mut chosen: Vec<Chosen> = offers
             .into_iter()
             .filter_map(|o| {
+                let module = o.module?;
                 Some(Chosen {
-                    module: o.module?,
+                    serves: module.serves(),
+                    module,
                     name: o.name,
                     priority: o.priority,
                 })
@@ -446,10 +403,7 @@ impl Table {
 
     /// The names of the components that serve a call, the first that is asked first.
     pub fn chain(&self, call: CallId) -> impl Iterator<Item = &str> {
-        let serving = self
-            .chosen
-            .iter()
-            .filter(move |c| c.module.serves().contains(call));
+        let serving = self.chosen.iter().filter(move |c| c.serves.contains(call));
         serving.map(|c| &*c.name)
     }
 

@@ -1,7 +1,7 @@
 //! Making communicators out of communicators (MPI 5.0, section 7.4.2).
 
 use super::words::Words;
-use super::{Comm, Context};
+use super::{Circle, Comm, Context};
 use crate::Error;
 use crate::coll::{CollError, Cx, algo};
 use crate::engine::Engine;
@@ -23,9 +23,8 @@ impl Comm {
         if self.is_inter() {
             return self.inter_dup().await;
         }
-        let context = self.agree_context().await?;
-        self.finish(context, self.group().clone(), self.rank())
-            .await
+        let cx = self.hidden();
+        Circle::of(&cx, self.group(), self.rank()).found().await
     }
 
     /// `MPI_Comm_create`: every member of this communicator calls, members of `group` get the new one.
@@ -33,40 +32,23 @@ impl Comm {
         if self.is_inter() {
             return self.inter_create(group).await;
         }
-        // One member numbers them all, and the group says who leads, so disjoint groups get different numbers from different leaders.
-        let serial = self.engine().next_serial()?;
-        let serials = self.tell_all(&[u64::from(serial)]).await?;
-        let Some(rank) = group.rank_of(self.engine().me()) else {
-            return Ok(None);
-        };
-        let leader = group.proc(0).unwrap_or(0);
-        let leader_rank = self.group().rank_of(leader).unwrap_or(0);
-        let context = Context::new(leader, serials.get(leader_rank as usize) as u32);
-        self.finish(context, group.clone(), rank).await.map(Some)
+        // Disjoint groups may be given, each with a first member of its own, and who is in none has nothing to hear.
+        let cx = self.hidden();
+        self.found_in(&cx, group).await
     }
 
     /// `MPI_Comm_create_group`: only members of `group` call; `tag` keeps calls apart that overlap.
     pub async fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
         self.only_intra("MPI_Comm_create_group")?;
-        let Some(rank) = group.rank_of(self.engine().me()) else {
-            return Ok(None);
-        };
-        let leader = group.proc(0).unwrap_or(0);
-        let cx = self.group_conversation(tag);
-        let word = Words::new(1);
-        let context = if rank == 0 {
-            let context = Context::new(leader, self.engine().next_serial()?);
-            word.set(0, context.0);
-            let dests = group.iter().skip(1).filter_map(|p| self.group().rank_of(p));
-            cx.all(dests.map(|d| cx.isend(&word.send(0..1), d)).collect())
-                .await?;
-            context
-        } else {
-            let from = self.group().rank_of(leader).unwrap_or(0);
-            cx.recv(&word.recv(0..1), from).await?;
-            Context(word.get(0))
-        };
-        self.finish(context, group.clone(), rank).await.map(Some)
+        self.found_in(&self.group_conversation(tag), group).await
+    }
+
+    /// A communicator of the members of `group`, who are members of this one; they alone take part.
+    async fn found_in(&self, cx: &Cx, group: &Group) -> Result<Option<Comm>, Error> {
+        match group.rank_of(self.engine().me()) {
+            Some(rank) => Circle::of(cx, group, rank).found().await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// `MPI_Comm_split`.
@@ -126,18 +108,6 @@ impl Comm {
         let all = self.tell_all(mine).await?;
         let len = mine.len() * self.size() as usize;
         Ok((0..len).map(|at| all.get(at)).collect())
-    }
-
-    async fn agree_context(&self) -> Result<Context, Error> {
-        let word = Words::new(1);
-        if self.rank() == 0 {
-            word.set(
-                0,
-                Context::new(self.engine().me(), self.engine().next_serial()?).0,
-            );
-        }
-        algo::bcast_binomial::bcast(&self.hidden(), &word.recv(0..1), 0).await?;
-        Ok(Context(word.get(0)))
     }
 
     /// Every member's words, in the order of ranks, at every member.

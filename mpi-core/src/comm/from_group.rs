@@ -5,8 +5,7 @@
 //! A conversation there is named by a hash of the program's string and of what is being made;
 //! the standard leaves it to the program that strings of calls which overlap in time differ.
 
-use super::words::Words;
-use super::{Comm, Context};
+use super::{Circle, Comm, Context};
 use crate::Error;
 use crate::engine::{Engine, MEETING_SERIAL};
 use crate::group::Group;
@@ -36,23 +35,7 @@ impl Engine {
         };
         let meeting = self.meeting();
         let cx = meeting.group_conversation(conversation("communicator", text));
-        let word = Words::new(1);
-        if rank == 0 {
-            let context = Context::new(self.me(), self.next_serial()?);
-            word.set(0, context.0);
-            let others = group.iter().skip(1);
-            cx.all(
-                others
-                    .map(|proc| cx.isend(&word.send(0..1), proc))
-                    .collect(),
-            )
-            .await?;
-        } else {
-            cx.recv(&word.recv(0..1), group.proc(0).unwrap_or(0))
-                .await?;
-        }
-        let context = Context(word.get(0));
-        meeting.finish(context, group.clone(), rank).await.map(Some)
+        Circle::of(&cx, group, rank).found().await.map(Some)
     }
 
     /// `MPI_Intercomm_create_from_groups`; `remote` and `remote_leader` are looked at on the local leader only.

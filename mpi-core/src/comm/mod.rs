@@ -4,23 +4,26 @@
 //! The last reference to go returns its context and takes its components down, so operations under way outlive `MPI_Comm_free` as the standard asks.
 //!
 //! Its number is chosen by one member (the first of the new group) from that process's own counter and told to the others,
-//! so making a communicator costs one broadcast and numbers do not run out.
+//! by the message that also invites them to agree on components; so numbers do not run out, and cost nothing.
 
 mod create;
+mod found;
 mod from_group;
 mod inter;
 mod p2p;
 mod scripted;
 mod split_type;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub use create::SplitKey;
 pub use p2p::{CommError, Probed};
+pub(crate) use tell::Circle;
 pub use words::Words;
 
-use crate::coll::{Brief, Call, Cx, Running, Said, algo, select::Table};
+use crate::coll::{Brief, Call, Cx, Running, Said, Table, algo};
 use crate::engine::Engine;
 use crate::group::{Comparison, Group};
 use crate::pml::ob1::Matching;
@@ -111,28 +114,6 @@ impl Comm {
             rare_planes: Default::default(),
             name: RefCell::new(name),
         }))
-    }
-
-    /// Agrees with all members on the components that serve this communicator.
-    pub(crate) async fn choose_coll(&self) -> Result<(), Error> {
-        let table = match self.is_inter() {
-            false => crate::coll::select::agree(self).await?,
-            true => crate::coll::select::between_groups(),
-        };
-        // The two that exist from the start are told of by the layer above, or by nobody.
-        let later = self.0.context.number() > 1;
-        if later && self.rank() == 0 && self.engine().explains() {
-            let name = match self.name() {
-                name if name.is_empty() => format!("a communicator of {} ranks", self.size()),
-                name => name,
-            };
-            for line in table.explain(&name) {
-                eprintln!("explain: {line}");
-            }
-        }
-        // A second agreement on one communicator cannot happen: its maker runs this once.
-        let _ = self.0.coll.set(table);
-        Ok(())
     }
 
     /// For those that the communicator owns.

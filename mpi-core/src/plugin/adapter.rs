@@ -241,6 +241,10 @@ impl Module for PluginModule {
         }
     }
 
+    fn sets_up(&self) -> bool {
+        true
+    }
+
     fn enable<'a>(
         &'a self,
         comm: &'a Comm,

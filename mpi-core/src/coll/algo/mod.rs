@@ -65,6 +65,7 @@ mod turn;
 
 pub use blocks::{Blocks, Buffer, share};
 pub use catalogue::Algorithm;
+pub use tree::{Child, Knomial};
 pub use turn::{ahead, behind};
 
 use super::CollError;

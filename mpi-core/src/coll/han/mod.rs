@@ -177,6 +177,10 @@ impl Module for HanModule {
         SERVED.into_iter().fold(CallSet::NONE, CallSet::with)
     }
 
+    fn sets_up(&self) -> bool {
+        true
+    }
+
     fn enable<'a>(
         &'a self,
         comm: &'a Comm,

@@ -1,12 +1,10 @@
 //! The letter in which rank 0 tells the other members where they meet and what was chosen.
 
-use super::WORD;
 use super::gate::Kind;
 use super::params::LongWay;
-use crate::datatype::RecvBuf;
 use mpi_base::node::ShmOffset;
 
-/// What rank 0 tells the others; all zero if there is no place.
+/// What rank 0 tells the others; nothing at all if there is no place.
 pub(super) struct Letter {
     pub(super) place: ShmOffset,
     pub(super) kind: Kind,
@@ -19,9 +17,7 @@ pub(super) struct Letter {
 }
 
 impl Letter {
-    pub(super) const BYTES: usize = 7 * WORD;
-
-    pub(super) fn write(&self, letter: &RecvBuf) {
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
         let words = [
             self.place.0,
             self.kind as u64,
@@ -31,13 +27,11 @@ impl Letter {
             self.long_way.number(),
             self.reproducible.into(),
         ];
-        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-        letter.clone().unpack_at(0, &bytes);
+        to.extend(words.into_iter().flat_map(u64::to_le_bytes));
     }
 
-    pub(super) fn read(letter: &RecvBuf) -> Option<Letter> {
-        let bytes = letter.as_send().to_vec();
-        let mut words = bytes.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w));
+    pub(super) fn read(letter: &[u8]) -> Option<Letter> {
+        let mut words = letter.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w));
         Some(Letter {
             place: ShmOffset(words.next()?),
             kind: Kind::from_number(words.next()?)?,

@@ -5,10 +5,10 @@
 //! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
 //! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
 //!
-//! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others place and choice in the hidden plane.
+//! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others place and choice in its letter.
 //! The first line of the block counts the members that have left (see [`retired`]) and those that can read the others' memory (see [`readers`]);
 //! behind it are the gate, two sets of cells, for calls that wait and for requests, and what the members agree on about ways.
-//! Rank 0 alone gives the block back, when all have left.
+//! Rank 0 alone gives the block back, when all have left; or, if some member does not take the place, when all have said whether they do.
 //!
 //! Operations are numbered when they are called or started, which all members do in the same order.
 //! Barriers of one communicator pass the gate one after another: an `MPI_Ibarrier` enters when the one before it has left.
@@ -29,7 +29,6 @@ mod tests;
 mod wait;
 mod ways;
 
-use super::algo::{self, bcast_binomial};
 use super::reproducible::REPRODUCIBLE;
 use super::{Brief, Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
@@ -43,16 +42,14 @@ use large::Large;
 use letter::Letter;
 use mpi_base::atomic::AtomicU64;
 use mpi_base::mem::Held;
-use mpi_base::node::ShmOffset;
+use mpi_base::node::{ShmBlock, ShmOffset};
 use mpi_base::param::{self, About};
 pub use params::{CELL_SIZE, GATE, GateChoice, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM};
 use readers::Readers;
 use retired::{Lease, Retired};
 use small::Small;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::future::Future;
 use std::ops::Range;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Instant;
 use wait::{Here, Later, Waits};
@@ -108,6 +105,7 @@ impl Component for Shm {
             cell,
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             retired: self.retired.clone(),
+            block: Cell::default(),
             place: OnceCell::new(),
             called: Cell::new(0),
             passed: Cell::new(0),
@@ -128,6 +126,8 @@ struct State {
     cell: Option<usize>,
     reproducible: bool,
     retired: Rc<Retired>,
+    /// At rank 0, from its letter to the place.
+    block: Cell<Option<ShmBlock>>,
     place: OnceCell<Place>,
     /// How many barriers have been called here, and how many have let this rank pass.
     called: Cell<u64>,
@@ -363,22 +363,15 @@ impl State {
         self.called.get() == 0 && lanes.all(|small| small.cells.are_untouched())
     }
 
-    /// Takes this rank's part in setting the gate up.
-    async fn meet(&self, comm: &Comm) -> Result<(), Refusal> {
-        let failed = |e: Error| Refusal(format!("setting up: {e}"));
-        let letter = algo::bytes(Letter::BYTES as i64).map_err(failed)?.all();
-        let block = (comm.rank() == 0)
-            .then(|| self.open(comm, &letter))
-            .flatten();
-        bcast_binomial::bcast(&comm.hidden(), &letter, 0)
-            .await
-            .map_err(failed)?;
-        let Some(letter) = Letter::read(&letter) else {
+    /// Finds the place that rank 0 has named.
+    fn meet(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
+        let Some(letter) = Letter::read(letter) else {
             return Err(Refusal("rank 0's part of the node's memory is full".into()));
         };
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
-        let lease = Lease::new(node, letter.place, block, members.count()).ok_or_else(outside)?;
+        let left = node.hold(letter.place).ok_or_else(outside)?;
+        let lease = Lease::new(left, self.block.take(), members.count());
         let at = |offset: usize| ShmOffset(letter.place.0 + offset as u64);
         let gate = Gate::at(node, at(gate::LINE), letter.kind, members).ok_or_else(outside)?;
         let large = Large {
@@ -429,8 +422,8 @@ impl State {
         Ok(())
     }
 
-    /// Rank 0's part: takes the memory and writes the letter; an empty letter says that there was none.
-    fn open(&self, comm: &Comm, letter: &RecvBuf) -> Option<mpi_base::node::ShmBlock> {
+    /// Rank 0's part: takes the memory; no letter says that there was none.
+    fn open(&self, comm: &Comm) -> Option<Letter> {
         self.retired.sweep();
         let fitting = || match comm.engine().is_crowded() {
             true => Kind::Counter,
@@ -454,7 +447,8 @@ impl State {
             None => (node.alloc(gate, gate::LINE)?, 0),
         };
         let place = block.place();
-        Letter {
+        self.block.set(Some(block));
+        Some(Letter {
             kind,
             place,
             cell,
@@ -462,9 +456,7 @@ impl State {
             pieces_up_to: self.pieces_up_to,
             long_way: self.long_way,
             reproducible: self.reproducible,
-        }
-        .write(letter);
-        Some(block)
+        })
     }
 }
 
@@ -515,11 +507,14 @@ impl Module for ShmModule {
         .fold(CallSet::NONE, CallSet::with)
     }
 
-    fn enable<'a>(
-        &'a self,
-        comm: &'a Comm,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
-        Box::pin(self.0.meet(comm))
+    fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
+        if let Some(place) = self.0.open(comm) {
+            place.write(letter);
+        }
+    }
+
+    fn take(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
+        self.0.meet(comm, letter)
     }
 
     fn explain(&self, call: CallId) -> Option<String> {

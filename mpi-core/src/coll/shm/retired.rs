@@ -7,7 +7,7 @@
 use super::gate::LINE;
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::mem::Held;
-use mpi_base::node::{Node, ShmBlock, ShmOffset};
+use mpi_base::node::ShmBlock;
 use std::cell::{Cell, RefCell};
 
 /// One member's share in a block.
@@ -19,17 +19,12 @@ pub struct Lease {
 }
 
 impl Lease {
-    pub fn new(
-        node: &Node,
-        place: ShmOffset,
-        block: Option<ShmBlock>,
-        members: u32,
-    ) -> Option<Lease> {
-        Some(Lease {
-            left: node.hold(place)?,
+    pub fn new(left: Held<AtomicU64>, block: Option<ShmBlock>, members: u32) -> Lease {
+        Lease {
+            left,
             members: members.into(),
             block: Cell::new(block),
-        })
+        }
     }
 
     /// Says that this rank does not look at the block any more; of one that is `untouched` only the first line has been written.

@@ -1,13 +1,16 @@
 //! `shm` joins the claims of barriers, with both of its gates, and takes its memory back.
 
+use super::Shm;
 use super::gate::Kind;
 use crate::coll::suite::barrier::{self, Form};
-use crate::coll::{Brief, Call, CallId};
+use crate::coll::{Brief, Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
 use crate::comm::Comm;
 use crate::datatype::{Datatype, Named, RecvBuf, RecvBytes, Scratch, SendBuf};
 use crate::engine::testing::{Job, eventually};
 use crate::op::{DenseOp, Op, Predefined};
 use mpi_base::param::Source;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A job whose world passes this gate, whatever this machine has cores.
@@ -101,6 +104,94 @@ fn what_one_communicator_left_does_not_reach_the_next() {
                     engine.block_on(world.fence()).expect("a fence");
                 }
             });
+        }
+    }
+}
+
+/// The component, whose place one rank does not take; it tells where that was.
+struct Homeless {
+    shm: Shm,
+    places: Rc<RefCell<Vec<Vec<u8>>>>,
+}
+
+struct HomelessModule {
+    shm: Rc<dyn Module>,
+    places: Rc<RefCell<Vec<Vec<u8>>>>,
+}
+
+impl Component for Homeless {
+    fn name(&self) -> &str {
+        self.shm.name()
+    }
+    fn priority(&self) -> i32 {
+        self.shm.priority()
+    }
+    fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        Ok(Rc::new(HomelessModule {
+            shm: self.shm.query(comm)?,
+            places: self.places.clone(),
+        }))
+    }
+}
+
+impl Module for HomelessModule {
+    fn serves(&self) -> CallSet {
+        self.shm.serves()
+    }
+    fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
+        self.shm.give(comm, letter);
+    }
+    fn take(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
+        self.places.borrow_mut().push(letter.to_vec());
+        match comm.rank() {
+            1 => Err(Refusal("there is no room".into())),
+            _ => self.shm.take(comm, letter),
+        }
+    }
+    fn withdraw(&self) {
+        self.shm.withdraw();
+    }
+    fn start(&self, cx: Cx, call: Call) -> Running {
+        self.shm.start(cx, call)
+    }
+}
+
+thread_local! {
+    /// What rank 0 of a thread's job has told of places.
+    static PLACES: Rc<RefCell<Vec<Vec<u8>>>> = Rc::default();
+}
+
+/// A block that was not given back would make the next one lie elsewhere.
+#[test]
+fn a_place_that_some_member_does_not_take_is_free_again() {
+    for kind in GATES {
+        let coll = || -> Vec<Box<dyn Component>> {
+            let mut all = crate::coll::built_in();
+            all.retain(|component| component.name() != "shm");
+            all.push(Box::new(Homeless {
+                shm: Shm::default(),
+                places: PLACES.with(Rc::clone),
+            }));
+            all
+        };
+        let job = Job {
+            coll: Box::new(coll),
+            ..job(3, kind)
+        };
+        let told = job.run(|engine| {
+            let world = engine.world().expect("a world");
+            for _ in 0..5 {
+                let twin = engine.block_on(world.dup()).expect("a duplicate");
+                twin.collective(Call::Barrier).expect("a barrier");
+                let refused = twin.coll().expect("a table").refused();
+                let why = refused.iter().find(|(name, _)| **name == *"shm");
+                assert_eq!(why.expect("a refusal").1.0, "rank 1: there is no room");
+            }
+            PLACES.with(Rc::clone).take()
+        });
+        for told in told {
+            assert_eq!(told.len(), 6);
+            assert!(!told[0].is_empty() && told.iter().all(|letter| *letter == told[0]));
         }
     }
 }

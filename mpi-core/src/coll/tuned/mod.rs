@@ -11,7 +11,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use super::algo::{self, Algorithm, bcast_binomial};
+use super::algo::Algorithm;
 use super::reproducible::{REPRODUCIBLE, is_sensitive};
 use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
 use crate::Error;
@@ -19,9 +19,7 @@ use crate::comm::Comm;
 use mpi_base::param::{About, Params};
 use rules::{Rules, Setting, Step, algorithm_named};
 use std::cell::{OnceCell, RefCell};
-use std::future::Future;
 use std::hash::{Hash, Hasher};
-use std::pin::Pin;
 use std::rc::Rc;
 
 /// The component.
@@ -159,36 +157,7 @@ struct TunedModule {
     plan: OnceCell<Rc<Plan>>,
 }
 
-/// What rank 0 tells the others: whether ranks share cores, and what its choices are condensed to.
-const LETTER: usize = 1 + size_of::<u64>();
-
 impl TunedModule {
-    /// Agrees on what the members might see differently, and picks the rows that concern this communicator.
-    async fn make_plan(&self, comm: &Comm) -> Result<(), Refusal> {
-        let failed = |e: Error| Refusal(format!("setting up: {e}"));
-        let own = self.choices.fingerprint.to_le_bytes();
-        let letter = algo::bytes(LETTER as i64).map_err(failed)?.all();
-        let crowded = u8::from(comm.engine().is_crowded());
-        letter.clone().unpack_at(0, &[crowded]);
-        letter.clone().unpack_at(1, &own);
-        bcast_binomial::bcast(&comm.hidden(), &letter, 0)
-            .await
-            .map_err(failed)?;
-        let mut said = [0; LETTER];
-        letter.as_send().pack_at(0, &mut said);
-        let [crowded, said @ ..] = said;
-        if said != own {
-            let why = "its decision table, forced algorithms or coll_base_reproducible are not those of rank 0";
-            return Err(Refusal(why.into()));
-        }
-        let plan = self.choices.plan(Setting {
-            ranks: comm.size(),
-            crowded: crowded != 0,
-        });
-        let _ = self.plan.set(plan);
-        Ok(())
-    }
-
     /// The algorithm for a call; a table that says nothing about it leaves it to the first there is.
     fn choose(&self, call: &Call, ranks: u32) -> Option<Algorithm> {
         let bytes = decisive_bytes(call, ranks);
@@ -221,11 +190,25 @@ impl Module for TunedModule {
         CallSet::ALL
     }
 
-    fn enable<'a>(
-        &'a self,
-        comm: &'a Comm,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
-        Box::pin(self.make_plan(comm))
+    /// Tells what the members might see differently: whether ranks share cores, and what rank 0's choices are condensed to.
+    fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
+        letter.push(comm.engine().is_crowded().into());
+        letter.extend(self.choices.fingerprint.to_le_bytes());
+    }
+
+    /// Picks the rows that concern this communicator.
+    fn take(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
+        let own = self.choices.fingerprint.to_le_bytes();
+        let Some((crowded, _)) = letter.split_first().filter(|l| *l.1 == own) else {
+            let why = "its decision table, forced algorithms or coll_base_reproducible are not those of rank 0";
+            return Err(Refusal(why.into()));
+        };
+        let plan = self.choices.plan(Setting {
+            ranks: comm.size(),
+            crowded: *crowded != 0,
+        });
+        let _ = self.plan.set(plan);
+        Ok(())
     }
 
     fn explain(&self, call: CallId) -> Option<String> {

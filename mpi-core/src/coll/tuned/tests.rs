@@ -1,6 +1,7 @@
 //! What is forced is taken, what cannot be is refused with the choices.
 
 use super::*;
+use crate::coll::algo;
 use crate::datatype::{Named, RecvBuf};
 use crate::engine::testing::Job;
 use crate::op::Predefined;

@@ -78,11 +78,15 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         together_min: 0,
         ..Config::default()
     };
-    let given_up = AtomicBool::new(false);
+    let (posted, given_up) = (AtomicBool::new(false), AtomicBool::new(false));
     Job { pml, ..Job::of(2) }.run(|engine| {
         let world = engine.world().expect("a world");
         let buffer = scratch(LEN);
         if engine.me() == 0 {
+            // A receive that finds the message there already may go on to its end at once.
+            while !posted.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
             let sent = world.isend(buffer.all().as_send(), 1, 5, Mode::Standard);
             let Ok(Sent::Pending(sent)) = sent else {
                 panic!("4 MiB were sent at once");
@@ -95,6 +99,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
             return;
         }
         let req = world.irecv(buffer.all(), 0, 5).expect("posted");
+        posted.store(true, Ordering::Release);
         let mut begun = false;
         while !begun {
             // Not to the end: what only one side works on is taken up again by those who wait.

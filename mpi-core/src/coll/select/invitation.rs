@@ -1,0 +1,84 @@
+//! What rank 0 tells the other members about its components: an entry for each of them.
+//!
+//! An entry has a head of four numbers, priority, [`Entry::sets_up`], and how long the other two parts are;
+//! behind it the name as text and the component's letter, which nobody but the component reads.
+
+/// What rank 0 tells about one component.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    pub priority: i32,
+    /// Whether the members have to set something up together.
+    pub sets_up: bool,
+    pub name: &'a str,
+    pub letter: &'a [u8],
+}
+
+const NUMBER: usize = size_of::<u32>();
+const HEAD: usize = 4 * NUMBER;
+
+/// Adds an entry, the letter of which `give` adds.
+pub fn write(
+    to: &mut Vec<u8>,
+    (priority, sets_up, name): (i32, bool, &str),
+    give: impl FnOnce(&mut Vec<u8>),
+) {
+    let head = to.len();
+    let [priority, sets_up] = [priority, i32::from(sets_up)].map(i32::to_le_bytes);
+    // Names are short, and so are letters; the last number is written when it is known.
+    let name_len = (name.len() as u32).to_le_bytes();
+    for number in [priority, sets_up, name_len, [0; NUMBER]] {
+        to.extend(number);
+    }
+    to.extend(name.as_bytes());
+    let before = to.len();
+    give(to);
+    let letter_len = (to.len() - before) as u32;
+    to[head + HEAD - NUMBER..head + HEAD].copy_from_slice(&letter_len.to_le_bytes());
+}
+
+/// The entries in the order in which they were added, up to one that is not whole.
+pub fn read(mut from: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+    std::iter::from_fn(move || {
+        let (head, rest) = from.split_first_chunk::<HEAD>()?;
+        let numbers = head.as_chunks::<NUMBER>().0;
+        let len = |at: usize| u32::from_le_bytes(numbers[at]) as usize;
+        let (name, rest) = rest.split_at_checked(len(2))?;
+        let (letter, rest) = rest.split_at_checked(len(3))?;
+        from = rest;
+        Some(Entry {
+            priority: i32::from_le_bytes(numbers[0]),
+            sets_up: len(1) != 0,
+            name: std::str::from_utf8(name).ok()?,
+            letter,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_half_an_entry_is_nothing() {
+        let mut all = Vec::new();
+        write(&mut all, (-7, true, "han"), |_| ());
+        write(&mut all, (60, false, "shm"), |to| to.extend([1, 2, 3]));
+        let han = Entry {
+            priority: -7,
+            sets_up: true,
+            name: "han",
+            letter: &[],
+        };
+        let shm = Entry {
+            priority: 60,
+            sets_up: false,
+            name: "shm",
+            letter: &[1, 2, 3],
+        };
+        assert_eq!(read(&all).collect::<Vec<_>>(), [han, shm]);
+        for len in 0..all.len() {
+            let whole = read(&all[..len]).count();
+            assert_eq!(whole, usize::from(len >= HEAD + "han".len()));
+        }
+    }
+}

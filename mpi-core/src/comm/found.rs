@@ -1,0 +1,80 @@
+//! How a communicator begins: its members hear of it, and agree on who serves it.
+//!
+//! What rank 0 has to tell is one message, the invitation ([`crate::coll::select`]);
+//! where the others do not know the communicator's number yet, that goes in front of it.
+
+use super::{Circle, Comm, Context};
+use crate::Error;
+use crate::coll::select::{self, Stand, Table};
+
+const NUMBER: usize = size_of::<u64>();
+
+impl Circle<'_> {
+    /// Makes the communicator of the circle's members, the first of whom chooses its number.
+    pub(super) async fn found(&self) -> Result<Comm, Error> {
+        let engine = self.engine();
+        let make = |context| {
+            Comm::assemble(
+                engine,
+                context,
+                self.group().clone(),
+                self.rank(),
+                String::new(),
+            )
+        };
+        let (comm, stand, words);
+        if self.rank() == 0 {
+            comm = make(Context::new(engine.me(), engine.next_serial()?));
+            stand = Stand::of(&comm)?;
+            let mut own = comm.context().0.to_le_bytes().to_vec();
+            stand.invite(&comm, &mut own);
+            words = self.tell(own, 0).await?;
+        } else {
+            words = self.tell(Vec::new(), 0).await?;
+            // Rank 0 runs this library, so the number is there.
+            let number = words.first_chunk().copied().unwrap_or_default();
+            comm = make(Context(u64::from_le_bytes(number)));
+            stand = Stand::of(&comm)?;
+        }
+        let invitation = words.get(NUMBER..).unwrap_or_default();
+        comm.adopt(stand.agree(&comm, invitation).await?);
+        Ok(comm)
+    }
+}
+
+impl Comm {
+    /// Agrees with all members on the components that serve this communicator, whose number they know.
+    pub(crate) async fn choose_coll(&self) -> Result<(), Error> {
+        if self.is_inter() {
+            self.adopt(select::between_groups());
+            return Ok(());
+        }
+        let stand = Stand::of(self)?;
+        let mut invitation = Vec::new();
+        if self.rank() == 0 {
+            stand.invite(self, &mut invitation);
+        }
+        let cx = self.hidden();
+        let all = Circle::of(&cx, self.group(), self.rank());
+        let invitation = all.tell(invitation, 0).await?;
+        self.adopt(stand.agree(self, &invitation).await?);
+        Ok(())
+    }
+
+    /// Has these components serve from now on.
+    fn adopt(&self, table: Table) {
+        // The two that exist from the start are told of by the layer above, or by nobody.
+        let later = self.0.context.number() > 1;
+        if later && self.rank() == 0 && self.engine().explains() {
+            let name = match self.name() {
+                name if name.is_empty() => format!("a communicator of {} ranks", self.size()),
+                name => name,
+            };
+            for line in table.explain(&name) {
+                eprintln!("explain: {line}");
+            }
+        }
+        // A second agreement on one communicator cannot happen: its maker has one.
+        let _ = self.0.coll.set(table);
+    }
+}
