@@ -43,6 +43,10 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds)]
     pub max_seconds: Duration,
 
+    /// All ranks are kept busy for so long before the first row, because cores that were idle are slow at first; 0 for not at all
+    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = parse_length)]
+    pub settle: Duration,
+
     /// Print one line of JSON instead of columns
     #[arg(long)]
     pub json: bool,
@@ -217,6 +221,12 @@ impl Benchmark {
         matches!(self, Bw | Bibw | Rate | Threads)
     }
 
+    /// Whether a row is a loop, and not what happened once.
+    pub fn is_of_loops(self) -> bool {
+        use Benchmark::*;
+        !matches!(self, Init | Launch | Memory | LauncherMemory)
+    }
+
     /// The name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value()
@@ -293,13 +303,18 @@ fn parse_size(text: &str) -> Result<usize, String> {
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match parse_length(text)? {
+        Duration::ZERO => Err(format!("{text} seconds is not a length of time")),
+        length => Ok(length),
+    }
+}
+
+fn parse_length(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text
         .parse()
         .map_err(|_| format!("{text:?} is not a number of seconds"))?;
     Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|d| !d.is_zero())
-        .ok_or_else(|| format!("{text} seconds is not a length of time"))
+        .map_err(|_| format!("{text} seconds is not a length of time"))
 }
 
 #[cfg(test)]

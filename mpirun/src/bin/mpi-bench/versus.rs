@@ -194,6 +194,7 @@ pub fn benchmark_arguments(options: &Options) -> Vec<String> {
         "--max-seconds",
         Some(options.max_seconds.as_secs_f64().to_string()),
     );
+    option("--settle", Some(options.settle.as_secs_f64().to_string()));
     arguments
 }
 

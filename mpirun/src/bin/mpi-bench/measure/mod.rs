@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::{Benchmark, Options, Sizes, powers_of_two};
 use crate::mpi::{MpiError, World};
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 
 /// Above this a message counts as large and is sent less often, as in the OSU benchmarks.
 const LARGE: usize = 8192;
@@ -116,6 +116,9 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
             .clone()
             .unwrap_or_else(|| default_sizes(benchmark)),
     };
+    if benchmark.is_of_loops() {
+        pace::settle(world, options.settle)?;
+    }
     sizes
         .0
         .into_iter()
