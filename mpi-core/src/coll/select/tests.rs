@@ -155,6 +155,18 @@ fn barrier_chains(job: &Job) -> Vec<(Vec<String>, Vec<String>)> {
     })
 }
 
+/// Every member has left the component out, and knows this reason.
+fn nobody_uses_it(job: &Job, why: &str) {
+    for (chain, explained) in barrier_chains(job) {
+        assert!(!chain.contains(&"faulty".to_string()));
+        let line = format!("not faulty: {why}");
+        assert!(
+            explained.iter().any(|l| l.ends_with(&line)),
+            "{explained:?}"
+        );
+    }
+}
+
 #[test]
 fn what_all_are_willing_to_use_is_used_and_may_hand_down() {
     let (job, _) = faulty(5, Faults::default());
@@ -177,14 +189,7 @@ fn what_one_member_refuses_nobody_uses_and_all_know_who_and_why() {
             ..Faults::default()
         },
     );
-    for (chain, explained) in barrier_chains(&job) {
-        assert!(!chain.contains(&"faulty".to_string()));
-        assert!(
-            explained
-                .iter()
-                .any(|l| l.ends_with("not faulty: rank 3: there is no wire"))
-        );
-    }
+    nobody_uses_it(&job, "rank 3: there is no wire");
     assert_eq!(calls.withdrawn.load(Relaxed), 4);
 }
 
@@ -222,14 +227,7 @@ fn what_fails_to_start_at_one_member_is_taken_down_at_all() {
             ..Faults::default()
         }),
     );
-    for (chain, explained) in barrier_chains(&job) {
-        assert!(!chain.contains(&"faulty".to_string()));
-        assert!(
-            explained
-                .iter()
-                .any(|l| l.ends_with("not faulty: rank 2: the wire is stuck"))
-        );
-    }
+    nobody_uses_it(&job, "rank 2: the wire is stuck");
     assert_eq!(calls.enabled.load(Relaxed), 4);
     assert_eq!(calls.disabled.load(Relaxed), 4);
 }
@@ -243,14 +241,7 @@ fn what_one_member_cannot_take_is_withdrawn_at_all_and_all_know_why() {
             ..Faults::default()
         }),
     );
-    for (chain, explained) in barrier_chains(&job) {
-        assert!(!chain.contains(&"faulty".to_string()));
-        assert!(
-            explained
-                .iter()
-                .any(|l| l.ends_with("not faulty: rank 4: the wire is too short"))
-        );
-    }
+    nobody_uses_it(&job, "rank 4: the wire is too short");
     assert_eq!(calls.taken.load(Relaxed), 5);
     assert_eq!(calls.withdrawn.load(Relaxed), 5);
     assert_eq!(calls.enabled.load(Relaxed), 0);
