@@ -98,6 +98,27 @@ impl Known {
         }
     }
 
+    /// Whether nothing has been tried.
+    pub fn is_new(&self) -> bool {
+        self.ways.iter().all(|way| way.tries == 0)
+    }
+
+    /// What others may believe of something like it, and try anew when its turn comes; nothing as long as both ways are not known.
+    pub fn believed(&self) -> Known {
+        match self.better {
+            Some(_) => Known {
+                ways: self.ways.map(|way| Tried {
+                    tries: TRIES,
+                    ..way
+                }),
+                since: 0,
+                again: *AGAIN.start(),
+                ..*self
+            },
+            None => Known::default(),
+        }
+    }
+
     /// The way that is taken, once both are known.
     pub fn better(&self) -> Option<Way> {
         self.better
