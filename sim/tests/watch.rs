@@ -12,6 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
@@ -60,8 +61,18 @@ fn served(nodes: usize, body: impl FnOnce(&Address)) {
     });
 }
 
+/// Held while this process has a board of its own: a program that is started then inherits it, and has a board too many as long as it runs.
+static OWN_BOARD: Mutex<()> = Mutex::new(());
+
 /// A program that is killed when the test is over, whatever its end.
 struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        let _none = OWN_BOARD.lock().unwrap_or_else(PoisonError::into_inner);
+        Running(command.spawn().expect("it starts"))
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -95,6 +106,7 @@ fn a_served_board_is_shown_with_those_who_wait_and_those_who_are_late() {
 
 #[test]
 fn watching_a_board_in_shared_memory_leaves_it_alone() {
+    let _own = OWN_BOARD.lock().unwrap_or_else(PoisonError::into_inner);
     // This process has no other board while this test runs: the others look at those of other processes.
     let memory = Memory::create(Board::layout_size(3, 100)).expect("memory");
     let board = memory.init(3, 100).expect("fits");
@@ -115,12 +127,7 @@ fn watching_a_board_in_shared_memory_leaves_it_alone() {
 fn the_barriers_of_running_processes_are_counted_line_by_line() {
     let mut command = Command::new(HWBARR);
     command.args(["live", "--nodes", "3", "--barriers", "1000000000"]);
-    let live = Running(
-        command
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("hwbarr starts"),
-    );
+    let live = Running::start(command.stdout(Stdio::null()));
     let pid = live.0.id().to_string();
     let begin = Instant::now();
     let counts = loop {
@@ -132,7 +139,8 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
         if counts.len() == 5 && counts[0] > 0 {
             break counts;
         }
-        assert!(begin.elapsed() < LIMIT, "{lines}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(begin.elapsed() < LIMIT, "{lines}{said}");
     };
     assert!(counts.is_sorted() && counts[0] < counts[4], "{counts:?}");
 }
@@ -150,7 +158,7 @@ fn what_is_no_board_is_refused_with_a_sentence() {
         "{said}"
     );
     let mut command = Command::new("sleep");
-    let sleeper = Running(command.arg("60").spawn().expect("sleep starts"));
+    let sleeper = Running::start(command.arg("60"));
     let pid = sleeper.0.id().to_string();
     let said = refuses(&[&pid, "--once"]);
     let expected = format!("process {pid} has no board in shared memory");
@@ -194,7 +202,7 @@ impl Screen {
         let mut command = Command::new(HWBARR);
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
-        let watching = Running(command.spawn().expect("hwbarr starts"));
+        let watching = Running::start(&mut command);
         // Read on a thread of its own: a terminal that nobody reads stops the program that writes to it.
         let (to, output) = channel();
         let mut reader = ours.try_clone().expect("a descriptor");
