@@ -22,7 +22,7 @@ pub struct Pace {
 ///
 /// The first rows of a job that found idle cores were up to five times slower than the same rows a quarter of a second later, on a virtual machine.
 /// A library that takes a second to start never sees that, and one that takes a hundredth would be measured in nothing else.
-pub fn settle(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
+pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
     let begin = Instant::now();
     let mut next = 1;
     while next > 0 {

@@ -117,7 +117,7 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
             .unwrap_or_else(|| default_sizes(benchmark)),
     };
     if benchmark.is_of_loops() {
-        pace::settle(world, options.settle)?;
+        pace::keep_busy(world, options.settle)?;
     }
     sizes
         .0
