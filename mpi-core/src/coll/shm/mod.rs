@@ -5,12 +5,10 @@
 //! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
 //! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
 //!
-//! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others place and choice in its letter.
-//! The first line of the block counts the members that have left (see [`retired`]) and those that can read the others' memory (see [`readers`]);
-//! behind it are the gate, two sets of cells, for calls that wait and for requests, and what the members agree on about ways.
+//! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others [`place`] and choice in its letter.
 //! Rank 0 alone gives the block back, when all have left; or, if some member does not take the place, when all have said whether they do.
 //!
-//! Operations are numbered when they are called or started, which all members do in the same order.
+//! Operations are numbered when they are called or started, which all members do in the same order; [`route`] tells which way they go.
 //! Barriers of one communicator pass the gate one after another: an `MPI_Ibarrier` enters when the one before it has left.
 //! Other requests go on side by side, as far as there are cells.
 
@@ -21,8 +19,10 @@ mod gate;
 mod large;
 mod letter;
 mod params;
+mod place;
 mod readers;
 mod retired;
+mod route;
 mod small;
 #[cfg(test)]
 mod tests;
@@ -36,24 +36,19 @@ use crate::comm::Comm;
 use crate::datatype::RecvBuf;
 use crate::engine::Engine;
 use crate::trial::Way;
-use cells::{Cells, Lane};
-use gate::{Gate, Kind, Members};
-use large::Large;
-use letter::Letter;
-use mpi_base::atomic::AtomicU64;
-use mpi_base::mem::Held;
-use mpi_base::node::{ShmBlock, ShmOffset};
+use cells::Lane;
+use gate::{Gate, Members};
+use mpi_base::node::ShmBlock;
 use mpi_base::param::{self, About};
 pub use params::{CELL_SIZE, GATE, GateChoice, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM};
-use readers::Readers;
-use retired::{Lease, Retired};
+use place::{Long, Place};
+use retired::Retired;
+use route::Route;
 use small::Small;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
-use std::time::Instant;
 use wait::{Here, Later, Waits};
-use ways::Ways;
 
 const WORD: usize = size_of::<u64>();
 
@@ -134,43 +129,6 @@ struct State {
     passed: Cell<u64>,
 }
 
-/// Where the members meet.
-struct Place {
-    gate: Gate,
-    /// By [`Lane`], unless the node's memory had no room for them.
-    small: Option<[Small; 2]>,
-    large: Large,
-    long: Long,
-    /// Whether reductions compute the same expression wherever their ranks lie; rank 0's choice.
-    reproducible: bool,
-    lease: Lease,
-}
-
-/// Which way data go that can go in pieces.
-enum Long {
-    Measured(Ways<Held<[AtomicU64]>>),
-    Always(Way),
-}
-
-/// How an operation other than a barrier is carried out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Route {
-    /// Through cells, in so many pieces.
-    Cells(u64),
-    /// From the others' memory, with so many numbers.
-    Copies(u64),
-    /// In so many pieces, or as if there were none: as is faster.
-    Measured(u64),
-}
-
-/// An operation that has its number.
-struct Begun {
-    route: Route,
-    lane: Lane,
-    /// The first of its numbers.
-    number: u64,
-}
-
 /// A barrier that this rank is in.
 struct Pass {
     /// Which of the communicator's barriers; the first is number 0.
@@ -206,114 +164,6 @@ impl State {
         through
     }
 
-    /// How an operation is carried out, unless it is for the next component; the same answer at all members.
-    #[inline]
-    fn route(&self, lane: Lane, call: &Call) -> Option<Route> {
-        let place = self.place.get()?;
-        let small = &place.small.as_ref()?[lane as usize];
-        if let (true, Call::Scan { .. } | Call::Exscan { .. }) = (place.reproducible, call) {
-            // The expression of the one algorithm that also runs between nodes is another one.
-            return None;
-        }
-        match small.pieces(call, self.members.count()) {
-            Some(1) => Some(Route::Cells(1)),
-            Some(pieces) => match self.long_way(place, lane, call) {
-                LongWay(None) => Some(Route::Measured(pieces)),
-                LongWay(Some(Way::Fragments)) => Some(Route::Cells(pieces)),
-                LongWay(Some(Way::Copy)) => self.copies(place, call),
-            },
-            None => self.copies(place, call),
-        }
-    }
-
-    /// The way of long data without pieces, if it is not the next component's.
-    fn copies(&self, place: &Place, call: &Call) -> Option<Route> {
-        let serves = place.large.serves(call, self.members.count());
-        serves.then(|| Route::Copies(Large::numbers(call)))
-    }
-
-    /// The way of data that can go in pieces.
-    fn long_way(&self, place: &Place, lane: Lane, call: &Call) -> LongWay {
-        let moves = matches!(
-            call.id(),
-            CallId::Bcast | CallId::Gather | CallId::Scatter | CallId::Allgather | CallId::Alltoall
-        );
-        // What is combined is so here in one order, whichever way; the next component does not promise that.
-        let free = moves || self.copies(place, call).is_some();
-        match (&place.long, lane) {
-            (Long::Always(way), _) => LongWay(Some(*way)),
-            (Long::Measured(_), Lane::Blocking) if free => LongWay(None),
-            (Long::Measured(ways), _) => LongWay(Some(ways.first())),
-        }
-    }
-
-    /// Numbers an operation.
-    #[inline]
-    fn begin_data(&self, lane: Lane, route: Route) -> Option<Begun> {
-        let small = &self.place.get()?.small.as_ref()?[lane as usize];
-        let numbers = match route {
-            Route::Cells(numbers) | Route::Copies(numbers) => numbers,
-            // As many as the way needs that it will go.
-            Route::Measured(_) => 0,
-        };
-        Some(Begun {
-            route,
-            lane,
-            number: small.cells.begin(numbers),
-        })
-    }
-
-    /// Carries a call out the way that is found to be the faster one, and finds that out.
-    async fn run_measured(&self, pieces: u64, cx: &Cx, call: &Call) -> Result<(), Error> {
-        let began = Instant::now();
-        let Some((place, cells)) = self.place.get().zip(self.blocking().map(|s| &s.cells)) else {
-            // Nothing is taken up without them.
-            return Ok(());
-        };
-        let Long::Measured(ways) = &place.long else {
-            return Ok(());
-        };
-        let number = cells.next();
-        cells.make_room(Here, cx.engine(), number).await;
-        let finished = |number| cells.all_finished(number);
-        let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
-        let measured = ways.begin(kind, number, began, finished);
-        let route = match measured.way {
-            Way::Fragments => Some(Route::Cells(pieces)),
-            Way::Copy => self.copies(place, call),
-        };
-        let begun = route.and_then(|route| self.begin_data(Lane::Blocking, route));
-        let outcome = match begun {
-            Some(begun) => self.carry_out(begun, Here, cx, call).await,
-            None => {
-                let number = cells.begin(1);
-                let outcome = Table::run_next(cx, call);
-                cells.end_long(&self.members, number);
-                outcome
-            }
-        };
-        ways.end(measured);
-        outcome
-    }
-
-    /// An operation in the cells, unless it goes another way.
-    #[inline]
-    fn in_cells<'a, W>(&'a self, begun: &Begun, wait: W, cx: &'a Cx) -> Option<small::Turn<'a, W>> {
-        let Route::Cells(_) = begun.route else {
-            return None;
-        };
-        let small = self.place.get()?.small.as_ref()?;
-        let small = &small[begun.lane as usize];
-        Some(small::Turn {
-            cells: &small.cells,
-            kind: small.kind,
-            members: &self.members,
-            engine: cx.engine(),
-            number: begun.number,
-            wait,
-        })
-    }
-
     /// Passes a barrier.
     #[inline]
     fn pass(&self, engine: &Engine) {
@@ -331,141 +181,9 @@ impl State {
         Some(&small[Lane::Blocking as usize])
     }
 
-    async fn carry_out(
-        &self,
-        begun: Begun,
-        wait: impl Waits,
-        cx: &Cx,
-        call: &Call,
-    ) -> Result<(), Error> {
-        if let (Route::Cells(pieces), Some(turn)) = (begun.route, self.in_cells(&begun, wait, cx)) {
-            return turn.run(call, pieces).await;
-        }
-        let place = self.place.get();
-        let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {
-            // Nothing is taken up without them.
-            return Ok(());
-        };
-        let turn = large::Turn {
-            large,
-            cells: &small[begun.lane as usize].cells,
-            members: &self.members,
-            cx,
-            number: begun.number,
-            wait,
-        };
-        turn.run(call).await
-    }
-
-    /// Whether the place has been met at and nothing more.
+    /// Whether the members have met and nothing more.
     fn is_untouched(&self, place: &Place) -> bool {
-        let mut lanes = place.small.iter().flatten();
-        self.called.get() == 0 && lanes.all(|small| small.cells.are_untouched())
-    }
-
-    /// Finds the place that rank 0 has named.
-    fn meet(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
-        let Some(letter) = Letter::read(letter) else {
-            return Err(Refusal("rank 0's part of the node's memory is full".into()));
-        };
-        let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
-        let (node, members) = (comm.engine().node(), &self.members);
-        let left = node.hold(letter.place).ok_or_else(outside)?;
-        let lease = Lease::new(left, self.block.take(), members.count());
-        let at = |offset: usize| ShmOffset(letter.place.0 + offset as u64);
-        let gate = Gate::at(node, at(gate::LINE), letter.kind, members).ok_or_else(outside)?;
-        let large = Large {
-            readers: Readers::new(node, members, node.hold(at(WORD)).ok_or_else(outside)?),
-            from: letter.single_copy_from,
-            room: RefCell::default(),
-        };
-        let behind = gate::LINE + letter.kind.len(members.count());
-        let lane = |lane: Lane| -> Result<Small, Refusal> {
-            let before = match lane {
-                Lane::Blocking => 0,
-                Lane::Nonblocking => Cells::len(members.count(), letter.cell, Lane::Blocking),
-            };
-            let place = at(behind + before);
-            let cells = Cells::at(node, place, letter.cell, members, lane, letter.kind);
-            Ok(Small {
-                cells: cells.ok_or_else(outside)?,
-                kind: letter.kind,
-                pieces_up_to: letter.pieces_up_to,
-            })
-        };
-        let small = match letter.cell {
-            0 => None,
-            _ => Some([lane(Lane::Blocking)?, lane(Lane::Nonblocking)?]),
-        };
-        let first = usual(letter.kind);
-        let long = match letter.long_way {
-            LongWay(Some(way)) => Long::Always(way),
-            LongWay(None) if small.is_none() => Long::Always(first),
-            LongWay(None) => {
-                let lanes = [Lane::Blocking, Lane::Nonblocking];
-                let lens = lanes.map(|lane| Cells::len(members.count(), letter.cell, lane));
-                let place = at(behind + lens.iter().sum::<usize>());
-                let memory = node.hold_all(place, ways::words(members.count()));
-                let memory = memory.ok_or_else(outside)?;
-                let ways = Ways::new(memory, members.me, members.count(), first);
-                Long::Measured(ways.ok_or_else(outside)?)
-            }
-        };
-        let _ = self.place.set(Place {
-            gate,
-            small,
-            large,
-            long,
-            reproducible: letter.reproducible,
-            lease,
-        });
-        Ok(())
-    }
-
-    /// Rank 0's part: takes the memory; no letter says that there was none.
-    fn open(&self, comm: &Comm) -> Option<Letter> {
-        self.retired.sweep();
-        let fitting = || match comm.engine().is_crowded() {
-            true => Kind::Counter,
-            false => Kind::Flags,
-        };
-        let kind = self.choice.0.unwrap_or_else(fitting);
-        let node = comm.engine().node();
-        let gate = gate::LINE + kind.len(self.members.count());
-        let count = self.members.count();
-        let cell = self
-            .cell
-            .unwrap_or_else(|| cells::fitting_cell(count, kind));
-        let lanes = [Lane::Blocking, Lane::Nonblocking];
-        let cells: usize = lanes.map(|lane| Cells::len(count, cell, lane)).iter().sum();
-        let ways = match self.long_way {
-            LongWay(None) => ways::words(count) * WORD,
-            LongWay(Some(_)) => 0,
-        };
-        let (block, cell) = match node.alloc(gate + cells + ways, gate::LINE) {
-            Some(block) => (block, cell),
-            None => (node.alloc(gate, gate::LINE)?, 0),
-        };
-        let place = block.place();
-        self.block.set(Some(block));
-        Some(Letter {
-            kind,
-            place,
-            cell,
-            single_copy_from: self.single_copy_from,
-            pieces_up_to: self.pieces_up_to,
-            long_way: self.long_way,
-            reproducible: self.reproducible,
-        })
-    }
-}
-
-/// The way that long data go as long as nothing else is known.
-fn usual(kind: Kind) -> Way {
-    match kind {
-        Kind::Flags => Way::Fragments,
-        // Who gives would be switched out and in for every few pieces.
-        Kind::Counter => Way::Copy,
+        self.called.get() == 0 && place.is_untouched()
     }
 }
 
@@ -519,8 +237,7 @@ impl Module for ShmModule {
 
     fn explain(&self, call: CallId) -> Option<String> {
         let place = self.0.place.get()?;
-        let is_scan = matches!(call, CallId::Scan | CallId::Exscan);
-        if !self.serves().contains(call) || (is_scan && place.reproducible) {
+        if !self.serves().contains(call) || place.leaves(call) {
             return None;
         }
         let small = match (call, &place.small, &place.gate) {
@@ -601,8 +318,7 @@ impl Module for ShmModule {
 
     fn takes_brief(&self, call: CallId) -> Option<usize> {
         let place = self.0.place.get()?;
-        let is_scan = matches!(call, CallId::Scan | CallId::Exscan);
-        if is_scan && place.reproducible {
+        if place.leaves(call) {
             return None;
         }
         let small = self.0.blocking();
