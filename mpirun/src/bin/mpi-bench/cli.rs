@@ -47,6 +47,10 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = parse_length)]
     pub settle: Duration,
 
+    /// Whether all messages of a window of bw, bibw and rate use the same memory
+    #[arg(long, value_enum, default_value = "single")]
+    pub buffers: Buffers,
+
     /// Print one line of JSON instead of columns
     #[arg(long)]
     pub json: bool,
@@ -231,6 +235,25 @@ impl Benchmark {
     pub fn name(self) -> String {
         self.to_possible_value()
             .map_or_else(String::new, |v| v.get_name().to_owned())
+    }
+}
+
+/// The memory of the messages that are in flight together; `-b` of the OSU benchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Buffers {
+    /// One for all of them, which stays in the nearest cache
+    Single,
+    /// One for each, as in programs
+    Multiple,
+}
+
+impl Buffers {
+    /// How many bytes `window` messages of `size` bytes need.
+    pub fn memory(self, size: usize, window: usize) -> usize {
+        match self {
+            Buffers::Single => size,
+            Buffers::Multiple => size * window,
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 //! Promise: every figure printed was measured in this run; a setting that cannot be measured is named with its reason and never replaced.
 #![deny(unsafe_code)]
 
+mod alone;
 mod buffer;
 mod cli;
 mod clock;
@@ -33,11 +34,11 @@ use cli::{Options, Task};
 
 fn main() -> ExitCode {
     let outcome = match Task::parse() {
-        Task::Tune(options) => tune::run(&options).map_err(sentence),
-        Task::Endings(options) => endings::run(&options).map_err(sentence),
+        Task::Tune(options) => starts("tune", || tune::run(&options)),
+        Task::Endings(options) => starts("endings", || endings::run(&options)),
         Task::Leave(task) => endings::leave(&task).map_err(sentence),
         Task::Measure(options) if options.is_of_ranks() => measure_here(&options),
-        Task::Measure(options) => versus::run(&options).map_err(sentence),
+        Task::Measure(options) => starts("a comparison", || versus::run(&options)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -55,6 +56,15 @@ enum Failure {
     Sentence(String),
     /// Rank 0 says it for everybody.
     SaidByRankZero,
+}
+
+/// Runs what starts launchers, unless a launcher has started us.
+fn starts<E: std::error::Error>(
+    task: &'static str,
+    run: impl FnOnce() -> Result<(), E>,
+) -> Result<(), Failure> {
+    alone::check(task, |name| std::env::var(name).ok()).map_err(sentence)?;
+    run().map_err(sentence)
 }
 
 /// Measures with the library that was found, as one rank of the job we are in.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
+use clap::ValueEnum as _;
 use serde::Serialize;
 
 use crate::cli::{Benchmark, Options};
@@ -195,6 +196,11 @@ pub fn benchmark_arguments(options: &Options) -> Vec<String> {
         Some(options.max_seconds.as_secs_f64().to_string()),
     );
     option("--settle", Some(options.settle.as_secs_f64().to_string()));
+    let buffers = options.buffers.to_possible_value();
+    option(
+        "--buffers",
+        buffers.map(|value| value.get_name().to_owned()),
+    );
     arguments
 }
 

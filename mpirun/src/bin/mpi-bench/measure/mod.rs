@@ -124,13 +124,13 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
         .into_iter()
         .map(|size| {
             let pace = pace(options, size);
-            measure(benchmark, world, size, pace, init).map_err(MeasureError::from)
+            measure(options, world, size, pace, init).map_err(MeasureError::from)
         })
         .collect()
 }
 
 fn measure(
-    benchmark: Benchmark,
+    options: &Options,
     world: &World<'_>,
     size: usize,
     pace: Pace,
@@ -138,11 +138,12 @@ fn measure(
 ) -> Result<Row, MpiError> {
     use Benchmark as B;
     use collective::Room::{One, OneForEachRank as Each};
-    match benchmark {
+    let buffers = options.buffers;
+    match options.benchmark {
         B::Latency => point_to_point::latency(world, size, pace),
-        B::Bw => point_to_point::bandwidth(world, size, pace),
-        B::Bibw => point_to_point::bidirectional(world, size, pace),
-        B::Rate => pairs::rate(world, size, pace),
+        B::Bw => point_to_point::bandwidth(world, buffers, size, pace),
+        B::Bibw => point_to_point::bidirectional(world, buffers, size, pace),
+        B::Rate => pairs::rate(world, buffers, size, pace),
         B::Multilat => pairs::latency(world, size, pace),
         B::Threads => pairs::threads(world, size, pace),
         B::Posted => queues::posted(world, size, pace),

@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use crate::buffer::Buffer;
+use crate::cli::Buffers;
 use crate::measure::Row;
 use crate::mpi::{Combine, Flights, MpiError, World};
 use crate::pace::Pace;
@@ -23,10 +24,10 @@ fn partner(world: &World<'_>) -> (i32, bool) {
 }
 
 /// Thousands of messages in a second, of all pairs together.
-pub fn rate(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
+pub fn rate(world: &World<'_>, buffers: Buffers, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let (peer, first) = partner(world);
-    let mut data = Buffer::new(size, b'a');
-    let mut flights = Flights::new(WINDOW);
+    let mut data = Buffer::new(buffers.memory(size, WINDOW), b'a');
+    let mut flights = Flights::new(WINDOW, size);
     let mut windows = |n: u64| {
         for _ in 0..n {
             window(world, data.bytes_mut(), (peer, first, 0), &mut flights)?;
@@ -96,7 +97,7 @@ pub fn threads(world: &World<'_>, threads: usize, pace: Pace) -> Result<Row, Mpi
     let windows = |n: u64| {
         world.in_threads(threads, |world, thread| {
             let mut data = Buffer::new(8, b'a');
-            let mut flights = Flights::new(WINDOW);
+            let mut flights = Flights::new(WINDOW, 8);
             let place = (peer, first, i32::try_from(thread).unwrap_or(0));
             (0..n).try_for_each(|_| window(world, data.bytes_mut(), place, &mut flights))
         })

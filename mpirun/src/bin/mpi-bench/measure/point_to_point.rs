@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
+use crate::cli::Buffers;
 use crate::measure::Row;
 use crate::mpi::{Flights, MpiError, World};
 use crate::pace::Pace;
@@ -44,9 +45,14 @@ pub fn one_way(size: usize, iterations: u64, took: Duration) -> Row {
 }
 
 /// Windows of messages from rank 0 to rank 1, each window acknowledged, in MB/s.
-pub fn bandwidth(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
-    let mut data = Buffer::new(size, b'a');
-    let mut flights = Flights::new(WINDOW);
+pub fn bandwidth(
+    world: &World<'_>,
+    buffers: Buffers,
+    size: usize,
+    pace: Pace,
+) -> Result<Row, MpiError> {
+    let mut data = Buffer::new(buffers.memory(size, WINDOW), b'a');
+    let mut flights = Flights::new(WINDOW, size);
     let mut windows = |n: u64| {
         let mut ack = [0; 4];
         for _ in 0..n {
@@ -65,10 +71,16 @@ pub fn bandwidth(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiE
 }
 
 /// Windows in both directions at once, in MB/s of both together.
-pub fn bidirectional(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
-    let sent = Buffer::new(size, b'a');
-    let mut received = Buffer::new(size, b'b');
-    let mut flights = Flights::new(WINDOW);
+pub fn bidirectional(
+    world: &World<'_>,
+    buffers: Buffers,
+    size: usize,
+    pace: Pace,
+) -> Result<Row, MpiError> {
+    let memory = buffers.memory(size, WINDOW);
+    let sent = Buffer::new(memory, b'a');
+    let mut received = Buffer::new(memory, b'b');
+    let mut flights = Flights::new(WINDOW, size);
     let mut windows = |n: u64| {
         let mut ack = [0; 4];
         for _ in 0..n {

@@ -4,7 +4,7 @@ use super::{Handle, MpiError, World, check, count};
 use std::ptr;
 
 impl World<'_> {
-    /// Sends the same bytes once for each request slot, all in flight together.
+    /// Sends one message for each request slot, all in flight together.
     pub fn send_many(
         &self,
         data: &[u8],
@@ -12,11 +12,11 @@ impl World<'_> {
         tag: i32,
         flights: &mut Flights,
     ) -> Result<(), MpiError> {
-        self.post_sends(data, to, tag, &mut flights.sends)?;
+        self.post_sends(data, (to, tag), flights.len, &mut flights.sends)?;
         self.wait_all(&mut flights.sends)
     }
 
-    /// Receives once for each request slot into the same bytes, as the OSU loops do.
+    /// Receives one message for each request slot.
     pub fn recv_many(
         &self,
         data: &mut [u8],
@@ -24,7 +24,7 @@ impl World<'_> {
         tag: i32,
         flights: &mut Flights,
     ) -> Result<(), MpiError> {
-        self.post_recvs(data, from, tag, &mut flights.recvs)?;
+        self.post_recvs(data, (from, tag), flights.len, &mut flights.recvs)?;
         self.wait_all(&mut flights.recvs)
     }
 
@@ -36,8 +36,9 @@ impl World<'_> {
         peer: i32,
         flights: &mut Flights,
     ) -> Result<(), MpiError> {
-        self.post_recvs(received, peer, received_tag, &mut flights.recvs)?;
-        self.post_sends(sent, peer, sent_tag, &mut flights.sends)?;
+        let Flights { len, sends, recvs } = flights;
+        self.post_recvs(received, (peer, received_tag), *len, recvs)?;
+        self.post_sends(sent, (peer, sent_tag), *len, sends)?;
         self.wait_all(&mut flights.sends)?;
         self.wait_all(&mut flights.recvs)
     }
@@ -45,17 +46,19 @@ impl World<'_> {
     fn post_sends(
         &self,
         data: &[u8],
-        to: i32,
-        tag: i32,
+        (to, tag): (i32, i32),
+        len: usize,
         requests: &mut [Handle],
     ) -> Result<(), MpiError> {
         let h = self.handles();
-        for request in requests {
+        let places = places(data.len(), len);
+        for (request, at) in requests.iter_mut().zip(places) {
+            let message = &data[at..at + len];
             // SAFETY: our callers wait for the request before the borrow of `data` ends.
             let code = unsafe {
                 (self.call().isend)(
-                    data.as_ptr().cast(),
-                    count(data.len()),
+                    message.as_ptr().cast(),
+                    count(len),
                     h.char_,
                     to,
                     tag,
@@ -71,17 +74,19 @@ impl World<'_> {
     fn post_recvs(
         &self,
         data: &mut [u8],
-        from: i32,
-        tag: i32,
+        (from, tag): (i32, i32),
+        len: usize,
         requests: &mut [Handle],
     ) -> Result<(), MpiError> {
         let h = self.handles();
-        for request in requests {
+        let places = places(data.len(), len);
+        for (request, at) in requests.iter_mut().zip(places) {
+            let message = &mut data[at..at + len];
             // SAFETY: our callers wait for the request before the borrow of `data` ends; nobody reads it meanwhile.
             let code = unsafe {
                 (self.call().irecv)(
-                    data.as_mut_ptr().cast(),
-                    count(data.len()),
+                    message.as_mut_ptr().cast(),
+                    count(len),
                     h.char_,
                     from,
                     tag,
@@ -119,7 +124,7 @@ impl World<'_> {
         let mut byte = [0; 1];
         let mut requests = vec![ptr::null(); depth];
         for (request, tag) in requests.iter_mut().zip(first_tag..) {
-            self.post_recvs(&mut byte, peer, tag, std::slice::from_mut(request))?;
+            self.post_recvs(&mut byte, (peer, tag), 1, std::slice::from_mut(request))?;
         }
         // Whatever happens between, the receives must be over before the byte goes.
         let outcome = between();
@@ -131,18 +136,47 @@ impl World<'_> {
     }
 }
 
+/// Where the messages of a window lie in memory of so many bytes: one behind the other, and from the start again when it ends.
+fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
+    let distinct = memory.checked_div(len).unwrap_or(1).max(1);
+    (0..distinct).cycle().map(move |nth| nth * len)
+}
+
 /// Request slots, kept between windows so that the loop allocates nothing.
+///
+/// The memory of a window's messages is handed over with each call: of the length of one message, and all use it, as the OSU loops do;
+/// or of all of them, and each has its own.
 pub struct Flights {
+    /// The length of a message.
+    len: usize,
     sends: Vec<Handle>,
     recvs: Vec<Handle>,
 }
 
 impl Flights {
-    /// Room for `window` sends and `window` receives.
-    pub fn new(window: usize) -> Self {
+    /// Room for `window` sends and `window` receives of `len` bytes.
+    pub fn new(window: usize, len: usize) -> Self {
         Self {
+            len,
             sends: vec![ptr::null(); window],
             recvs: vec![ptr::null(); window],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_four(memory: usize, len: usize) -> Vec<usize> {
+        places(memory, len).take(4).collect()
+    }
+
+    #[test]
+    fn messages_lie_one_behind_the_other_as_far_as_there_is_memory() {
+        assert_eq!(first_four(10, 10), [0, 0, 0, 0]);
+        assert_eq!(first_four(40, 10), [0, 10, 20, 30]);
+        assert_eq!(first_four(25, 10), [0, 10, 0, 10]);
+        assert_eq!(first_four(0, 0), [0, 0, 0, 0]);
     }
 }

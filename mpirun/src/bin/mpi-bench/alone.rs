@@ -1,0 +1,63 @@
+//! What starts launchers is started once.
+//!
+//! `mpirun -n 2 mpi-bench latency --vs LIBDIR` would have every rank make the whole comparison beside the others, and all figures would be wrong.
+//! So a process that is one of several ranks refuses to start launchers.
+
+use std::fmt;
+
+/// Where launchers tell a process how many ranks its job has: those that speak PMI-1, and Open MPI's.
+const SIZES: [&str; 2] = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"];
+
+/// This process is one of several ranks.
+#[derive(Debug)]
+pub struct OneOfMany {
+    task: &'static str,
+    ranks: u32,
+}
+
+impl fmt::Display for OneOfMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { task, ranks } = self;
+        write!(
+            f,
+            "{task} starts its launchers itself, but this is one of {ranks} ranks of a job already: run it without a launcher, with the number of ranks as -n {ranks}"
+        )
+    }
+}
+
+impl std::error::Error for OneOfMany {}
+
+/// Whether `task` may start launchers, by what a launcher has told this process.
+pub fn check(task: &'static str, told: impl Fn(&str) -> Option<String>) -> Result<(), OneOfMany> {
+    let sizes = SIZES.iter().filter_map(|name| told(name)?.parse().ok());
+    match sizes.max() {
+        Some(ranks) if ranks > 1 => Err(OneOfMany { task, ranks }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(name: &str, value: &str) -> Result<(), OneOfMany> {
+        check("a comparison", |asked| {
+            (asked == name).then(|| value.to_owned())
+        })
+    }
+
+    #[test]
+    fn one_of_several_ranks_starts_no_launchers() {
+        for name in SIZES {
+            let refused = checked(name, "4").unwrap_err().to_string();
+            assert!(refused.contains("one of 4 ranks"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_shell_that_is_a_job_of_its_own_may() {
+        assert!(checked("PMI_SIZE", "1").is_ok());
+        assert!(checked("PMI_SIZE", "many").is_ok());
+        assert!(checked("SHLVL", "2").is_ok());
+    }
+}
