@@ -168,6 +168,14 @@ pub fn run<T: Send>(ranks: u32, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
     Job::of(ranks).run(rank)
 }
 
+/// Waits, without the engine's help, until another rank of this job has set `flag`; stops like every wait when one of them has panicked.
+pub fn until_set(flag: &AtomicBool) {
+    while !flag.load(Ordering::Acquire) {
+        stop_if_a_peer_failed();
+        std::thread::yield_now();
+    }
+}
+
 /// Waits until `done` while the engine progresses, and fails the test after ten seconds.
 pub fn eventually(engine: &Engine, what: &str, mut done: impl FnMut() -> bool) {
     let limit = Instant::now() + Duration::from_secs(10);

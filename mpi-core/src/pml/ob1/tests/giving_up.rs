@@ -1,7 +1,7 @@
 //! Receives that are too short or are given up.
 
 use super::{content, recv_bytes, scratch};
-use crate::engine::testing::{Job, eventually};
+use crate::engine::testing::{Job, eventually, until_set};
 use crate::pml::Mode;
 use crate::pml::ob1::{Config, Sent};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,16 +84,12 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         let buffer = scratch(LEN);
         if engine.me() == 0 {
             // A receive that finds the message there already may go on to its end at once.
-            while !posted.load(Ordering::Acquire) {
-                std::thread::yield_now();
-            }
+            until_set(&posted);
             let sent = world.isend(buffer.all().as_send(), 1, 5, Mode::Standard);
             let Ok(Sent::Pending(sent)) = sent else {
                 panic!("4 MiB were sent at once");
             };
-            while !given_up.load(Ordering::Acquire) {
-                std::thread::yield_now();
-            }
+            until_set(&given_up);
             eventually(engine, "the end of the send", || sent.is_complete());
             engine.wait(&sent).expect("sent");
             return;
