@@ -265,6 +265,12 @@ impl Engine {
         &self.0.neighbours
     }
 
+    /// The members of a group that share this node's memory: the rank of each in the group, and on the node.
+    pub fn members_here(&self, group: &Group) -> impl Iterator<Item = (u32, u32)> {
+        let neighbours = (0..).zip(&self.0.neighbours);
+        neighbours.filter_map(|(place, proc)| Some((group.rank_of(*proc)?, place)))
+    }
+
     /// A number that the processes of a node share and no other node has.
     pub fn node_id(&self) -> u32 {
         self.0.neighbours.first().copied().unwrap_or(self.0.me)

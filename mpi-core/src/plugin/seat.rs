@@ -108,11 +108,9 @@ impl Seat {
 
     fn node(&self) -> &[Neighbour] {
         self.node.get_or_init(|| {
-            let neighbours = (0u32..).zip(self.engine.neighbours());
-            let members = neighbours.filter_map(|(local, proc)| {
-                let rank = self.group.rank_of(*proc)?;
-                Some((rank, self.engine.node().inbox(local).ok()?))
-            });
+            let members = self.engine.members_here(&self.group);
+            let members = members
+                .filter_map(|(rank, place)| Some((rank, self.engine.node().inbox(place).ok()?)));
             let ascending: BTreeMap<_, _> = members.collect();
             ascending.into_iter().collect()
         })

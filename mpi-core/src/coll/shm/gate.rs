@@ -85,13 +85,17 @@ impl Members {
     /// The members, unless one of them is on another node.
     pub fn of(comm: &Comm) -> Result<Members, Refusal> {
         let engine = comm.engine();
-        let place = |(rank, proc): (u32, u32)| {
-            let here = engine.neighbours().iter().position(|p| *p == proc);
-            let here = here.ok_or_else(|| Refusal(format!("rank {rank} is on another node")))?;
-            Ok(here as u32)
-        };
-        let places = (0..).zip(comm.group().iter()).map(place);
-        let places: Box<[u32]> = places.collect::<Result<_, _>>()?;
+        let mut here = vec![None; comm.size() as usize];
+        for (rank, place) in engine.members_here(comm.group()) {
+            here[rank as usize] = Some(place);
+        }
+        let elsewhere = |rank| Refusal(format!("rank {rank} is on another node"));
+        let known = |(rank, place): (usize, Option<u32>)| place.ok_or_else(|| elsewhere(rank));
+        let places: Box<[u32]> = here
+            .into_iter()
+            .enumerate()
+            .map(known)
+            .collect::<Result<_, _>>()?;
         let inbox = |place: &u32| engine.node().inbox(*place);
         let inboxes = places.iter().map(inbox).collect::<Result<_, _>>();
         Ok(Members {
