@@ -195,8 +195,6 @@ pub enum CollError {
     Parameter(ParamError),
     /// The parameter `coll` selects what does not exist.
     Selection(SelectionError),
-    /// This process makes more communicators than can be numbered.
-    TooManyCommunicators { limit: u32 },
 }
 
 impl fmt::Display for CollError {
@@ -243,12 +241,6 @@ impl fmt::Display for CollError {
             CollError::NoMemory(e) => e.fmt(f),
             CollError::Parameter(e) => e.fmt(f),
             CollError::Selection(e) => e.fmt(f),
-            CollError::TooManyCommunicators { limit } => {
-                write!(
-                    f,
-                    "this process has made {limit} communicators and cannot number another"
-                )
-            }
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Making communicators out of communicators (MPI 5.0, section 7.4.2).
 
 use super::words::Words;
-use super::{Circle, Comm, Context};
+use super::{Circle, Comm, Context, serial};
 use crate::Error;
-use crate::coll::{CollError, Cx, algo};
-use crate::engine::Engine;
+use crate::coll::{Cx, algo};
 use crate::group::Group;
 use crate::pml::Plane;
 
@@ -68,11 +67,12 @@ impl Comm {
 
     async fn split_within(&self, mine: SplitKey, for_steps: bool) -> Result<Option<Comm>, Error> {
         const NO_COLOR: u64 = u64::MAX;
-        let serial = self.engine().next_serial()?;
+        // Whoever leads a part has told its number already.
+        let serial = self.engine().next_serials(1);
         let color = mine.color.unwrap_or(NO_COLOR);
         const EACH: usize = 3;
         let words = self
-            .tell_all(&[color, i64::from(mine.key) as u64, u64::from(serial)])
+            .tell_all(&[color, i64::from(mine.key) as u64, serial])
             .await?;
         let said = |rank: u32, which: usize| words.get(rank as usize * EACH + which);
         if color == NO_COLOR {
@@ -93,10 +93,8 @@ impl Comm {
             .position(|(_, r)| *r == self.rank())
             .unwrap_or(0) as u32;
         let leader = members.first().map_or(0, |(_, r)| *r);
-        let context = Context::new(
-            self.group().proc(leader).unwrap_or(0),
-            said(leader, 2) as u32,
-        );
+        let proc = self.group().proc(leader).unwrap_or(0);
+        let context = Context::new(proc, serial::told(proc, said(leader, 2))?);
         let part = Comm::assemble(self.engine(), context, group, rank, String::new());
         part.0.for_steps.set(for_steps);
         part.choose_coll().await?;
@@ -142,26 +140,5 @@ impl Comm {
         let comm = Comm::assemble(self.engine(), context, group, rank, name);
         comm.choose_coll().await?;
         Ok(comm)
-    }
-}
-
-impl Engine {
-    /// A number for a communicator that this process leads.
-    pub(crate) fn next_serial(&self) -> Result<u32, Error> {
-        self.next_serials(1)
-    }
-
-    /// The first of several numbers in a row.
-    pub(crate) fn next_serials(&self, how_many: u32) -> Result<u32, Error> {
-        let first = self.serial().get();
-        let next = first.saturating_add(how_many);
-        if next > Context::LAST_SERIAL + 1 {
-            return Err(CollError::TooManyCommunicators {
-                limit: Context::LAST_SERIAL,
-            }
-            .into());
-        }
-        self.serial().set(next);
-        Ok(first)
     }
 }

@@ -1,9 +1,9 @@
 //! How a communicator begins: its members hear of it, and agree on who serves it.
 //!
 //! What rank 0 has to tell is one message, the invitation ([`crate::coll::select`]);
-//! where the others do not know the communicator's number yet, that goes in front of it.
+//! where the others do not know the communicator's number yet, that goes in front of it, or that there is none ([`serial`]).
 
-use super::{Circle, Comm, Context};
+use super::{Circle, Comm, Context, serial};
 use crate::Error;
 use crate::coll::select::{self, Stand, Table};
 
@@ -13,29 +13,30 @@ impl Circle<'_> {
     /// Makes the communicator of the circle's members, the first of whom chooses its number.
     pub(super) async fn found(&self) -> Result<Comm, Error> {
         let engine = self.engine();
-        let make = |context| {
-            Comm::assemble(
-                engine,
-                context,
-                self.group().clone(),
-                self.rank(),
-                String::new(),
-            )
+        let leader = self.group().proc(0).unwrap_or(engine.me());
+        let make = |word| -> Result<(Comm, Stand), Error> {
+            let context = Context::new(leader, serial::told(leader, word)?);
+            let group = self.group().clone();
+            let comm = Comm::assemble(engine, context, group, self.rank(), String::new());
+            let stand = Stand::of(&comm)?;
+            Ok((comm, stand))
         };
-        let (comm, stand, words);
+        let (made, words);
         if self.rank() == 0 {
-            comm = make(Context::new(engine.me(), engine.next_serial()?));
-            stand = Stand::of(&comm)?;
-            let mut own = comm.context().0.to_le_bytes().to_vec();
-            stand.invite(&comm, &mut own);
+            let word = engine.next_serials(1);
+            made = make(word);
+            let mut own = word.to_le_bytes().to_vec();
+            if let Ok((comm, stand)) = &made {
+                stand.invite(comm, &mut own);
+            }
             words = self.tell(own, 0).await?;
         } else {
             words = self.tell(Vec::new(), 0).await?;
             // Rank 0 runs this library, so the number is there.
-            let number = words.first_chunk().copied().unwrap_or_default();
-            comm = make(Context(u64::from_le_bytes(number)));
-            stand = Stand::of(&comm)?;
+            let word = words.first_chunk().copied().unwrap_or_default();
+            made = make(u64::from_le_bytes(word));
         }
+        let (comm, stand) = made?;
         let invitation = words.get(NUMBER..).unwrap_or_default();
         comm.adopt(stand.agree(&comm, invitation).await?);
         Ok(comm)

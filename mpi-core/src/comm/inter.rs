@@ -5,13 +5,14 @@
 //!
 //! Protocol of every way to make one, in hidden conversations:
 //! 1. the leaders swap what their groups have to say ([`swap`]) and each tells its group both;
-//! 2. each leader's words begin with its number in the job and the first of some serial numbers that it has set aside;
+//! 2. each leader's words begin with its number in the job and the first of some serial numbers that it has set aside,
+//!    or that it has none left ([`serial`]), which ends the call at all members of both groups;
 //! 3. the leader of the lower number names the new context, and each leader names that of its own group.
 //!
 //! So both groups come to the same result without another word.
 
 use super::words::Words;
-use super::{Comm, CommError, Context, SplitKey};
+use super::{Comm, CommError, Context, SplitKey, serial};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::coll::{Cx, algo};
@@ -31,27 +32,21 @@ struct Side {
 type Link = Option<(Cx, u32)>;
 
 impl Side {
-    fn of_leader(engine: &Engine, comms: u32, words: Vec<u64>) -> Result<Side, Error> {
-        Ok(Side {
-            leader: engine.me(),
-            serial: engine.next_serials(2 * comms)?,
-            words,
-        })
+    /// What the leader tells.
+    fn told(engine: &Engine, comms: u32, words: Vec<u64>) -> Vec<u64> {
+        let head = [u64::from(engine.me()), engine.next_serials(2 * comms)];
+        head.into_iter().chain(words).collect()
     }
 
-    fn to_words(&self) -> Vec<u64> {
-        let head = [u64::from(self.leader), u64::from(self.serial)];
-        head.into_iter().chain(self.words.iter().copied()).collect()
-    }
-
-    fn from_words(words: &[u64]) -> Side {
+    fn from_words(words: &[u64]) -> Result<Side, CommError> {
         // Both sides run this library, so the head is there.
-        let head = |i: usize| words.get(i).map_or(0, |w| *w as u32);
-        Side {
-            leader: head(0),
-            serial: head(1),
+        let head = |i: usize| words.get(i).copied().unwrap_or_default();
+        let leader = head(0) as ProcId;
+        Ok(Side {
+            leader,
+            serial: serial::told(leader, head(1))?,
             words: words.get(2..).unwrap_or_default().to_vec(),
-        }
+        })
     }
 
     fn group(&self) -> Group {
@@ -86,7 +81,7 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
     algo::bcast_binomial::bcast(&here, &words.recv(0..ours + theirs), leader).await?;
     let all: Vec<u64> = (0..ours + theirs).map(|i| words.get(i)).collect();
     let (ours, theirs) = all.split_at(ours);
-    Ok((Side::from_words(ours), Side::from_words(theirs)))
+    Ok((Side::from_words(ours)?, Side::from_words(theirs)?))
 }
 
 /// The `which`-th communicator of those that two leaders have set numbers aside for.
@@ -151,7 +146,7 @@ impl Comm {
         if self.rank() == leader
             && let Some((bridge, peer)) = bridge
         {
-            mine = Side::of_leader(self.engine(), 1, procs(&group))?.to_words();
+            mine = Side::told(self.engine(), 1, procs(&group));
             link = Some((bridge.group_conversation(tag), peer));
         }
         let (ours, theirs) = swap(self, leader, link, &mine).await?;
@@ -162,13 +157,10 @@ impl Comm {
     }
 
     /// The leader's words and its way to the other leader; the first member of each group leads.
-    fn lead(&self, link: Cx, comms: u32, words: Vec<u64>) -> Result<(Vec<u64>, Link), Error> {
+    fn lead(&self, link: Cx, comms: u32, words: Vec<u64>) -> (Vec<u64>, Link) {
         match self.rank() {
-            0 => {
-                let side = Side::of_leader(self.engine(), comms, words)?;
-                Ok((side.to_words(), Some((link, 0))))
-            }
-            _ => Ok((Vec::new(), None)),
+            0 => (Side::told(self.engine(), comms, words), Some((link, 0))),
+            _ => (Vec::new(), None),
         }
     }
 
@@ -182,7 +174,7 @@ impl Comm {
     /// `MPI_Comm_create` of an intercommunicator: `group` is a part of our own; members of both new groups are connected.
     pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
         let local = self.local("MPI_Comm_create")?;
-        let (mine, link) = self.lead(self.hidden(), 1, procs(group))?;
+        let (mine, link) = self.lead(self.hidden(), 1, procs(group));
         let (ours, theirs) = swap(local, 0, link, &mine).await?;
         let remote = theirs.group();
         connect(self.engine(), (&ours, group.clone()), (&theirs, remote), 0).await
@@ -200,7 +192,7 @@ impl Comm {
             .share(&[color, i64::from(mine.key) as u64, me])
             .await?;
         // No more colours can meet than there are members here.
-        let (words, link) = self.lead(hidden, self.size(), said)?;
+        let (words, link) = self.lead(hidden, self.size(), said);
         let (ours, theirs) = swap(local, 0, link, &words).await?;
         if color == NO_COLOR {
             return Ok(None);
@@ -231,7 +223,7 @@ impl Comm {
     /// `MPI_Intercomm_merge`: one group of both; that of the side which says `high` comes last.
     pub async fn merge(&self, high: bool) -> Result<Comm, Error> {
         let local = self.local("MPI_Intercomm_merge")?;
-        let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()])?;
+        let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()]);
         let (ours, theirs) = swap(local, 0, link, &mine).await?;
         let order = |side: &Side| (side.words.first().copied(), side.leader);
         let we_first = order(&ours) < order(&theirs);

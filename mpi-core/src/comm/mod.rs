@@ -12,6 +12,7 @@ mod from_group;
 mod inter;
 mod p2p;
 mod scripted;
+mod serial;
 mod split_type;
 mod tell;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::btl::ProcId;
 use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
 use crate::pml::ob1::matching::Key;
 use crate::pml::ob1::{Message, Sent};
-use crate::pml::{Envelope, Mode, Plane};
+use crate::pml::{Context, Envelope, Mode, Plane};
 use crate::request::{ANY_SOURCE, Body, Outcome, PROC_NULL, Req, Status};
 use std::fmt;
 
@@ -17,6 +17,8 @@ pub enum CommError {
     Rank { rank: i64, size: u32, comm: String },
     /// The two groups of an intercommunicator to be share a process.
     Overlap { proc: ProcId },
+    /// The process that was to number a communicator has no number left.
+    NoNumber { leader: ProcId },
     /// An intercommunicator where only an intracommunicator will do, or the other way round.
     Kind {
         operation: &'static str,
@@ -38,6 +40,13 @@ impl fmt::Display for CommError {
                 write!(
                     f,
                     "the two groups share a process, number {proc} of the job"
+                )
+            }
+            CommError::NoNumber { leader } => {
+                write!(
+                    f,
+                    "no communicator was made: rank {leader} of the job was to number it, but has led {} since it began and cannot number another",
+                    Context::LAST_SERIAL
                 )
             }
             CommError::Kind {
