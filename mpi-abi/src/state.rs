@@ -145,7 +145,7 @@ pub fn leave(id: usize, inside: Inside) {
         page.leave(number(id));
     }
     if inside.extras != 0 {
-        leave_with(id, &inside);
+        leave_with(id, inside);
     }
 }
 
@@ -155,6 +155,7 @@ fn number(id: usize) -> u16 {
     id as u16 + 1
 }
 
+#[cold]
 fn enter_with(extras: u8) -> u64 {
     if extras & LOCKED != 0 {
         GIANT.acquire();
@@ -165,7 +166,8 @@ fn enter_with(extras: u8) -> u64 {
     }
 }
 
-fn leave_with(id: usize, inside: &Inside) {
+#[cold]
+fn leave_with(id: usize, inside: Inside) {
     // Unless tracing began inside it.
     if inside.extras & TRACED != 0 {
         trace_call(id, inside.began);

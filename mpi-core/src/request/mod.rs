@@ -96,6 +96,8 @@ pub enum Body {
 enum State {
     Running,
     Well,
+    /// Well, and nothing of it has to go before its cell is used again: the end of a short receive, the commonest of all.
+    Light,
     Failed,
 }
 
@@ -192,7 +194,7 @@ impl Request {
 #[derive(Default)]
 pub struct Table {
     all: RefCell<Vec<Req>>,
-    free: RefCell<Vec<u32>>,
+    free: RefCell<Vec<Req>>,
     completions: Cell<u64>,
 }
 
@@ -218,11 +220,13 @@ impl Table {
     ) -> Req {
         let req = self.take();
         let mut body = req.body.borrow_mut();
-        match &mut *body {
-            Body::Recv(recv) if recv.is_light() && recv.is_in(matching) => {
-                recv.renew(buf, key, receiver);
+        match (&mut *body, &buf) {
+            (Body::Recv(recv), Room::Bytes(bytes)) if recv.is_light() && recv.is_in(matching) => {
+                recv.renew(*bytes, key, receiver);
+                // A run of bytes owns nothing, so there is nothing to drop, which the compiler is not to look for.
+                std::mem::forget(buf);
             }
-            body => {
+            (body, _) => {
                 *body = Body::Recv(RecvBody::matched(buf, key, receiver, matching.clone()));
             }
         }
@@ -233,10 +237,8 @@ impl Table {
     /// A request from the pool, which may still hold the body of its last use.
     #[inline(always)]
     fn take(&self) -> Req {
-        let req = match self.free.borrow_mut().pop() {
-            Some(index) => self.all.borrow()[index as usize].clone(),
-            None => self.grow(),
-        };
+        let free = self.free.borrow_mut().pop();
+        let req = free.unwrap_or_else(|| self.grow());
         req.state.set(State::Running);
         req.status.set(Status::EMPTY);
         req
@@ -297,6 +299,13 @@ impl Table {
         self.nudge();
     }
 
+    /// The same for a receive whose body is [light](RecvBody::is_light).
+    #[inline]
+    pub(crate) fn complete_light(&self, req: &Request) {
+        req.state.set(State::Light);
+        self.nudge();
+    }
+
     /// Takes the outcome and hands the request back to the pool.
     pub fn finish(&self, req: &Req) -> Outcome {
         let outcome = match req.error.borrow_mut().take() {
@@ -322,14 +331,13 @@ impl Table {
         (req.name.get() == name && name != 0).then(|| req.is_complete())
     }
 
-    /// Takes the status of a request of this name that has ended well and is the commonest of all, a short receive, and hands it back;
+    /// Takes the status of a request of this name that has ended as the commonest of all do, a short receive, and hands it back;
     /// all others are left as they are, to be waited for or to go to [`Table::finish`].
     #[inline(always)]
     pub fn finish_named(&self, index: u32, name: u32) -> Option<Status> {
         let all = self.all.borrow();
         let req = all.get(index as usize)?;
-        if req.name.get() != name || name == 0 || req.state.get() != State::Well || !req.is_light()
-        {
+        if req.name.get() != name || name == 0 || req.state.get() != State::Light {
             return None;
         }
         let status = req.status.get();
@@ -356,11 +364,11 @@ impl Table {
 
     /// Puts a cell into the pool, as it is; returns what was held with it.
     #[inline]
-    fn retire(&self, req: &Request) -> Option<Rc<dyn Any>> {
+    fn retire(&self, req: &Req) -> Option<Rc<dyn Any>> {
         let generation = req.generation.get();
         req.generation.set(generation.wrapping_add(1).max(1));
         req.name.set(0);
-        self.free.borrow_mut().push(req.index);
+        self.free.borrow_mut().push(req.clone());
         req.held.take()
     }
 
@@ -379,7 +387,8 @@ impl Table {
     /// All requests that have not completed.
     pub fn under_way(&self) -> Vec<Req> {
         let free = self.free.borrow();
-        let waits = |req: &&Req| !req.is_complete() && !free.contains(&req.index);
+        let is_free = |req: &Req| free.iter().any(|free| Rc::ptr_eq(free, req));
+        let waits = |req: &&Req| !req.is_complete() && !is_free(req);
         self.all.borrow().iter().filter(waits).cloned().collect()
     }
 

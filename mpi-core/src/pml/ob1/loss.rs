@@ -48,8 +48,13 @@ impl Ob1 {
         }
     }
 
-    /// The error of a receive that nobody is left to serve, if that is so.
+    /// Whether no peer has been lost; false may also mean that this has to be looked up.
     #[inline(always)]
+    pub(super) fn knows_no_loss(&self) -> bool {
+        self.slot.resting.get() == Stage::Free
+    }
+
+    /// The error of a receive that nobody is left to serve, if that is so.
     pub(super) fn in_vain(&self, matching: &Matching, key: Key, req: &Req) -> Option<PmlError> {
         match self.losses.borrow().is_empty() {
             true => None,

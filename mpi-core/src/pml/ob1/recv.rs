@@ -6,7 +6,7 @@ use super::pace::{Transfer, Way};
 use super::wire::{self, Rendezvous};
 use super::{Arrived, Content, Matching, Ob1, PmlError};
 use crate::btl::{Header, ProcId};
-use crate::datatype::Room;
+use crate::datatype::{RecvBytes, Room};
 use crate::pml::Context;
 use crate::request::{Body, Req, ReqId, Status};
 use mpi_base::state::About;
@@ -72,10 +72,12 @@ impl RecvBody {
     }
 
     /// Makes a [light](RecvBody::is_light) receive another one of the same context.
-    #[inline]
-    pub(crate) fn renew(&mut self, buf: Room, key: Key, receiver: i32) {
-        // A light one's room owns nothing, so there is nothing to drop, which the compiler cannot know.
-        std::mem::forget(std::mem::replace(&mut self.buf, buf));
+    #[inline(always)]
+    pub(crate) fn renew(&mut self, bytes: RecvBytes, key: Key, receiver: i32) {
+        // Word by word: what is put together elsewhere and then copied in one piece stalls the processor.
+        if let Room::Bytes(place) = &mut self.buf {
+            *place = bytes;
+        }
         self.key = key;
         self.receiver = receiver;
     }
@@ -142,23 +144,29 @@ impl Ob1 {
         key: Key,
         buf: impl Into<Room>,
     ) -> Req {
-        let mut unexpected = matching.unexpected.borrow_mut();
-        let arrived = match unexpected.is_empty() {
-            true => None,
-            false => unexpected.take(key),
-        };
-        drop(unexpected);
         let req = self
             .requests
             .begin_recv(buf.into(), key, receiver, matching);
-        match arrived {
-            Some((key, message)) => self.meet_message(&req, key, message),
-            None => match self.in_vain(matching, key, &req) {
-                None => matching.posted.borrow_mut().post(key, req.id()),
-                Some(error) => self.requests.complete(&req, Err(error.into())),
-            },
+        let none_has_come = matching.unexpected.borrow().is_empty();
+        if none_has_come && self.knows_no_loss() || self.is_to_wait(matching, key, &req) {
+            matching.posted.borrow_mut().post(key, req.id());
         }
         req
+    }
+
+    /// Gives a receive the message that has come for it; if none has it is to wait, unless nobody is left to send one.
+    #[inline(never)]
+    fn is_to_wait(&self, matching: &Matching, key: Key, req: &Req) -> bool {
+        let arrived = matching.unexpected.borrow_mut().take(key);
+        if let Some((key, message)) = arrived {
+            self.meet_message(req, key, message);
+            return false;
+        }
+        let in_vain = self.in_vain(matching, key, req);
+        in_vain.is_none_or(|error| {
+            self.requests.complete(req, Err(error.into()));
+            false
+        })
     }
 
     /// Gives a message that had already arrived to its receive.
@@ -188,25 +196,30 @@ impl Ob1 {
         if self.slot.takes(context, key) {
             return self.land(key, payload);
         }
-        let receive = match self.take_recent(context, key) {
-            Some(taken) => taken,
-            None => self.matching(context).posted.borrow_mut().take(key),
+        let recent = self.recent.borrow();
+        let receive = match &*recent {
+            Some(matching) if matching.context == context => {
+                let receive = matching.posted.borrow_mut().take(key);
+                drop(recent);
+                receive
+            }
+            _ => {
+                drop(recent);
+                self.take_elsewhere(context, key)
+            }
         };
-        let met = receive.and_then(|id| {
-            self.requests
-                .with(id, |req| self.accept_eager(req, key, payload))
-        });
-        if met.is_none() {
-            self.keep_eager(from, context, key, payload);
+        if let Some(id) = receive
+            && let Some(()) = (self.requests).with(id, |req| self.accept_eager(req, key, payload))
+        {
+            return;
         }
+        self.keep_eager(from, context, key, payload);
     }
 
-    /// Takes the receive for a message in the context of the last message; `None` if this is another context.
-    #[inline(always)]
-    fn take_recent(&self, context: Context, key: Key) -> Option<Option<ReqId>> {
-        let recent = self.recent.borrow();
-        let matching = recent.as_ref().filter(|m| m.context == context)?;
-        Some(matching.posted.borrow_mut().take(key))
+    /// Takes the receive for a message in another context than that of the message before.
+    #[inline(never)]
+    fn take_elsewhere(&self, context: Context, key: Key) -> Option<ReqId> {
+        self.matching(context).posted.borrow_mut().take(key)
     }
 
     /// A short message has come before its receive.
@@ -230,14 +243,26 @@ impl Ob1 {
         let Body::Recv(recv) = &mut *body else {
             return self.garble();
         };
-        recv.buf.fill(data);
-        let (bytes, capacity) = (data.len() as u64, recv.buf.bytes());
+        let bytes = data.len() as u64;
+        let (capacity, light) = match &mut recv.buf {
+            Room::Bytes(room) => {
+                room.fill(data);
+                (room.len() as u64, recv.incoming.is_none())
+            }
+            room => {
+                room.fill(data);
+                (room.bytes(), false)
+            }
+        };
         if let Some(witness) = self.witness.get() {
             witness.meets(req.id(), recv.matching.context(), key, bytes);
         }
         req.set_status(status(key, bytes.min(capacity)));
         if bytes <= capacity {
-            return self.requests.complete_ok(req);
+            return match light {
+                true => self.requests.complete_light(req),
+                false => self.requests.complete_ok(req),
+            };
         }
         let error = truncated(recv.receiver, key, bytes, capacity);
         drop(body);

@@ -66,8 +66,9 @@ impl Key {
     /// Whether a receive with this key takes a message with that one.
     #[inline]
     pub fn accepts(self, message: Key) -> bool {
-        (self.source() == message.source() || self.source() == ANY_SOURCE)
-            && (self.tag() == message.tag() || self.tag() == ANY_TAG)
+        self == message
+            || (self.source() == message.source() || self.source() == ANY_SOURCE)
+                && (self.tag() == message.tag() || self.tag() == ANY_TAG)
     }
 }
 
