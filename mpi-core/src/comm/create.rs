@@ -1,7 +1,7 @@
 //! Making communicators out of communicators (MPI 5.0, section 7.4.2).
 
 use super::words::Words;
-use super::{Circle, Comm, Context, serial};
+use super::{Circle, Comm, Context, Purpose, serial};
 use crate::Error;
 use crate::coll::{Cx, algo};
 use crate::group::Group;
@@ -23,7 +23,8 @@ impl Comm {
             return self.inter_dup().await;
         }
         let cx = self.hidden();
-        Circle::of(&cx, self.group(), self.rank()).found().await
+        let circle = Circle::of(&cx, self.group(), self.rank());
+        circle.found(Purpose::Program).await
     }
 
     /// `MPI_Comm_create`: every member of this communicator calls, members of `group` get the new one.
@@ -33,39 +34,45 @@ impl Comm {
         }
         // Disjoint groups may be given, each with a first member of its own, and who is in none has nothing to hear.
         let cx = self.hidden();
-        self.found_in(&cx, group).await
+        self.found_in(&cx, group, Purpose::Program).await
+    }
+
+    /// The same for a component that carries out calls on this communicator in steps on its parts.
+    ///
+    /// No plugin is asked to serve them: one that could would serve this communicator itself, and takes what is scarce for each it serves.
+    pub(crate) async fn create_for_steps(&self, group: &Group) -> Result<Option<Comm>, Error> {
+        let cx = self.hidden();
+        self.found_in(&cx, group, Purpose::Steps).await
     }
 
     /// `MPI_Comm_create_group`: only members of `group` call; `tag` keeps calls apart that overlap.
     pub async fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
         self.only_intra("MPI_Comm_create_group")?;
-        self.found_in(&self.group_conversation(tag), group).await
+        let cx = self.group_conversation(tag);
+        self.found_in(&cx, group, Purpose::Program).await
     }
 
     /// A communicator of the members of `group`, who are members of this one; they alone take part.
-    async fn found_in(&self, cx: &Cx, group: &Group) -> Result<Option<Comm>, Error> {
+    async fn found_in(
+        &self,
+        cx: &Cx,
+        group: &Group,
+        purpose: Purpose,
+    ) -> Result<Option<Comm>, Error> {
         match group.rank_of(self.engine().me()) {
-            Some(rank) => Circle::of(cx, group, rank).found().await.map(Some),
+            Some(rank) => {
+                let circle = Circle::of(cx, group, rank);
+                circle.found(purpose).await.map(Some)
+            }
             None => Ok(None),
         }
     }
 
     /// `MPI_Comm_split`.
     pub async fn split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
-        match self.is_inter() {
-            true => self.inter_split(mine).await,
-            false => self.split_within(mine, false).await,
+        if self.is_inter() {
+            return self.inter_split(mine).await;
         }
-    }
-
-    /// The same for a component that carries out calls on this communicator in steps on its parts.
-    ///
-    /// No plugin is asked to serve them: one that could would serve this communicator itself, and takes what is scarce for each it serves.
-    pub(crate) async fn split_for_steps(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
-        self.split_within(mine, true).await
-    }
-
-    async fn split_within(&self, mine: SplitKey, for_steps: bool) -> Result<Option<Comm>, Error> {
         const NO_COLOR: u64 = u64::MAX;
         // Whoever leads a part has told its number already.
         let serial = self.engine().next_serials(1);
@@ -96,7 +103,6 @@ impl Comm {
         let proc = self.group().proc(leader).unwrap_or(0);
         let context = Context::new(proc, serial::told(proc, said(leader, 2))?);
         let part = Comm::assemble(self.engine(), context, group, rank, String::new());
-        part.0.for_steps.set(for_steps);
         part.choose_coll().await?;
         Ok(Some(part))
     }

@@ -3,7 +3,7 @@
 //! What rank 0 has to tell is one message, the invitation ([`crate::coll::select`]);
 //! where the others do not know the communicator's number yet, that goes in front of it, or that there is none ([`serial`]).
 
-use super::{Circle, Comm, Context, serial};
+use super::{Circle, Comm, Context, Purpose, serial};
 use crate::Error;
 use crate::coll::select::{self, Stand, Table};
 
@@ -11,13 +11,14 @@ const NUMBER: usize = size_of::<u64>();
 
 impl Circle<'_> {
     /// Makes the communicator of the circle's members, the first of whom chooses its number.
-    pub(super) async fn found(&self) -> Result<Comm, Error> {
+    pub(super) async fn found(&self, purpose: Purpose) -> Result<Comm, Error> {
         let engine = self.engine();
         let leader = self.group().proc(0).unwrap_or(engine.me());
         let make = |word| -> Result<(Comm, Stand), Error> {
             let context = Context::new(leader, serial::told(leader, word)?);
             let group = self.group().clone();
             let comm = Comm::assemble(engine, context, group, self.rank(), String::new());
+            comm.0.purpose.set(purpose);
             let stand = Stand::of(&comm)?;
             Ok((comm, stand))
         };

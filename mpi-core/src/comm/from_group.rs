@@ -5,7 +5,7 @@
 //! A conversation there is named by a hash of the program's string and of what is being made;
 //! the standard leaves it to the program that strings of calls which overlap in time differ.
 
-use super::{Circle, Comm, Context};
+use super::{Circle, Comm, Context, Purpose};
 use crate::Error;
 use crate::engine::{Engine, MEETING_SERIAL};
 use crate::group::Group;
@@ -35,7 +35,8 @@ impl Engine {
         };
         let meeting = self.meeting();
         let cx = meeting.group_conversation(conversation("communicator", text));
-        Circle::of(&cx, group, rank).found().await.map(Some)
+        let circle = Circle::of(&cx, group, rank);
+        circle.found(Purpose::Program).await.map(Some)
     }
 
     /// `MPI_Intercomm_create_from_groups`; `remote` and `remote_leader` are looked at on the local leader only.

@@ -48,6 +48,14 @@ impl WeakComm {
     }
 }
 
+/// Who has a communicator made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Program,
+    /// A component, for steps of its calls on another communicator.
+    Steps,
+}
+
 struct Inner {
     engine: Engine,
     context: Context,
@@ -63,8 +71,7 @@ struct Inner {
     rare_planes: [OnceCell<Rc<Matching>>; 2],
     /// Which component serves which call; set once all members have agreed.
     coll: OnceCell<Table>,
-    /// See [`Comm::is_for_steps`].
-    for_steps: Cell<bool>,
+    purpose: Cell<Purpose>,
     /// Numbers of the next collective call and of the next hidden conversation; equal at all members.
     next_call: Cell<i32>,
     next_hidden: Cell<i32>,
@@ -108,7 +115,7 @@ impl Comm {
             local,
             rank,
             coll: OnceCell::new(),
-            for_steps: Cell::new(false),
+            purpose: Cell::new(Purpose::Program),
             next_call: Cell::new(0),
             next_hidden: Cell::new(0),
             next_partition: Cell::new(0),
@@ -238,7 +245,7 @@ impl Comm {
         Ok(self.engine().spawn(running))
     }
 
-    /// Carries out a step of a call on another communicator, whose number this is; see [`Comm::split_for_steps`].
+    /// Carries out a step of a call on another communicator, whose number this is; see [`Comm::create_for_steps`].
     ///
     /// The number is the call's, so that steps of different calls meet their like whatever the order in which they begin.
     pub(crate) fn step(&self, number: i32, call: Call) -> Result<(), Error> {
@@ -254,7 +261,7 @@ impl Comm {
 
     /// Whether it was made by a component for steps of its calls on another communicator.
     pub(crate) fn is_for_steps(&self) -> bool {
-        self.0.for_steps.get()
+        self.0.purpose.get() == Purpose::Steps
     }
 
     /// Returns after every member has called it; for the library's own ends, no component has a part in it.

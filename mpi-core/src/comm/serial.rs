@@ -23,6 +23,12 @@ impl Engine {
         self.serial().set(next);
         first.into()
     }
+
+    /// As after very many communicators.
+    #[cfg(test)]
+    pub(crate) fn exhaust_serials(&self) {
+        self.serial().set(Context::LAST_SERIAL + 1);
+    }
 }
 
 /// The number that `leader` has told, or why there is none.

@@ -2,16 +2,10 @@
 
 use super::{Comm, CommError, SplitKey};
 use crate::Error;
-use crate::engine::Engine;
 use crate::engine::testing::Job;
 use crate::error::ErrorKind;
 use crate::group::Group;
-use crate::pml::Context;
 use std::fmt::Debug;
-
-fn exhaust(engine: &Engine) {
-    engine.serial().set(Context::LAST_SERIAL + 1);
-}
 
 /// The call has failed because of this process, and says so.
 #[track_caller]
@@ -36,7 +30,7 @@ fn members_hear_that_the_first_of_them_cannot_number_a_communicator() {
         let world = engine.world().expect("a world");
         let group = Group::from_procs(vec![3, 1, 4]);
         if [0, 3].contains(&engine.me()) {
-            exhaust(engine);
+            engine.exhaust_serials();
         }
         names(0, made(engine.block_on(world.dup()).map(Some)));
         let is_member = group.rank_of(engine.me()).is_some();
@@ -64,7 +58,7 @@ fn a_part_is_made_if_its_own_first_member_can_number_it() {
         let world = engine.world().expect("a world");
         let me = engine.me();
         if [1, 4].contains(&me) {
-            exhaust(engine);
+            engine.exhaust_serials();
         }
         let parity = SplitKey {
             color: Some(u64::from(me % 2)),
@@ -97,7 +91,7 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
         };
         let inter = between(1).expect("an intercommunicator");
         if me == 1 {
-            exhaust(engine);
+            engine.exhaust_serials();
         }
         names(1, made(between(2).map(Some)));
         names(1, made(engine.block_on(inter.dup()).map(Some)));

@@ -15,7 +15,7 @@
 //! Barriers have turns of their own: one may come here late, handed down by who stands above, and at each member between other calls.
 //! Components number barriers apart from the rest, and messages go by the call's number, so nothing below mistakes one for the other.
 //!
-//! The communicators below are offered to no plugin ([`Comm::split_for_steps`]):
+//! The communicators below are offered to no plugin ([`Comm::create_for_steps`]):
 //! barrier hardware serves the whole communicator, the ranks of a node by their leader, or it cannot serve the leaders either.
 
 mod blocks;
@@ -30,7 +30,8 @@ use super::reproducible::{REPRODUCIBLE, is_sensitive};
 use super::turns::{Turn, Turns};
 use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
-use crate::comm::{Comm, SplitKey};
+use crate::comm::Comm;
+use crate::group::Group;
 use crate::op::Op;
 use levels::{Levels, Way};
 use mpi_base::param::{About, Level, Param};
@@ -103,9 +104,7 @@ struct Place {
 impl HanModule {
     async fn make_levels(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
-        // A node is called by the first of its processes.
-        let node = comm.engine().neighbours().first().copied();
-        let node = node.map_or(u64::from(comm.rank()), u64::from);
+        let node = comm.engine().node_id().into();
         let told = comm.share(&[node, self.blocks_up_to]).await;
         let told = told.map_err(failed)?;
         let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();
@@ -113,16 +112,17 @@ impl HanModule {
         if seats.are_single() {
             return Err(Refusal("no two members are on one node".into()));
         }
-        let leads = seats.of(comm.rank()).place == 0;
-        let part = |color| SplitKey { color, key: 0 };
-        let local = comm
-            .split_for_steps(part(Some(node)))
-            .await
-            .map_err(failed)?;
-        let leaders = comm
-            .split_for_steps(part(leads.then_some(0)))
-            .await
-            .map_err(failed)?;
+        let group = |ranks: &mut dyn Iterator<Item = u32>| {
+            let procs = ranks.filter_map(|rank| comm.group().proc(rank));
+            Group::from_procs(procs.collect())
+        };
+        let here = seats.on(seats.of(comm.rank()).node);
+        let here = group(&mut here.iter().copied());
+        let leading = group(&mut (0..seats.nodes()).map(|node| seats.leader(node)));
+        let local = comm.create_for_steps(&here).await;
+        // Also where the first has failed: the leaders of other nodes wait for this one.
+        let leaders = comm.create_for_steps(&leading).await;
+        let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
         if let Some(local) = local {
             let levels = Rc::new(Levels {
                 local,

@@ -35,6 +35,24 @@ fn one_node_and_single_members_have_no_levels() {
     }
 }
 
+/// The leader of the other node cannot number what its members have in common, and joins the leaders all the same.
+#[test]
+fn levels_that_cannot_be_made_on_one_node_are_not_used_on_any() {
+    job(5, 2).run(|engine| {
+        let world = engine.world().expect("a world");
+        if engine.me() == 1 {
+            engine.exhaust_serials();
+        }
+        let twin = engine.block_on(world.dup()).expect("a duplicate");
+        let table = twin.coll().expect("a table");
+        assert!(table.chain(CallId::Barrier).all(|name| name != "han"));
+        let why = table.explain("the twin");
+        let said = "not han: rank 1: setting up: no communicator was made: rank 1 of the job";
+        assert!(why.iter().any(|line| line.contains(said)), "{why:?}");
+        twin.collective(Call::Barrier).expect("a barrier");
+    });
+}
+
 #[test]
 fn calls_over_several_nodes_give_what_the_definition_says() {
     for (ranks, nodes) in [(3, 2), (5, 2), (8, 3)] {
