@@ -141,6 +141,15 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, Process
     }
 }
 
+/// A standard input that neither says anything nor ends before the program does, if whoever started it keeps the [`Child`], as [`Running`] does.
+///
+/// MPICH's `mpiexec.hydra` needs one. It reads its input as soon as it has started its proxy, and hands even the end of it on, through a socket pair;
+/// if a short job is over by then, as happens on a busy machine, nobody holds the other end, and SIGPIPE ends hydra before it has printed what the job said.
+/// What is never readable is never handed on.
+pub fn silence() -> Stdio {
+    Stdio::piped()
+}
+
 /// A program that runs in a process group of its own, with its output kept in memory files:
 /// a pipe could be held open by a stray process and keep us waiting for ever.
 #[derive(Debug)]
@@ -153,7 +162,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the program; standard input is empty unless the command says otherwise before.
+    /// Starts the program, which has the standard input that the command says, or ours.
     pub fn start(command: &mut Command) -> Result<Self, ProcessError> {
         let program = spelled(command);
         let failed = |reason| ProcessError::Output {
@@ -381,6 +390,16 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command
+    }
+
+    #[test]
+    fn silence_lasts_as_long_as_the_program() {
+        for (input, said) in [(silence(), "124\n"), (Stdio::null(), "0\n")] {
+            let mut command = shell("timeout 0.2 cat; echo $?");
+            let running = Running::start(command.stdin(input)).unwrap();
+            let outcome = running.wait(Duration::from_secs(60)).unwrap();
+            assert_eq!(outcome.stdout, said);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use xtask::process::{Outcome, ProcessError, Running};
+use xtask::process::{self, Outcome, ProcessError, Running};
 
 use crate::leftovers;
 use crate::setting::{compile, installation};
@@ -118,7 +118,12 @@ impl Job {
             .envs(self.environment)
             .env(leftovers::MARK, &mark)
             .env("TMPDIR", temporary.path());
-        command.stdin(self.stdin.map_or_else(Stdio::null, Stdio::from));
+        let is_hydra = self.launcher.iter().any(|l| l.ends_with("mpiexec.hydra"));
+        command.stdin(match self.stdin {
+            Some(file) => file.into(),
+            None if is_hydra => process::silence(),
+            None => Stdio::null(),
+        });
         let running = Running::start(&mut command).unwrap_or_else(|e| panic!("{e}"));
         Started {
             running,

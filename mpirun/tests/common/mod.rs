@@ -235,7 +235,8 @@ pub fn mpich() -> Option<PathBuf> {
 /// Runs another program, bounded in time.
 pub fn run_bounded(command: &mut Command) -> Output {
     let mut child = command
-        .stdin(Stdio::null())
+        // It may be hydra.
+        .stdin(bounded::silence())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -345,10 +345,12 @@ impl Installation {
         end_well(command, timeout).map(|outcome| outcome.took)
     }
 
-    /// The launcher's part of a command line; the program is to follow.
+    /// The launcher's part of a command line, for [`Running::start`]; the program is to follow.
     pub fn launch(&self, setting: &Setting, ranks: u32, extra: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);
-        command.args(["-n", &ranks.to_string()]);
+        command
+            .args(["-n", &ranks.to_string()])
+            .stdin(Stdio::null());
         match self.family {
             // Open MPI refuses more ranks than cores, and refuses root, unless told otherwise.
             Family::OpenMpi => {
@@ -360,7 +362,9 @@ impl Installation {
             Family::Portcullis => {
                 command.args(extra);
             }
-            Family::Mpich => {}
+            Family::Mpich => {
+                command.stdin(bounded::silence());
+            }
         }
         command
             .args(setting.arguments)
@@ -387,7 +391,6 @@ fn run_to_end(command: Command, timeout: Duration) -> Result<(Report, Duration),
 
 /// Runs the command to a good end.
 fn end_well(mut command: Command, timeout: Duration) -> Result<Outcome, RunError> {
-    command.stdin(Stdio::null());
     let outcome = Running::start(&mut command)
         .and_then(|running| running.wait(timeout))
         .map_err(RunError::Launcher)?;

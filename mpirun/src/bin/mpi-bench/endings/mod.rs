@@ -15,7 +15,6 @@ pub use leave::{Leave, leave};
 
 use std::fmt;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
 
 use bounded::{ProcessError, Running};
@@ -185,8 +184,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
         .arg(&one.library)
         .arg("--folder")
         .arg(folder.path())
-        .env("TMPDIR", folder.temporary())
-        .stdin(Stdio::null());
+        .env("TMPDIR", folder.temporary());
     let segments = watch::segments();
     let running = Running::start(&mut command).map_err(EndingsError::Start)?;
     let Some(mut pids) = folder.await_ranks(options.ranks, options.timeout) else {
