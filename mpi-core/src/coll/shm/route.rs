@@ -72,12 +72,17 @@ impl State {
             call.id(),
             CallId::Bcast | CallId::Gather | CallId::Scatter | CallId::Allgather | CallId::Alltoall
         );
+        let ways = match &place.long {
+            Long::Always(way) => return LongWay(Some(*way)),
+            Long::Measured(ways) => ways,
+        };
         // What is combined is so here in one order, whichever way; the next component does not promise that.
-        let free = moves || self.copies(place, call).is_some();
-        match (&place.long, lane) {
-            (Long::Always(way), _) => LongWay(Some(*way)),
-            (Long::Measured(_), Lane::Blocking) if free => LongWay(None),
-            (Long::Measured(ways), _) => LongWay(Some(ways.first())),
+        // Nor are its messages another way where pieces are usual: they go through shared memory too if that is faster.
+        let another_way =
+            || self.copies(place, call).is_some() || (moves && ways.first() == Way::Copy);
+        match lane {
+            Lane::Blocking if another_way() => LongWay(None),
+            _ => LongWay(Some(ways.first())),
         }
     }
 

@@ -16,7 +16,7 @@ mod pieces;
 mod reductions;
 mod steps;
 
-use super::cells::{Cells, Lane};
+use super::cells::{Cells, FEW, Lane};
 use super::gate::{Kind, Members};
 use super::scattered;
 use super::wait::Waits;
@@ -64,6 +64,8 @@ impl Small {
         let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
+            // Nobody is done with these before all look at them.
+            Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
             // Nobody may look at a request for long, so all pieces have room at once.
             Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
         };

@@ -34,6 +34,14 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32) -> Option<u64> {
     }
 }
 
+/// Whether everybody gives and takes.
+pub fn go_both_ways(call: CallId) -> bool {
+    matches!(
+        call,
+        CallId::Allgather | CallId::Alltoall | CallId::Allreduce | CallId::ReduceScatterBlock
+    )
+}
+
 /// How many pieces are shown before the first is taken, where everybody gives and takes; less than there are cells.
 const AHEAD: u64 = 2;
 
@@ -171,12 +179,9 @@ impl CopyTo<Cut<RecvBuf>> for Cut<SendBuf> {
 impl<W: Waits> Turn<'_, W> {
     /// Carries out a call that takes so many of [`super::Small::pieces`].
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
-        match call {
-            Call::Allgather { .. }
-            | Call::Alltoall { .. }
-            | Call::Allreduce { .. }
-            | Call::ReduceScatterBlock { .. } => self.run_both_ways(call, pieces).await,
-            _ => self.run_one_way(call, pieces).await,
+        match go_both_ways(call.id()) {
+            true => self.run_both_ways(call, pieces).await,
+            false => self.run_one_way(call, pieces).await,
         }
     }
 
