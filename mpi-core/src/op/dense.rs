@@ -37,6 +37,12 @@ impl DenseOp {
     /// `inout = input op inout`, for as many elements as both have.
     #[inline]
     pub fn apply(&self, input: &[u8], inout: RecvBytes) {
-        inout.with(|inout| self.kernel.run_dense(input, inout, self.size));
+        inout.with(|inout| self.combine(input, inout));
+    }
+
+    /// The same where the bytes are ours.
+    #[inline]
+    pub fn combine(&self, input: &[u8], inout: &mut [u8]) {
+        self.kernel.run_dense(input, inout, self.size);
     }
 }

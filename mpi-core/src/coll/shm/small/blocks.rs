@@ -5,7 +5,7 @@ use super::data::{CopyTo, Given, Room};
 use super::steps::{await_room, show};
 use crate::Error;
 use crate::coll::shm::wait::Waits;
-use std::ops::Range;
+use mpi_base::copy::copy;
 
 impl<W: Waits> Turn<'_, W> {
     #[inline]
@@ -40,10 +40,10 @@ impl<W: Waits> Turn<'_, W> {
         // One run of lines is read sooner than a line of each rank.
         let joined = step * members as usize <= self.cells.capacity();
         let work = || {
-            match joined {
-                true => self.join(step, (0..members).map(|rank| (rank, 0..len))),
-                false => self.conclude_empty(),
+            if joined {
+                self.join(step, len);
             }
+            self.conclude_empty();
             Ok(())
         };
         let joined = self.meet(work).await? && joined;
@@ -63,12 +63,13 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// Shows as the result a row of pieces, each `step` behind the one before: bytes of the cells of ranks.
-    pub(super) fn join(&self, step: usize, pieces: impl Iterator<Item = (u32, Range<usize>)>) {
-        for (i, (rank, bytes)) in pieces.enumerate() {
-            self.cells.pass_on(self.number, rank, bytes, i * step);
+    /// Writes to the result the blocks of `len` bytes that all show, each `step` behind the one before.
+    #[cold]
+    fn join(&self, step: usize, len: usize) {
+        for rank in 0..self.members.count() {
+            let at = rank as usize * step;
+            self.cells.pass_on(self.number, rank, 0..len, at);
         }
-        self.conclude_empty();
     }
 
     /// `send`, or without it `recv`, has a block of `len` bytes for each rank.
@@ -87,11 +88,10 @@ impl<W: Waits> Turn<'_, W> {
         let (count, mine) = (members as usize, self.me() as usize);
         let joined = len * count * count <= self.cells.capacity();
         let work = || {
-            let piece = |i: usize| ((i % count) as u32, i / count * len..(i / count + 1) * len);
-            match joined {
-                true => self.join(len, (0..count * count).map(piece)),
-                false => self.conclude_empty(),
+            if joined {
+                self.transpose(len);
             }
+            self.conclude_empty();
             Ok(())
         };
         match self.meet(work).await? && joined {
@@ -104,6 +104,24 @@ impl<W: Waits> Turn<'_, W> {
         }
         self.cells.end_together(self.members, self.number);
         Ok(())
+    }
+
+    /// Writes to the result, for one rank after another, the blocks of `len` bytes that all have for it.
+    #[cold]
+    fn transpose(&self, len: usize) {
+        let (cells, number, ranks) = (self.cells, self.number, self.members.count());
+        let count = ranks as usize;
+        let all = 0..count * count * len;
+        cells.compose(cells.result(), number, all, |room| {
+            for rank in 0..ranks {
+                cells.inspect(rank, number, 0..count * len, |data| {
+                    for (to, block) in data.chunks_exact(len.max(1)).enumerate() {
+                        let at = (to * count + rank as usize) * len;
+                        copy(block, &mut room[at..at + len]);
+                    }
+                });
+            }
+        });
     }
 
     /// At the root `recv` has a block of `len` bytes for each rank.

@@ -41,6 +41,9 @@ pub trait Combine<G, R> {
 
     /// The same with packed data; `spare` is for whoever has to unpack them first.
     fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
+
+    /// The loop that it is to elements such as those of `like`, if it is no more than a loop; the same answer at all members.
+    fn dense(&self, like: &R) -> Option<DenseOp>;
 }
 
 impl Given for &[u8] {
@@ -116,6 +119,11 @@ impl Combine<&[u8], RecvBytes> for DenseOp {
     ) -> Result<(), Error> {
         DenseOp::apply(self, data, *sum);
         Ok(())
+    }
+
+    #[inline(always)]
+    fn dense(&self, _: &RecvBytes) -> Option<DenseOp> {
+        Some(*self)
     }
 }
 
@@ -207,5 +215,9 @@ impl Combine<SendBuf, RecvBuf> for Op {
         };
         operand.take(data);
         Combine::apply(self, &operand.as_send(), sum)
+    }
+
+    fn dense(&self, like: &RecvBuf) -> Option<DenseOp> {
+        DenseOp::new(self, like.datatype())
     }
 }

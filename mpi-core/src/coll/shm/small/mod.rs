@@ -265,11 +265,11 @@ impl<W: Waits> Turn<'_, W> {
                 let mine = at..at + recv.len();
                 return self.reduce_scatter(Some(send), recv, mine, op).await;
             }
-            Brief::Scan { send, recv, op } => {
-                return self.scan(Some(send), recv, op, self.me() + 1).await;
-            }
-            Brief::Exscan { send, recv, op } => {
-                return self.scan(Some(send), recv, op, self.me()).await;
+            // Together, so that the compiler has one place to put it in.
+            Brief::Scan { send, recv, op } | Brief::Exscan { send, recv, op } => {
+                let with_own = matches!(brief, Brief::Scan { .. });
+                let ranks = self.me() + u32::from(with_own);
+                return self.scan(Some(send), recv, op, ranks).await;
             }
         }
         Ok(())

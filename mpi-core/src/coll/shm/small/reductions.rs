@@ -1,11 +1,12 @@
 //! Short collectives that combine data.
 
 use super::Turn;
-use super::data::{Combine, CopyTo, Room};
+use super::data::{Combine, CopyTo, Given, Room};
 use super::steps::{await_room, show};
 use crate::Error;
 use crate::coll::shm::gate::Kind;
 use crate::coll::shm::wait::Waits;
+use crate::op::DenseOp;
 use std::ops::Range;
 
 impl<W: Waits> Turn<'_, W> {
@@ -127,8 +128,23 @@ impl<W: Waits> Turn<'_, W> {
         }
         if self.kind == Kind::Counter {
             // Where ranks share cores it is best to come back once, when all is there.
-            self.meet_only().await?;
-            let outcome = self.fold(ranks, 0, send, recv, op);
+            let len = recv.bytes();
+            let for_all = self.for_all(len, op.dense(recv));
+            self.meet(|| {
+                for_all.inspect(|op| self.accumulate(len, op));
+                self.conclude_empty();
+                Ok(())
+            })
+            .await?;
+            let outcome = match for_all {
+                None => self.fold(ranks, 0, send, recv, op),
+                Some(_) => {
+                    if let Some(before) = ranks.checked_sub(1) {
+                        self.take(self.cells.result(), before as usize * len, recv);
+                    }
+                    Ok(())
+                }
+            };
             self.cells.end_together(self.members, self.number);
             return outcome;
         }
@@ -148,16 +164,73 @@ impl<W: Waits> Turn<'_, W> {
         mine: Range<usize>,
         op: &impl Combine<G, R>,
     ) -> Result<(), Error> {
+        let all = send.map_or(whole.bytes(), Given::bytes);
+        let for_all = match self.kind {
+            Kind::Counter => self.for_all(all, op.dense(whole)),
+            Kind::Flags => None,
+        };
         match send {
-            Some(send) => self.show_around(send, mine.clone()).await,
+            Some(send) if for_all.is_none() => self.show_around(send, mine.clone()).await,
+            Some(send) => show!(self, send),
             None => show!(self, whole),
         }
-        self.meet_only().await?;
-        let own = send.map(|send| send.part(mine.start, mine.len()));
+        self.meet(|| {
+            for_all.inspect(|op| self.fold_for_all(all, op));
+            self.conclude_empty();
+            Ok(())
+        })
+        .await?;
         let result = whole.part(0, mine.len());
-        let ranks = self.members.count();
-        let outcome = self.fold(ranks, mine.start, own.as_ref(), &result, op);
+        let outcome = match for_all {
+            None => {
+                let own = send.map(|send| send.part(mine.start, mine.len()));
+                let ranks = self.members.count();
+                self.fold(ranks, mine.start, own.as_ref(), &result, op)
+            }
+            Some(_) => {
+                self.take(self.cells.result(), mine.start, &result);
+                Ok(())
+            }
+        };
         self.cells.end_together(self.members, self.number);
         outcome
+    }
+
+    /// The operator, if who comes last is to work on operands of so many bytes for all:
+    /// a rank that is switched in then finds its result in one place, and the work of one takes no longer than that saves.
+    fn for_all(&self, bytes: usize, op: Option<DenseOp>) -> Option<DenseOp> {
+        let of_all = bytes * self.members.count() as usize;
+        op.filter(|_| of_all <= self.cells.capacity())
+    }
+
+    /// Writes to the result what the first rank shows, what the first two give together, and so on.
+    #[cold]
+    fn accumulate(&self, len: usize, op: &DenseOp) {
+        let (cells, number, ranks) = (self.cells, self.number, self.members.count());
+        let all = 0..len * ranks as usize;
+        cells.compose(cells.result(), number, all, |room| {
+            for rank in 0..ranks {
+                let (before, room) = room.split_at_mut(rank as usize * len);
+                let sum = &mut room[..len];
+                cells.inspect(rank, number, 0..len, |data| sum.copy_from_slice(data));
+                if rank > 0 {
+                    op.combine(&before[before.len() - len..], sum);
+                }
+            }
+        });
+    }
+
+    /// Writes to the result what all operands give together, each of `len` bytes.
+    #[cold]
+    fn fold_for_all(&self, len: usize, op: &DenseOp) {
+        let (cells, number, ranks) = (self.cells, self.number, self.members.count());
+        cells.compose(cells.result(), number, 0..len, |sum| {
+            for rank in (0..ranks).rev() {
+                cells.inspect(rank, number, 0..len, |data| match rank + 1 == ranks {
+                    true => sum.copy_from_slice(data),
+                    false => op.combine(data, sum),
+                });
+            }
+        });
     }
 }

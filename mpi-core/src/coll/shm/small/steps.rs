@@ -188,14 +188,4 @@ impl<W: Waits> Turn<'_, W> {
         cells.fetch_all(number);
         cells.forget_arrivals(number);
     }
-
-    /// Waits until everybody has shown his data, which each then reads for himself.
-    #[inline]
-    pub(super) async fn meet_only(&self) -> Result<bool, Error> {
-        self.meet(|| {
-            self.conclude_empty();
-            Ok(())
-        })
-        .await
-    }
 }
