@@ -3,8 +3,9 @@
 //! A decorator is asked for by its own parameters and wraps every transport that is opened, in the order of [`DECORATORS`], the first innermost:
 //! faults happen on the wire, the trace sees what the wire made of it, and the checksum finds out.
 
-use super::{About, OpenError, Surroundings, Transport};
+use super::{OpenError, Surroundings, Transport};
 use super::{checksum, fault, trace};
+use mpi_base::param::About;
 
 /// A component that wraps other components' transports.
 pub struct Decorator {

@@ -16,6 +16,7 @@ mod decorate;
 #[cfg(test)]
 mod decorated;
 mod fault;
+mod open;
 mod self_;
 mod sm;
 #[cfg(test)]
@@ -26,16 +27,18 @@ mod trace;
 
 pub use decorate::{DECORATORS, Decorator};
 pub use mpi_base::cma::Region;
+use open::never;
+pub use open::{
+    BUILT_IN, Component, Noticeboard, OpenError, Opened, SELECTION, SelectError, Surroundings,
+    Transport, open_all,
+};
 
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 
 use mpi_base::copy::copy;
-use mpi_base::node::Node;
-use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
 
 /// A process of the job by its rank in the job (`MPI_COMM_WORLD` of one launch).
 pub type ProcId = u32;
@@ -397,183 +400,3 @@ pub trait Btl {
         None
     }
 }
-
-/// What a component may build upon when it is opened.
-pub struct Surroundings<'a> {
-    /// This process.
-    pub me: ProcId,
-    /// How many processes the job has.
-    pub size: u32,
-    /// The memory shared with the other processes of this node, and who they are, by local rank.
-    pub node: Option<(Node, Vec<ProcId>)>,
-    pub params: &'a Params,
-    /// Where processes read each other's addresses, if there is such a place.
-    pub board: Option<Arc<dyn Noticeboard>>,
-}
-
-impl Surroundings<'_> {
-    /// Whether every process of the job shares memory with this one.
-    fn is_one_node(&self) -> bool {
-        self.node
-            .as_ref()
-            .is_some_and(|(_, procs)| procs.len() >= self.size as usize)
-    }
-}
-
-/// Where each process of a job says how it can be reached.
-///
-/// What was put before the fence that follows [`open_all`] (see [`Opened::fence`]) can be read by everybody after it.
-pub trait Noticeboard: Send + Sync {
-    fn put(&self, key: &str, value: &[u8]) -> Result<(), String>;
-
-    /// What `of` has put under `key`; may take a round trip to the launcher.
-    fn get(&self, of: ProcId, key: &str) -> Result<Vec<u8>, String>;
-}
-
-/// A component of this framework.
-pub struct Component {
-    pub name: &'static str,
-    /// Everything `mpi-info` lists for it.
-    pub params: &'static [&'static About],
-    /// Makes the transports of this process, one for each of several links, or says why it cannot serve.
-    pub open: fn(&Surroundings<'_>) -> Result<Vec<Transport>, OpenError>,
-    /// Whether it puts something on the noticeboard; the same at all processes of a job.
-    pub posts: fn(&Surroundings<'_>) -> bool,
-}
-
-/// An opened transport.
-pub type Transport = Box<dyn Btl + Send>;
-
-/// For components that need no noticeboard.
-fn never(_: &Surroundings<'_>) -> bool {
-    false
-}
-
-/// The components that are part of the library; a new one is a folder and a line here.
-pub static BUILT_IN: &[Component] = &[self_::COMPONENT, sm::COMPONENT, tcp::COMPONENT];
-
-/// Which components may be used, `--mca btl self,sm`.
-pub static SELECTION: Param<Selection> =
-    Param::selection("btl", "", "Transports that may be used; all, if empty");
-
-/// Why a component cannot serve; the job goes on without it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OpenError {
-    /// It was not selected.
-    Deselected,
-    /// This process shares memory with no other.
-    Alone,
-    /// This process is not in the list of those it shares memory with.
-    NotHere {
-        me: ProcId,
-    },
-    /// Every process of the job shares memory with this one, and `sm` may be used.
-    NotNeeded,
-    /// There is no way to make addresses known, or the launcher refused.
-    NoBoard {
-        reason: String,
-    },
-    /// The system refused an operation.
-    System {
-        doing: &'static str,
-        reason: String,
-    },
-    /// No address of this machine is left after the parameters have been heard.
-    NoAddress {
-        parameters: String,
-    },
-    Param(ParamError),
-    Node(mpi_base::node::NodeError),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Deselected => write!(f, "the parameter btl leaves it out"),
-            OpenError::Alone => write!(f, "this process shares memory with no other"),
-            OpenError::NotHere { me } => {
-                write!(f, "rank {me} is not among the ranks of its own node")
-            }
-            OpenError::NotNeeded => {
-                write!(f, "every process of the job shares memory with this one")
-            }
-            OpenError::NoBoard { reason } => {
-                write!(f, "this process cannot make its addresses known: {reason}")
-            }
-            OpenError::System { doing, reason } => write!(f, "{doing} failed: {reason}"),
-            OpenError::NoAddress { parameters } => {
-                write!(f, "this machine has no address that {parameters} allow")
-            }
-            OpenError::Param(error) => error.fmt(f),
-            OpenError::Node(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
-
-/// The transports of one process, and why the others are not among them.
-pub struct Opened {
-    pub btls: Vec<Transport>,
-    /// Whether all processes of the job must pass a fence before the first message, because something was put on the noticeboard.
-    pub fence: bool,
-    pub refused: Vec<(&'static str, OpenError)>,
-}
-
-/// Opens all selected components.
-///
-/// The error names a component that was asked for and does not exist.
-pub fn open_all(around: &Surroundings<'_>) -> Result<Opened, SelectError> {
-    let selection = around.params.get(&SELECTION).map_err(SelectError::Param)?;
-    let known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
-    selection
-        .check("btl", &known)
-        .map_err(SelectError::Selection)?;
-    let mut opened = Opened {
-        btls: Vec::new(),
-        fence: false,
-        refused: Vec::new(),
-    };
-    for component in BUILT_IN {
-        let result = if selection.allows(component.name) {
-            // All processes come to the same answer here, whether or not their own transport can be opened.
-            opened.fence |= (component.posts)(around);
-            (component.open)(around)
-        } else {
-            Err(OpenError::Deselected)
-        };
-        match result {
-            Ok(btls) => {
-                for btl in btls {
-                    let number = opened.btls.len() as u32;
-                    opened.btls.push(
-                        decorate::decorate(around, number, btl).map_err(SelectError::Decorator)?,
-                    );
-                }
-            }
-            Err(error) => opened.refused.push((component.name, error)),
-        }
-    }
-    Ok(opened)
-}
-
-/// Why the choice of transports itself makes no sense.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SelectError {
-    /// A decorator that was asked for cannot serve; going on without it would not be what was asked for.
-    Decorator(OpenError),
-    Param(ParamError),
-    Selection(SelectionError),
-}
-
-impl fmt::Display for SelectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SelectError::Decorator(error) => error.fmt(f),
-            SelectError::Param(error) => error.fmt(f),
-            SelectError::Selection(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SelectError {}
