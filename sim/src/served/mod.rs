@@ -83,6 +83,7 @@ mod frame;
 mod hub;
 mod line;
 mod lines;
+mod notice;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -91,8 +92,8 @@ mod wires;
 pub use address::{Address, AddressError, SCHEME};
 pub use error::{ConnectError, LineError};
 pub use frame::{Refusal, Role, View};
-pub use hub::{Ended, Notice};
 pub use line::Onlooker;
 pub use lines::ChannelLines;
+pub use notice::{Ended, Notice};
 pub use server::{ServeError, Server};
 pub use wires::{InWire, Lookout, OutWire, Wires};

@@ -5,8 +5,9 @@
 //! finds that they have been told.
 
 use super::board::Board;
-use super::hub::{Ended, GuestId, Hub, Notice};
+use super::hub::{GuestId, Hub};
 use super::line::prepare;
+use super::notice::{Ended, Notice};
 use fpga_model::BadNodeCount;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
