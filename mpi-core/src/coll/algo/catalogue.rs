@@ -527,4 +527,11 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_readme_knows_how_many_there_are() {
+        let readme = include_str!("../../../../README.md");
+        let said = format!("tuned ({} algorithms, each once)", CATALOGUE.len());
+        assert!(readme.contains(&said), "the README does not say: {said}");
+    }
 }
