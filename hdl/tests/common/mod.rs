@@ -1,6 +1,6 @@
 //! What the tests of this crate share: a tool that is missing is named, not passed over in silence.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub mod stimulus;
 

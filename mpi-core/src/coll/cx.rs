@@ -56,6 +56,7 @@ impl Cx {
         self.tag
     }
 
+    /// How many components of the call's chain stand above the one that carries it out.
     pub fn depth(&self) -> usize {
         self.depth
     }

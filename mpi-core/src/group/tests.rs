@@ -1,3 +1,5 @@
+//! Groups as the standard defines them: ranks, set operations and ranges.
+
 use super::*;
 
 fn group(procs: &[ProcId]) -> Group {

@@ -357,19 +357,23 @@ macro_rules! tell {
 }
 
 impl Comm {
+    /// This process's rank.
     pub fn rank(&self) -> u32 {
         tell!(0, self.comm_rank())
     }
 
+    /// How many members it has.
     pub fn size(&self) -> u32 {
         tell!(0, self.comm_size())
     }
 
+    /// What the program called it when the component was asked; empty if it had no name.
     pub fn name(&self) -> String {
         self.text(tell!(std::ptr::null(), self.comm_name()))
             .unwrap_or_default()
     }
 
+    /// Whether it is `MPI_COMM_WORLD`.
     pub fn is_world(&self) -> bool {
         tell!(0, self.comm_is_world()) != 0
     }
@@ -385,14 +389,17 @@ impl Comm {
         ranks
     }
 
+    /// Sends a message to a member, who receives messages of one sender in their order; waits, while progress goes on.
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         ask!(self.send(dest, data.as_ptr().cast(), data.len())).map(|_| ())
     }
 
+    /// Receives the next message of a member, which is as long as `data`; waits, while progress goes on.
     pub fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         ask!(self.recv(source, data.as_mut_ptr().cast(), data.len())).map(|_| ())
     }
 
+    /// Returns after every member has called it.
     pub fn fence(&self) -> Result<(), String> {
         ask!(self.fence()).map(|_| ())
     }
@@ -519,6 +526,7 @@ impl Comm {
             .unwrap_or_default()
     }
 
+    /// Says a line to whoever asked for explanations.
     pub fn info(&self, line: &str) {
         self.log(abi::INFO, line);
     }
@@ -528,6 +536,7 @@ impl Comm {
         tell!((), self.barrier_wire(wire, entered, released));
     }
 
+    /// Says a line that the user should see.
     pub fn warn(&self, line: &str) {
         self.log(abi::WARNING, line);
     }

@@ -1,3 +1,5 @@
+//! Which launcher a process finds in its environment, and what is said where that is half there.
+
 use super::*;
 
 fn env(pairs: &[(&str, &str)]) -> Env {

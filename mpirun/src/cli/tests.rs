@@ -1,3 +1,5 @@
+//! What command lines are understood as, and what is said of those that are not.
+
 use super::*;
 use crate::hosts::Host;
 use crate::launch::binding::Unit;

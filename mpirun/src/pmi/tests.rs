@@ -1,3 +1,5 @@
+//! The PMI-1 server: what clients tell it, what it answers, and that no line makes it panic.
+
 use super::*;
 use proptest::prelude::*;
 

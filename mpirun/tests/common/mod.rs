@@ -1,6 +1,6 @@
 //! Real launches, bounded in time, and a way to see what they leave behind.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;

@@ -1,3 +1,5 @@
+//! Attributes are copied and deleted by the functions of their keyvals, also after those were freed.
+
 use super::*;
 use std::sync::Mutex;
 

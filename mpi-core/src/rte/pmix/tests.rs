@@ -1,3 +1,5 @@
+//! Which PMIx library is taken, and what is made of what it says; none of the tests needs one.
+
 use super::super::{Env, open};
 use super::abi;
 use super::library::{Library, candidates};

@@ -1,3 +1,5 @@
+//! What a command line becomes where a Slurm allocation has an `srun`.
+
 use super::*;
 use crate::cli::{self, Request};
 

@@ -1,3 +1,5 @@
+//! The indexes choose what searching two lists from the front would choose.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The client of PMI-1 against a server of this test, and against answers that mean nothing.
+
 use super::*;
 use proptest::prelude::*;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
