@@ -24,6 +24,7 @@ mod tests;
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 pub use block::{ShmBlock, ShmOffset};
 pub use error::NodeError;
@@ -116,7 +117,7 @@ impl Node {
         presence
             .word
             .store(word.load(Ordering::Relaxed), Ordering::Relaxed);
-        // SYNC POINT node.ready: read by `peer_is_readable`.
+        // SYNC POINT node.ready: read by `is_attached`.
         presence.ready.store(1, Ordering::Release);
         let inbox_at = layout.control(rank) + std::mem::offset_of!(Control, inbox);
         let inbox = Held::new(&segment, inbox_at).ok_or(NodeError::NotANode)?;
@@ -189,12 +190,31 @@ impl Node {
         Some(*known.get_or_init(|| pid))
     }
 
-    fn try_to_read(&self, rank: u32) -> Option<u32> {
-        let presence = &self.control(rank)?.presence;
+    /// Whether a rank has attached, so that it can be read from here if the system allows it.
+    fn is_attached(&self, rank: u32) -> bool {
         // SYNC POINT node.ready
-        if presence.ready.load(Ordering::Acquire) == 0 {
+        let ready = |c: &Control| c.presence.ready.load(Ordering::Acquire) != 0;
+        self.control(rank).is_some_and(ready)
+    }
+
+    /// Waits until a rank has attached, which it does without help from others; false if that is not so before the time.
+    pub fn await_attached(&self, rank: u32, before: Instant) -> bool {
+        /// Nobody rings for it; a rank is on its way for some milliseconds.
+        const NAP: Duration = Duration::from_micros(50);
+        while !self.is_attached(rank) {
+            if Instant::now() >= before {
+                return false;
+            }
+            std::thread::sleep(NAP);
+        }
+        true
+    }
+
+    fn try_to_read(&self, rank: u32) -> Option<u32> {
+        if !self.is_attached(rank) {
             return None;
         }
+        let presence = &self.control(rank)?.presence;
         let pid = presence.pid.load(Ordering::Relaxed);
         let address = presence.address.load(Ordering::Relaxed);
         let word = presence.word.load(Ordering::Relaxed);

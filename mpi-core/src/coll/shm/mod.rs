@@ -249,7 +249,10 @@ impl Module for ShmModule {
         let members = self.0.members.count();
         let (one, fits) = (small.fits_one(call, members), small.fits(call, members));
         let from = place.large.from;
-        let single = |beyond: u64| format!("from {} bytes single copies", from.max(beyond + 1));
+        let single = |beyond: u64| match place.large.readers.all_can() {
+            true => format!("from {} bytes single copies", from.max(beyond + 1)),
+            false => format!("from {} bytes messages", beyond + 1),
+        };
         Some(match &place.long {
             Long::Measured(_) if fits > one => format!(
                 "cells up to {one} bytes, up to {fits} bytes cells or not, whichever is measured to be faster, and {}",
