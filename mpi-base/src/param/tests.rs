@@ -1,3 +1,5 @@
+//! Parameters: which source counts, what each kind of value may look like, and what is said of one that does not.
+
 use super::*;
 use std::ffi::OsString;
 use std::time::Duration;

@@ -69,7 +69,7 @@ impl Small {
             // Nobody may look at a request for long, so all pieces have room at once.
             Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
         };
-        match pieces::of_a_block(all, call, members) {
+        match pieces::of_a_block(all, call, members, self.kind) {
             Some(all) if piece > 0 => one.max(all),
             _ => one,
         }

@@ -10,7 +10,7 @@ use super::data::{Combine, CopyTo, Given, Room};
 use super::steps::{await_room, show};
 use crate::Error;
 use crate::coll::algo::{self, Blocks, Buffer};
-use crate::coll::shm::gate::LINE;
+use crate::coll::shm::gate::{Kind, LINE};
 use crate::coll::shm::wait::Waits;
 use crate::coll::{Call, CallId};
 use crate::datatype::{RecvBuf, SendBuf};
@@ -21,13 +21,15 @@ use std::ops::Range;
 pub const SHORTEST: usize = 2 << 10;
 
 /// Of `up_to` bytes that may go in pieces, those of a block of this call; none if it is not cut.
-pub fn of_a_block(up_to: u64, call: CallId, members: u32) -> Option<u64> {
+pub fn of_a_block(up_to: u64, call: CallId, members: u32, kind: Kind) -> Option<u64> {
     match call {
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
         // A root, or everybody, takes as much from each of the others.
         CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
             Some(up_to / u64::from(members.max(2) - 1))
         }
+        // Who comes last works for all.
+        CallId::Allreduce if kind == Kind::Counter => Some(up_to),
         // Of more than two, everybody would do everybody's work.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
@@ -179,13 +181,15 @@ impl CopyTo<Cut<RecvBuf>> for Cut<SendBuf> {
 impl<W: Waits> Turn<'_, W> {
     /// Carries out a call that takes so many of [`super::Small::pieces`].
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
-        match go_both_ways(call.id()) {
+        let for_all = self.kind == Kind::Counter && call.id() == CallId::Allreduce;
+        match go_both_ways(call.id()) && !for_all {
             true => self.run_both_ways(call, pieces).await,
-            false => self.run_one_way(call, pieces).await,
+            false => self.run_one_by_one(call, pieces).await,
         }
     }
 
-    async fn run_one_way(&self, call: &Call, pieces: u64) -> Result<(), Error> {
+    /// One piece after another, as if each were a call.
+    async fn run_one_by_one(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let mut outcome = Ok(());
         let members = self.members.count();
         let piece = of_cell(self.cells.piece(), call.id(), members);
@@ -226,6 +230,10 @@ impl<W: Waits> Turn<'_, W> {
                     let recv = recv.as_ref().map(|recv| recv.part(at, piece));
                     let send = cut_send(send);
                     turn.reduce(send.as_ref(), recv.as_ref(), op, *root).await
+                }
+                Call::Allreduce { send, recv, op } => {
+                    let (send, recv) = (cut_send(send), recv.part(at, piece));
+                    turn.allreduce(send.as_ref(), &recv, op).await
                 }
                 Call::Scan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
