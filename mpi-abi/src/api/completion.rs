@@ -8,7 +8,8 @@ use super::scripted::{self, look_one};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{
-    self, EMPTY, Finished, Look, c_status, finish, finish_simple, is_settled, look,
+    self, EMPTY, Finished, Look, c_status, finish, finish_simple, finish_simple_ones, is_settled,
+    look,
 };
 use crate::state;
 use mpi_core::record::Asker;
@@ -28,6 +29,21 @@ pub(crate) unsafe fn set_status(to: *mut MPI_Status, status: &MPI_Status) {
         (&raw mut (*to).MPI_SOURCE).write(status.MPI_SOURCE);
         (&raw mut (*to).MPI_TAG).write(status.MPI_TAG);
         (&raw mut (*to).MPI_internal).write(status.MPI_internal);
+    }
+}
+
+/// Stores the status of one of several requests, which went well, with an error field if another has `failed` (section 3.2.5).
+///
+/// # Safety
+/// As [`set_status`], but not `MPI_STATUS_IGNORE`.
+#[inline]
+unsafe fn store_well(to: *mut MPI_Status, status: &MPI_Status, failed: bool) {
+    // SAFETY: passed on.
+    unsafe {
+        set_status(to, status);
+        if failed {
+            (&raw mut (*to).MPI_ERROR).write(MPI_SUCCESS);
+        }
     }
 }
 
@@ -217,21 +233,20 @@ impl<'a> Batch<'a> {
             .position(|h| matches!(look(*h), Ok(Look::Complete)))
     }
 
-    /// The same if the request is of the commonest kinds and went well; false if it is not, and nothing has happened.
+    /// Finishes the requests from place `from` on that are of the commonest kinds and went well, up to the first that is not; answers how many.
     ///
     /// # Safety
-    /// As [`Batch::take`].
-    #[inline(always)]
-    unsafe fn take_simple(&mut self, i: usize, at: usize) -> bool {
-        let Some(well) = finish_simple(self.requests[i]) else {
-            return false;
-        };
-        self.requests[i] = MPI_REQUEST_NULL;
-        if self.statuses.addr() != MPI_STATUSES_IGNORE.addr() {
-            // SAFETY: passed on.
-            unsafe { self.store(at, &c_status(well), None) };
+    /// The statuses are an argument of the caller.
+    unsafe fn take_simple_ones(&mut self, from: usize) -> usize {
+        let (statuses, failed) = (self.statuses, self.failure.is_some());
+        let requests = &mut self.requests[from..];
+        if statuses.addr() == MPI_STATUSES_IGNORE.addr() {
+            return finish_simple_ones(requests, |_, _| {});
         }
-        true
+        finish_simple_ones(requests, |at, well| {
+            // SAFETY: passed on; the place is in the array.
+            unsafe { store_well(statuses.add(from + at), &c_status(well), failed) };
+        })
     }
 
     /// Finishes the request at place `i` and stores its status at place `at`.
@@ -239,8 +254,10 @@ impl<'a> Batch<'a> {
     /// # Safety
     /// The statuses are an argument of the caller.
     unsafe fn take(&mut self, i: usize, at: usize) -> Outcome {
-        // SAFETY: passed on.
-        if unsafe { self.take_simple(i, at) } {
+        if let Some(well) = finish_simple(self.requests[i]) {
+            self.requests[i] = MPI_REQUEST_NULL;
+            // SAFETY: passed on.
+            unsafe { self.store(at, &c_status(well), None) };
             return Ok(());
         }
         // SAFETY: a place of the array.
@@ -280,26 +297,26 @@ impl<'a> Batch<'a> {
     /// # Safety
     /// The statuses are an argument of the caller.
     unsafe fn take_all(mut self) -> Outcome {
-        for i in 0..self.requests.len() {
+        let mut i = 0;
+        loop {
             // SAFETY: passed on.
             unsafe {
-                if self.take_simple(i, i) {
-                    continue;
-                }
-                if look(self.requests[i])? == Look::Running {
-                    self.wait_for(i)?;
-                    if self.take_simple(i, i) {
+                i += self.take_simple_ones(i);
+                let Some(next) = self.requests.get(i) else {
+                    return self.report();
+                };
+                match look(*next)? {
+                    Look::Running => {
+                        self.wait_for(i)?;
                         continue;
                     }
-                }
-                match look(self.requests[i])? {
                     Look::Inactive if self.statuses.is_null() => {}
                     Look::Inactive => set_empty(self.statuses.add(i)),
-                    _ => self.take(i, i)?,
+                    Look::Complete => self.take(i, i)?,
                 }
             }
+            i += 1;
         }
-        self.report()
     }
 
     /// The places of all requests that are complete.

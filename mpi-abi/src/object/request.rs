@@ -323,12 +323,36 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
 
 /// Takes the outcome of an operation of the commonest kinds that is complete and went well; anything else is for [`finish`].
 #[inline(never)]
-pub fn finish_simple(handle: MPI_Request) -> Option<Status> {
-    if handle == DONE {
-        return Some(Status::EMPTY);
+pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
+    let mut well = None;
+    finish_simple_ones(std::slice::from_mut(&mut handle), |_, status| {
+        well = Some(status)
+    });
+    well
+}
+
+/// The same for one operation after another, until there is one that it does not take; their handles become null.
+///
+/// Answers how many it took, and gives each one's place and status to `store`.
+#[inline(always)]
+pub fn finish_simple_ones(
+    handles: &mut [MPI_Request],
+    mut store: impl FnMut(usize, Status),
+) -> usize {
+    let engine = state().engine.borrow();
+    let table = engine.as_ref().map(|engine| engine.pml().requests());
+    for (at, handle) in handles.iter_mut().enumerate() {
+        let well = match *handle {
+            DONE => Some(Status::EMPTY),
+            other => direct(other)
+                .zip(table)
+                .and_then(|((index, name), table)| table.finish_named(index, name)),
+        };
+        let Some(status) = well else { return at };
+        *handle = MPI_REQUEST_NULL;
+        store(at, status);
     }
-    let (index, name) = direct(handle)?;
-    with_table(|table| table.finish_named(index, name))
+    handles.len()
 }
 
 /// Looks at the outcome of a complete operation and leaves it there (`MPI_Request_get_status`).

@@ -159,7 +159,7 @@ impl Ring {
     #[inline]
     fn turn(&mut self, node: &Node, sink: &dyn Sink) -> (usize, bool) {
         let (from, proc) = (self.from, self.proc);
-        for count in 1..=TURN {
+        for before in 0..TURN {
             let polled = self.consumer.pop(|message| match message.body {
                 Body::Here(bytes) => {
                     sink.deliver(proc, message.am, message.header, bytes);
@@ -173,15 +173,15 @@ impl Ring {
             });
             match polled {
                 Polled::Got(true) if self.consumer.is_ready() => self.consumer.await_more(),
-                Polled::Got(true) => return (count, false),
+                Polled::Got(true) => return (before + 1, false),
                 Polled::Empty => {
                     self.consumer.give_back();
-                    return (count - 1, false);
+                    return (before, false);
                 }
                 // What no transport of ours writes: nothing behind it can be believed, so this peer is not heard again.
                 Polled::Got(false) | Polled::Broken => {
                     self.consumer.condemn();
-                    return (count - 1, false);
+                    return (before, false);
                 }
             }
         }
