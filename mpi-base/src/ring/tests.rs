@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::time::{Duration, Instant};
 
 fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
     let memory = RingMemory::on_heap(Shape::new(cells, bytes).unwrap());
@@ -216,18 +217,24 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
     let longest = tx.longest();
     let count = if cfg!(miri) { 50 } else { 100_000 };
     let len = move |n: u64| (n as usize * 2_654_435_761) % (longest + 1);
+    // The other thread is silent also if one of its claims has failed.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let wait = move || {
+        assert!(Instant::now() < deadline, "the other thread is silent");
+        std::thread::yield_now();
+    };
     std::thread::scope(|s| {
         s.spawn(move || {
             for n in 0..count {
                 while push(&mut tx, n, len(n)).is_err() {
-                    std::thread::yield_now();
+                    wait();
                 }
             }
         });
         for n in 0..count {
             while !pop(&mut rx, n, len(n)) {
                 rx.give_back();
-                std::thread::yield_now();
+                wait();
             }
         }
     });

@@ -4,6 +4,7 @@
 
 use mpi_base::param::{Params, Source};
 use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
 
 use super::{
     Am, Btl, Endpoint, GetError, Header, OVERTAKES, Payload, ProcId, Reach, Region, SendError,
@@ -418,7 +419,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
             let Ok((number, to)) = asked.recv() else {
                 return;
             };
-            std::thread::sleep(std::time::Duration::from_micros(late));
+            std::thread::sleep(Duration::from_micros(late));
             let data: Vec<_> = data.chunks(data.len().div_ceil(7)).collect();
             let _ = tell.send(copy.help(peer, number, &data, &to));
         }
@@ -479,6 +480,7 @@ pub fn two_ranks_exchange_at_full_speed(net: Net) {
     }
     let max = net.from().limits().max_send;
     let procs = [net.procs[net.pair.0], net.procs[net.pair.1]];
+    let deadline = Instant::now() + Duration::from_secs(60);
     std::thread::scope(|s| {
         for (me, btl) in net.btls.into_iter().take(2).enumerate() {
             s.spawn(move || {
@@ -498,6 +500,8 @@ pub fn two_ranks_exchange_at_full_speed(net: Net) {
                         }
                     }
                     if btl.progress(&sink) == 0 {
+                        // So it is also if a claim of the other thread has failed.
+                        assert!(Instant::now() < deadline, "the other rank is silent");
                         std::thread::yield_now();
                     }
                 }

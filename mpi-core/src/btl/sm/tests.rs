@@ -74,6 +74,7 @@ fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
     let mut nodes = fds.into_iter();
     let (first, first_node) = (btls.next().unwrap(), nodes.next().unwrap());
     let senders = procs.len() - 1;
+    let deadline = Instant::now() + Duration::from_secs(60);
     std::thread::scope(|s| {
         for (btl, node) in btls.zip(nodes) {
             let to = endpoint(&*btl, procs[0]);
@@ -82,6 +83,8 @@ fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
                 for n in 0..count {
                     while let Err(error) = send_numbered(&*btl, to, n, len(n)) {
                         assert_eq!(error, SendError::WouldBlock);
+                        // So it is also if a claim of the receiver has failed.
+                        assert!(Instant::now() < deadline, "rank 0 makes no room");
                         waiter.pause(node.my_inbox().bell(), || btl.pending());
                     }
                     waiter.reset();
@@ -100,7 +103,6 @@ fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
         };
         let mut waiter = Waiter::new(WaitPolicy::CROWDED);
         let mut got = 0;
-        let deadline = Instant::now() + Duration::from_secs(60);
         while got < senders as u64 * count {
             match first.progress(&sink) {
                 0 => waiter.pause(first_node.my_inbox().bell(), || first.pending()),
