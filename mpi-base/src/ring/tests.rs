@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
     let memory = RingMemory::on_heap(Shape::new(cells, bytes).unwrap());
@@ -217,25 +217,42 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
     let longest = tx.longest();
     let count = if cfg!(miri) { 50 } else { 100_000 };
     let len = move |n: u64| (n as usize * 2_654_435_761) % (longest + 1);
-    // The other thread is silent also if one of its claims has failed.
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let wait = move || {
-        assert!(Instant::now() < deadline, "the other thread is silent");
-        std::thread::yield_now();
-    };
+    let [writer_ended, reader_ended] = [const { AtomicBool::new(false) }; 2];
     std::thread::scope(|s| {
-        s.spawn(move || {
+        let ends = Ends(&writer_ended);
+        s.spawn(|| {
+            let _ends = ends;
             for n in 0..count {
                 while push(&mut tx, n, len(n)).is_err() {
-                    wait();
+                    assert!(
+                        !reader_ended.load(Ordering::Acquire),
+                        "the reader has ended"
+                    );
+                    std::thread::yield_now();
                 }
             }
         });
+        let _ends = Ends(&reader_ended);
         for n in 0..count {
-            while !pop(&mut rx, n, len(n)) {
+            loop {
+                // Looked at first: what a thread wrote before it ended is there.
+                let ended = writer_ended.load(Ordering::Acquire);
+                if pop(&mut rx, n, len(n)) {
+                    break;
+                }
+                assert!(!ended, "the writer has ended");
                 rx.give_back();
-                wait();
+                std::thread::yield_now();
             }
         }
     });
+}
+
+/// Says that a thread has ended, also by a claim that fails: who waits for it then stops.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
