@@ -78,7 +78,8 @@ impl Ob1 {
 
     /// The transfer of a message that can come in one copy or in fragments, with the way that is to be taken; `None` if there is nothing to choose.
     ///
-    /// Data in several runs are copied as they lie: what packing them costs depends on how they lie, and is not measured.
+    /// Data in few and long runs are measured together with data in one, since packing them costs no more than copying them;
+    /// others come in fragments anyway.
     pub(super) fn measured(
         &self,
         peer: &Rc<Peer>,
@@ -87,14 +88,14 @@ impl Ob1 {
         wanted: u64,
     ) -> Option<Transfer> {
         let at_all = self.config.measure && wanted > 0 && self.may_copy(peer, rendezvous, wanted);
-        if !at_all || rendezvous.place.regions().len() != 1 {
+        if !at_all {
             return None;
         }
         let mut body = req.body.borrow_mut();
         let Body::Recv(recv) = &mut *body else {
             return None;
         };
-        recv.contiguous()?;
+        recv.in_runs(wanted, |_| ())?;
         Some(Transfer::begin(peer, wanted))
     }
 

@@ -101,6 +101,13 @@ impl Pace {
         self.known[order_of(bytes)].get().better()
     }
 
+    /// Whether anything was measured of messages of so many bytes.
+    #[cfg(test)]
+    pub(super) fn knows(&self, bytes: u64) -> bool {
+        let known = self.known[order_of(bytes)].get();
+        known.tries(Way::Copy) + known.tries(Way::Fragments) > 0
+    }
+
     fn next(&self, order: usize) -> Way {
         let mut known = self.known[order].get();
         if let (true, Some(shorter)) = (known.is_new(), order.checked_sub(1)) {

@@ -38,7 +38,11 @@ fn a_typed_message_is_the_same_at_both_ends_however_its_data_lie() {
         single_copy_min: u64::MAX,
         ..alone
     };
-    for pml in [alone, together, fragments] {
+    let measured = Config {
+        measure: true,
+        ..alone
+    };
+    for pml in [alone, together, fragments, measured] {
         let job = Job { pml, ..Job::of(2) };
         job.run(|engine| {
             let world = engine.world().expect("a world");
@@ -60,6 +64,32 @@ fn a_typed_message_is_the_same_at_both_ends_however_its_data_lie() {
                 }
             }
             assert_eq!(engine.pml().garbled(), 0);
+        });
+    }
+}
+
+#[test]
+fn data_in_few_and_long_runs_are_measured_and_data_in_many_short_ones_are_not() {
+    let pml = Config {
+        measure: true,
+        ..Config::default()
+    };
+    for nth in 0..layouts().len() {
+        let job = Job { pml, ..Job::of(2) };
+        job.run(|engine| {
+            let world = engine.world().expect("a world");
+            let (datatype, count) = layouts().swap_remove(nth);
+            let buffer = Scratch::new(count, &datatype).expect("memory");
+            for _ in 0..4 {
+                if engine.me() == 0 {
+                    let sent = world.send(buffer.all().as_send(), 1, 0, Mode::Synchronous);
+                    sent.expect("sent");
+                } else {
+                    world.recv(buffer.all(), 0, 0).expect("received");
+                    let peer = engine.pml().peer(0).expect("a peer");
+                    assert_eq!(peer.pace.knows(120_000), nth < 4, "layout {nth}");
+                }
+            }
         });
     }
 }
