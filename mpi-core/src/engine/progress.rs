@@ -86,11 +86,14 @@ impl Engine {
                 *req.body.borrow_mut() = Body::Coll(running);
                 false
             }
-            Poll::Ready(outcome) => {
-                self.0
-                    .pml
-                    .requests()
-                    .complete(req, outcome.map(|()| Status::EMPTY));
+            Poll::Ready(Ok(())) => {
+                // The operation goes with this call, so nothing of it is left in the request.
+                req.set_status(Status::EMPTY);
+                self.0.pml.requests().complete_light(req);
+                true
+            }
+            Poll::Ready(Err(e)) => {
+                self.0.pml.requests().complete(req, Err(e));
                 true
             }
         }

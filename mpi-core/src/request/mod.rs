@@ -96,7 +96,7 @@ pub enum Body {
 enum State {
     Running,
     Well,
-    /// Well, and nothing of it has to go before its cell is used again: the end of a short receive, the commonest of all.
+    /// Well, and nothing of it has to go before its cell is used again: the end of a short receive, the commonest of all, or of a collective.
     Light,
     Failed,
 }
@@ -299,7 +299,7 @@ impl Table {
         self.nudge();
     }
 
-    /// The same for a receive whose body is [light](RecvBody::is_light).
+    /// The same for a receive whose body is [light](RecvBody::is_light), or where the body is gone.
     #[inline]
     pub(crate) fn complete_light(&self, req: &Request) {
         req.state.set(State::Light);
@@ -331,7 +331,7 @@ impl Table {
         (req.name.get() == name && name != 0).then(|| req.is_complete())
     }
 
-    /// Takes the status of a request of this name that has ended as the commonest of all do, a short receive, and hands it back;
+    /// Takes the status of a request of this name that has ended as the commonest of all do, a short receive or a collective, and hands it back;
     /// all others are left as they are, to be waited for or to go to [`Table::finish`].
     #[inline(always)]
     pub fn finish_named(&self, index: u32, name: u32) -> Option<Status> {
