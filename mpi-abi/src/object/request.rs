@@ -9,6 +9,10 @@
 //!
 //! Protocol: the table is never borrowed while the engine progresses or a function of the program runs.
 
+mod general;
+
+pub use general::{General, complete_general};
+
 use super::comm::CommObject;
 use crate::abi::*;
 use crate::call::Target;
@@ -18,8 +22,7 @@ use crate::state::{self, state};
 use mpi_core::Engine;
 use mpi_core::request::{Operation, Partitioned, Persistent, Req, Status, Table};
 use std::any::Any;
-use std::cell::{Cell, RefCell};
-use std::ffi::{c_int, c_void};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The handle of an operation that was complete from the start; no table gives it out.
@@ -46,16 +49,6 @@ pub enum RequestObject {
 pub struct PersistentObject {
     operation: RefCell<Persistent>,
     comm: Rc<CommObject>,
-}
-
-/// A request that the program completes itself (section 13.2).
-#[derive(Debug)]
-pub struct General {
-    pub query: MPI_Grequest_query_function,
-    pub free: MPI_Grequest_free_function,
-    pub cancel: MPI_Grequest_cancel_function,
-    pub extra_state: *mut c_void,
-    pub complete: Cell<bool>,
 }
 
 /// How far an operation is.
@@ -489,52 +482,6 @@ fn cancel_operation(engine: &Engine, req: &Req) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Marks a generalized request as complete.
-pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
-    let RequestObject::General(g) = object(handle)? else {
-        return Err(Failure::new(
-            MPI_ERR_REQUEST,
-            "the request is not a generalized request",
-        ));
-    };
-    g.complete.set(true);
-    if let Ok(engine) = state::engine() {
-        engine.pml().requests().nudge();
-    }
-    Ok(())
-}
-
-impl General {
-    fn query(&self) -> (MPI_Status, Option<Failure>) {
-        let mut status = EMPTY;
-        // SAFETY: the program gave the function for this purpose; the status is a local.
-        let code = unsafe { (self.query)(self.extra_state, &mut status) };
-        let failure = (code != MPI_SUCCESS).then(|| refused("query", code));
-        (status, failure)
-    }
-
-    fn free(&self) -> Option<Failure> {
-        // SAFETY: as above.
-        let code = unsafe { (self.free)(self.extra_state) };
-        (code != MPI_SUCCESS).then(|| refused("free", code))
-    }
-
-    fn cancel(&self) -> Result<(), Failure> {
-        // SAFETY: as above.
-        match unsafe { (self.cancel)(self.extra_state, self.complete.get().into()) } {
-            MPI_SUCCESS => Ok(()),
-            code => Err(refused("cancel", code)),
-        }
-    }
-}
-
-fn refused(which: &str, code: c_int) -> Failure {
-    Failure::new(
-        code,
-        format!("the {which} function of a generalized request returned {code}"),
-    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,301 @@
+//! An array of requests of the caller: what `MPI_Waitall` and its relatives do with it.
+//!
+//! Promise: statuses and error codes are stored as section 3.2.5 says, whichever request fails first;
+//! a batch whose requests are done one after another is gone through once, and the engine looked up once for all of them.
+
+use super::{set_empty, set_status, take};
+use crate::abi::*;
+use crate::api::args::{length, out, slice_mut};
+use crate::api::scripted;
+use crate::error::{Failure, Outcome};
+use crate::object::request::{
+    self, Look, c_status, finish_simple, finish_simple_ones, is_settled, look,
+};
+use crate::state;
+use mpi_core::record::Asker;
+use std::ffi::c_int;
+
+/// Stores the status of one of several requests, which went well, with an error field if another has `failed` (section 3.2.5).
+///
+/// # Safety
+/// As [`set_status`], but not `MPI_STATUS_IGNORE`.
+#[inline]
+unsafe fn store_well(to: *mut MPI_Status, status: &MPI_Status, failed: bool) {
+    // SAFETY: passed on.
+    unsafe {
+        set_status(to, status);
+        if failed {
+            (&raw mut (*to).MPI_ERROR).write(MPI_SUCCESS);
+        }
+    }
+}
+
+/// An array of requests of the caller, with its statuses.
+pub(super) struct Batch<'a> {
+    pub(super) requests: &'a mut [MPI_Request],
+    /// The first status, or `MPI_STATUSES_IGNORE`.
+    statuses: *mut MPI_Status,
+    /// The first failure of an operation.
+    failure: Option<Failure>,
+}
+
+/// How many requests of a batch are active, by what can be done with them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Survey {
+    pub(super) running: usize,
+    pub(super) complete: usize,
+}
+
+impl<'a> Batch<'a> {
+    /// # Safety
+    /// The arrays are arguments of the caller with `count` elements.
+    pub(super) unsafe fn new(
+        count: c_int,
+        requests: *mut MPI_Request,
+        statuses: *mut MPI_Status,
+    ) -> Result<Batch<'a>, Failure> {
+        // SAFETY: passed on.
+        let requests =
+            unsafe { slice_mut(requests, length(count, "count")?, "array_of_requests")? };
+        Ok(Batch {
+            requests,
+            statuses,
+            failure: None,
+        })
+    }
+
+    fn survey(&self) -> Result<Survey, Failure> {
+        let mut survey = Survey::default();
+        for handle in self.requests.iter() {
+            match look(*handle)? {
+                Look::Inactive => {}
+                Look::Running => survey.running += 1,
+                Look::Complete => survey.complete += 1,
+            }
+        }
+        Ok(survey)
+    }
+
+    /// A survey, and another after the engine has progressed unless the first is enough.
+    pub(super) fn survey_twice(&self, enough: fn(&Survey) -> bool) -> Result<Survey, Failure> {
+        let survey = self.survey()?;
+        if enough(&survey) {
+            return Ok(survey);
+        }
+        state::engine()?.look();
+        self.survey()
+    }
+
+    /// Waits until an active request is complete; false if none is active.
+    pub(super) fn wait_any(&self) -> Result<bool, Failure> {
+        let survey = self.survey()?;
+        if survey.complete == 0 && survey.running > 0 {
+            let complete = |h: &MPI_Request| matches!(look(*h), Ok(Look::Complete));
+            let engine = state::engine()?;
+            engine.wait_telling(
+                || self.requests.iter().any(complete),
+                || self.tell_any(&engine, survey.running),
+            );
+        }
+        Ok(survey.running + survey.complete > 0)
+    }
+
+    /// Waits until the request at place `at` is not running.
+    fn wait_for(&self, at: usize) -> Outcome {
+        let handle = self.requests[at];
+        let left = || {
+            let rest = self.requests[at..].iter();
+            rest.filter(|handle| !is_settled(**handle)).count()
+        };
+        state::engine()?.wait_telling(|| is_settled(handle), || request::tell(handle, left()));
+        Ok(())
+    }
+
+    /// Tells the state page what is waited for: the request, if only one is running.
+    #[cold]
+    fn tell_any(&self, engine: &mpi_core::Engine, running: usize) {
+        let only = self.requests.iter().find(|handle| !is_settled(**handle));
+        match (running, only) {
+            (1, Some(only)) => request::tell(*only, 1),
+            _ => engine.tell_any(running as u32),
+        }
+    }
+
+    /// The place of the first request that is complete.
+    pub(super) fn first_complete(&self) -> Option<usize> {
+        self.requests
+            .iter()
+            .position(|h| matches!(look(*h), Ok(Look::Complete)))
+    }
+
+    /// Finishes the requests from place `from` on that are of the commonest kinds and went well, up to the first that is not; answers how many.
+    ///
+    /// # Safety
+    /// The statuses are an argument of the caller.
+    unsafe fn take_simple_ones(&mut self, from: usize) -> usize {
+        let (statuses, failed) = (self.statuses, self.failure.is_some());
+        let requests = &mut self.requests[from..];
+        if statuses.addr() == MPI_STATUSES_IGNORE.addr() {
+            return finish_simple_ones(requests, |_, _| {});
+        }
+        finish_simple_ones(requests, |at, well| {
+            // SAFETY: passed on; the place is in the array.
+            unsafe { store_well(statuses.add(from + at), &c_status(well), failed) };
+        })
+    }
+
+    /// Finishes the request at place `i` and stores its status at place `at`.
+    ///
+    /// # Safety
+    /// The statuses are an argument of the caller.
+    unsafe fn take(&mut self, i: usize, at: usize) -> Outcome {
+        if let Some(well) = finish_simple(self.requests[i]) {
+            self.requests[i] = MPI_REQUEST_NULL;
+            // SAFETY: passed on.
+            unsafe { self.store(at, &c_status(well), None) };
+            return Ok(());
+        }
+        // SAFETY: a place of the array.
+        let finished = unsafe { take(&mut self.requests[i])? };
+        // SAFETY: passed on.
+        unsafe { self.store(at, &finished.status, finished.failure) };
+        Ok(())
+    }
+
+    /// Stores a status; from the first failure on, and for those before it, with the error code (section 3.2.5).
+    ///
+    /// # Safety
+    /// The statuses are an argument of the caller.
+    unsafe fn store(&mut self, at: usize, status: &MPI_Status, failure: Option<Failure>) {
+        let ignored = self.statuses.addr() == MPI_STATUSES_IGNORE.addr();
+        if !ignored {
+            // SAFETY: passed on; places up to `at` are in the array.
+            unsafe {
+                set_status(self.statuses.add(at), status);
+                let set_error =
+                    |at, code| (&raw mut (*self.statuses.add(at)).MPI_ERROR).write(code);
+                if self.failure.is_none() && failure.is_some() {
+                    (0..at).for_each(|before| set_error(before, MPI_SUCCESS));
+                }
+                if self.failure.is_some() || failure.is_some() {
+                    set_error(at, failure.as_ref().map_or(MPI_SUCCESS, Failure::code));
+                }
+            }
+        }
+        self.failure = self.failure.take().or(failure);
+    }
+
+    /// Finishes every request, one after another; one that is running is waited for.
+    ///
+    /// The batch is gone through once, and what is complete is done with while the rest is on its way.
+    ///
+    /// # Safety
+    /// The statuses are an argument of the caller.
+    pub(super) unsafe fn take_all(mut self) -> Outcome {
+        let mut i = 0;
+        loop {
+            // SAFETY: passed on.
+            unsafe {
+                i += self.take_simple_ones(i);
+                let Some(next) = self.requests.get(i) else {
+                    return self.report();
+                };
+                match look(*next)? {
+                    Look::Running => {
+                        self.wait_for(i)?;
+                        continue;
+                    }
+                    Look::Inactive if self.statuses.is_null() => {}
+                    Look::Inactive => set_empty(self.statuses.add(i)),
+                    Look::Complete => self.take(i, i)?,
+                }
+            }
+            i += 1;
+        }
+    }
+
+    /// The places of all requests that are complete.
+    pub(super) fn complete(&self) -> Option<Vec<usize>> {
+        let complete = |at: &usize| matches!(look(self.requests[*at]), Ok(Look::Complete));
+        let places: Vec<usize> = (0..self.requests.len()).filter(complete).collect();
+        (!places.is_empty()).then_some(places)
+    }
+
+    /// The same for what a recording prescribes, or `natural` finds.
+    pub(super) fn scripted(
+        &self,
+        asker: Asker,
+        natural: impl FnOnce() -> Result<Option<Vec<usize>>, Failure>,
+    ) -> Result<Option<Vec<usize>>, Failure> {
+        scripted::places(asker, self.requests, natural)
+    }
+
+    /// Whether a run is recorded or replayed and this call has something to decide.
+    pub(super) fn is_scripted(&self) -> Result<bool, Failure> {
+        if !state::is_scripted() {
+            return Ok(false);
+        }
+        let survey = self.survey()?;
+        Ok(survey.running + survey.complete > 0)
+    }
+
+    /// Finishes every request that is complete and stores its place; returns how many there were.
+    ///
+    /// # Safety
+    /// `indices` and the statuses are arguments of the caller with room for all.
+    pub(super) unsafe fn take_some(&mut self, indices: *mut c_int) -> Result<usize, Failure> {
+        let mut taken = 0;
+        for i in 0..self.requests.len() {
+            if look(self.requests[i])? == Look::Complete {
+                // SAFETY: passed on.
+                unsafe { self.take_next(i, taken, indices)? };
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The same for the requests at these places, if any.
+    ///
+    /// # Safety
+    /// As [`Batch::take_some`].
+    pub(super) unsafe fn take_these(
+        mut self,
+        places: Option<Vec<usize>>,
+        outcount: *mut c_int,
+        indices: *mut c_int,
+    ) -> Outcome {
+        let places = places.unwrap_or_default();
+        for (taken, i) in places.iter().enumerate() {
+            // SAFETY: passed on.
+            unsafe { self.take_next(*i, taken, indices)? };
+        }
+        // SAFETY: passed on.
+        unsafe { out(outcount, places.len() as c_int, "outcount")? };
+        self.report()
+    }
+
+    /// Finishes the request at place `i`, which is the next after `taken` others.
+    ///
+    /// # Safety
+    /// As [`Batch::take_some`].
+    unsafe fn take_next(&mut self, i: usize, taken: usize, indices: *mut c_int) -> Outcome {
+        // SAFETY: passed on.
+        unsafe {
+            out(indices.wrapping_add(taken), i as c_int, "array_of_indices")?;
+            self.take(i, taken)
+        }
+    }
+
+    /// `MPI_ERR_IN_STATUS` where an operation failed.
+    pub(super) fn report(self) -> Outcome {
+        let Some(first) = self.failure else {
+            return Ok(());
+        };
+        let failure = Failure::new(MPI_ERR_IN_STATUS, first.message());
+        Err(match first.target() {
+            Some(target) => failure.on(target),
+            None => failure,
+        })
+    }
+}

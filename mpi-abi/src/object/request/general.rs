@@ -1,0 +1,67 @@
+//! Generalized requests (section 13.2): operations of the program that have a handle like ours.
+//!
+//! Protocol: the program says that the operation is complete, whoever waits asks it for the status with its query function,
+//! and its free function is called once, when the handle goes.
+
+use super::{EMPTY, RequestObject, object};
+use crate::abi::*;
+use crate::error::Failure;
+use crate::state;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+
+/// A request that the program completes itself (section 13.2).
+#[derive(Debug)]
+pub struct General {
+    pub query: MPI_Grequest_query_function,
+    pub free: MPI_Grequest_free_function,
+    pub cancel: MPI_Grequest_cancel_function,
+    pub extra_state: *mut c_void,
+    pub complete: Cell<bool>,
+}
+
+/// Marks a generalized request as complete.
+pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
+    let RequestObject::General(g) = object(handle)? else {
+        return Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "the request is not a generalized request",
+        ));
+    };
+    g.complete.set(true);
+    if let Ok(engine) = state::engine() {
+        engine.pml().requests().nudge();
+    }
+    Ok(())
+}
+
+impl General {
+    pub(super) fn query(&self) -> (MPI_Status, Option<Failure>) {
+        let mut status = EMPTY;
+        // SAFETY: the program gave the function for this purpose; the status is a local.
+        let code = unsafe { (self.query)(self.extra_state, &mut status) };
+        let failure = (code != MPI_SUCCESS).then(|| refused("query", code));
+        (status, failure)
+    }
+
+    pub(super) fn free(&self) -> Option<Failure> {
+        // SAFETY: as above.
+        let code = unsafe { (self.free)(self.extra_state) };
+        (code != MPI_SUCCESS).then(|| refused("free", code))
+    }
+
+    pub(super) fn cancel(&self) -> Result<(), Failure> {
+        // SAFETY: as above.
+        match unsafe { (self.cancel)(self.extra_state, self.complete.get().into()) } {
+            MPI_SUCCESS => Ok(()),
+            code => Err(refused("cancel", code)),
+        }
+    }
+}
+
+fn refused(which: &str, code: c_int) -> Failure {
+    Failure::new(
+        code,
+        format!("the {which} function of a generalized request returned {code}"),
+    )
+}
