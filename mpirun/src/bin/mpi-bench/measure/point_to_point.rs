@@ -53,20 +53,10 @@ pub fn bandwidth(
 ) -> Result<Row, MpiError> {
     let mut data = Buffer::new(buffers.memory(size, WINDOW), b'a');
     let mut flights = Flights::new(WINDOW, size);
-    let mut windows = |n: u64| {
-        let mut ack = [0; 4];
-        for _ in 0..n {
-            if world.rank() == 0 {
-                world.send_many(data.bytes(), 1, DATA, &mut flights)?;
-                world.recv(&mut ack, 1, ACK)?;
-            } else {
-                world.recv_many(data.bytes_mut(), 0, DATA, &mut flights)?;
-                world.send(&ack, 0, ACK)?;
-            }
-        }
-        Ok(())
-    };
-    let (iterations, took) = timed(world, pace, &mut windows)?;
+    let (iterations, took) = in_windows(world, pace, || match world.rank() {
+        0 => world.send_many(data.bytes(), 1, DATA, &mut flights),
+        _ => world.recv_many(data.bytes_mut(), 0, DATA, &mut flights),
+    })?;
     Ok(megabytes(size, 1, iterations, took))
 }
 
@@ -81,31 +71,34 @@ pub fn bidirectional(
     let sent = Buffer::new(memory, b'a');
     let mut received = Buffer::new(memory, b'b');
     let mut flights = Flights::new(WINDOW, size);
-    let mut windows = |n: u64| {
-        let mut ack = [0; 4];
+    let (peer, ours, theirs) = match world.rank() {
+        0 => (1, DATA, BACK),
+        _ => (0, BACK, DATA),
+    };
+    let (iterations, took) = in_windows(world, pace, || {
+        let (sent, received) = ((sent.bytes(), ours), (received.bytes_mut(), theirs));
+        world.exchange_many(sent, received, peer, &mut flights)
+    })?;
+    Ok(megabytes(size, 2, iterations, took))
+}
+
+/// Windows of messages, each of which rank 1 acknowledges.
+fn in_windows(
+    world: &World<'_>,
+    pace: Pace,
+    mut window: impl FnMut() -> Result<(), MpiError>,
+) -> Result<(u64, Duration), MpiError> {
+    let mut ack = [0; 4];
+    timed(world, pace, &mut |n: u64| {
         for _ in 0..n {
-            if world.rank() == 0 {
-                world.exchange_many(
-                    (sent.bytes(), DATA),
-                    (received.bytes_mut(), BACK),
-                    1,
-                    &mut flights,
-                )?;
-                world.recv(&mut ack, 1, ACK)?;
-            } else {
-                world.exchange_many(
-                    (sent.bytes(), BACK),
-                    (received.bytes_mut(), DATA),
-                    0,
-                    &mut flights,
-                )?;
-                world.send(&ack, 0, ACK)?;
+            window()?;
+            match world.rank() {
+                0 => world.recv(&mut ack, 1, ACK)?,
+                _ => world.send(&ack, 0, ACK)?,
             }
         }
         Ok(())
-    };
-    let (iterations, took) = timed(world, pace, &mut windows)?;
-    Ok(megabytes(size, 2, iterations, took))
+    })
 }
 
 /// Warms up, then measures on rank 0; both ranks get rank 0's figures.
