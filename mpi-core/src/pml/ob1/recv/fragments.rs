@@ -1,0 +1,91 @@
+//! Messages that come in fragments: whose each is, and when all have come.
+//!
+//! A fragment names its receive and its place, and counts only from the peer whose message that receive has met, within what it wants.
+
+use super::body::RecvBody;
+use crate::btl::{Header, ProcId};
+use crate::pml::ob1::Ob1;
+use crate::request::{Body, Req, ReqId};
+
+impl Ob1 {
+    /// The receive that `len` bytes of a fragment belong to, if it waits for them.
+    pub(in crate::pml::ob1) fn awaited(
+        &self,
+        from: ProcId,
+        header: Header,
+        len: usize,
+    ) -> Option<Req> {
+        let req = self.requests.get(ReqId(header[0]))?;
+        let fits = match &*req.body.borrow() {
+            Body::Recv(RecvBody {
+                incoming: Some(incoming),
+                ..
+            }) => {
+                let end = header[1].checked_add(len as u64);
+                incoming.from == from
+                    && incoming.shared.is_none()
+                    && end.is_some_and(|end| end <= incoming.wanted)
+            }
+            _ => false,
+        };
+        (fits && !req.is_complete()).then_some(req)
+    }
+
+    pub(in crate::pml::ob1) fn on_fragment(&self, from: ProcId, header: Header, payload: &[u8]) {
+        let Some(req) = self.awaited(from, header, payload.len()) else {
+            return self.garble();
+        };
+        if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
+            recv.buf.unpack_at(header[1] as i64, payload);
+        }
+        self.count_fragment(&req, payload.len());
+    }
+
+    pub(in crate::pml::ob1) fn count_fragment(&self, req: &Req, len: usize) {
+        let ended = match &mut *req.body.borrow_mut() {
+            Body::Recv(RecvBody {
+                incoming: Some(incoming),
+                ..
+            }) => {
+                incoming.received += len as u64;
+                let over = incoming.received >= incoming.wanted;
+                over.then(|| (incoming.truncated.take(), incoming.transfer.take()))
+            }
+            _ => None,
+        };
+        if let Some((too_long, transfer)) = ended {
+            if let Some(transfer) = transfer {
+                let (peer, bytes) = transfer.ends();
+                self.advise(&peer, bytes);
+            }
+            self.release_sender(req);
+            self.end(req, too_long);
+        }
+    }
+
+    /// Tells a send that waits for it that nothing of it is wanted any more.
+    pub(super) fn release_sender(&self, req: &Req) {
+        let waiting = match &mut *req.body.borrow_mut() {
+            Body::Recv(recv) => recv
+                .incoming()
+                .and_then(|incoming| Some((incoming.from, incoming.sender.take()?))),
+            _ => None,
+        };
+        if let Some((from, sender)) = waiting
+            && let Ok(peer) = self.peer(from)
+        {
+            self.finished(peer, sender);
+        }
+    }
+
+    /// The peer whose fragments a receive waits for, for the hang report.
+    pub fn incoming_from(&self, req: &Req) -> Option<ProcId> {
+        match &*req.body.borrow() {
+            Body::Recv(RecvBody {
+                incoming: Some(incoming),
+                ..
+            }) => Some(incoming.from),
+            _ => None,
+        }
+    }
+}
