@@ -8,7 +8,9 @@
 //! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
 //! What ranks do after that is a consequence and is not reported.
 
+mod clients;
 mod deaths;
+mod events;
 mod input;
 mod links;
 mod relay;
@@ -17,20 +19,21 @@ mod tracing;
 mod watching;
 
 use super::descendants;
-use super::ending::{Cause, list};
+use super::ending::list;
 use super::feed::Feed;
 use super::link::Link;
-use super::output::{Read, Sink, Target};
+use super::output::{Sink, Target};
 use super::program::Plan;
-use super::ranks::{Heard, Ranks, StartError, hear, tell};
+use super::ranks::{Ranks, StartError};
 use super::slim::Slimming;
 use super::sys::{self, Signal};
 use super::wire::Down;
 use crate::node::{self, Node};
-use crate::pmi::{Effect, Proc, Server};
+use crate::pmi::Server;
+use events::{Watch, watch, watch_room};
 use rustix::event::Timespec;
-use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::event::epoll;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::io;
 use std::time::{Duration, Instant};
@@ -46,53 +49,6 @@ const GIVE_UP: Duration = Duration::from_secs(5);
 
 /// A job that was ended does not wait longer than this for its output to be read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// What an epoll event is about: a kind and a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Watch {
-    Front,
-    Signals,
-    Pmi(Proc),
-    Stdout(Proc),
-    Stderr(Proc),
-    /// There is room somewhere, or a stopped feed may go on; what to do is looked up.
-    SinkRoom,
-    Link(usize),
-    Stdin,
-}
-
-impl Watch {
-    fn token(self) -> u64 {
-        let (kind, proc) = match self {
-            Watch::Front => (0, 0),
-            Watch::Signals => (1, 0),
-            Watch::SinkRoom => (2, 0),
-            // Both are few; a process's number is never so large.
-            Watch::Stdin => (2, 1),
-            Watch::Link(number) => (2, 2 + number),
-            Watch::Pmi(proc) => (3, proc.0),
-            Watch::Stdout(proc) => (4, proc.0),
-            Watch::Stderr(proc) => (5, proc.0),
-        };
-        (proc as u64) << 3 | kind
-    }
-
-    fn of(token: u64) -> Watch {
-        let proc = Proc((token >> 3) as usize);
-        match token & 7 {
-            0 => Watch::Front,
-            1 => Watch::Signals,
-            2 => match proc.0 {
-                0 => Watch::SinkRoom,
-                1 => Watch::Stdin,
-                number => Watch::Link(number - 2),
-            },
-            3 => Watch::Pmi(proc),
-            4 => Watch::Stdout(proc),
-            _ => Watch::Stderr(proc),
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 enum Ending {
@@ -318,144 +274,6 @@ impl<'a> Agent<'a> {
         self.tell_all(&Down::Signal(signal));
     }
 
-    fn hear_client(&mut self, proc: Proc) {
-        loop {
-            let Some(client) = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut()) else {
-                return;
-            };
-            let Some(fd) = &client.fd else {
-                return;
-            };
-            let heard = hear(fd, |bytes| client.lines.push(bytes));
-            if !self.answer_lines(proc) {
-                return;
-            }
-            match heard {
-                Heard::Bytes => {}
-                Heard::Nothing => return,
-                Heard::HungUp => return self.hung_up(proc),
-            }
-        }
-    }
-
-    /// Serves what a rank has said; whether it may go on.
-    fn answer_lines(&mut self, proc: Proc) -> bool {
-        let Some(client) = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut()) else {
-            return false;
-        };
-        let lines: Result<Vec<_>, _> =
-            std::iter::from_fn(|| client.lines.next_line().transpose()).collect();
-        let nonsense = match lines {
-            Ok(lines) => lines.into_iter().find_map(|line| {
-                match self.server.line(proc, &line) {
-                    Ok(effects) => self.apply(effects),
-                    Err(nonsense) => return Some(nonsense.to_string()),
-                }
-                None
-            }),
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(reason) = nonsense {
-            self.give_up_on(proc, reason);
-            return false;
-        }
-        true
-    }
-
-    fn hung_up(&mut self, proc: Proc) {
-        if let Some(rank) = self.ranks.get_mut(proc) {
-            rank.pmi = None;
-        }
-        self.look_for_abandoned();
-    }
-
-    fn give_up_on(&mut self, proc: Proc, reason: String) {
-        if let Some(rank) = self.ranks.get_mut(proc) {
-            rank.pmi = None;
-        }
-        self.fail(proc, &Cause::Nonsense(reason), 1);
-    }
-
-    fn apply(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::Send(to, bytes) => {
-                    let Some(rank) = self.ranks.get(to) else {
-                        continue;
-                    };
-                    match (
-                        rank.here,
-                        rank.pmi.as_ref().and_then(|client| client.fd.as_ref()),
-                    ) {
-                        (true, Some(fd)) if !tell(fd, &bytes) => {
-                            self.give_up_on(to, "it does not read the answers it asked for".into());
-                        }
-                        (true, _) => {}
-                        (false, _) => {
-                            let (host, proc) = (rank.host, to.0);
-                            self.tell_host(host, &Down::Pmi { proc, bytes });
-                        }
-                    }
-                }
-                Effect::Abort { who, code, message } => {
-                    let cause = Cause::Aborted { code, message };
-                    // An exit status has eight bits, and an abort is never a success.
-                    let status = match code & 0xff {
-                        0 => 1,
-                        low => low,
-                    };
-                    self.doubt_or_fail(who, cause, status);
-                }
-                Effect::Spawn { parent, request } => self.spawn(parent, request),
-            }
-        }
-        self.look_for_abandoned();
-    }
-
-    /// A rank that has ended and closed its socket never enters a barrier; if others wait there, they wait for ever.
-    fn look_for_abandoned(&mut self) {
-        if !self.is_running() {
-            return;
-        }
-        let found = self
-            .ranks
-            .iter()
-            .filter(|(_, rank)| !rank.alive && rank.pmi.is_none())
-            .map(|(proc, _)| (proc, self.server.waiting_for(proc)))
-            .find(|(_, waiting)| !waiting.is_empty());
-        if let Some((proc, waiting)) = found {
-            self.fail(proc, &Cause::LeftOthersWaiting { waiting }, 1);
-        }
-    }
-
-    fn relay(&mut self, proc: Proc, to: Target) {
-        self.read_output(proc, to, |read| read == Read::End);
-    }
-
-    /// Reads what a rank of this host has written; if `is_over` says so, nothing more will be read. Whether more can be.
-    fn read_output(&mut self, proc: Proc, to: Target, is_over: impl Fn(Read) -> bool) -> bool {
-        let Some(rank) = self.ranks.get_mut(proc).filter(|rank| rank.here) else {
-            return false;
-        };
-        let slot = match to {
-            Target::Stdout => &mut rank.stdout,
-            Target::Stderr => &mut rank.stderr,
-        };
-        let Some(stream) = slot else {
-            return false;
-        };
-        let sink = match stream.to {
-            Target::Stdout => &mut self.out,
-            Target::Stderr => &mut self.err,
-        };
-        let over = is_over(stream.read(sink));
-        if over {
-            stream.flush(sink);
-            *slot = None;
-        }
-        !over
-    }
-
     // ---- time -----------------------------------------------------------------------------------------------------
 
     fn until_next_step(&self) -> Option<Timespec> {
@@ -525,21 +343,4 @@ impl<'a> Agent<'a> {
     fn has_given_up(&self) -> bool {
         matches!(self.ending, Ending::Killed { until } if Instant::now() >= until)
     }
-}
-
-fn watch(epoll: &OwnedFd, fd: impl AsFd, what: Watch) {
-    // The only failures are lack of memory and a descriptor added twice; neither can be told to anybody here,
-    // and an event that is missed is found when the process is reaped.
-    let _ = epoll::add(epoll, fd, EventData::new_u64(what.token()), EventFlags::IN);
-}
-
-/// Watches a pipe into which something may have to wait: the epoll tells once when it has room again.
-fn watch_room(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
-    let flags = EventFlags::OUT | EventFlags::ET;
-    let _ = epoll::add(
-        epoll,
-        fd,
-        EventData::new_u64(Watch::SinkRoom.token()),
-        flags,
-    );
 }

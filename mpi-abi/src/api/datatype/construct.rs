@@ -1,21 +1,21 @@
 //! Constructors of derived datatypes (section 5.1).
 //!
 //! A constructor and its large-count twin differ in the width of their integers and in what `MPI_Type_get_contents` gives back,
-//! so each has a line of its own over one helper.
+//! so each has a few lines of its own over one helper.
 
 use crate::abi::*;
-use crate::api::args::{Wide, length, out, read, slice, wides};
+use crate::api::args::{Wide, out, read, slice, wides};
 use crate::error::{Failure, Outcome};
 use crate::object::datatype::{object, register, remove};
 use crate::state;
-use mpi_core::datatype::{Datatype, Distribution, Form, Order, TypeError};
+use mpi_core::datatype::{Datatype, Form, TypeError};
 use std::ffi::c_int;
 
 /// Makes a datatype from an older one and gives it a handle.
 ///
 /// # Safety
 /// `newtype` is an output argument of the caller.
-unsafe fn derive(
+pub(super) unsafe fn derive(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
     form: Form,
@@ -35,6 +35,52 @@ fn entries(count: impl Wide) -> Result<usize, Failure> {
             format!("count is {count}, which is negative"),
         )
     })
+}
+
+/// Displacements of as many blocks as `count` says.
+///
+/// # Safety
+/// The array is an argument of the caller with `count` elements.
+unsafe fn displacements<D: Wide>(
+    count: impl Wide,
+    displacements: *const D,
+) -> Result<Vec<i64>, Failure> {
+    // SAFETY: passed on.
+    unsafe { wides(displacements, entries(count)?, "array_of_displacements") }
+}
+
+/// Lengths and displacements of as many blocks as `count` says.
+///
+/// # Safety
+/// Both arrays are arguments of the caller with `count` elements.
+unsafe fn blocks<C: Wide, D: Wide>(
+    count: C,
+    lengths: *const C,
+    places: *const D,
+) -> Result<(Vec<i64>, Vec<i64>), Failure> {
+    // SAFETY: passed on.
+    unsafe {
+        let lengths = wides(lengths, entries(count)?, "array_of_blocklengths")?;
+        Ok((lengths, displacements(count, places)?))
+    }
+}
+
+/// Makes a datatype of blocks that have a datatype each, and gives it a handle.
+///
+/// # Safety
+/// `types` is an argument of the caller with as many elements as there are blocks, `newtype` an output argument.
+unsafe fn structure(
+    (lengths, displacements): (Vec<i64>, Vec<i64>),
+    types: *const MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+    form: Form,
+) -> Outcome {
+    // SAFETY: passed on.
+    let types = unsafe { slice(types, lengths.len(), "array_of_types")? };
+    let types: Vec<_> = (types.iter().map(|t| state::datatype(*t))).collect::<Result<_, _>>()?;
+    let new = Datatype::structure(&lengths, &displacements, &types)?.with_form(form);
+    // SAFETY: passed on.
+    unsafe { out(newtype, register(new)?, "newtype") }
 }
 
 pub unsafe fn MPI_Type_commit(datatype: *mut MPI_Datatype) -> Outcome {
@@ -159,13 +205,12 @@ pub unsafe fn MPI_Type_indexed(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
+    let (lengths, places) = (array_of_blocklengths, array_of_displacements);
     // SAFETY: arguments of the caller.
     unsafe {
-        let lengths = wides(array_of_blocklengths, n, "array_of_blocklengths")?;
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
+        let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Int, |old| {
-            Datatype::indexed(&lengths, &displacements, old)
+            Datatype::indexed(&blocks.0, &blocks.1, old)
         })
     }
 }
@@ -177,13 +222,12 @@ pub unsafe fn MPI_Type_indexed_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
+    let (lengths, places) = (array_of_blocklengths, array_of_displacements);
     // SAFETY: arguments of the caller.
     unsafe {
-        let lengths = wides(array_of_blocklengths, n, "array_of_blocklengths")?;
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
+        let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Count, |old| {
-            Datatype::indexed(&lengths, &displacements, old)
+            Datatype::indexed(&blocks.0, &blocks.1, old)
         })
     }
 }
@@ -195,13 +239,12 @@ pub unsafe fn MPI_Type_create_hindexed(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
+    let (lengths, places) = (array_of_blocklengths, array_of_displacements);
     // SAFETY: arguments of the caller.
     unsafe {
-        let lengths = wides(array_of_blocklengths, n, "array_of_blocklengths")?;
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
+        let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Int, |old| {
-            Datatype::hindexed(&lengths, &displacements, old)
+            Datatype::hindexed(&blocks.0, &blocks.1, old)
         })
     }
 }
@@ -213,13 +256,12 @@ pub unsafe fn MPI_Type_create_hindexed_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
+    let (lengths, places) = (array_of_blocklengths, array_of_displacements);
     // SAFETY: arguments of the caller.
     unsafe {
-        let lengths = wides(array_of_blocklengths, n, "array_of_blocklengths")?;
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
+        let blocks = blocks(count, lengths, places)?;
         derive(oldtype, newtype, Form::Count, |old| {
-            Datatype::hindexed(&lengths, &displacements, old)
+            Datatype::hindexed(&blocks.0, &blocks.1, old)
         })
     }
 }
@@ -231,10 +273,9 @@ pub unsafe fn MPI_Type_create_indexed_block(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
     // SAFETY: arguments of the caller.
     unsafe {
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
+        let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::indexed_block(blocklength.wide(), &displacements, old)
         })
@@ -248,10 +289,9 @@ pub unsafe fn MPI_Type_create_indexed_block_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
     // SAFETY: arguments of the caller.
     unsafe {
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
+        let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::indexed_block(blocklength.wide(), &displacements, old)
         })
@@ -265,10 +305,9 @@ pub unsafe fn MPI_Type_create_hindexed_block(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
     // SAFETY: arguments of the caller.
     unsafe {
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
+        let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Int, |old| {
             Datatype::hindexed_block(blocklength.wide(), &displacements, old)
         })
@@ -282,10 +321,9 @@ pub unsafe fn MPI_Type_create_hindexed_block_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
     // SAFETY: arguments of the caller.
     unsafe {
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
+        let displacements = displacements(count, array_of_displacements)?;
         derive(oldtype, newtype, Form::Count, |old| {
             Datatype::hindexed_block(blocklength.wide(), &displacements, old)
         })
@@ -299,18 +337,11 @@ pub unsafe fn MPI_Type_create_struct(
     array_of_types: *const MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
+    let (lengths, places) = (array_of_blocklengths, array_of_displacements);
     // SAFETY: arguments of the caller.
     unsafe {
-        let lengths = wides(array_of_blocklengths, n, "array_of_blocklengths")?;
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
-        let types = slice(array_of_types, n, "array_of_types")?;
-        let types = types
-            .iter()
-            .map(|t| state::datatype(*t))
-            .collect::<Result<Vec<_>, _>>()?;
-        let new = Datatype::structure(&lengths, &displacements, &types)?.with_form(Form::Int);
-        out(newtype, register(new)?, "newtype")
+        let blocks = blocks(count, lengths, places)?;
+        structure(blocks, array_of_types, newtype, Form::Int)
     }
 }
 
@@ -321,18 +352,11 @@ pub unsafe fn MPI_Type_create_struct_c(
     array_of_types: *const MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let n = entries(count)?;
+    let (lengths, places) = (array_of_blocklengths, array_of_displacements);
     // SAFETY: arguments of the caller.
     unsafe {
-        let lengths = wides(array_of_blocklengths, n, "array_of_blocklengths")?;
-        let displacements = wides(array_of_displacements, n, "array_of_displacements")?;
-        let types = slice(array_of_types, n, "array_of_types")?;
-        let types = types
-            .iter()
-            .map(|t| state::datatype(*t))
-            .collect::<Result<Vec<_>, _>>()?;
-        let new = Datatype::structure(&lengths, &displacements, &types)?.with_form(Form::Count);
-        out(newtype, register(new)?, "newtype")
+        let blocks = blocks(count, lengths, places)?;
+        structure(blocks, array_of_types, newtype, Form::Count)
     }
 }
 
@@ -362,161 +386,4 @@ pub unsafe fn MPI_Type_create_resized_c(
             Datatype::resized(lb.wide(), extent.wide(), old)
         })
     }
-}
-
-/// The order argument of array types.
-fn order_of(order: c_int) -> Result<Order, Failure> {
-    Order::from_value(order.wide()).ok_or_else(|| {
-        Failure::new(
-            MPI_ERR_ARG,
-            format!("order is {order}, neither MPI_ORDER_C nor MPI_ORDER_FORTRAN"),
-        )
-    })
-}
-
-/// The number of dimensions, which is at least one.
-fn dimensions(ndims: c_int) -> Result<usize, Failure> {
-    match length(ndims, "ndims")? {
-        0 => Err(Failure::new(
-            MPI_ERR_DIMS,
-            "ndims is 0, but an array has at least one dimension",
-        )),
-        n => Ok(n),
-    }
-}
-
-pub unsafe fn MPI_Type_create_subarray(
-    ndims: c_int,
-    array_of_sizes: *const c_int,
-    array_of_subsizes: *const c_int,
-    array_of_starts: *const c_int,
-    order: c_int,
-    oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
-) -> Outcome {
-    let (n, order) = (dimensions(ndims)?, order_of(order)?);
-    // SAFETY: arguments of the caller.
-    unsafe {
-        let sizes = wides(array_of_sizes, n, "array_of_sizes")?;
-        let subsizes = wides(array_of_subsizes, n, "array_of_subsizes")?;
-        let starts = wides(array_of_starts, n, "array_of_starts")?;
-        derive(oldtype, newtype, Form::Int, |old| {
-            Datatype::subarray(&sizes, &subsizes, &starts, order, old)
-        })
-    }
-}
-
-pub unsafe fn MPI_Type_create_subarray_c(
-    ndims: c_int,
-    array_of_sizes: *const MPI_Count,
-    array_of_subsizes: *const MPI_Count,
-    array_of_starts: *const MPI_Count,
-    order: c_int,
-    oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
-) -> Outcome {
-    let (n, order) = (dimensions(ndims)?, order_of(order)?);
-    // SAFETY: arguments of the caller.
-    unsafe {
-        let sizes = wides(array_of_sizes, n, "array_of_sizes")?;
-        let subsizes = wides(array_of_subsizes, n, "array_of_subsizes")?;
-        let starts = wides(array_of_starts, n, "array_of_starts")?;
-        derive(oldtype, newtype, Form::Count, |old| {
-            Datatype::subarray(&sizes, &subsizes, &starts, order, old)
-        })
-    }
-}
-
-pub unsafe fn MPI_Type_create_darray(
-    size: c_int,
-    rank: c_int,
-    ndims: c_int,
-    array_of_gsizes: *const c_int,
-    array_of_distribs: *const c_int,
-    array_of_dargs: *const c_int,
-    array_of_psizes: *const c_int,
-    order: c_int,
-    oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
-) -> Outcome {
-    let (n, order) = (dimensions(ndims)?, order_of(order)?);
-    // SAFETY: arguments of the caller.
-    unsafe {
-        let global = wides(array_of_gsizes, n, "array_of_gsizes")?;
-        let distributions = distributions(array_of_distribs, array_of_dargs, n)?;
-        let grid = wides(array_of_psizes, n, "array_of_psizes")?;
-        derive(oldtype, newtype, Form::Int, |old| {
-            Datatype::darray(
-                size.wide(),
-                rank.wide(),
-                &global,
-                &distributions,
-                &grid,
-                order,
-                old,
-            )
-        })
-    }
-}
-
-pub unsafe fn MPI_Type_create_darray_c(
-    size: c_int,
-    rank: c_int,
-    ndims: c_int,
-    array_of_gsizes: *const MPI_Count,
-    array_of_distribs: *const c_int,
-    array_of_dargs: *const c_int,
-    array_of_psizes: *const c_int,
-    order: c_int,
-    oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
-) -> Outcome {
-    let (n, order) = (dimensions(ndims)?, order_of(order)?);
-    // SAFETY: arguments of the caller.
-    unsafe {
-        let global = wides(array_of_gsizes, n, "array_of_gsizes")?;
-        let distributions = distributions(array_of_distribs, array_of_dargs, n)?;
-        let grid = wides(array_of_psizes, n, "array_of_psizes")?;
-        derive(oldtype, newtype, Form::Count, |old| {
-            Datatype::darray(
-                size.wide(),
-                rank.wide(),
-                &global,
-                &distributions,
-                &grid,
-                order,
-                old,
-            )
-        })
-    }
-}
-
-/// How each dimension of a distributed array is dealt out.
-///
-/// # Safety
-/// Both arrays are arguments of the caller with `n` elements.
-unsafe fn distributions(
-    kinds: *const c_int,
-    arguments: *const c_int,
-    n: usize,
-) -> Result<Vec<Distribution>, Failure> {
-    // SAFETY: passed on.
-    let (kinds, arguments) = unsafe {
-        (
-            wides(kinds, n, "array_of_distribs")?,
-            wides(arguments, n, "array_of_dargs")?,
-        )
-    };
-    kinds
-        .into_iter()
-        .zip(arguments)
-        .map(|(kind, argument)| {
-            Distribution::from_values(kind, argument).ok_or_else(|| {
-                Failure::new(
-                    MPI_ERR_ARG,
-                    format!("array_of_distribs has {kind}, which is no MPI_DISTRIBUTE_ constant"),
-                )
-            })
-        })
-        .collect()
 }

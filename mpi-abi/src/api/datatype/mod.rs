@@ -1,5 +1,6 @@
 //! Datatypes (chapter 5).
 
+pub mod arrays;
 pub mod construct;
 pub mod contents;
 pub mod external;

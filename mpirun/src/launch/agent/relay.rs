@@ -10,6 +10,39 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use std::time::Instant;
 
 impl Agent<'_> {
+    pub(super) fn relay(&mut self, proc: Proc, to: Target) {
+        self.read_output(proc, to, |read| read == Read::End);
+    }
+
+    /// Reads what a rank of this host has written; if `is_over` says so, nothing more will be read. Whether more can be.
+    pub(super) fn read_output(
+        &mut self,
+        proc: Proc,
+        to: Target,
+        is_over: impl Fn(Read) -> bool,
+    ) -> bool {
+        let Some(rank) = self.ranks.get_mut(proc).filter(|rank| rank.here) else {
+            return false;
+        };
+        let slot = match to {
+            Target::Stdout => &mut rank.stdout,
+            Target::Stderr => &mut rank.stderr,
+        };
+        let Some(stream) = slot else {
+            return false;
+        };
+        let sink = match stream.to {
+            Target::Stdout => &mut self.out,
+            Target::Stderr => &mut self.err,
+        };
+        let over = is_over(stream.read(sink));
+        if over {
+            stream.flush(sink);
+            *slot = None;
+        }
+        !over
+    }
+
     pub(super) fn say(&mut self, text: &str) {
         if !self.plan.quiet {
             self.err.push(format!("mpirun: {text}\n").as_bytes());

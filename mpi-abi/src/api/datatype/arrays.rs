@@ -1,0 +1,203 @@
+//! Datatypes of parts of arrays: a block of one array, or what one process of a grid has of it (sections 5.1.3 and 5.1.4).
+
+use super::construct::derive;
+use crate::abi::*;
+use crate::api::args::{Wide, length, wides};
+use crate::error::{Failure, Outcome};
+use mpi_core::datatype::{Datatype, Distribution, Form, Order, TypeError};
+use std::ffi::c_int;
+
+/// The order argument of array types.
+fn order_of(order: c_int) -> Result<Order, Failure> {
+    Order::from_value(order.wide()).ok_or_else(|| {
+        Failure::new(
+            MPI_ERR_ARG,
+            format!("order is {order}, neither MPI_ORDER_C nor MPI_ORDER_FORTRAN"),
+        )
+    })
+}
+
+/// The number of dimensions, which is at least one.
+fn dimensions(ndims: c_int) -> Result<usize, Failure> {
+    match length(ndims, "ndims")? {
+        0 => Err(Failure::new(
+            MPI_ERR_DIMS,
+            "ndims is 0, but an array has at least one dimension",
+        )),
+        n => Ok(n),
+    }
+}
+
+/// Makes the datatype of a block of an array and gives it a handle.
+///
+/// # Safety
+/// The arrays (sizes, sizes of the block, where it starts) are arguments of the caller with `ndims` elements; the second type is an output argument.
+unsafe fn subarray<C: Wide>(
+    ndims: c_int,
+    (sizes, subsizes, starts): (*const C, *const C, *const C),
+    order: c_int,
+    (oldtype, newtype): (MPI_Datatype, *mut MPI_Datatype),
+    form: Form,
+) -> Outcome {
+    let (n, order) = (dimensions(ndims)?, order_of(order)?);
+    // SAFETY: passed on.
+    unsafe {
+        let sizes = wides(sizes, n, "array_of_sizes")?;
+        let subsizes = wides(subsizes, n, "array_of_subsizes")?;
+        let starts = wides(starts, n, "array_of_starts")?;
+        derive(oldtype, newtype, form, |old| {
+            Datatype::subarray(&sizes, &subsizes, &starts, order, old)
+        })
+    }
+}
+
+/// An array that is dealt out to a grid of processes.
+struct Dealt {
+    sizes: Vec<i64>,
+    distributions: Vec<Distribution>,
+    grid: Vec<i64>,
+    order: Order,
+}
+
+impl Dealt {
+    /// What the arguments say.
+    ///
+    /// # Safety
+    /// All arrays are arguments of the caller with `ndims` elements.
+    unsafe fn read<C: Wide>(
+        ndims: c_int,
+        sizes: *const C,
+        (kinds, arguments): (*const c_int, *const c_int),
+        grid: *const c_int,
+        order: c_int,
+    ) -> Result<Dealt, Failure> {
+        let (n, order) = (dimensions(ndims)?, order_of(order)?);
+        // SAFETY: passed on.
+        unsafe {
+            Ok(Dealt {
+                sizes: wides(sizes, n, "array_of_gsizes")?,
+                distributions: distributions(kinds, arguments, n)?,
+                grid: wides(grid, n, "array_of_psizes")?,
+                order,
+            })
+        }
+    }
+
+    /// The part of process `rank` of `size`.
+    fn part(&self, rank: c_int, size: c_int, old: &Datatype) -> Result<Datatype, TypeError> {
+        let (size, rank) = (size.wide(), rank.wide());
+        Datatype::darray(
+            size,
+            rank,
+            &self.sizes,
+            &self.distributions,
+            &self.grid,
+            self.order,
+            old,
+        )
+    }
+}
+
+pub unsafe fn MPI_Type_create_subarray(
+    ndims: c_int,
+    array_of_sizes: *const c_int,
+    array_of_subsizes: *const c_int,
+    array_of_starts: *const c_int,
+    order: c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Outcome {
+    let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
+    // SAFETY: arguments of the caller.
+    unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Int) }
+}
+
+pub unsafe fn MPI_Type_create_subarray_c(
+    ndims: c_int,
+    array_of_sizes: *const MPI_Count,
+    array_of_subsizes: *const MPI_Count,
+    array_of_starts: *const MPI_Count,
+    order: c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Outcome {
+    let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
+    // SAFETY: arguments of the caller.
+    unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Count) }
+}
+
+pub unsafe fn MPI_Type_create_darray(
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    array_of_gsizes: *const c_int,
+    array_of_distribs: *const c_int,
+    array_of_dargs: *const c_int,
+    array_of_psizes: *const c_int,
+    order: c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Outcome {
+    let how = (array_of_distribs, array_of_dargs);
+    let (global, grid) = (array_of_gsizes, array_of_psizes);
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let array = Dealt::read(ndims, global, how, grid, order)?;
+        derive(oldtype, newtype, Form::Int, |old| {
+            array.part(rank, size, old)
+        })
+    }
+}
+
+pub unsafe fn MPI_Type_create_darray_c(
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    array_of_gsizes: *const MPI_Count,
+    array_of_distribs: *const c_int,
+    array_of_dargs: *const c_int,
+    array_of_psizes: *const c_int,
+    order: c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Outcome {
+    let how = (array_of_distribs, array_of_dargs);
+    let (global, grid) = (array_of_gsizes, array_of_psizes);
+    // SAFETY: arguments of the caller.
+    unsafe {
+        let array = Dealt::read(ndims, global, how, grid, order)?;
+        derive(oldtype, newtype, Form::Count, |old| {
+            array.part(rank, size, old)
+        })
+    }
+}
+
+/// How each dimension of a distributed array is dealt out.
+///
+/// # Safety
+/// Both arrays are arguments of the caller with `n` elements.
+unsafe fn distributions(
+    kinds: *const c_int,
+    arguments: *const c_int,
+    n: usize,
+) -> Result<Vec<Distribution>, Failure> {
+    // SAFETY: passed on.
+    let (kinds, arguments) = unsafe {
+        (
+            wides(kinds, n, "array_of_distribs")?,
+            wides(arguments, n, "array_of_dargs")?,
+        )
+    };
+    kinds
+        .into_iter()
+        .zip(arguments)
+        .map(|(kind, argument)| {
+            Distribution::from_values(kind, argument).ok_or_else(|| {
+                Failure::new(
+                    MPI_ERR_ARG,
+                    format!("array_of_distribs has {kind}, which is no MPI_DISTRIBUTE_ constant"),
+                )
+            })
+        })
+        .collect()
+}

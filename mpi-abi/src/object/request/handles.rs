@@ -1,0 +1,116 @@
+//! From requests to handles and back.
+//!
+//! One operation of the engine is the commonest case, and its handle leads straight into the engine's own table ([`direct`]):
+//! bit [`DIRECT`] is set, the index is that of the engine, and the engine knows the request by its handle.
+//! All others are in the table of the process, whose handles have that bit clear.
+
+use super::{PersistentObject, RequestObject};
+use crate::abi::*;
+use crate::error::Failure;
+use crate::handle::{self, Kind, wrong};
+use crate::object::comm::CommObject;
+use crate::state::state;
+use mpi_core::request::{Operation, Persistent, Req, Table};
+use std::any::Any;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The handle of an operation that was complete from the start; no table gives it out.
+pub const DONE: MPI_Request = MPI_Request(((Kind::Request as usize + 1) << 27) - 1);
+
+/// Set in a handle whose index is one of the engine's table.
+const DIRECT: usize = 1 << 19;
+
+/// Gives an operation a handle.
+#[inline(always)]
+pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
+    let handle = state().requests.borrow_mut().insert(object);
+    handle
+        .filter(|handle| handle & DIRECT == 0)
+        .map(MPI_Request)
+        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many requests"))
+}
+
+/// A handle for an operation of the engine.
+pub fn running(req: Req, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
+    running_for(req, Some(comm.clone()))
+}
+
+/// The same, perhaps without a communicator.
+#[inline(always)]
+pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request, Failure> {
+    // The last index is left out: with it a handle could be `DONE`.
+    if (req.index() as usize) < DIRECT - 1 {
+        let handle = handle::make(
+            Kind::Request,
+            req.generation(),
+            req.index() as usize | DIRECT,
+        );
+        req.hold(handle as u32, comm.map(|comm| comm as Rc<dyn Any>));
+        return Ok(MPI_Request(handle));
+    }
+    register(RequestObject::Running {
+        req,
+        also: None,
+        comm,
+    })
+}
+
+/// The place in the engine's table that a handle leads to, if it leads there, and the name by which the engine knows it.
+#[inline]
+pub(super) fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
+    /// What such handles have in common.
+    const COMMON: usize = handle::make(Kind::Request, 0, DIRECT);
+    let leads_there = handle.0 & !((DIRECT - 1) | handle::GENERATIONS) == COMMON;
+    leads_there.then_some(((handle.0 & (DIRECT - 1)) as u32, handle.0 as u32))
+}
+
+/// Uses the engine's table of requests; `None` while there is no engine.
+#[inline(always)]
+pub(super) fn with_table<R>(use_it: impl FnOnce(&Table) -> Option<R>) -> Option<R> {
+    let engine = state().engine.borrow();
+    use_it(engine.as_ref()?.pml().requests())
+}
+
+/// A handle for a persistent operation.
+pub fn persistent(comm: &Rc<CommObject>, operation: Operation) -> Result<MPI_Request, Failure> {
+    let operation = RefCell::new(Persistent::new(&comm.comm, operation));
+    register(RequestObject::Persistent(Rc::new(PersistentObject {
+        operation,
+        comm: comm.clone(),
+    })))
+}
+
+/// The object behind a handle that is neither null nor [`DONE`].
+pub(super) fn object(handle: MPI_Request) -> Result<RequestObject, Failure> {
+    let found = match direct(handle) {
+        Some((index, name)) => with_table(|table| {
+            let req = table.named(index, name)?;
+            let comm = req.held().and_then(|held| held.downcast().ok());
+            Some(RequestObject::Running {
+                req,
+                also: None,
+                comm,
+            })
+        }),
+        None => state().requests.borrow().get(handle.0).cloned(),
+    };
+    found.ok_or_else(|| wrong(Kind::Request, handle.0))
+}
+
+/// Takes a handle out of the world; the engine takes its own when their requests are handed back.
+pub(super) fn remove(handle: MPI_Request) -> Result<RequestObject, Failure> {
+    match direct(handle) {
+        Some(_) => {
+            let object = object(handle)?;
+            if let RequestObject::Running { req, .. } = &object {
+                req.forget_name();
+            }
+            Ok(object)
+        }
+        None => {
+            let removed = state().requests.borrow_mut().remove(handle.0);
+            removed.ok_or_else(|| wrong(Kind::Request, handle.0))
+        }
+    }
+}

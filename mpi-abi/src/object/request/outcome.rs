@@ -1,0 +1,150 @@
+//! How operations ended: taking it, which ends the request, or looking at it.
+
+use super::RequestObject;
+use super::handles::{DONE, direct, object};
+use crate::abi::*;
+use crate::call::Target;
+use crate::error::Failure;
+use crate::state::{self, state};
+use mpi_core::request::Status;
+
+/// How an operation ended.
+pub struct Finished {
+    pub status: MPI_Status,
+    pub failure: Option<Failure>,
+    /// The handle has become null; that of a persistent operation stays.
+    pub gone: bool,
+}
+
+/// The status of an operation that received nothing (section 3.7.3).
+pub const EMPTY: MPI_Status = MPI_Status {
+    MPI_SOURCE: MPI_ANY_SOURCE,
+    MPI_TAG: MPI_ANY_TAG,
+    MPI_ERROR: MPI_SUCCESS,
+    MPI_internal: [0; 5],
+};
+
+/// The engine's status as C sees it.
+#[inline]
+pub fn c_status(status: Status) -> MPI_Status {
+    let mut c = MPI_Status {
+        MPI_SOURCE: status.source,
+        MPI_TAG: status.tag,
+        ..EMPTY
+    };
+    c.set_bytes(status.bytes as i64);
+    c.set_cancelled(status.cancelled);
+    c
+}
+
+/// Status and failure of an outcome of the engine.
+fn settle(
+    outcome: Result<Status, mpi_core::Error>,
+    target: Target,
+) -> (MPI_Status, Option<Failure>) {
+    match outcome {
+        Ok(status) => (c_status(status), None),
+        Err(e) => {
+            let failure = Failure::from(e).on(target);
+            let status = MPI_Status {
+                MPI_ERROR: failure.code(),
+                ..EMPTY
+            };
+            (status, Some(failure))
+        }
+    }
+}
+
+/// Takes the outcome of an operation that is complete.
+pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
+    if handle == MPI_REQUEST_NULL || handle == DONE {
+        return Ok(Finished {
+            status: EMPTY,
+            failure: None,
+            gone: true,
+        });
+    }
+    let object = object(handle)?;
+    let target = object.target();
+    let gone = !matches!(object, RequestObject::Persistent(_));
+    let (status, failure) = match &object {
+        RequestObject::Running { req, also, comm } => {
+            let engine;
+            let table = match comm {
+                Some(comm) => comm.comm.engine().pml().requests(),
+                None => {
+                    engine = state::engine()?;
+                    engine.pml().requests()
+                }
+            };
+            let sent = also.as_ref().map_or(Ok(Status::EMPTY), |r| table.finish(r));
+            let received = table.finish(req);
+            settle(received.and_then(|status| sent.map(|_| status)), target)
+        }
+        RequestObject::Persistent(p) => {
+            let outcome = p.operation.borrow_mut().finish();
+            settle(outcome, target)
+        }
+        RequestObject::General(g) => g.query(),
+    };
+    if gone && direct(handle).is_none() {
+        state().requests.borrow_mut().remove(handle.0);
+    }
+    let freed = match &object {
+        RequestObject::General(g) => g.free(),
+        _ => None,
+    };
+    Ok(Finished {
+        status,
+        failure: failure.or(freed),
+        gone,
+    })
+}
+
+/// Takes the outcome of an operation of the commonest kinds that is complete and went well; anything else is for [`finish`].
+#[inline(never)]
+pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
+    let mut well = None;
+    finish_simple_ones(std::slice::from_mut(&mut handle), |_, status| {
+        well = Some(status)
+    });
+    well
+}
+
+/// The same for one operation after another, until there is one that it does not take; their handles become null.
+///
+/// Answers how many it took, and gives each one's place and status to `store`.
+#[inline(always)]
+pub fn finish_simple_ones(
+    handles: &mut [MPI_Request],
+    mut store: impl FnMut(usize, Status),
+) -> usize {
+    let engine = state().engine.borrow();
+    let table = engine.as_ref().map(|engine| engine.pml().requests());
+    for (at, handle) in handles.iter_mut().enumerate() {
+        let well = match *handle {
+            DONE => Some(Status::EMPTY),
+            other => direct(other)
+                .zip(table)
+                .and_then(|((index, name), table)| table.finish_named(index, name)),
+        };
+        let Some(status) = well else { return at };
+        *handle = MPI_REQUEST_NULL;
+        store(at, status);
+    }
+    handles.len()
+}
+
+/// Looks at the outcome of a complete operation and leaves it there (`MPI_Request_get_status`).
+pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failure> {
+    if handle == MPI_REQUEST_NULL || handle == DONE {
+        return Ok((EMPTY, None));
+    }
+    let object = object(handle)?;
+    let target = object.target();
+    Ok(match &object {
+        RequestObject::Running { req, .. } => settle(req.peek(), target),
+        RequestObject::Persistent(p) => settle(p.operation.borrow().peek(), target),
+        RequestObject::General(g) => g.query(),
+    })
+}

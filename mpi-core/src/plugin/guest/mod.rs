@@ -1,0 +1,92 @@
+//! Writing a plugin in safe Rust: the other side of the tables.
+//!
+//! A component implements [`Guest`] and its modules [`Module`]; [`BuiltIn::of`] makes the C table of it, once, at compile time.
+//! The same table is built into the library and returned by the plugin file's one symbol:
+//!
+//! ```ignore
+//! static TABLE: BuiltIn = BuiltIn::of::<Mine>();
+//!
+//! #[unsafe(no_mangle)]
+//! pub extern "C" fn portcullis_component() -> *const abi::ComponentTable {
+//!     TABLE.as_ptr()
+//! }
+//! ```
+//!
+//! A panic in a component ends here and becomes a failure with a sentence.
+//! A [`Comm`] may be kept anywhere; once its module is gone its services fail.
+
+mod comm;
+mod common;
+mod tables;
+
+pub use comm::{Comm, Message, SharedMemory};
+pub use common::Common;
+pub use tables::BuiltIn;
+
+use super::abi;
+use std::ffi::CStr;
+use std::task::Poll;
+
+/// A component.
+pub trait Guest: 'static {
+    const NAME: &'static CStr;
+    const VERSION: &'static CStr;
+    /// The default of its priority parameter.
+    const PRIORITY: i32;
+    const PARAMS: &'static [abi::Param] = &[];
+    type Module: Module;
+
+    /// Whether this process can serve the communicator; the error is the reason why not. No communication here.
+    fn query(comm: Comm) -> Result<Self::Module, String>;
+}
+
+/// Who serves a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    Here,
+    /// The next component down shall do it; every member says so for the same call.
+    Next,
+}
+
+/// What a started barrier is asked for by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Started {
+    Ticket(u64),
+    /// As [`Served::Next`].
+    Next,
+}
+
+/// What a component does for one communicator.
+///
+/// Methods take `&self`, because a barrier that waits lets MPI progress, and progress tests barriers that were started before.
+pub trait Module: 'static {
+    /// Sets up what all members set up together; blocking services may be used.
+    fn enable(&self) -> Result<(), String>;
+
+    /// `MPI_Barrier`; blocking services may be used.
+    fn barrier(&self) -> Result<Served, String>;
+
+    /// The first half of `MPI_Ibarrier`.
+    fn start(&self) -> Result<Started, String>;
+
+    /// The second half, until it is ready.
+    fn test(&self, ticket: u64) -> Result<Poll<Served>, String>;
+
+    /// The communicator goes away: leave everything as it was. Members do not call it together.
+    fn disable(&self);
+}
+
+/// A parameter of the component; `kind` as in `plugin.h`.
+pub const fn param(
+    name: &'static CStr,
+    default: &'static CStr,
+    kind: &'static CStr,
+    help: &'static CStr,
+) -> abi::Param {
+    abi::Param {
+        name: name.as_ptr(),
+        default_value: default.as_ptr(),
+        help: help.as_ptr(),
+        kind: kind.as_ptr(),
+    }
+}

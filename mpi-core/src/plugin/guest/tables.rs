@@ -1,0 +1,185 @@
+//! A component's C tables, made of its Rust at compile time, and the functions in them.
+//!
+//! Life of a module: `query` boxes it and hands the pointer to the host, which hands it back with every call; `free` is the last one.
+#![allow(unsafe_code)]
+
+use super::{Comm, Guest, Module, Served, Started};
+use crate::plugin::abi::{self, ComponentTable, DONE, Host, ModuleTable, NEXT, PENDING, Why};
+use crate::plugin::host::{answer, panic_text};
+use crate::plugin::table::{Plugin, TableError};
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+
+/// A component's table, made at compile time.
+#[derive(Clone, Copy)]
+pub struct BuiltIn(&'static ComponentTable);
+
+impl BuiltIn {
+    pub const fn of<G: Guest>() -> BuiltIn {
+        BuiltIn(Tables::<G>::COMPONENT)
+    }
+
+    /// For the exported function.
+    pub const fn as_ptr(&self) -> *const ComponentTable {
+        self.0
+    }
+
+    pub(in crate::plugin) fn check(&self) -> Result<Plugin, TableError> {
+        // SAFETY: the table was made by `of`, from constants and from functions of this module.
+        unsafe { Plugin::check(self.0) }
+    }
+}
+
+struct Tables<G>(PhantomData<G>);
+
+impl<G: Guest> Tables<G> {
+    const COMPONENT: &'static ComponentTable = &ComponentTable {
+        size: size_of::<ComponentTable>(),
+        abi_version: abi::ABI_VERSION,
+        priority: G::PRIORITY,
+        framework: c"coll".as_ptr(),
+        name: G::NAME.as_ptr(),
+        version: G::VERSION.as_ptr(),
+        params: G::PARAMS.as_ptr(),
+        param_count: G::PARAMS.len(),
+        query: Some(query::<G>),
+    };
+
+    const MODULE: &'static ModuleTable = &ModuleTable {
+        size: size_of::<ModuleTable>(),
+        enable: Some(enable::<G::Module>),
+        barrier: Some(barrier::<G::Module>),
+        barrier_start: Some(barrier_start::<G::Module>),
+        barrier_test: Some(barrier_test::<G::Module>),
+        disable: Some(disable::<G::Module>),
+        free: Some(free::<G::Module>),
+    };
+}
+
+/// A module and the communicator whose services end with it.
+struct Instance<M> {
+    module: M,
+    comm: Comm,
+}
+
+unsafe extern "C" fn query<G: Guest>(
+    host: *const Host,
+    comm: *mut abi::Comm,
+    this: *mut *mut c_void,
+    why: *mut Why,
+) -> *const ModuleTable {
+    let ask = || {
+        // SAFETY: the host hands in its table, which begins with its size.
+        let host = unsafe { abi::read(host) };
+        if host.abi_version != abi::ABI_VERSION {
+            return Err(format!(
+                "it speaks version {} of the plugin ABI and the library version {}",
+                abi::ABI_VERSION,
+                host.abi_version
+            ));
+        }
+        let comm = Comm::new(host, comm);
+        let module = match catch_unwind(AssertUnwindSafe(|| G::query(comm.clone()))) {
+            Ok(Ok(module)) => module,
+            Ok(Err(reason)) => {
+                comm.close();
+                return Err(reason);
+            }
+            Err(panic) => {
+                comm.close();
+                return Err(panic_text(&*panic));
+            }
+        };
+        let instance = Box::into_raw(Box::new(Instance { module, comm }));
+        // SAFETY: the host gives a place for the module's pointer.
+        unsafe { this.write(instance.cast()) };
+        Ok(DONE)
+    };
+    // SAFETY: the host's `why` is writable.
+    match unsafe { answer(why, ask) } {
+        DONE => Tables::<G>::MODULE,
+        _ => std::ptr::null(),
+    }
+}
+
+/// The module behind the pointer that the host hands back.
+///
+/// # Safety
+/// `this` came from `query` of the same component and has not been freed.
+unsafe fn module<'a, M: Module>(this: *mut c_void) -> &'a M {
+    // SAFETY: `query` made it of a box of this type.
+    unsafe { &(*this.cast::<Instance<M>>()).module }
+}
+
+unsafe extern "C" fn enable<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+    // SAFETY: the host keeps the rule of `module`, and its `why` is writable.
+    unsafe { answer(why, || module::<M>(this).enable().map(|()| DONE)) }
+}
+
+unsafe extern "C" fn barrier<M: Module>(
+    this: *mut c_void,
+    _: *mut abi::Call,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the host keeps the rule of `module`, and its `why` is writable.
+    unsafe { answer(why, || module::<M>(this).barrier().map(code)) }
+}
+
+unsafe extern "C" fn barrier_start<M: Module>(
+    this: *mut c_void,
+    ticket: *mut u64,
+    why: *mut Why,
+) -> c_int {
+    let start = || {
+        // SAFETY: the host keeps the rule of `module`.
+        Ok(match unsafe { module::<M>(this) }.start()? {
+            Started::Next => NEXT,
+            Started::Ticket(number) => {
+                // SAFETY: the host gives a place for the ticket.
+                unsafe { ticket.write(number) };
+                PENDING
+            }
+        })
+    };
+    // SAFETY: the host's `why` is writable.
+    unsafe { answer(why, start) }
+}
+
+unsafe extern "C" fn barrier_test<M: Module>(
+    this: *mut c_void,
+    ticket: u64,
+    why: *mut Why,
+) -> c_int {
+    let test = || {
+        // SAFETY: the host keeps the rule of `module`.
+        Ok(match unsafe { module::<M>(this) }.test(ticket)? {
+            Poll::Pending => PENDING,
+            Poll::Ready(served) => code(served),
+        })
+    };
+    // SAFETY: the host's `why` is writable.
+    unsafe { answer(why, test) }
+}
+
+unsafe extern "C" fn disable<M: Module>(this: *mut c_void) {
+    // SAFETY: the host keeps the rule of `module`.
+    let module = unsafe { module::<M>(this) };
+    // Nobody is left to tell.
+    let _ = catch_unwind(AssertUnwindSafe(|| module.disable()));
+}
+
+unsafe extern "C" fn free<M: Module>(this: *mut c_void) {
+    // SAFETY: `query` made it of a box of this type, and the host says that this is the last call.
+    let Instance { module, comm } = *unsafe { Box::from_raw(this.cast::<Instance<M>>()) };
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(module)));
+    comm.close();
+}
+
+fn code(served: Served) -> c_int {
+    match served {
+        Served::Here => DONE,
+        Served::Next => NEXT,
+    }
+}

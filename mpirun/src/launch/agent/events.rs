@@ -1,0 +1,69 @@
+//! What the agent's epoll watches, and how an event says what it is about.
+
+use crate::pmi::Proc;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What an epoll event is about: a kind and a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    Front,
+    Signals,
+    Pmi(Proc),
+    Stdout(Proc),
+    Stderr(Proc),
+    /// There is room somewhere, or a stopped feed may go on; what to do is looked up.
+    SinkRoom,
+    Link(usize),
+    Stdin,
+}
+
+impl Watch {
+    pub(super) fn token(self) -> u64 {
+        let (kind, proc) = match self {
+            Watch::Front => (0, 0),
+            Watch::Signals => (1, 0),
+            Watch::SinkRoom => (2, 0),
+            // Both are few; a process's number is never so large.
+            Watch::Stdin => (2, 1),
+            Watch::Link(number) => (2, 2 + number),
+            Watch::Pmi(proc) => (3, proc.0),
+            Watch::Stdout(proc) => (4, proc.0),
+            Watch::Stderr(proc) => (5, proc.0),
+        };
+        (proc as u64) << 3 | kind
+    }
+
+    pub(super) fn of(token: u64) -> Watch {
+        let proc = Proc((token >> 3) as usize);
+        match token & 7 {
+            0 => Watch::Front,
+            1 => Watch::Signals,
+            2 => match proc.0 {
+                0 => Watch::SinkRoom,
+                1 => Watch::Stdin,
+                number => Watch::Link(number - 2),
+            },
+            3 => Watch::Pmi(proc),
+            4 => Watch::Stdout(proc),
+            _ => Watch::Stderr(proc),
+        }
+    }
+}
+
+pub(super) fn watch(epoll: &OwnedFd, fd: impl AsFd, what: Watch) {
+    // The only failures are lack of memory and a descriptor added twice; neither can be told to anybody here,
+    // and an event that is missed is found when the process is reaped.
+    let _ = epoll::add(epoll, fd, EventData::new_u64(what.token()), EventFlags::IN);
+}
+
+/// Watches a pipe into which something may have to wait: the epoll tells once when it has room again.
+pub(super) fn watch_room(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
+    let flags = EventFlags::OUT | EventFlags::ET;
+    let _ = epoll::add(
+        epoll,
+        fd,
+        EventData::new_u64(Watch::SinkRoom.token()),
+        flags,
+    );
+}
