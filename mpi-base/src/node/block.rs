@@ -26,6 +26,11 @@ impl Node {
         })
     }
 
+    /// How long a block our arena could give now.
+    pub fn longest_free(&self) -> usize {
+        self.arena().longest_free()
+    }
+
     /// The address here of a block that its owner named by its place, if it is inside somebody's arena.
     pub fn resolve(&self, place: ShmOffset, len: usize) -> Option<*mut u8> {
         let at = usize::try_from(place.0).ok()?;

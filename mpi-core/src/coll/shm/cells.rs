@@ -21,6 +21,10 @@ const WORD: usize = size_of::<u64>();
 /// The longest cell.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
+/// One communicator's cells have one in so many bytes of what is left, unless they are as short as these.
+const SHARE: usize = 32;
+const SHORTEST: usize = (1 << 10) + LINE;
+
 /// A cell for pieces: the longer they are, the fewer lines travel that say that there is one, and the more memory it takes.
 const PIECE: usize = (32 << 10) + LINE;
 
@@ -37,18 +41,32 @@ fn longest_of_requests(members: u32) -> usize {
     }
 }
 
-/// Bytes in a cell unless somebody wants otherwise; the more members there are, the less is worth the memory.
+/// Bytes in a cell unless somebody wants otherwise and as far as there is memory; where ranks have cores, the more members there are, the less is worth it.
 ///
 /// Where ranks share cores, what goes whole lets a rank go before another is switched in, and two copies of it are faster than one by the system,
-/// which costs as much for looking pages up as for copying.
+/// which costs as much for looking pages up as for copying. What nobody uses is never touched.
 pub fn fitting_cell(members: u32, kind: Kind) -> usize {
     match (members, kind) {
-        (0..=16, Kind::Counter) => LONGEST,
-        (_, Kind::Counter) => (16 << 10) + LINE,
+        (_, Kind::Counter) => LONGEST,
         (0..=4, Kind::Flags) => PIECE,
         (5..=16, Kind::Flags) => (4 << 10) + LINE,
         (_, Kind::Flags) => (1 << 10) + LINE,
     }
+}
+
+/// The longest cell up to this one whose cells are not too much of the memory that is left: so the more communicators there are, the shorter are their cells,
+/// and many have some before one has none.
+pub fn affordable_cell(longest: usize, members: u32, left: usize) -> usize {
+    let needs = |cell: usize| -> usize { lens(members, cell).iter().sum() };
+    let halves = std::iter::successors(Some(longest), |cell| Some((cell - LINE) / 2 + LINE));
+    let mut worthwhile = halves.take_while(|cell| *cell >= SHORTEST);
+    let affordable = worthwhile.find(|cell| needs(*cell) <= left / SHARE);
+    affordable.unwrap_or(SHORTEST.min(longest))
+}
+
+/// The bytes that the cells of each lane need.
+pub fn lens(members: u32, cell: usize) -> [usize; 2] {
+    [Lane::Blocking, Lane::Nonblocking].map(|lane| Cells::len(members, cell, lane))
 }
 
 /// The cells of a lane where those of calls that wait are so long.
@@ -242,5 +260,30 @@ impl Cells {
         if self.hungry().load(Ordering::Relaxed) > 0 {
             members.ring_all();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of memory that has room for a few of the longest, hundreds of communicators get something.
+    #[test]
+    fn cells_become_shorter_before_there_are_none() {
+        const ARENA: usize = 1 << 30;
+        let (mut left, mut cells) = (ARENA, Vec::new());
+        while let Some(rest) = {
+            let cell = affordable_cell(LONGEST, 60, left);
+            cells.push(cell);
+            left.checked_sub(lens(60, cell).iter().sum())
+        } {
+            left = rest;
+        }
+        assert!(cells.is_sorted_by(|a, b| a >= b));
+        assert_eq!((cells[0], cells[cells.len() - 1]), (LONGEST, SHORTEST));
+        assert!(cells.iter().all(|cell| possible_cell(*cell) == *cell));
+        assert!(cells.len() > 200, "{}", cells.len());
+        // Who needs little gets all of it.
+        assert_eq!(affordable_cell(SHORTEST - LINE, 60, 0), SHORTEST - LINE);
     }
 }

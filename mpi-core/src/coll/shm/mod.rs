@@ -44,7 +44,7 @@ pub use params::{CELL_SIZE, GATE, GateChoice, LONG_WAY, LongWay, PIECES_UP_TO, S
 use place::{Long, Place};
 use retired::Retired;
 use route::Route;
-use small::Small;
+use small::{Shape, Small};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
@@ -280,7 +280,7 @@ impl Module for ShmModule {
         let route = state.route(lane, &call);
         match route.and_then(|route| state.begin_data(lane, route)) {
             // What a short call keeps is less than half of what others do, and allocators are quicker with that.
-            Some(begun) if begun.route == Route::Cells(1) => Box::pin(async move {
+            Some(begun) if begun.route == Route::Cells(Shape::Whole) => Box::pin(async move {
                 let _restless = cx.engine().restless();
                 match state.in_cells(&begun, Later, &cx) {
                     Some(turn) => turn.run_at_once(&call).await,
@@ -306,15 +306,15 @@ impl Module for ShmModule {
         let Some(route) = state.route(Lane::Blocking, call) else {
             return Table::run_next(cx, call);
         };
-        if let Route::Measured(pieces) = route {
-            return wait::now(cx.engine(), state.run_measured(pieces, cx, call));
+        if let Route::Measured(shape) = route {
+            return wait::now(cx.engine(), state.run_measured(shape, cx, call));
         }
         let Some(begun) = state.begin_data(Lane::Blocking, route) else {
             return Ok(());
         };
         // Each future around a short call is a good part of it.
         match (route, state.in_cells(&begun, Here, cx)) {
-            (Route::Cells(pieces), Some(turn)) => wait::now(cx.engine(), turn.run(call, pieces)),
+            (Route::Cells(shape), Some(turn)) => wait::now(cx.engine(), turn.run(call, shape)),
             _ => wait::now(cx.engine(), state.carry_out(begun, Here, cx, call)),
         }
     }

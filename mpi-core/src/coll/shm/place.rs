@@ -12,7 +12,7 @@ use super::letter::Letter;
 use super::params::LongWay;
 use super::readers::Readers;
 use super::retired::Lease;
-use super::small::Small;
+use super::small::{Small, goes_in_rows};
 use super::ways::{self, Ways};
 use super::{State, WORD};
 use crate::coll::{CallId, Refusal};
@@ -92,16 +92,16 @@ impl State {
             0 => None,
             _ => Some([lane(Lane::Blocking)?, lane(Lane::Nonblocking)?]),
         };
-        let first = usual(letter.kind);
         let long = match letter.long_way {
             LongWay(Some(way)) => Long::Always(way),
-            LongWay(None) if small.is_none() => Long::Always(first),
+            // Nothing is taken up without cells.
+            LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
-                let lanes = [Lane::Blocking, Lane::Nonblocking];
-                let lens = lanes.map(|lane| Cells::len(members.count(), letter.cell, lane));
-                let place = at(behind + lens.iter().sum::<usize>());
+                let cells: usize = cells::lens(members.count(), letter.cell).iter().sum();
+                let place = at(behind + cells);
                 let memory = node.hold_all(place, ways::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
+                let first = |call| usual(letter.kind, call);
                 let ways = Ways::new(memory, members.me, members.count(), first);
                 Long::Measured(ways.ok_or_else(outside)?)
             }
@@ -128,11 +128,11 @@ impl State {
         let node = comm.engine().node();
         let gate = gate::LINE + kind.len(self.members.count());
         let count = self.members.count();
-        let cell = self
-            .cell
-            .unwrap_or_else(|| cells::fitting_cell(count, kind));
-        let lanes = [Lane::Blocking, Lane::Nonblocking];
-        let cells: usize = lanes.map(|lane| Cells::len(count, cell, lane)).iter().sum();
+        let cell = self.cell.unwrap_or_else(|| {
+            let fitting = cells::fitting_cell(count, kind);
+            cells::affordable_cell(fitting, count, node.longest_free())
+        });
+        let cells: usize = cells::lens(count, cell).iter().sum();
         let ways = match self.long_way {
             LongWay(None) => ways::words(count) * WORD,
             LongWay(Some(_)) => 0,
@@ -156,9 +156,10 @@ impl State {
 }
 
 /// The way that long data go as long as nothing else is known.
-fn usual(kind: Kind) -> Way {
+fn usual(kind: Kind, call: CallId) -> Way {
     match kind {
         Kind::Flags => Way::Fragments,
+        Kind::Counter if goes_in_rows(call, kind) => Way::Fragments,
         // Who gives would be switched out and in for every few pieces.
         Kind::Counter => Way::Copy,
     }

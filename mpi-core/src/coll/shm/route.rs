@@ -14,6 +14,7 @@ use super::cells::Lane;
 use super::large::{self, Large};
 use super::params::LongWay;
 use super::place::{Long, Place};
+use super::small::Shape;
 use super::wait::{Here, Waits};
 use super::{State, small};
 use crate::Error;
@@ -24,12 +25,12 @@ use std::time::Instant;
 /// How an operation other than a barrier is carried out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
-    /// Through cells, in so many pieces.
-    Cells(u64),
+    /// Through cells.
+    Cells(Shape),
     /// From the others' memory, with so many numbers.
     Copies(u64),
-    /// In so many pieces, or as if there were none: as is faster.
-    Measured(u64),
+    /// Through several cells, or as if there were none: as is faster.
+    Measured(Shape),
 }
 
 /// An operation that has its number.
@@ -49,11 +50,11 @@ impl State {
         if place.leaves(call.id()) {
             return None;
         }
-        match small.pieces(call, self.members.count()) {
-            Some(1) => Some(Route::Cells(1)),
-            Some(pieces) => match self.long_way(place, lane, call) {
-                LongWay(None) => Some(Route::Measured(pieces)),
-                LongWay(Some(Way::Fragments)) => Some(Route::Cells(pieces)),
+        match small.shape(call, self.members.count()) {
+            Some(Shape::Whole) => Some(Route::Cells(Shape::Whole)),
+            Some(shape) => match self.long_way(place, lane, call, shape) {
+                LongWay(None) => Some(Route::Measured(shape)),
+                LongWay(Some(Way::Fragments)) => Some(Route::Cells(shape)),
                 LongWay(Some(Way::Copy)) => self.copies(place, call),
             },
             None => self.copies(place, call),
@@ -66,8 +67,8 @@ impl State {
         serves.then(|| Route::Copies(Large::numbers(call)))
     }
 
-    /// The way of data that can go in pieces.
-    fn long_way(&self, place: &Place, lane: Lane, call: &Call) -> LongWay {
+    /// The way of data that can go through several cells.
+    fn long_way(&self, place: &Place, lane: Lane, call: &Call, shape: Shape) -> LongWay {
         let moves = matches!(
             call.id(),
             CallId::Bcast | CallId::Gather | CallId::Scatter | CallId::Allgather | CallId::Alltoall
@@ -76,13 +77,18 @@ impl State {
             Long::Always(way) => return LongWay(Some(*way)),
             Long::Measured(ways) => ways,
         };
+        let in_rows = matches!(shape, Shape::Rows(_));
+        if in_rows && self.copies(place, call).is_none() {
+            // As many messages as there are ranks take longer, whatever they carry.
+            return LongWay(Some(Way::Fragments));
+        }
         // What is combined is so here in one order, whichever way; the next component does not promise that.
         // Nor are its messages another way where pieces are usual: they go through shared memory too if that is faster.
         let another_way =
-            || self.copies(place, call).is_some() || (moves && ways.first() == Way::Copy);
+            || self.copies(place, call).is_some() || (moves && ways.first(call.id()) == Way::Copy);
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
-            _ => LongWay(Some(ways.first())),
+            _ => LongWay(Some(ways.first(call.id()))),
         }
     }
 
@@ -91,7 +97,8 @@ impl State {
     pub(super) fn begin_data(&self, lane: Lane, route: Route) -> Option<Begun> {
         let small = &self.place.get()?.small.as_ref()?[lane as usize];
         let numbers = match route {
-            Route::Cells(numbers) | Route::Copies(numbers) => numbers,
+            Route::Cells(shape) => shape.numbers(),
+            Route::Copies(numbers) => numbers,
             // As many as the way needs that it will go.
             Route::Measured(_) => 0,
         };
@@ -105,7 +112,7 @@ impl State {
     /// Carries a call out the way that is found to be the faster one, and finds that out.
     pub(super) async fn run_measured(
         &self,
-        pieces: u64,
+        shape: Shape,
         cx: &Cx,
         call: &Call,
     ) -> Result<(), Error> {
@@ -123,7 +130,7 @@ impl State {
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
         let measured = ways.begin(kind, number, began, finished);
         let route = match measured.way {
-            Way::Fragments => Some(Route::Cells(pieces)),
+            Way::Fragments => Some(Route::Cells(shape)),
             Way::Copy => self.copies(place, call),
         };
         let begun = route.and_then(|route| self.begin_data(Lane::Blocking, route));
@@ -170,8 +177,8 @@ impl State {
         cx: &Cx,
         call: &Call,
     ) -> Result<(), Error> {
-        if let (Route::Cells(pieces), Some(turn)) = (begun.route, self.in_cells(&begun, wait, cx)) {
-            return turn.run(call, pieces).await;
+        if let (Route::Cells(shape), Some(turn)) = (begun.route, self.in_cells(&begun, wait, cx)) {
+            return turn.run(call, shape).await;
         }
         let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {

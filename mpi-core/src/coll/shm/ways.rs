@@ -50,8 +50,8 @@ pub struct Ways<M> {
     memory: M,
     me: u32,
     members: u32,
-    /// The way of calls before the first plan begins.
-    first: Way,
+    /// By call, the way before the first plan begins.
+    first: [Way; CallId::ALL.len()],
     /// By class, how many calls have begun here.
     begun: OnceCell<Box<[Cell<u64>]>>,
     /// Rank 0's.
@@ -65,6 +65,10 @@ struct Class(usize);
 impl Class {
     fn of(call: CallId, bytes: u64) -> Class {
         Class(call as usize * ORDERS + order_of(bytes))
+    }
+
+    fn call(self) -> usize {
+        self.0 / ORDERS
     }
 }
 
@@ -160,24 +164,26 @@ pub struct Measured {
 
 impl<M: Deref<Target = [AtomicU64]>> Ways<M> {
     /// Those in memory of [`words`] words.
-    pub fn new(memory: M, me: u32, members: u32, first: Way) -> Option<Ways<M>> {
+    pub fn new(memory: M, me: u32, members: u32, first: impl Fn(CallId) -> Way) -> Option<Ways<M>> {
         let fits = me < members && memory.len() >= words(members);
         fits.then(|| Ways {
             memory,
             me,
             members,
-            first,
+            first: CallId::ALL.map(first),
             begun: OnceCell::new(),
             decider: RefCell::default(),
         })
     }
 
-    pub fn first(&self) -> Way {
-        self.first
+    /// The way that a call goes as long as nothing is known.
+    pub fn first(&self, call: CallId) -> Way {
+        self.first[call as usize]
     }
 
     fn plan(&self, class: Class) -> Plan {
-        Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), self.first)
+        let first = self.first[class.call()];
+        Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), first)
     }
 
     /// What a member says about its last call: the lower bits of the number, and how many nanoseconds that took.
@@ -256,7 +262,8 @@ impl<M: Deref<Target = [AtomicU64]>> Ways<M> {
         if !class.ends.is_none_or(finished) {
             return;
         }
-        let Some((way, run)) = class.wish(plan.then, self.first) else {
+        let first = self.first[measured.class.call()];
+        let Some((way, run)) = class.wish(plan.then, first) else {
             return;
         };
         let new = Plan {
@@ -264,7 +271,7 @@ impl<M: Deref<Target = [AtomicU64]>> Ways<M> {
             before: plan.then,
             run,
             tried: way,
-            then: class.known.better().unwrap_or(self.first),
+            then: class.known.better().unwrap_or(first),
         };
         class.ends = None;
         // SYNC POINT shm.plan
@@ -337,7 +344,7 @@ mod tests {
     ) -> Vec<Vec<Way>> {
         let memory: Vec<AtomicU64> = (0..words(members)).map(|_| AtomicU64::new(0)).collect();
         let member = |me| Member {
-            ways: Ways::new(&memory[..], me, members, Way::Fragments).unwrap(),
+            ways: Ways::new(&memory[..], me, members, |_| Way::Fragments).unwrap(),
             number: 0,
             finished: 0,
             under_way: None,

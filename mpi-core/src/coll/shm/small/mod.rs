@@ -7,13 +7,14 @@
 //! Operands are combined in the order of ranks, whoever does it, so every member gets the same bits every time.
 //!
 //! Where data go one way only, who has shown them does not wait for who reads them.
-//! Longer data can go in [`pieces`], a cell each.
+//! Longer data can go in several cells: in [`pieces`], or where everybody has a block for everybody in [`rows`].
 //! Which calls are served follows from what the standard makes equal at all members.
 
 mod blocks;
 mod data;
 mod pieces;
 mod reductions;
+mod rows;
 mod steps;
 
 use super::cells::{Cells, FEW, Lane};
@@ -25,7 +26,10 @@ use crate::coll::{Brief, Call, CallId};
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::engine::Engine;
 use data::Given;
-use mpi_base::cells::DEPTH;
+use mpi_base::cells::{DEPTH, LINE};
+use rows::Rows;
+
+pub use rows::goes_in_rows;
 
 /// The short collectives of one communicator, of one lane.
 pub struct Small {
@@ -33,6 +37,38 @@ pub struct Small {
     pub kind: Kind,
     /// What goes in pieces; rank 0's choice.
     pub pieces_up_to: u64,
+}
+
+/// How data lie in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Each member's in one.
+    Whole,
+    /// A row of blocks in several.
+    Rows(Rows),
+    /// One after another, so many.
+    Pieces(u64),
+}
+
+impl Shape {
+    /// How many operations of the cells a call takes.
+    #[inline]
+    pub fn numbers(self) -> u64 {
+        match self {
+            Shape::Whole => 1,
+            Shape::Rows(rows) => rows.cells * rows.rounds,
+            Shape::Pieces(numbers) => numbers,
+        }
+    }
+
+    /// Whether no block is cut.
+    fn is_one_part(self) -> bool {
+        match self {
+            Shape::Whole => true,
+            Shape::Rows(rows) => rows.rounds == 1,
+            Shape::Pieces(_) => false,
+        }
+    }
 }
 
 /// One operation under way.
@@ -62,6 +98,18 @@ impl Small {
     /// Up to how many bytes a call's blocks go through cells.
     pub fn fits(&self, call: CallId, members: u32) -> u64 {
         let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
+        if goes_in_rows(call, self.kind) {
+            let whole = rows::longest(self.cells.capacity(), members);
+            let all = self.pieces_up_to / u64::from(members.max(2) - 1);
+            let more = match self.cells.lane() {
+                _ if whole < rows::SHORTEST => 0,
+                Lane::Blocking => all,
+                Lane::Nonblocking if members > FEW => 0,
+                // All come round by round, and nobody looks at a request for long.
+                Lane::Nonblocking => all.min(rows::FEW_ROUNDS * whole as u64),
+            };
+            return one.max(whole as u64).max(more);
+        }
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
             // Nobody is done with these before all look at them.
@@ -78,15 +126,15 @@ impl Small {
     /// The bytes of a block that go at once where it goes in pieces; none where it does not.
     fn piece(&self, call: CallId, members: u32) -> usize {
         let piece = pieces::of_cell(self.cells.piece(), call, members);
-        match piece >= pieces::SHORTEST {
+        match piece >= pieces::shortest(self.kind) {
             true => piece,
             false => 0,
         }
     }
 
-    /// How many operations of the cells a call takes, if it can go through them; the same answer at all members.
+    /// How a call goes through the cells, if it can; the same answer at all members.
     #[inline]
-    pub fn pieces(&self, call: &Call, members: u32) -> Option<u64> {
+    pub fn shape(&self, call: &Call, members: u32) -> Option<Shape> {
         let one = match call {
             Call::Bcast { buf, .. } => return self.cut(call.id(), buf.bytes(), members),
             // Equal at all members, as is the count; what a user's datatype needs for an operand is not worth keeping.
@@ -116,9 +164,9 @@ impl Small {
                 return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
             Call::ReduceScatterBlock { send, recv, .. } => {
-                let pieces = self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
-                // In place a result would lie where pieces are still to be shown.
-                return pieces.filter(|pieces| *pieces == 1 || send.is_some());
+                let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
+                // In place a result would lie where more is still to be shown.
+                return shape.filter(|shape| shape.is_one_part() || send.is_some());
             }
             Call::ReduceScatter { recv, counts, .. } => {
                 let (datatype, total) = (recv.datatype(), counts.iter().sum());
@@ -127,19 +175,26 @@ impl Small {
             }
             _ => false,
         };
-        one.then_some(1)
+        one.then_some(Shape::Whole)
     }
 
-    /// Into how many pieces data that go one way are cut, if they go through the cells.
+    /// How data that go one way are cut, if they go through the cells.
     #[inline]
-    fn cut(&self, call: CallId, bytes: i64, members: u32) -> Option<u64> {
+    fn cut(&self, call: CallId, bytes: i64, members: u32) -> Option<Shape> {
         let bytes = bytes as u64;
         if bytes <= self.fits_one(call, members) {
-            return Some(1);
+            return Some(Shape::Whole);
+        }
+        if bytes > self.fits(call, members) {
+            return None;
+        }
+        if goes_in_rows(call, self.kind) {
+            let rows = Rows::of(bytes, self.cells.capacity(), members);
+            return Some(Shape::Rows(rows));
         }
         let piece = self.piece(call, members) as u64;
         // What goes whole has room for everybody's blocks; where that lacks there are two pieces at least, if one of them is empty.
-        (bytes <= self.fits(call, members)).then(|| bytes.div_ceil(piece).max(2))
+        Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
     }
 
     /// The same for operands, which are cut between elements.
@@ -150,27 +205,28 @@ impl Small {
         count: i64,
         datatype: &Datatype,
         members: u32,
-    ) -> Option<u64> {
+    ) -> Option<Shape> {
         datatype.as_named()?;
         let (size, bytes) = (datatype.size().max(1), datatype.bytes(count));
-        self.cut(call, bytes, members).filter(|pieces| {
+        self.cut(call, bytes, members).filter(|shape| {
             let dense = datatype.contiguous_bytes(count).is_some();
-            *pieces == 1 || (dense && self.cells.piece() as i64 % size == 0)
+            shape.is_one_part() || (dense && LINE as i64 % size == 0)
         })
     }
 }
 
 impl<W: Waits> Turn<'_, W> {
-    /// Carries out a call that takes so many of [`Small::pieces`].
+    /// Carries out a call whose [`Small::shape`] this is.
     #[inline]
-    pub async fn run(&self, call: &Call, pieces: u64) -> Result<(), Error> {
-        match pieces {
-            1 => self.run_at_once(call).await,
-            _ => self.run_in_pieces(call, pieces).await,
+    pub async fn run(&self, call: &Call, shape: Shape) -> Result<(), Error> {
+        match shape {
+            Shape::Whole => self.run_at_once(call).await,
+            Shape::Rows(rows) => self.run_in_rows(call, rows).await,
+            Shape::Pieces(pieces) => self.run_in_pieces(call, pieces).await,
         }
     }
 
-    /// Carries out a call that takes one.
+    /// Carries out a call that takes one cell.
     #[inline]
     pub async fn run_at_once(&self, call: &Call) -> Result<(), Error> {
         let all = i64::from(self.members.count());
@@ -231,7 +287,7 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// Carries out a call in brief, which takes one piece.
+    /// Carries out a call in brief, which takes one cell.
     #[inline]
     pub async fn run_brief(&self, brief: &Brief<'_>) -> Result<(), Error> {
         match brief {

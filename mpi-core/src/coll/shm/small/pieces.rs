@@ -7,6 +7,7 @@
 
 use super::Turn;
 use super::data::{Combine, CopyTo, Given, Room};
+use super::rows::goes_in_rows;
 use super::steps::{await_room, show};
 use crate::Error;
 use crate::coll::algo::{self, Blocks, Buffer};
@@ -17,13 +18,20 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 use std::ops::Range;
 
-/// Shorter pieces cost more than they save.
-pub const SHORTEST: usize = 2 << 10;
+/// Shorter pieces cost more than they save; where ranks share cores more so, as a switch comes with every few of them.
+pub fn shortest(kind: Kind) -> usize {
+    match kind {
+        Kind::Flags => 2 << 10,
+        Kind::Counter => 4 << 10,
+    }
+}
 
 /// Of `up_to` bytes that may go in pieces, those of a block of this call; none if it is not cut.
 pub fn of_a_block(up_to: u64, call: CallId, members: u32, kind: Kind) -> Option<u64> {
     match call {
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
+        // These go in rows, if at all.
+        _ if goes_in_rows(call, kind) => None,
         // A root, or everybody, takes as much from each of the others.
         CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
             Some(up_to / u64::from(members.max(2) - 1))
@@ -75,7 +83,7 @@ impl<B: Buffer> Cut<B> {
     }
 
     /// The same of each of so many blocks, of which this is the first.
-    fn of_each(first: &B, piece: &Range<usize>, blocks: u32) -> Cut<B> {
+    pub fn of_each(first: &B, piece: &Range<usize>, blocks: u32) -> Cut<B> {
         let bytes = first.bytes() as usize;
         let (start, end) = (piece.start.min(bytes), piece.end.min(bytes));
         Cut {
@@ -85,6 +93,11 @@ impl<B: Buffer> Cut<B> {
             len: end - start,
             blocks: blocks as usize,
         }
+    }
+
+    /// The bytes of a piece.
+    pub fn each(&self) -> usize {
+        self.len
     }
 
     fn starts(&self) -> impl Iterator<Item = i64> + use<B> {
@@ -115,6 +128,10 @@ impl Given for Cut<SendBuf> {
     }
 
     fn pack(&self, room: &mut [u8]) {
+        if self.len == self.step {
+            self.buf.pack_at(self.first as i64, room);
+            return;
+        }
         for (at, room) in self.starts().zip(room.chunks_mut(self.len.max(1))) {
             self.buf.pack_at(at, room);
         }
