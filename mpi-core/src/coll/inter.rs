@@ -251,14 +251,7 @@ async fn reduce_scatter(
         _ => recv.clone(),
     };
     reduce_to_leader(cx, here, send, op, &whole).await?;
-    let mut at = 0;
-    let blocks = (cx.rank() == LEADER).then(|| {
-        let block = counts.iter().map(|count| {
-            let elements = at..at + count;
-            at = elements.end;
-            whole.slice(elements).as_send()
-        });
-        Blocks::Each(block.collect())
-    });
+    let blocks = (cx.rank() == LEADER)
+        .then(|| Blocks::Each(algo::scattered::cut(&whole.as_send(), counts).into()));
     scatter_linear::scatter(here, blocks.as_ref(), Some(&recv), LEADER).await
 }

@@ -3,9 +3,9 @@
 //! R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
 //! Best for long data: 2 log2 n rounds and the least data; needs an operator that commutes.
 
-use super::fold::{Fold, Part};
+use super::fold::Worker;
 use super::halving::{Parts, halve};
-use super::{contribute, twin};
+use super::{contribute, own, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -17,17 +17,14 @@ pub async fn allreduce(
     recv: &RecvBuf,
     op: &Op,
 ) -> Result<(), Error> {
-    let fold = Fold::new(cx.size());
-    let part = fold.part(cx.rank());
-    if let Part::Rests { to } = part {
-        let own = send.cloned().unwrap_or_else(|| recv.as_send());
-        cx.send(&own, to).await?;
-        return cx.recv(recv, to).await;
-    }
+    let Some(worker) = Worker::begin(cx, &own(send, recv), Some(recv)).await? else {
+        return Ok(());
+    };
     contribute(send, recv);
     let fresh = twin(recv)?;
-    let (number, other) = part.take_in(cx, recv, &fresh, op).await?;
+    worker.take_in(cx, recv, &fresh, op).await?;
 
+    let Worker { fold, number, .. } = worker;
     let parts = Parts::even(fold, recv.count());
     halve(cx, &parts, number, recv, &fresh, op).await?;
     let mut step = 1;
@@ -41,8 +38,5 @@ pub async fn allreduce(
         cx.sendrecv(&mine.as_send(), rank, &theirs, rank).await?;
         step *= 2;
     }
-    match other {
-        Some(other) => cx.send(&recv.as_send(), other).await,
-        None => Ok(()),
-    }
+    worker.give_back(cx, &recv.as_send()).await
 }

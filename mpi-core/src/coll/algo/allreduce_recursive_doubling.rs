@@ -4,8 +4,8 @@
 //! Best for short data: log2 n rounds.
 //! The lower of two partners is always the left operand, so every rank computes the same expression and operators need not commute.
 
-use super::fold::{Fold, Part};
-use super::{combine, contribute, copy, twin};
+use super::fold::Worker;
+use super::{combine, contribute, copy, own, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -17,19 +17,16 @@ pub async fn allreduce(
     recv: &RecvBuf,
     op: &Op,
 ) -> Result<(), Error> {
-    let fold = Fold::new(cx.size());
-    let part = fold.part(cx.rank());
-    if let Part::Rests { to } = part {
-        let own = send.cloned().unwrap_or_else(|| recv.as_send());
-        cx.send(&own, to).await?;
-        return cx.recv(recv, to).await;
-    }
+    let Some(worker) = Worker::begin(cx, &own(send, recv), Some(recv)).await? else {
+        return Ok(());
+    };
     contribute(send, recv);
     if cx.size() == 1 {
         return Ok(());
     }
     let (mut acc, mut fresh) = (recv.clone(), twin(recv)?);
-    let (number, other) = part.take_in(cx, &acc, &fresh, op).await?;
+    worker.take_in(cx, &acc, &fresh, op).await?;
+    let Worker { fold, number, .. } = worker;
     let mut step = 1;
     while step < fold.power {
         let partner = number ^ step;
@@ -46,8 +43,5 @@ pub async fn allreduce(
     if acc.ptr() != recv.ptr() {
         copy(&acc.as_send(), recv);
     }
-    match other {
-        Some(other) => cx.send(&recv.as_send(), other).await,
-        None => Ok(()),
-    }
+    worker.give_back(cx, &recv.as_send()).await
 }

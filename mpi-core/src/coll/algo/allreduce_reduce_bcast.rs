@@ -4,8 +4,8 @@
 //! by the linear one, whose operations are always the same, it is called "linear".
 //! The order of operands is kept.
 
-use super::bcast_binomial;
 use super::reduction::Reduction;
+use super::{bcast_binomial, own};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -18,7 +18,7 @@ pub async fn allreduce(
     op: &Op,
     reduction: Reduction,
 ) -> Result<(), Error> {
-    let own = send.cloned().unwrap_or_else(|| recv.as_send());
+    let own = own(send, recv);
     match cx.rank() {
         0 => reduction.run(cx, send, Some(recv), op, 0).await?,
         _ => reduction.run(cx, Some(&own), None, op, 0).await?,

@@ -4,7 +4,7 @@
 //! beside the inclusive sum that travels, each rank keeps the sum of what came from behind.
 //! Rank 0's `recv` is not touched, as the standard says (MPI 5.0, section 6.11.2).
 
-use super::{combine, copy, twin};
+use super::{combine, copy, own, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -13,7 +13,7 @@ use crate::op::Op;
 pub async fn exscan(cx: &Cx, send: Option<&SendBuf>, recv: &RecvBuf, op: &Op) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
     let (sum, out, fresh) = (twin(recv)?, twin(recv)?, twin(recv)?);
-    copy(&send.cloned().unwrap_or_else(|| recv.as_send()), &sum);
+    copy(&own(send, recv), &sum);
     let mut distance = 1;
     while distance < size {
         let incoming = (me >= distance).then(|| cx.irecv(&fresh, me - distance));

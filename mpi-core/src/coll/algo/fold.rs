@@ -7,7 +7,7 @@
 use super::combine;
 use crate::Error;
 use crate::coll::Cx;
-use crate::datatype::RecvBuf;
+use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 /// The largest power of two in a size, and who takes part in it.
@@ -28,24 +28,61 @@ pub enum Part {
     Works { number: u32 },
 }
 
-impl Part {
+/// A rank that works in a fold, for itself or also for the one in front of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Worker {
+    pub fold: Fold,
+    pub number: u32,
+    /// The rank that rests for this one.
+    other: Option<u32>,
+}
+
+impl Worker {
+    /// Begins the fold of a communicator: a rank that rests gives its `own` data away, gets what is its `result`, and is done: `None`.
+    pub async fn begin(
+        cx: &Cx,
+        own: &SendBuf,
+        result: Option<&RecvBuf>,
+    ) -> Result<Option<Worker>, Error> {
+        let fold = Fold::new(cx.size());
+        let (number, other) = match fold.part(cx.rank()) {
+            Part::Works { number } => (number, None),
+            Part::WorksFor { number, other } => (number, Some(other)),
+            Part::Rests { to } => {
+                cx.send(own, to).await?;
+                if let Some(result) = result {
+                    cx.recv(result, to).await?;
+                }
+                return Ok(None);
+            }
+        };
+        Ok(Some(Worker {
+            fold,
+            number,
+            other,
+        }))
+    }
+
     /// Combines what the rank that rests for this one gives into `acc`, by way of `fresh`.
-    ///
-    /// Answers the number as which this rank works, and who rests for it.
     pub async fn take_in(
-        self,
+        &self,
         cx: &Cx,
         acc: &RecvBuf,
         fresh: &RecvBuf,
         op: &Op,
-    ) -> Result<(u32, Option<u32>), Error> {
-        match self {
-            Part::WorksFor { number, other } => {
-                cx.recv(fresh, other).await?;
-                combine(op, &fresh.as_send(), acc)?;
-                Ok((number, Some(other)))
-            }
-            Part::Works { number } | Part::Rests { to: number } => Ok((number, None)),
+    ) -> Result<(), Error> {
+        let Some(other) = self.other else {
+            return Ok(());
+        };
+        cx.recv(fresh, other).await?;
+        combine(op, &fresh.as_send(), acc)
+    }
+
+    /// Gives the rank that rests for this one its result.
+    pub async fn give_back(&self, cx: &Cx, result: &SendBuf) -> Result<(), Error> {
+        match self.other {
+            Some(other) => cx.send(result, other).await,
+            None => Ok(()),
         }
     }
 }
@@ -69,6 +106,14 @@ impl Fold {
                 number: r / 2,
                 other: r - 1,
             },
+        }
+    }
+
+    /// As which number a rank works, or whoever it rests for.
+    pub fn number(&self, rank: u32) -> u32 {
+        match self.part(rank) {
+            Part::Works { number } | Part::WorksFor { number, .. } => number,
+            Part::Rests { to } => self.number(to),
         }
     }
 
@@ -98,9 +143,10 @@ mod tests {
                         assert!(
                             matches!(fold.part(to), Part::WorksFor { other, .. } if other == rank)
                         );
+                        assert_eq!(fold.number(rank), fold.number(to));
                     }
                     Part::WorksFor { number, .. } | Part::Works { number } => {
-                        assert_eq!(number, next);
+                        assert_eq!((number, fold.number(rank)), (next, next));
                         assert_eq!(fold.rank(number), rank);
                         next += 1;
                     }

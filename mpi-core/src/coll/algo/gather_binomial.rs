@@ -4,8 +4,7 @@
 //! Best for short blocks: ceil(log2 n) rounds instead of n - 1 messages at the root.
 
 use super::bytes;
-use super::tree::Knomial;
-use super::turn::Turn;
+use super::tree::{Child, Knomial};
 use super::{Blocks, copy};
 use crate::Error;
 use crate::coll::Cx;
@@ -17,19 +16,14 @@ pub async fn gather(
     recv: Option<&RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
-    let turn = Turn {
-        size: cx.size(),
-        root,
-    };
-    let tree = Knomial::binomial(cx.rank(), root, turn.size);
+    let tree = Knomial::binomial(cx.rank(), root, cx.size());
+    let turn = tree.turn();
     // Every member knows the length of a block from its own arguments; in place only the root, from `recv`.
     let block = send.map_or_else(|| recv.map_or(0, RecvBuf::bytes), SendBuf::bytes);
     let at = |number: u32| i64::from(number) * block;
     let blocks = bytes(at(tree.subtree()))?;
 
-    let up = |c: super::tree::Child| {
-        cx.irecv(&blocks.recv(at(c.subtree.start)..at(c.subtree.end)), c.rank)
-    };
+    let up = |c: Child| cx.irecv(&blocks.recv(at(c.subtree.start)..at(c.subtree.end)), c.rank);
     // Small subtrees are ready first.
     let incoming = tree.children().rev().map(up).collect();
     if let Some(send) = send {

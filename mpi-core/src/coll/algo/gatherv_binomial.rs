@@ -5,8 +5,7 @@
 //! Best for many short blocks: 2 ceil(log2 n) messages at the root.
 
 use super::lengths::Lengths;
-use super::tree::Knomial;
-use super::turn::Turn;
+use super::tree::{Child, Knomial};
 use super::{Blocks, bytes, copy};
 use crate::Error;
 use crate::coll::Cx;
@@ -19,11 +18,8 @@ pub async fn gather(
     root: u32,
 ) -> Result<(), Error> {
     let me = cx.rank();
-    let turn = Turn {
-        size: cx.size(),
-        root,
-    };
-    let tree = Knomial::binomial(me, root, turn.size);
+    let tree = Knomial::binomial(me, root, cx.size());
+    let turn = tree.turn();
     // In place the root's block is where it belongs, and nobody else has a say in it.
     let own = send.map_or(0, SendBuf::bytes);
     let lengths = Lengths::of(tree.subtree())?;
@@ -36,7 +32,7 @@ pub async fn gather(
     let at = lengths.starts();
     let blocks = bytes(at[tree.subtree() as usize])?;
     let range = |first: u32, end: u32| at[first as usize]..at[end as usize];
-    let up = |c: super::tree::Child| {
+    let up = |c: Child| {
         let place = range(c.subtree.start, c.subtree.end);
         cx.irecv(&blocks.recv(place), c.rank)
     };

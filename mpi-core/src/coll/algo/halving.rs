@@ -1,8 +1,8 @@
 //! What the algorithms by recursive halving have in common: which elements a worker of a [`Fold`] answers for, and the halving itself.
 
 use super::blocks::share;
-use super::combine;
-use super::fold::{Fold, Part};
+use super::fold::{Fold, Part, Worker};
+use super::{combine, copy};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::RecvBuf;
@@ -75,4 +75,16 @@ pub async fn halve(
         step /= 2;
     }
     Ok(())
+}
+
+/// Gives out a worker's part, which starts with that of the rank that rests for it; the rest is `recv`, its own.
+pub async fn hand_out(
+    cx: &Cx,
+    worker: &Worker,
+    part: &RecvBuf,
+    recv: &RecvBuf,
+) -> Result<(), Error> {
+    let theirs = part.count() - recv.count();
+    copy(&part.slice(theirs..part.count()).as_send(), recv);
+    worker.give_back(cx, &part.slice(0..theirs).as_send()).await
 }

@@ -57,6 +57,7 @@ mod row;
 pub mod scan_recursive_doubling;
 pub mod scatter_binomial;
 pub mod scatter_linear;
+pub(super) mod scattered;
 pub mod scatterv_binomial;
 mod segments;
 mod staged;
@@ -103,4 +104,9 @@ fn contribute(send: Option<&SendBuf>, recv: &RecvBuf) {
     if let Some(send) = send {
         copy(send, recv);
     }
+}
+
+/// A rank's own contribution, which in place is where the result will be.
+fn own(send: Option<&SendBuf>, recv: &RecvBuf) -> SendBuf {
+    send.cloned().unwrap_or_else(|| recv.as_send())
 }

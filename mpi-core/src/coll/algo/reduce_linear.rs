@@ -2,7 +2,7 @@
 //!
 //! The order of operands and of operations is fixed, for every root; the reference for operators whose result depends on it.
 
-use super::{combine, copy, twin};
+use super::{combine, copy, own, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -23,7 +23,7 @@ pub async fn reduce(
         };
     }
     let Some(recv) = recv else { return Ok(()) };
-    let own = send.cloned().unwrap_or_else(|| recv.as_send());
+    let own = own(send, recv);
     let (acc, next) = (twin(recv)?, twin(recv)?);
     let last = cx.size() - 1;
     for rank in (0..=last).rev() {

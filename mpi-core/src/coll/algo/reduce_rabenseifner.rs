@@ -4,7 +4,7 @@
 //! Best for long data: 2 log2 n rounds and the least data; needs an operator that commutes.
 
 use super::elements;
-use super::fold::{Fold, Part};
+use super::fold::Worker;
 use super::halving::{Parts, halve};
 use super::{contribute, copy, twin};
 use crate::Error;
@@ -23,45 +23,33 @@ pub async fn reduce(
     let Some(own) = send.cloned().or_else(|| recv.map(RecvBuf::as_send)) else {
         return Ok(());
     };
-    let fold = Fold::new(cx.size());
-    let part = fold.part(me);
-    if let Part::Rests { to } = part {
-        cx.send(&own, to).await?;
-        return match recv {
-            Some(recv) if me == root => cx.recv(recv, to).await,
-            _ => Ok(()),
-        };
-    }
-    let acc = match recv {
-        Some(recv) if me == root => {
-            contribute(send, recv);
-            recv.clone()
+    let result = recv.filter(|_| me == root);
+    let Some(worker) = Worker::begin(cx, &own, result).await? else {
+        return Ok(());
+    };
+    let acc = match result {
+        Some(result) => {
+            contribute(send, result);
+            result.clone()
         }
-        _ => {
+        None => {
             let acc = elements(own.count(), own.datatype())?.all();
             copy(&own, &acc);
             acc
         }
     };
     let fresh = twin(&acc)?;
-    let (number, _) = part.take_in(cx, &acc, &fresh, op).await?;
+    worker.take_in(cx, &acc, &fresh, op).await?;
+    let Worker { fold, number, .. } = worker;
     let parts = Parts::even(fold, acc.count());
     halve(cx, &parts, number, &acc, &fresh, op).await?;
 
     // The pieces come together at the worker that is the root or that the root rests for.
-    let top = match fold.part(root) {
-        Part::Rests { to } => to,
-        _ => root,
-    };
-    let top_number = match fold.part(top) {
-        Part::WorksFor { number, .. } | Part::Works { number } | Part::Rests { to: number } => {
-            number
-        }
-    };
+    let top = fold.number(root);
     let mut step = 1;
     while step < fold.power {
         let partner = number ^ step;
-        if (number ^ top_number) & step != 0 {
+        if (number ^ top) & step != 0 {
             let mine = acc.slice(parts.group(number, step));
             return cx.send(&mine.as_send(), fold.rank(partner)).await;
         }
@@ -69,7 +57,7 @@ pub async fn reduce(
         cx.recv(&theirs, fold.rank(partner)).await?;
         step *= 2;
     }
-    match top == root {
+    match fold.rank(top) == root {
         true => Ok(()),
         false => cx.send(&acc.as_send(), root).await,
     }

@@ -5,9 +5,9 @@
 //! `recv` is this rank's part, and in place it starts the whole input.
 
 use super::elements;
-use super::fold::{Fold, Part};
-use super::halving::{Parts, halve};
-use super::{Buffer, copy, twin};
+use super::fold::Worker;
+use super::halving::{Parts, halve, hand_out};
+use super::{copy, scattered, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -20,30 +20,17 @@ pub async fn reduce_scatter(
     counts: &[i64],
     op: &Op,
 ) -> Result<(), Error> {
-    let total: i64 = counts.iter().sum();
-    let input = send
-        .cloned()
-        .unwrap_or_else(|| Buffer::with_count(recv, total).as_send());
-    let recv = Buffer::with_count(recv, counts[cx.rank() as usize]);
-    let fold = Fold::new(cx.size());
-    let part = fold.part(cx.rank());
-    if let Part::Rests { to } = part {
-        cx.send(&input, to).await?;
-        return cx.recv(&recv, to).await;
-    }
-    let acc = elements(total, recv.datatype())?.all();
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let Some(worker) = Worker::begin(cx, &input, Some(&recv)).await? else {
+        return Ok(());
+    };
+    let acc = elements(input.count(), recv.datatype())?.all();
     copy(&input, &acc);
     let fresh = twin(&acc)?;
-    let (number, other) = part.take_in(cx, &acc, &fresh, op).await?;
+    worker.take_in(cx, &acc, &fresh, op).await?;
+    let Worker { fold, number, .. } = worker;
     let parts = Parts::of_ranks(fold, counts);
     halve(cx, &parts, number, &acc, &fresh, op).await?;
-
-    // A worker's part starts with that of the rank that rests for it.
     let own = acc.slice(parts.group(number, 1));
-    let theirs = own.count() - recv.count();
-    copy(&own.slice(theirs..own.count()).as_send(), &recv);
-    match other {
-        Some(other) => cx.send(&own.slice(0..theirs).as_send(), other).await,
-        None => Ok(()),
-    }
+    hand_out(cx, &worker, &own, &recv).await
 }

@@ -5,7 +5,7 @@
 //! `recv` is this rank's part, and in place it starts the whole input.
 
 use super::turn::{ahead, behind};
-use super::{Buffer, combine, copy, twin};
+use super::{combine, copy, scattered, twin};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -19,21 +19,15 @@ pub async fn reduce_scatter(
     op: &Op,
 ) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
-    let total: i64 = counts.iter().sum();
-    let input = send
-        .cloned()
-        .unwrap_or_else(|| Buffer::with_count(recv, total).as_send());
-    let recv = Buffer::with_count(recv, counts[me as usize]);
-    let part = |rank: u32| {
-        let start: i64 = counts[..rank as usize].iter().sum();
-        input.slice(start..start + counts[rank as usize])
-    };
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let parts = scattered::cut(&input, counts);
+    let part = |rank: u32| &parts[rank as usize];
     // In place `recv` is the first part of the input, which is still to be sent.
     let (acc, fresh) = (twin(&recv)?, twin(&recv)?);
-    copy(&part(me), &acc);
+    copy(part(me), &acc);
     for step in 1..size {
         let (to, from) = (ahead(me, step, size), behind(me, step, size));
-        cx.sendrecv(&part(to), to, &fresh, from).await?;
+        cx.sendrecv(part(to), to, &fresh, from).await?;
         combine(op, &fresh.as_send(), &acc)?;
     }
     copy(&acc.as_send(), &recv);

@@ -5,7 +5,7 @@
 
 use super::elements;
 use super::reduction::Reduction;
-use super::{Blocks, Buffer, scatter_linear};
+use super::{Blocks, scatter_linear, scattered};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -19,26 +19,13 @@ pub async fn reduce_scatter(
     op: &Op,
     reduction: Reduction,
 ) -> Result<(), Error> {
-    let total: i64 = counts.iter().sum();
-    let mine = counts[cx.rank() as usize];
-    let input = send
-        .cloned()
-        .unwrap_or_else(|| Buffer::with_count(recv, total).as_send());
-    let recv = Buffer::with_count(recv, mine);
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
     if cx.rank() != 0 {
         reduction.run(cx, Some(&input), None, op, 0).await?;
         return scatter_linear::scatter(cx, None, Some(&recv), 0).await;
     }
-    let whole = elements(total, recv.datatype())?;
-    reduction
-        .run(cx, Some(&input), Some(&whole.all()), op, 0)
-        .await?;
-    let mut at = 0;
-    let blocks = counts.iter().map(|count| {
-        let elements = at..at + count;
-        at = elements.end;
-        whole.send(elements)
-    });
-    let blocks = Blocks::Each(blocks.collect());
+    let whole = elements(input.count(), recv.datatype())?.all();
+    reduction.run(cx, Some(&input), Some(&whole), op, 0).await?;
+    let blocks = Blocks::Each(scattered::cut(&whole.as_send(), counts).into());
     scatter_linear::scatter(cx, Some(&blocks), Some(&recv), 0).await
 }

@@ -5,7 +5,7 @@
 //! `recv` is this rank's part, and in place it starts the whole input.
 
 use super::elements;
-use super::{Buffer, copy, ring};
+use super::{copy, ring, scattered};
 use crate::Error;
 use crate::coll::Cx;
 use crate::datatype::{RecvBuf, SendBuf};
@@ -19,22 +19,11 @@ pub async fn reduce_scatter(
     op: &Op,
     segment: i64,
 ) -> Result<(), Error> {
-    let total: i64 = counts.iter().sum();
-    let input = send
-        .cloned()
-        .unwrap_or_else(|| Buffer::with_count(recv, total).as_send());
-    let acc = elements(total, recv.datatype())?.all();
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let acc = elements(input.count(), recv.datatype())?.all();
     copy(&input, &acc);
-    let mut at = 0;
-    let pieces: Vec<RecvBuf> = counts
-        .iter()
-        .map(|count| {
-            at += count;
-            acc.slice(at - count..at)
-        })
-        .collect();
+    let pieces = scattered::cut(&acc, counts);
     ring::reduce_scatter(cx, &pieces, op, segment).await?;
-    let mine = &pieces[cx.rank() as usize];
-    copy(&mine.as_send(), &Buffer::with_count(recv, mine.count()));
+    copy(&pieces[cx.rank() as usize].as_send(), &recv);
     Ok(())
 }

@@ -4,8 +4,7 @@
 //! Best for short blocks: ceil(log2 n) rounds.
 
 use super::bytes;
-use super::tree::Knomial;
-use super::turn::Turn;
+use super::tree::{Child, Knomial};
 use super::{Blocks, copy};
 use crate::Error;
 use crate::coll::Cx;
@@ -17,11 +16,8 @@ pub async fn scatter(
     recv: Option<&RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
-    let turn = Turn {
-        size: cx.size(),
-        root,
-    };
-    let tree = Knomial::binomial(cx.rank(), root, turn.size);
+    let tree = Knomial::binomial(cx.rank(), root, cx.size());
+    let turn = tree.turn();
     let block = recv.map_or_else(|| send.map_or(0, SendBuf::bytes), RecvBuf::bytes);
     let at = |number: u32| i64::from(number) * block;
     let blocks = bytes(at(tree.subtree()))?;
@@ -39,9 +35,7 @@ pub async fn scatter(
         }
         (None, None) => {}
     }
-    let down = |c: super::tree::Child| {
-        cx.isend(&blocks.send(at(c.subtree.start)..at(c.subtree.end)), c.rank)
-    };
+    let down = |c: Child| cx.isend(&blocks.send(at(c.subtree.start)..at(c.subtree.end)), c.rank);
     let outgoing = tree.children().map(down).collect();
     if let Some(recv) = recv {
         copy(&blocks.send(0..block), recv);

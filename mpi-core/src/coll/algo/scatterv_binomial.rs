@@ -4,8 +4,7 @@
 //! Best for many short blocks: 2 ceil(log2 n) messages at the root.
 
 use super::lengths::Lengths;
-use super::tree::Knomial;
-use super::turn::Turn;
+use super::tree::{Child, Knomial};
 use super::{Blocks, bytes, copy};
 use crate::Error;
 use crate::coll::Cx;
@@ -18,11 +17,8 @@ pub async fn scatter(
     root: u32,
 ) -> Result<(), Error> {
     let me = cx.rank();
-    let turn = Turn {
-        size: cx.size(),
-        root,
-    };
-    let tree = Knomial::binomial(me, root, turn.size);
+    let tree = Knomial::binomial(me, root, cx.size());
+    let turn = tree.turn();
     let lengths = Lengths::of(tree.subtree())?;
     if let Some(parent) = tree.parent() {
         cx.recv(&lengths.space(0..tree.subtree()), parent).await?;
@@ -42,7 +38,7 @@ pub async fn scatter(
             copy(&send.of(turn.rank(number)), &block);
         }
     }
-    let down = |c: super::tree::Child| {
+    let down = |c: Child| {
         let place = range(c.subtree.start, c.subtree.end);
         [
             cx.isend(&lengths.space(c.subtree).as_send(), c.rank),

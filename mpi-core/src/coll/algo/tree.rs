@@ -47,6 +47,11 @@ impl Knomial {
         Knomial::new(rank, root, size, 2)
     }
 
+    /// The communicator turned as the tree needs it: its root is number 0.
+    pub fn turn(&self) -> Turn {
+        self.turn
+    }
+
     /// The distance between children that differ in one digit.
     fn step(&self, digit: u32) -> u64 {
         u64::from(self.radix).pow(digit)
