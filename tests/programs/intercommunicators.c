@@ -207,6 +207,24 @@ static void children(MPI_Comm inter)
     }
 }
 
+/* What a leader is told wrongly is the whole group's failure, and nobody waits for it. */
+static void astray(MPI_Comm half)
+{
+    MPI_Comm none = MPI_COMM_NULL;
+    int class;
+    MPI_Errhandler before;
+    OK(MPI_Comm_get_errhandler(half, &before));
+    OK(MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN));
+    OK(MPI_Error_class(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, size, TAG, &none), &class));
+    CHECK(class == MPI_ERR_RANK && none == MPI_COMM_NULL, "no such leader: class %d", class);
+    OK(MPI_Error_class(MPI_Intercomm_create(half, 0, MPI_COMM_NULL, 0, TAG, &none), &class));
+    CHECK(class == MPI_ERR_COMM && none == MPI_COMM_NULL, "no peer communicator: class %d", class);
+    OK(MPI_Error_class(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 0, -2, &none), &class));
+    CHECK(class == MPI_ERR_TAG && none == MPI_COMM_NULL, "a negative tag: class %d", class);
+    OK(MPI_Comm_set_errhandler(half, before));
+    OK(MPI_Errhandler_free(&before));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -215,6 +233,7 @@ int main(int argc, char **argv)
     side = rank % 2;
     MPI_Comm half, inter, copy;
     OK(MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half));
+    astray(half);
     OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, TAG, &inter));
     OK(MPI_Comm_free(&half));
     here = side ? size / 2 : (size + 1) / 2;

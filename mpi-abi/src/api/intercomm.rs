@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::register;
 use crate::state;
+use mpi_core::comm::Astray;
 use mpi_core::group::Group;
 use std::ffi::c_int;
 
@@ -36,6 +37,14 @@ pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Ou
     unsafe { out(group, remote, "group") }
 }
 
+/// What a leader's mistake is to its group, who would wait for it in vain if the call just ended here.
+pub(super) fn astray(mistake: &Failure) -> Astray {
+    Astray {
+        code: mistake.code(),
+        why: mistake.message().into(),
+    }
+}
+
 pub unsafe fn MPI_Intercomm_create(
     local_comm: MPI_Comm,
     local_leader: c_int,
@@ -47,16 +56,16 @@ pub unsafe fn MPI_Intercomm_create(
     let local = state::comm(local_comm)?;
     let leader = groups::member(local.comm.group(), local_leader, "local_leader")?;
     // The way to the other side is significant at the local leader only.
-    let bridge = match local.comm.rank() == leader {
-        true => {
-            let peer = state::comm(peer_comm)?;
-            let remote = groups::member(peer.comm.peers(), remote_leader, "remote_leader")?;
-            p2p::check_tag(tag)?;
-            Some((peer, remote))
-        }
-        false => None,
-    };
-    let across = bridge.as_ref().map(|(peer, remote)| (&peer.comm, *remote));
+    let bridge = (local.comm.rank() == leader).then(|| {
+        let peer = state::comm(peer_comm)?;
+        let remote = groups::member(peer.comm.peers(), remote_leader, "remote_leader")?;
+        p2p::check_tag(tag)?;
+        Ok((peer, remote))
+    });
+    let across = bridge.as_ref().map(|bridge| match bridge {
+        Ok((peer, remote)) => Ok((&peer.comm, *remote)),
+        Err(failure) => Err(astray(failure)),
+    });
     let new = state::engine()?.block_on(local.comm.inter(leader, across, tag))?;
     // SAFETY: an output argument of the caller.
     unsafe {

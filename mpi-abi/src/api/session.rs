@@ -1,13 +1,14 @@
 //! Sessions, process sets, and communicators made of groups alone (sections 7.4.2, 7.6.2 and 11.3).
 
 use super::args::{out, read, string, write_string};
-use super::{comm::register_some, groups};
+use super::{comm::register_some, groups, intercomm::astray};
 use crate::abi::*;
 use crate::error::handler;
 use crate::error::{Failure, Outcome};
 use crate::object::{Attached, session};
 use crate::state;
 use crate::{call::Target, info, init};
+use mpi_core::btl::ProcId;
 use mpi_core::group::Group;
 use std::ffi::{c_char, c_int};
 
@@ -164,6 +165,14 @@ pub unsafe fn MPI_Comm_create_from_group(
     unsafe { out(newcomm, register_some(new, attached, session)?, "newcomm") }
 }
 
+/// The process that leads the other group.
+fn leader_of(group: MPI_Group, rank: c_int) -> Result<ProcId, Failure> {
+    let group = state::group(group)?;
+    let leader = groups::member(&group, rank, "remote_leader")?;
+    let gone = || Failure::new(MPI_ERR_GROUP, format!("the group has no member {leader}"));
+    group.proc(leader).ok_or_else(gone)
+}
+
 pub unsafe fn MPI_Intercomm_create_from_groups(
     local_group: MPI_Group,
     local_leader: c_int,
@@ -179,19 +188,12 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
     let engine = state::engine()?;
     // What lies on the other side is significant at the local leader only.
     let leads = members.proc(leader) == Some(engine.me());
-    let remote = match leads {
-        true => {
-            let remote = state::group(remote_group)?;
-            let leader = groups::member(&remote, remote_leader, "remote_leader")?;
-            (remote, leader)
-        }
-        false => (Group::empty(), 0),
-    };
+    let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));
     // SAFETY: a string of the caller.
     let tag = unsafe { tag_of(stringtag)? };
     let attached = new_handler(errhandler, Target::Comm(MPI_COMM_NULL))?;
     *attached.hints.borrow_mut() = info::hints(info)?;
-    let made = engine.inter_from_groups((&members, leader), (&remote.0, remote.1), &tag);
+    let made = engine.inter_from_groups((&members, leader), other, &tag);
     let new = engine.block_on(made)?;
     // SAFETY: an output argument of the caller.
     unsafe {

@@ -94,6 +94,8 @@ impl From<Error> for Failure {
             // A run that does not repeat what was recorded is worth nothing, whatever the program does with errors.
             ErrorKind::Record(e) => crate::init::abort(1, &e.to_string()),
             ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
+            // The class that this crate has told the leader's group.
+            ErrorKind::Comm(CommError::Astray { astray, .. }) => astray.code,
             ErrorKind::Comm(CommError::Overlap { .. } | CommError::Kind { .. }) => MPI_ERR_COMM,
             ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
             ErrorKind::Op(e) => return e.clone().into(),

@@ -5,8 +5,9 @@
 //! A conversation there is named by a hash of the program's string and of what is being made;
 //! the standard leaves it to the program that strings of calls which overlap in time differ.
 
-use super::{Circle, Comm, Context, Purpose};
+use super::{Astray, Circle, Comm, Context, Purpose};
 use crate::Error;
+use crate::btl::ProcId;
 use crate::engine::{Engine, MEETING_SERIAL};
 use crate::group::Group;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -39,24 +40,18 @@ impl Engine {
         circle.found(Purpose::Program).await.map(Some)
     }
 
-    /// `MPI_Intercomm_create_from_groups`; `remote` and `remote_leader` are looked at on the local leader only.
+    /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or what was wrong with it, is looked at on the local leader only.
     pub async fn inter_from_groups(
         &self,
         (group, leader): (&Group, u32),
-        (remote, remote_leader): (&Group, u32),
+        other: Option<Result<ProcId, Astray>>,
         text: &str,
     ) -> Result<Option<Comm>, Error> {
         let Some(local) = self.comm_from_group(group, text).await? else {
             return Ok(None);
         };
         let meeting = self.meeting();
-        let bridge = match local.rank() == leader {
-            true => match remote.proc(remote_leader) {
-                Some(proc) => Some((&meeting, proc)),
-                None => return Err(local.no_rank(remote_leader.into())),
-            },
-            false => None,
-        };
+        let bridge = other.map(|other| other.map(|proc| (&meeting, proc)));
         let tag = conversation("intercommunicator", text);
         local.inter(leader, bridge, tag).await.map(Some)
     }

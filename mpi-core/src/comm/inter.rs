@@ -7,10 +7,12 @@
 //! 1. the leaders swap what their groups have to say ([`swap`]) and each tells its group both;
 //! 2. each leader's words begin with its number in the job and the first of some serial numbers that it has set aside,
 //!    or that it has none left ([`serial`]), which ends the call at all members of both groups;
+//!    a leader that cannot reach the other one tells its own group why ([`astray`]), which ends the call there;
 //! 3. the leader of the lower number names the new context, and each leader names that of its own group.
 //!
 //! So both groups come to the same result without another word.
 
+use super::astray::{self, ASTRAY, Astray};
 use super::words::Words;
 use super::{Comm, CommError, Context, SplitKey, serial};
 use crate::Error;
@@ -28,8 +30,8 @@ struct Side {
     words: Vec<u64>,
 }
 
-/// The way from the leader of a group to the other leader; nothing at the others.
-type Link = Option<(Cx, u32)>;
+/// The way from the leader of a group to the other leader, or why there is none; nothing at the others.
+type Link = Option<Result<(Cx, u32), Astray>>;
 
 impl Side {
     /// What the leader tells.
@@ -63,15 +65,23 @@ fn procs(group: &Group) -> Vec<u64> {
 async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Side, Side), Error> {
     let here = local.hidden();
     let lens = Words::new(2);
-    if let Some((across, peer)) = &link {
-        lens.set(0, mine.len() as u64);
-        let (send, recv) = (lens.send(0..1), lens.recv(1..2));
-        across.sendrecv(&send, *peer, &recv, *peer).await?;
+    match &link {
+        Some(Ok((across, peer))) => {
+            lens.set(0, mine.len() as u64);
+            let (send, recv) = (lens.send(0..1), lens.recv(1..2));
+            across.sendrecv(&send, *peer, &recv, *peer).await?;
+        }
+        Some(Err(_)) => lens.set(0, ASTRAY),
+        None => {}
     }
     algo::bcast_binomial::bcast(&here, &lens.recv(0..2), leader).await?;
+    if lens.get(0) == ASTRAY {
+        let why = link.as_ref().and_then(|link| link.as_ref().err());
+        return Err(astray::share(local, leader, why).await?.into());
+    }
     let (ours, theirs) = (lens.get(0) as usize, lens.get(1) as usize);
     let words = Words::new(ours + theirs);
-    if let Some((across, peer)) = &link {
+    if let Some(Ok((across, peer))) = &link {
         for (i, word) in mine.iter().enumerate() {
             words.set(i, *word);
         }
@@ -131,12 +141,12 @@ impl Comm {
         }
     }
 
-    /// `MPI_Intercomm_create`: `self` is the local communicator, `bridge` the peer communicator and the rank of the other leader in it;
-    /// it is looked at on the local leader only.
+    /// `MPI_Intercomm_create`: `self` is the local communicator, `bridge` the peer communicator and the rank of the other leader in it,
+    /// or what was wrong with them; it is looked at on the local leader only.
     pub async fn inter(
         &self,
         leader: u32,
-        bridge: Option<(&Comm, u32)>,
+        bridge: Option<Result<(&Comm, u32), Astray>>,
         tag: i32,
     ) -> Result<Comm, Error> {
         self.only_intra("MPI_Intercomm_create")?;
@@ -144,10 +154,12 @@ impl Comm {
         let mut mine = Vec::new();
         let mut link = None;
         if self.rank() == leader
-            && let Some((bridge, peer)) = bridge
+            && let Some(bridge) = bridge
         {
-            mine = Side::told(self.engine(), 1, procs(&group));
-            link = Some((bridge.group_conversation(tag), peer));
+            link = Some(bridge.map(|(bridge, peer)| {
+                mine = Side::told(self.engine(), 1, procs(&group));
+                (bridge.group_conversation(tag), peer)
+            }));
         }
         let (ours, theirs) = swap(self, leader, link, &mine).await?;
         let remote = theirs.group();
@@ -159,7 +171,7 @@ impl Comm {
     /// The leader's words and its way to the other leader; the first member of each group leads.
     fn lead(&self, link: Cx, comms: u32, words: Vec<u64>) -> (Vec<u64>, Link) {
         match self.rank() {
-            0 => (Side::told(self.engine(), comms, words), Some((link, 0))),
+            0 => (Side::told(self.engine(), comms, words), Some(Ok((link, 0)))),
             _ => (Vec::new(), None),
         }
     }

@@ -6,6 +6,7 @@
 //! Its number is chosen by one member (the first of the new group) from that process's own counter and told to the others,
 //! by the message that also invites them to agree on components; so numbers do not run out, and cost nothing.
 
+mod astray;
 mod create;
 mod found;
 mod from_group;
@@ -19,6 +20,7 @@ mod tell;
 mod tests;
 mod words;
 
+pub use astray::Astray;
 pub use create::SplitKey;
 pub use p2p::{CommError, Probed};
 pub(crate) use tell::Circle;

@@ -1,6 +1,6 @@
 //! Point-to-point on a communicator: ranks become processes, and `MPI_PROC_NULL` becomes nothing.
 
-use super::Comm;
+use super::{Astray, Comm};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
@@ -19,6 +19,8 @@ pub enum CommError {
     Overlap { proc: ProcId },
     /// The process that was to number a communicator has no number left.
     NoNumber { leader: ProcId },
+    /// The leader of a group was told a wrong way to the other group.
+    Astray { leader: ProcId, astray: Astray },
     /// An intercommunicator where only an intracommunicator will do, or the other way round.
     Kind {
         operation: &'static str,
@@ -47,6 +49,13 @@ impl fmt::Display for CommError {
                     f,
                     "no communicator was made: rank {leader} of the job was to number it, but has led {} since it began and cannot number another",
                     Context::LAST_SERIAL
+                )
+            }
+            CommError::Astray { leader, astray } => {
+                write!(
+                    f,
+                    "no intercommunicator was made: rank {leader} of the job, the leader of its group, was told a wrong way to the other group: {}",
+                    astray.why
                 )
             }
             CommError::Kind {

@@ -1,6 +1,7 @@
-//! A process that has no number left for a communicator: whoever would have been a member hears so, and nobody waits for it.
+//! Leaders that cannot lead, having no number left for a communicator or a wrong way to the other group:
+//! whoever would have been a member hears so, and nobody waits for it.
 
-use super::{Comm, CommError, SplitKey};
+use super::{Astray, Comm, CommError, SplitKey};
 use crate::Error;
 use crate::engine::testing::Job;
 use crate::error::ErrorKind;
@@ -86,7 +87,7 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
         let part = part.expect("everybody has a side");
         // The even ones are led by rank 0, the odd ones by 1.
         let between = |tag| {
-            let bridge = Some((&world, 1 - me % 2));
+            let bridge = Some(Ok((&world, 1 - me % 2)));
             engine.block_on(part.inter(0, bridge, tag))
         };
         let inter = between(1).expect("an intercommunicator");
@@ -104,5 +105,64 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
         names(1, made(engine.block_on(inter.split(all))));
         names(1, made(engine.block_on(inter.merge(false)).map(Some)));
         engine.block_on(world.fence()).expect("a fence");
+    });
+}
+
+/// The call has failed because the leader of this process's group was told a wrong way, and says so.
+#[track_caller]
+fn led_astray<T: Debug>(leader: u32, astray: &Astray, outcome: Result<T, Error>) {
+    let error = outcome.expect_err("there is no way");
+    let astray = astray.clone();
+    let expected = CommError::Astray { leader, astray };
+    assert_eq!(*error.kind(), ErrorKind::Comm(expected));
+    let text = error.to_string();
+    let begins = format!("no intercommunicator was made: rank {leader} of the job, the leader");
+    assert!(text.starts_with(&begins), "{text}");
+}
+
+#[test]
+fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
+    Job::of(5).run(|engine| {
+        let world = engine.world().expect("a world");
+        let me = engine.me();
+        let side = SplitKey {
+            color: Some(u64::from(me % 2)),
+            key: 0,
+        };
+        let part = engine.block_on(world.split(side)).expect("a part");
+        let part = part.expect("everybody has a side");
+        // Both sides are led by their second member; only what it is told counts.
+        let leader = me % 2 + 2;
+        // What is told of a very long sentence ends between two letters.
+        let long = format!("a{}", "ü".repeat(1000));
+        for (why, heard) in [
+            ("", ""),
+            ("remote_leader is 9", "remote_leader is 9"),
+            (&long, &long[..999]),
+        ] {
+            let with = |why: &str| Astray {
+                code: -3,
+                why: why.into(),
+            };
+            let (astray, heard) = (with(why), with(heard));
+            let wrong = || match me == leader {
+                true => Err(astray.clone()),
+                false => Ok(0),
+            };
+            let bridge = wrong().map(|rank| (&world, rank));
+            let outcome = engine.block_on(part.inter(1, Some(bridge), 3));
+            led_astray(leader, &heard, made(outcome.map(Some)));
+            let group = part.group();
+            let outcome = engine.block_on(engine.inter_from_groups(
+                (group, 1),
+                (me == leader).then(wrong),
+                "astray",
+            ));
+            led_astray(leader, &heard, made(outcome));
+        }
+        // What there is goes on, and the same leaders find each other when they know where.
+        let bridge = (me == leader).then_some(Ok((&world, 5 - me)));
+        let inter = engine.block_on(part.inter(1, bridge, 3));
+        assert_eq!(made(inter.map(Some)), Ok(Some(part.size())));
     });
 }

@@ -6,6 +6,7 @@
 use crate::Error;
 use crate::coll::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Where a rank sits.
@@ -28,30 +29,31 @@ pub struct Seats {
 }
 
 impl Seats {
-    /// Where ranks sit whose nodes have these names.
+    /// Where ranks sit whose nodes have these names; one look at each, for a job may have very many of both.
     pub fn new(names: &[u64]) -> Seats {
-        let mut known: Vec<(u64, u32)> = Vec::new();
+        let mut nodes: HashMap<u64, u32> = HashMap::new();
+        let mut members: Vec<u32> = Vec::new();
         let seat = |name: &u64| {
-            let node = known.iter().position(|(n, _)| n == name);
-            let node = node.unwrap_or_else(|| {
-                known.push((*name, 0));
-                known.len() - 1
-            });
-            let place = known[node].1;
-            known[node].1 += 1;
-            Seat {
-                node: node as u32,
-                place,
+            let next = members.len() as u32;
+            let node = *nodes.entry(*name).or_insert(next);
+            if node == next {
+                members.push(0);
             }
+            let count = &mut members[node as usize];
+            let place = *count;
+            *count += 1;
+            Seat { node, place }
         };
         let of: Box<[Seat]> = names.iter().map(seat).collect();
-        let mut order: Box<[u32]> = (0..of.len() as u32).collect();
-        order.sort_by_key(|rank| of[*rank as usize].node);
-        let starts = known.iter().scan(0, |end, (_, members)| {
+        let ends = members.iter().scan(0, |end, members| {
             *end += *members as usize;
             Some(*end)
         });
-        let starts = std::iter::once(0).chain(starts).collect();
+        let starts: Box<[usize]> = std::iter::once(0).chain(ends).collect();
+        let mut order: Box<[u32]> = vec![0; of.len()].into();
+        for (rank, seat) in (0..).zip(&of) {
+            order[starts[seat.node as usize] + seat.place as usize] = rank;
+        }
         Seats { of, order, starts }
     }
 

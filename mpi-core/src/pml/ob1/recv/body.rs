@@ -14,6 +14,7 @@ use mpi_base::state::About;
 use std::cell::Cell;
 use std::rc::Rc;
 
+/// A receive under way.
 pub struct RecvBody {
     pub(super) buf: Room,
     pub(super) key: Key,
