@@ -31,10 +31,12 @@ impl Durations {
         self.0.get(at).copied().unwrap_or_default()
     }
 
+    /// How many were measured.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether none was; every quantile is zero then.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -43,14 +45,17 @@ impl Durations {
 /// Why a plug does not give back what is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopBackError<E> {
+    /// A pin could not be read or written.
     Pin(PinFault<E>),
     /// The level never came back.
     Lost {
         /// Which of the levels that were written, counted from 1.
         toggle: u32,
+        /// The level that was to come back.
         written: PinState,
         /// Whether any level before it came back.
         ever: bool,
+        /// How long it was waited for.
         limit: Duration,
     },
 }
@@ -123,7 +128,9 @@ pub fn loop_back<O: OutputPin, I: InputPin<Error = O::Error>>(
 /// What an access costs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
+    /// Of the input.
     pub read: Durations,
+    /// Of the output.
     pub write: Durations,
 }
 
@@ -153,9 +160,13 @@ pub fn cost<O: OutputPin, I: InputPin<Error = O::Error>>(
 /// What went wrong with one of two nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairError<E> {
+    /// It could not be opened.
     Open(OpenError<E, core::convert::Infallible>),
+    /// It was opened, but the self-test found something.
     SelfTest(SelfTestError<E, core::convert::Infallible>),
+    /// A barrier could not be entered.
     Enter(PinFault<E>),
+    /// A barrier was entered and not left.
     Wait(WaitError<E>),
 }
 

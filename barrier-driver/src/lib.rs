@@ -59,6 +59,7 @@
 //! `unsafe` has three addresses: `ports::x86` for port instructions, `ports::ppdev` for ioctls, `last_resort` for signals.
 
 #![deny(unsafe_code)]
+#![warn(missing_docs)]
 
 mod agree;
 pub mod bring_up;

@@ -4,6 +4,7 @@
 //! so that the time it took is right to the scheduler's precision.
 //! Whoever waits does so within a limit; what takes longer is asked to end and then killed, the whole group.
 //! Used by `cargo xtask`, by the tests, and by `mpi-bench`, which starts other libraries' launchers.
+#![warn(missing_docs)]
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -22,32 +23,51 @@ use rustix::process::{
 /// How a program ended, and everything it said.
 #[derive(Debug)]
 pub struct Outcome {
+    /// Its exit code, or the signal that ended it.
     pub status: ExitStatus,
+    /// What it wrote there; bytes that are no text are replaced.
     pub stdout: String,
+    /// The same of its other output.
     pub stderr: String,
+    /// From its start to its end, as its pidfd told it.
     pub took: Duration,
 }
 
 /// Why a program did not end well.
 #[derive(Debug)]
 pub enum ProcessError {
+    /// It did not begin to run.
     Start {
+        /// Its path or name.
         program: String,
+        /// What the system says.
         reason: std::io::Error,
     },
+    /// There was nowhere to keep what it would say.
     Output {
+        /// Its path or name.
         program: String,
+        /// What the system says.
         reason: std::io::Error,
     },
+    /// It took longer than it may and was ended, with its whole process group.
     TimedOut {
+        /// Its path or name.
         program: String,
+        /// The limit.
         after: Duration,
+        /// What it had said until then.
         stdout: String,
+        /// The same of its other output.
         stderr: String,
     },
+    /// It ended by itself, and not with 0.
     Failed {
+        /// Its path or name.
         program: String,
+        /// Its exit code, or the signal that ended it.
         status: ExitStatus,
+        /// What it said about it.
         stderr: String,
     },
 }

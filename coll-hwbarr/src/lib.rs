@@ -39,6 +39,7 @@
 //! | `module` | all of it as a module of the plugin ABI |
 
 #![deny(unsafe_code)]
+#![warn(missing_docs)]
 
 mod channels;
 mod circle;

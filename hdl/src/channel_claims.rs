@@ -13,6 +13,7 @@ use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 
 /// The modules that assert something about [`CHANNEL_RTL`].
 pub const RULES: Source = source!("formal/channel_rules.v");
+/// What is assumed of the nodes around a channel, and what follows for them.
 pub const PROTOCOL: Source = source!("formal/channel_protocol.v");
 
 /// Version 2 as it is.

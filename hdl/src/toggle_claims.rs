@@ -5,6 +5,7 @@ use crate::source::{Source, source};
 
 /// The modules that assert something about [`RTL`](crate::RTL).
 pub const CONTRACT: Source = source!("formal/toggle_contract.v");
+/// What is assumed of the nodes around the barrier, and what follows for them.
 pub const PROTOCOL: Source = source!("formal/toggle_protocol.v");
 
 /// Broken versions of [`Design::toggle_barrier`](crate::formal::Design::toggle_barrier), each with a claim that must refute it.

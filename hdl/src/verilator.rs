@@ -16,6 +16,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// The programs around what is Verilated; see their heads.
 pub const HARNESS: Source = source!("dv/verilated_main.cpp");
+/// As [`HARNESS`], around the channels.
 pub const CHANNEL_HARNESS: Source = source!("dv/verilated_channels.cpp");
 /// What the programs around the channels share.
 pub const CHANNEL_HEADER: Source = source!("dv/verilated_channels.h");

@@ -19,6 +19,7 @@ pub struct Arena {
 }
 
 impl Arena {
+    /// All of `len` bytes free, counted from 0; the last few may be lost to the grain.
     pub fn new(len: usize) -> Arena {
         Arena {
             free: BTreeMap::from([(0, len / GRAIN * GRAIN)]),

@@ -56,6 +56,7 @@ pub struct Bell {
 unsafe impl crate::mem::Shared for Bell {}
 
 impl Bell {
+    /// With nobody asleep; so is zeroed shared memory.
     pub fn new() -> Bell {
         Bell {
             word: AtomicU32::new(0),

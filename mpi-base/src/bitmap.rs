@@ -25,6 +25,7 @@ pub struct Bitmap {
 unsafe impl crate::mem::Shared for Bitmap {}
 
 impl Bitmap {
+    /// With no bit set; so is zeroed shared memory.
     pub fn new() -> Bitmap {
         Bitmap {
             words: std::array::from_fn(|_| AtomicU64::new(0)),

@@ -94,6 +94,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         (self.cell - 1) * WORD
     }
 
+    /// How many processes have a cell each; fixed when they were laid out.
     pub fn members(&self) -> u32 {
         self.members
     }

@@ -47,6 +47,7 @@ impl Inbox {
         }
     }
 
+    /// What wakes the owner of the inbox.
     pub fn bell(&self) -> &Bell {
         &self.bell.0
     }

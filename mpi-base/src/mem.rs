@@ -93,10 +93,12 @@ impl Segment {
         Ok(Segment { base, len })
     }
 
+    /// The length of the mapping in bytes; its file may be longer.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Never, for nothing cannot be mapped.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

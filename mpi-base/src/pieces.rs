@@ -33,6 +33,7 @@ impl Default for Pieces {
 }
 
 impl Pieces {
+    /// Nothing on offer; so is zeroed shared memory.
     pub fn new() -> Pieces {
         Pieces(AtomicU64::new(0))
     }
@@ -128,6 +129,7 @@ impl Default for Helping {
 }
 
 impl Helping {
+    /// No piece in work; so is zeroed shared memory.
     pub fn new() -> Helping {
         Helping(AtomicU64::new(0))
     }

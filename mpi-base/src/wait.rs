@@ -81,6 +81,7 @@ enum Stage {
 const LOOK: u32 = 16;
 
 impl Waiter {
+    /// At the beginning of a wait; a new one for each.
     pub fn new(policy: WaitPolicy) -> Waiter {
         Waiter {
             policy,

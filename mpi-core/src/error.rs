@@ -15,6 +15,7 @@ use std::fmt;
 pub struct Error(Box<ErrorKind>);
 
 impl Error {
+    /// What is looked at where a class is assigned; for the user there is the sentence.
     pub fn kind(&self) -> &ErrorKind {
         &self.0
     }

@@ -77,10 +77,12 @@ impl Witness {
         Ok(needed.then_some(Witness { trace, script }))
     }
 
+    /// The tape of a trace, if one is written.
     pub fn trace(&self) -> Option<&Rc<Trace>> {
         self.trace.as_ref()
     }
 
+    /// The decisions that are recorded or replayed, if they are.
     pub fn script(&self) -> Option<&Script> {
         self.script.as_ref()
     }

@@ -18,6 +18,7 @@
 //! `emulate::trap`, whose signal handlers execute port instructions, and one line of `emulate::gpio::machine`.
 
 #![deny(unsafe_code)]
+#![warn(missing_docs)]
 
 mod clock;
 #[cfg(feature = "emulate")]

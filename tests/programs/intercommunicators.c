@@ -223,6 +223,21 @@ static void astray(MPI_Comm half)
     CHECK(class == MPI_ERR_TAG && none == MPI_COMM_NULL, "a negative tag: class %d", class);
     OK(MPI_Comm_set_errhandler(half, before));
     OK(MPI_Errhandler_free(&before));
+
+    /* Without a communicator it is heard by that of MPI_COMM_SELF. */
+    MPI_Group ours;
+    OK(MPI_Comm_group(half, &ours));
+    OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &before));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    int code = MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_EMPTY, 0, "astray", MPI_INFO_NULL, MPI_ERRORS_RETURN, &none);
+    OK(MPI_Error_class(code, &class));
+    CHECK(class == MPI_ERR_RANK && none == MPI_COMM_NULL, "nobody there: class %d", class);
+    code = MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_NULL, 0, "astray", MPI_INFO_NULL, MPI_ERRORS_RETURN, &none);
+    OK(MPI_Error_class(code, &class));
+    CHECK(class == MPI_ERR_GROUP && none == MPI_COMM_NULL, "no group: class %d", class);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
+    OK(MPI_Errhandler_free(&before));
+    OK(MPI_Group_free(&ours));
 }
 
 int main(int argc, char **argv)

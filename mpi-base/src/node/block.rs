@@ -92,10 +92,12 @@ impl ShmBlock {
         ShmOffset(self.offset() as u64)
     }
 
+    /// In bytes, as it was asked for.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether no bytes were asked for.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -28,6 +28,7 @@ impl Gallery {
         })
     }
 
+    /// How many ranks the node was laid out for, whether they have come or not.
     pub fn nlocal(&self) -> u32 {
         self.nlocal
     }

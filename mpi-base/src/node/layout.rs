@@ -112,6 +112,7 @@ impl Layout {
         })
     }
 
+    /// The length of the node's file in bytes; most of it is never touched.
     pub fn total(&self) -> usize {
         self.total
     }

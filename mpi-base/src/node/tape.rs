@@ -83,6 +83,7 @@ pub struct Event {
 }
 
 impl Event {
+    /// An event at `at` (see [`Event::at`]) of which nothing else is known.
     pub fn new(kind: EventKind, at: u64) -> Event {
         Event {
             kind,

@@ -33,8 +33,11 @@ use std::marker::PhantomData;
 pub struct Level(pub u8);
 
 impl Level {
+    /// For whoever runs programs.
     pub const USER: Level = Level(1);
+    /// For whoever makes them faster on a machine.
     pub const TUNER: Level = Level(4);
+    /// For whoever works on this library.
     pub const DEVELOPER: Level = Level(7);
     /// Everything.
     pub const ALL: Level = Level(9);

@@ -37,6 +37,7 @@ impl fmt::Display for Kind {
 
 /// A type that a parameter can have.
 pub trait Value: Sized {
+    /// What `mpi-info` calls the type.
     const KIND: Kind;
 
     /// Reads a value; the error says what was expected, as the object of "but … is expected".

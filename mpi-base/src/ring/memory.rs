@@ -43,6 +43,7 @@ impl Shape {
         })
     }
 
+    /// How many messages fit, a power of two.
     pub fn cells(self) -> u32 {
         self.cells
     }
@@ -156,6 +157,7 @@ impl RingMemory {
         }
     }
 
+    /// As both ends were told; it is not in the memory, so that no process can change it for another.
     pub fn shape(&self) -> Shape {
         self.shape
     }

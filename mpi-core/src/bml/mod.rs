@@ -85,6 +85,7 @@ impl Bml {
         self.me
     }
 
+    /// The transports of this process, in the order in which the user or the default names them.
     pub fn btls(&self) -> &[Rc<dyn Btl>] {
         &self.btls
     }

@@ -116,6 +116,7 @@ impl Payload<'_> {
         }
     }
 
+    /// A message without data is one all the same: its header travels.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -312,6 +313,7 @@ pub trait Btl {
     /// Where several BTLs reach a peer, only those of the highest exclusivity are used.
     fn exclusivity(&self) -> u32;
 
+    /// How much it takes at once, in bytes; the same for every peer and as long as it lives.
     fn limits(&self) -> Limits;
 
     /// The length of the fragments in which `bytes` bytes of a message travel best; at most [`Limits::max_send`].

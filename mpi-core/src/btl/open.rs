@@ -34,6 +34,7 @@ impl Surroundings<'_> {
 ///
 /// What was put before the fence that follows [`open_all`] (see [`Opened::fence`]) can be read by everybody after it.
 pub trait Noticeboard: Send + Sync {
+    /// Says something about this process to all others; every key once, before the fence.
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String>;
 
     /// What `of` has put under `key`; may take a round trip to the launcher.

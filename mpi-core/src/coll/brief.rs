@@ -67,6 +67,7 @@ pub enum Brief<'a> {
 }
 
 impl Brief<'_> {
+    /// Which operation it is: the same as of the [`Call`](super::Call) that it stands for.
     #[inline(always)]
     pub fn id(&self) -> CallId {
         match self {

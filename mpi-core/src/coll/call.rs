@@ -154,6 +154,7 @@ pub enum CallId {
 }
 
 impl CallId {
+    /// In the order of their numbers, blocking and nonblocking forms as one (MPI 5.0, chapters 6 and 8).
     pub const ALL: [CallId; 22] = [
         CallId::Barrier,
         CallId::Bcast,
@@ -215,6 +216,7 @@ impl fmt::Display for CallId {
 }
 
 impl Call {
+    /// Which operation it is, without its arguments: what components are chosen by.
     pub fn id(&self) -> CallId {
         match self {
             Call::Barrier => CallId::Barrier,
@@ -285,17 +287,22 @@ impl Call {
 pub struct CallSet(u32);
 
 impl CallSet {
+    /// No operation: what a set is put together from.
     pub const NONE: CallSet = CallSet(0);
+    /// Every operation: what the last component of a chain serves, and those that look at every call.
     pub const ALL: CallSet = CallSet((1 << CallId::ALL.len()) - 1);
 
+    /// The same set and one operation more.
     pub const fn with(self, call: CallId) -> CallSet {
         CallSet(self.0 | 1 << call as u32)
     }
 
+    /// Usable in constants, as sets are written there.
     pub const fn contains(self, call: CallId) -> bool {
         self.0 & (1 << call as u32) != 0
     }
 
+    /// Its operations in the order of [`CallId::ALL`].
     pub fn iter(self) -> impl Iterator<Item = CallId> {
         CallId::ALL.into_iter().filter(move |c| self.contains(*c))
     }

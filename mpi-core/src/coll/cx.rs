@@ -35,18 +35,22 @@ impl Cx {
         }
     }
 
+    /// Where it takes place; on an intercommunicator ranks of the methods below name the other group.
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
 
+    /// The engine of this process, for its clock, its node and its parameters.
     pub fn engine(&self) -> &Engine {
         self.comm.engine()
     }
 
+    /// This process's rank in its own group.
     pub fn rank(&self) -> u32 {
         self.comm.rank()
     }
 
+    /// How many members its own group has.
     pub fn size(&self) -> u32 {
         self.comm.size()
     }
@@ -96,10 +100,12 @@ impl Cx {
         )
     }
 
+    /// As [`Cx::isend`], waited for at once: it may wait for the receive.
     pub async fn send(&self, buf: &SendBuf, dest: u32) -> Result<(), Error> {
         self.isend(buf, dest).await
     }
 
+    /// As [`Cx::irecv`], waited for at once; a longer message than `buf` is an error.
     pub async fn recv(&self, buf: &RecvBuf, source: u32) -> Result<(), Error> {
         self.irecv(buf, source).await
     }

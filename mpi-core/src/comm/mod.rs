@@ -136,32 +136,39 @@ impl Comm {
         self.0.context == Context::new(0, crate::engine::WORLD_SERIAL)
     }
 
+    /// The engine that made it, which lives as long.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
+    /// What its messages are told apart by: the same at all members, and no other living communicator's.
     pub fn context(&self) -> Context {
         self.0.context
     }
 
+    /// Its members; of an intercommunicator those on this side (MPI 5.0, section 7.6).
     pub fn group(&self) -> &Group {
         &self.0.group
     }
 
+    /// This process's rank in [`Comm::group`].
     #[inline]
     pub fn rank(&self) -> u32 {
         self.0.rank
     }
 
+    /// How many members [`Comm::group`] has: on an intercommunicator only those on this side.
     #[inline]
     pub fn size(&self) -> u32 {
         self.0.group.size()
     }
 
+    /// As `MPI_Comm_get_name` tells it (MPI 5.0, section 7.8); empty until the program gives it one, but for the predefined ones.
     pub fn name(&self) -> String {
         self.0.name.borrow().clone()
     }
 
+    /// As `MPI_Comm_set_name`: for this process alone, and for the reports that name the communicator.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
     }

@@ -11,6 +11,7 @@ pub struct Words {
 const WORD: i64 = size_of::<u64>() as i64;
 
 impl Words {
+    /// So many words, all of them zero.
     pub fn new(len: usize) -> Words {
         Words {
             // A few words for each member: where there is no memory for them, a vector of them would end the process too.
@@ -18,6 +19,7 @@ impl Words {
         }
     }
 
+    /// A copy of these words.
     pub fn of(words: &[u64]) -> Words {
         let all = Words::new(words.len());
         for (i, w) in words.iter().enumerate() {
@@ -26,20 +28,24 @@ impl Words {
         all
     }
 
+    /// Changes one word; no message that contains it may be under way.
     pub fn set(&self, i: usize, word: u64) {
         self.recv(i..i + 1).unpack_at(0, &word.to_le_bytes());
     }
 
+    /// A word as it was set or has come.
     pub fn get(&self, i: usize) -> u64 {
         let mut word = [0; WORD as usize];
         self.send(i..i + 1).pack_at(0, &mut word);
         u64::from_le_bytes(word)
     }
 
+    /// Consecutive words to be sent, in the order of bytes that [`Words::get`] reads.
     pub fn send(&self, words: Range<usize>) -> SendBuf {
         self.bytes.send(Self::range(words))
     }
 
+    /// Consecutive words to be received into.
     pub fn recv(&self, words: Range<usize>) -> RecvBuf {
         self.bytes.recv(Self::range(words))
     }

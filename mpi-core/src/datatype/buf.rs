@@ -231,11 +231,13 @@ macro_rules! common {
                 self.ptr
             }
 
+            /// How many elements of the datatype it has.
             #[inline]
             pub fn count(&self) -> i64 {
                 self.count
             }
 
+            /// The type of its elements, which it keeps alive after `MPI_Type_free` (MPI 5.0, section 5.1.9).
             #[inline]
             pub fn datatype(&self) -> &Datatype {
                 &self.datatype
@@ -353,10 +355,12 @@ macro_rules! positions {
                 self.at = at.clamp(0, self.buf.bytes());
             }
 
+            /// How many packed bytes are left from the position on.
             pub fn remaining(&self) -> i64 {
                 (self.buf.bytes() - self.at).max(0)
             }
 
+            /// What is walked through; the position is no part of it.
             pub fn buf(&self) -> &$buf {
                 &self.buf
             }
@@ -450,6 +454,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// Room for so many elements, zeroed; freed with the last view of it.
     pub fn new(count: i64, datatype: &Datatype) -> Result<Scratch, NoMemory> {
         let span = datatype.span(count);
         let block = Rc::new(Block::new(span.end.saturating_sub(span.start))?);
@@ -486,10 +491,12 @@ impl Scratch {
         }
     }
 
+    /// How many elements there is room for.
     pub fn count(&self) -> i64 {
         self.count
     }
 
+    /// The type of the elements that it was made for.
     pub fn datatype(&self) -> &Datatype {
         &self.datatype
     }

@@ -31,11 +31,13 @@ impl RecvBytes {
         }
     }
 
+    /// In bytes; what a longer message has beyond that is cut off.
     #[inline]
     pub fn len(self) -> usize {
         self.len
     }
 
+    /// Room for nothing still receives: a message without data.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.len == 0

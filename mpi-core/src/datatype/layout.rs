@@ -16,6 +16,7 @@ pub struct Run {
 }
 
 impl Run {
+    /// `len` bytes from `offset` on, which may be negative.
     pub const fn new(offset: i64, len: i64) -> Run {
         Run { offset, len }
     }

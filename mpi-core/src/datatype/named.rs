@@ -204,7 +204,10 @@ macro_rules! named_constants {
     ($($name:ident = $handle:expr;)*) => {
         /// The datatypes that the library itself speaks of.
         impl Named {
-            $(pub const $name: Named = Named(SLOT_OF_HANDLE[$handle - FIRST_HANDLE]);)*
+            $(
+                /// MPI's datatype of this name, with the handle that the standard ABI gives it (MPI 5.0, chapter 20).
+                pub const $name: Named = Named(SLOT_OF_HANDLE[$handle - FIRST_HANDLE]);
+            )*
         }
     };
 }

@@ -203,6 +203,7 @@ struct Within {
 }
 
 impl<'a> Runs<'a> {
+    /// The runs of the packed bytes `range` of a buffer of this shape, relative to its start.
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Runs<'a> {
         Runs {
             walk: Walk::new(shape, range),

@@ -252,10 +252,12 @@ impl Engine {
         self.0.size
     }
 
+    /// What the user has set, read when the engine was made.
     pub fn params(&self) -> &Params {
         &self.0.params
     }
 
+    /// The memory that the processes of this node share.
     pub fn node(&self) -> &Node {
         &self.0.node
     }
@@ -308,6 +310,7 @@ impl Engine {
         self.0.pml.witness().and_then(Witness::script)
     }
 
+    /// The messaging of this process: every message of every communicator goes through it.
     pub fn pml(&self) -> &Ob1 {
         &self.0.pml
     }

@@ -137,6 +137,7 @@ impl Group {
         }
     }
 
+    /// How many members it has; the empty group has none (MPI 5.0, section 7.2.1).
     pub fn size(&self) -> u32 {
         match &self.0.members {
             Members::Range { len, .. } => *len,
@@ -171,6 +172,7 @@ impl Group {
         }
     }
 
+    /// The job ranks of its members, in the order of their ranks in the group.
     pub fn iter(&self) -> impl Iterator<Item = ProcId> + '_ {
         (0..self.size()).filter_map(|r| self.proc(r))
     }

@@ -57,6 +57,7 @@ pub enum Predefined {
 }
 
 impl Predefined {
+    /// Those with a handle of the standard ABI, in the order of those.
     pub const ALL: [Predefined; 14] = {
         use Predefined::*;
         [
@@ -76,6 +77,7 @@ impl Predefined {
         table
     };
 
+    /// As in the standard, for error texts.
     pub fn name(self) -> &'static str {
         use Predefined::*;
         match self {
@@ -160,6 +162,7 @@ impl Op {
         }))
     }
 
+    /// Whether operands may change places; what the program claimed of its own operator when it made it.
     pub fn is_commutative(&self) -> bool {
         match self {
             // What replaces depends on which is which.
@@ -168,6 +171,7 @@ impl Op {
         }
     }
 
+    /// For error texts; the operators of programs have no name.
     pub fn name(&self) -> &'static str {
         match self {
             Op::Predefined(op) => op.name(),

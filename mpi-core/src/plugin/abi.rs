@@ -12,16 +12,21 @@ pub const ABI_VERSION: u32 = 1;
 /// The one symbol a plugin exports, of type [`Entry`].
 pub const SYMBOL: &str = "portcullis_component";
 
+/// What the symbol is: it is called once, and its table has to stay.
 pub type Entry = unsafe extern "C" fn() -> *const ComponentTable;
 
 /// How a function ended.
 pub const FAILED: c_int = -1;
+/// It has been done, or what was asked is so.
 pub const DONE: c_int = 0;
+/// It is under way: ask again after some progress.
 pub const PENDING: c_int = 1;
+/// The component does not do it this time, the next one down shall; all members of a communicator answer so together.
 pub const NEXT: c_int = 2;
 
 /// How serious a line of log is.
 pub const INFO: c_int = 0;
+/// For the user, whether explanations are asked for or not.
 pub const WARNING: c_int = 1;
 
 /// Where a function that fails writes its reason.
@@ -42,6 +47,7 @@ pub struct Call {
     _private: [u8; 0],
 }
 
+/// Whether what a wait is for has come: 0 for not yet. It may be called very often, from the waiting thread alone.
 pub type Ready = unsafe extern "C" fn(argument: *mut c_void) -> c_int;
 
 /// `portcullis_host`: the services of the library.
@@ -217,6 +223,7 @@ pub unsafe fn read<T: Table>(table: *const T) -> T {
 }
 
 impl Why {
+    /// No reason yet.
     pub fn new() -> Why {
         Why { text: [0; 512] }
     }

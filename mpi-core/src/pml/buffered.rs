@@ -93,6 +93,7 @@ impl Buffer {
         }
     }
 
+    /// Between attaching and detaching (MPI 5.0, section 3.6).
     pub fn is_attached(&self) -> bool {
         self.attached.borrow().is_some()
     }

@@ -45,6 +45,7 @@ pub enum Plane {
 }
 
 impl Plane {
+    /// In the order of their numbers in a [`Context`].
     pub const ALL: [Plane; 5] = [
         Plane::User,
         Plane::Collective,
@@ -58,6 +59,7 @@ const PLANE_BITS: u32 = 3;
 const SERIAL_BITS: u32 = 29;
 
 impl Context {
+    /// The context of a communicator in the plane of the user's messages; `serial` at most [`Context::LAST_SERIAL`].
     pub fn new(chooser: ProcId, serial: u32) -> Context {
         debug_assert!(serial >> SERIAL_BITS == 0);
         Context(u64::from(chooser) << 32 | u64::from(serial) << PLANE_BITS)

@@ -205,6 +205,7 @@ impl Script {
         }
     }
 
+    /// Whether decisions are read, and not written.
     pub fn is_replay(&self) -> bool {
         matches!(self.mode, Mode::Replay { .. })
     }

@@ -55,7 +55,9 @@ pub struct Status {
 
 /// Wildcards and the null process, with the values of the standard ABI so that nothing is translated on the way in.
 pub const ANY_SOURCE: i32 = -1;
+/// Any tag, in a receive or a probe.
 pub const ANY_TAG: i32 = -2;
+/// Nobody: what is sent there is gone, and what is received from there is empty.
 pub const PROC_NULL: i32 = -3;
 
 impl Status {
@@ -120,10 +122,12 @@ pub struct Request {
 pub type Req = Rc<Request>;
 
 impl Request {
+    /// Its name in tables and on the wire, which nobody else gets when it is used again.
     pub fn id(&self) -> ReqId {
         ReqId::new(self.index, self.generation.get())
     }
 
+    /// Whether there is an outcome, good or bad; whoever takes it hands the request back.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.state.get() != State::Running

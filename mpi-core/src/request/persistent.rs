@@ -49,6 +49,7 @@ enum Active {
 }
 
 impl Persistent {
+    /// Not active yet: `MPI_Send_init` and its relatives only remember.
     pub fn new(comm: &Comm, operation: Operation) -> Persistent {
         Persistent {
             comm: comm.clone(),
@@ -57,10 +58,12 @@ impl Persistent {
         }
     }
 
+    /// Where it takes place, and where its failures are heard.
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
 
+    /// Between its start and the call that completes it.
     pub fn is_active(&self) -> bool {
         self.active.is_some()
     }

@@ -111,6 +111,7 @@ pub trait Rte: Send + Sync {
     /// The name of the component.
     fn component(&self) -> &'static str;
 
+    /// Who this process is in its job; it never changes.
     fn identity(&self) -> &Identity;
 
     /// Makes bytes known to the other processes of the job after the next fence; a key is put once.
@@ -145,6 +146,7 @@ pub struct Env {
 }
 
 impl Env {
+    /// A copy, so that later changes of the program are not seen.
     pub fn of_this_process() -> Env {
         std::env::vars_os().collect()
     }
@@ -154,6 +156,7 @@ impl Env {
         self.values.get(name).and_then(|value| value.to_str())
     }
 
+    /// Whether it is set, be it empty or no text.
     pub fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }

@@ -25,6 +25,7 @@ pub const VALUE_MAX: usize = 900;
 
 /// Limits that every server answers to `get_maxes`.
 pub const KVSNAME_MAX: usize = 256;
+/// Of a key, in bytes.
 pub const KEY_MAX: usize = 64;
 
 /// Why bytes off the wire, or a message meant for it, are not PMI-1.
@@ -201,6 +202,7 @@ pub struct Line {
 }
 
 impl Line {
+    /// A message that begins with this command.
     pub fn cmd(name: &str) -> Line {
         Line {
             text: format!("cmd={name}"),

@@ -23,10 +23,12 @@ impl Cart {
         Ok(Cart { dims, periods })
     }
 
+    /// The extent in each dimension, slowest first: ranks go row by row (MPI 5.0, section 8.5.1).
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
 
+    /// Whether each dimension goes round.
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }

@@ -48,10 +48,12 @@ impl Graph {
         Ok(self)
     }
 
+    /// Up to where each node's neighbours stand in [`Graph::edges`], as `MPI_Graph_create` takes it (MPI 5.0, section 8.5.3).
     pub fn index(&self) -> &[u32] {
         &self.index
     }
 
+    /// The neighbours of all nodes, one node after another.
     pub fn edges(&self) -> &[u32] {
         &self.edges
     }

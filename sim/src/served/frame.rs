@@ -138,6 +138,7 @@ impl fmt::Display for Role {
 const ONLOOKER: u8 = u8::MAX;
 
 impl Role {
+    /// As it stands in a frame: a node's number, which is below 64, or 255.
     pub fn to_word(self) -> u8 {
         match self {
             Self::Node(node) => node,

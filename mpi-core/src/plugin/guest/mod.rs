@@ -29,11 +29,15 @@ use std::task::Poll;
 
 /// A component.
 pub trait Guest: 'static {
+    /// The user's word for it in `--mca coll` and in its parameters.
     const NAME: &'static CStr;
+    /// Shown by `mpi-info`; the library compares [`abi::ABI_VERSION`], and not this.
     const VERSION: &'static CStr;
     /// The default of its priority parameter.
     const PRIORITY: i32;
+    /// What the user can set besides the priority; each is read by [`Comm::param`].
     const PARAMS: &'static [abi::Param] = &[];
+    /// What one communicator is served by.
     type Module: Module;
 
     /// Whether this process can serve the communicator; the error is the reason why not. No communication here.

@@ -17,6 +17,7 @@ use std::task::Poll;
 pub struct BuiltIn(&'static ComponentTable);
 
 impl BuiltIn {
+    /// The table of a component: a constant, to be kept in a `static`.
     pub const fn of<G: Guest>() -> BuiltIn {
         BuiltIn(Tables::<G>::COMPONENT)
     }

@@ -102,6 +102,7 @@ impl Matching {
         }
     }
 
+    /// The communicator and plane whose receives and messages meet here.
     pub fn context(&self) -> Context {
         self.context
     }
@@ -184,6 +185,7 @@ impl Ob1 {
         }
     }
 
+    /// All requests of this process, those of collective operations too.
     pub fn requests(&self) -> &Table {
         &self.requests
     }
@@ -194,11 +196,13 @@ impl Ob1 {
         let _ = self.witness.set(witness);
     }
 
+    /// Whoever looks on while messages are matched; nearly always nobody.
     #[inline]
     pub fn witness(&self) -> Option<&Witness> {
         self.witness.get()
     }
 
+    /// The transports below.
     pub fn bml(&self) -> &Bml {
         &self.bml
     }

@@ -79,6 +79,7 @@ impl Place {
         }
     }
 
+    /// In packed order; none if it is not told.
     pub fn regions(&self) -> &[Region] {
         match self {
             Place::Scattered => &[],
@@ -150,10 +151,12 @@ impl Rendezvous {
         16 + REGION * place.regions().len()
     }
 
+    /// Shows the bytes that travel to `show`; they are gone afterwards.
     pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
         message([self.bytes, self.sender.0], &self.place, show)
     }
 
+    /// What a peer has sent; `None` if it is too short, or names a place for less than the message.
     pub fn decode(payload: &[u8]) -> Option<Rendezvous> {
         let (bytes, place) = (word(payload, 0)?, Place::decode(payload.get(16..)?)?);
         let whole = place == Place::Scattered || place.bytes()? >= bytes;
@@ -177,10 +180,12 @@ pub struct Help {
 }
 
 impl Help {
+    /// As [`Rendezvous::encoded`].
     pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
         message([self.number.into(), self.wanted], &self.place, show)
     }
 
+    /// What a peer has sent; `None` if it is too short, or names a place for less than is wanted.
     pub fn decode(payload: &[u8]) -> Option<Help> {
         let (number, wanted) = (word(payload, 0)?, word(payload, 8)?);
         let place = Place::decode(payload.get(16..)?)?;

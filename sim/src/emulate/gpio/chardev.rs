@@ -23,10 +23,15 @@ use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 /// The type of all these ioctls.
 pub const TYPE: u8 = 0xb4;
 
+/// `GPIO_GET_CHIPINFO_IOCTL`: how many lines the chip has.
 pub const GET_CHIPINFO: u32 = 0x8044_b401;
+/// `GPIO_V2_GET_LINEINFO_IOCTL`: who uses a line, and for what.
 pub const GET_LINEINFO: u32 = 0xc100_b405;
+/// `GPIO_V2_GET_LINE_IOCTL`: lines for the caller alone, as a new descriptor.
 pub const GET_LINE: u32 = 0xc250_b407;
+/// `GPIO_V2_LINE_GET_VALUES_IOCTL`: the levels of such lines.
 pub const GET_VALUES: u32 = 0xc010_b40e;
+/// `GPIO_V2_LINE_SET_VALUES_IOCTL`: the same of outputs, from now on.
 pub const SET_VALUES: u32 = 0xc010_b40f;
 
 const FLAG_USED: u64 = 1 << 0;

@@ -26,15 +26,18 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub struct Key(u64);
 
 impl Key {
+    /// Of a message with the sender's rank, of a receive also with `ANY_SOURCE` and `ANY_TAG`.
     #[inline]
     pub fn new(source: i32, tag: i32) -> Key {
         Key(u64::from(source as u32) << 32 | u64::from(tag as u32))
     }
 
+    /// A rank in the communicator, or `ANY_SOURCE`.
     pub fn source(self) -> i32 {
         (self.0 >> 32) as i32
     }
 
+    /// What the program named it, or `ANY_TAG`.
     pub fn tag(self) -> i32 {
         self.0 as i32
     }

@@ -37,11 +37,13 @@ impl<R> Default for Posted<R> {
 }
 
 impl<R: PartialEq> Posted<R> {
+    /// How many receives wait, of whatever key.
     #[inline]
     pub fn len(&self) -> usize {
         self.hot.len() + self.queued
     }
 
+    /// The usual state when a message comes that nobody waits for.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

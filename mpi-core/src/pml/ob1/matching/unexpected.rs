@@ -46,10 +46,12 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
+    /// How many messages wait; not those that were taken, whose places may still be there.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// The usual state when a receive is posted, so that it looks no further.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
