@@ -227,11 +227,16 @@ fn sixty_ranks_pass_on_few_cores() {
 fn who_only_gives_does_not_wait_for_who_takes() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
-    // One cell, and as many pieces as there are cells.
-    for bytes in [8, 128 << 10] {
+    // One cell, and as many pieces as there are cells. Where ranks share cores as well, though there who comes last works for all who wait.
+    let lengths = [
+        (Kind::Flags, 8),
+        (Kind::Flags, 128 << 10),
+        (Kind::Counter, 8),
+    ];
+    for (kind, bytes) in lengths {
         for &call in &calls {
             let given = AtomicUsize::new(0);
-            job_with(2, Kind::Flags, "pieces").run(|engine| {
+            job_with(2, kind, "pieces").run(|engine| {
                 let world = engine.world().expect("a world");
                 // Scans go from the first to the last, the others to the root, which is the last here.
                 let (taker, root) = (world.rank() == 1, 1);

@@ -4,6 +4,7 @@ use super::Turn;
 use super::data::{Combine, CopyTo, Given, Room};
 use super::steps::{await_room, show};
 use crate::Error;
+use crate::coll::shm::cells::FEW;
 use crate::coll::shm::gate::Kind;
 use crate::coll::shm::wait::Waits;
 use crate::op::DenseOp;
@@ -127,15 +128,30 @@ impl<W: Waits> Turn<'_, W> {
             None => show!(self, recv),
         }
         if self.kind == Kind::Counter {
-            // Where ranks share cores it is best to come back once, when all is there.
+            let is_last = self.cells.arrive(self.number);
+            let result = || self.seen(self.cells.result());
+            if !is_last {
+                let has_own = || (0..me).rev().all(|rank| self.seen(rank));
+                // Of few, who came back for that alone would only wait for the others in the next call.
+                let is_enough = || result() || count > FEW && has_own();
+                if !has_own() {
+                    self.wait.until(self.engine, is_enough).await;
+                }
+                if !result() {
+                    let outcome = self.fold(ranks, 0, send, recv, op);
+                    self.cells.end(self.members, self.number);
+                    return outcome;
+                }
+            }
+            // Who comes last works for all, so that most who had to wait find their result in one place.
             let len = recv.bytes();
             let for_all = self.for_all(len, op.dense(recv));
-            self.meet(|| {
+            let work = || {
                 for_all.inspect(|op| self.accumulate(len, op));
                 self.conclude_empty();
                 Ok(())
-            })
-            .await?;
+            };
+            self.meet_having_arrived(is_last, work).await?;
             let outcome = match for_all {
                 None => self.fold(ranks, 0, send, recv, op),
                 Some(_) => {

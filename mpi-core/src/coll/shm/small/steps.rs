@@ -143,7 +143,18 @@ impl<W: Waits> Turn<'_, W> {
             self.await_cells(self.members.others()).await;
             return Ok(false);
         }
-        if !self.cells.arrive(self.number) {
+        let is_last = self.cells.arrive(self.number);
+        self.meet_having_arrived(is_last, work).await
+    }
+
+    /// The same where ranks share cores, by one who has arrived.
+    #[inline]
+    pub(super) async fn meet_having_arrived(
+        &self,
+        is_last: bool,
+        work: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        if !is_last {
             self.await_cell(self.cells.result()).await;
             return Ok(true);
         }
