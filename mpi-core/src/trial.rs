@@ -119,6 +119,12 @@ impl Known {
         }
     }
 
+    /// Whether a way is taken to find out what it costs, and not because it is the better one.
+    pub fn only_tries(&self, way: Way) -> bool {
+        let other = way.other();
+        self.better == Some(other) || self.ways[other as usize].tries < TRIES
+    }
+
     /// The way that is taken, once both are known.
     pub fn better(&self) -> Option<Way> {
         self.better

@@ -7,7 +7,9 @@
 //! and the other one tried again once in a while, since processes move, and programs change what they do between their messages.
 //!
 //! What is measured is the time from the moment when there is something to fetch until there is nothing left, over the bytes that came meanwhile.
-//! Messages that are under way together go the same way and are one sample, so that a window of messages and a single one are judged alike.
+//! Messages of one way that are under way together are one sample, so that a window of messages and a single one are judged alike.
+//! A window goes one way, but when copies are only tried there: once there are enough of them for a sample, the rest of it comes in fragments.
+//! (Not the other way round: fragments are asked for all at once, and would wait for the copies that come after them.)
 //! What has been found for shorter data is believed of the next order of size, until the other way has its turn there too:
 //! three windows that go the worse way are a fifth of the time of a short program.
 
@@ -23,57 +25,85 @@ pub use crate::trial::Way;
 const PRICE: f32 = 32.0;
 /// Messages that never leave a gap are a sample after so long.
 const LONGEST: Duration = Duration::from_millis(20);
+/// So many copies under way together are enough for a sample.
+const ENOUGH: u32 = 16;
 
 /// What is known of one peer.
 #[derive(Default)]
 pub struct Pace {
     known: [Cell<Known>; ORDERS],
-    period: Cell<Option<Period>>,
+    /// Of either way, as long as messages are under way.
+    periods: [Cell<Option<Period>>; 2],
+    /// The way of what begins as long as there is a period.
+    turn: Cell<Option<Way>>,
 }
 
-/// A time in which there is always a message under way.
+/// A time in which there is always a message under way that comes the same way.
 #[derive(Clone, Copy)]
 struct Period {
-    way: Way,
     order: usize,
     began: Instant,
     bytes: u64,
-    /// How many messages are under way.
+    /// How many messages are under way, and how many there have been.
     open: u32,
+    begun: u32,
     /// Whether it says something of its way: all its messages are of one order, none was given up, and nothing else long came meanwhile.
     counts: bool,
+}
+
+impl Period {
+    fn new(order: usize, began: Instant) -> Period {
+        Period {
+            order,
+            began,
+            bytes: 0,
+            open: 0,
+            begun: 0,
+            counts: true,
+        }
+    }
 }
 
 impl Pace {
     fn begin(&self, bytes: u64, now: Instant) -> Way {
         let order = order_of(bytes);
-        let mut period = self.period.get().unwrap_or_else(|| Period {
-            way: self.next(order),
-            order,
-            began: now,
-            bytes: 0,
-            open: 0,
-            counts: true,
-        });
-        period.open += 1;
-        period.counts &= period.order == order;
-        self.period.set(Some(period));
-        period.way
+        let way = match self.turn.get() {
+            Some(Way::Copy) if self.copies_suffice() => Way::Fragments,
+            Some(way) => way,
+            None => self.next(order),
+        };
+        self.turn.set(Some(way));
+        let period = &self.periods[way as usize];
+        let mut under_way = period.get().unwrap_or_else(|| Period::new(order, now));
+        under_way.open += 1;
+        under_way.begun += 1;
+        under_way.counts &= under_way.order == order;
+        period.set(Some(under_way));
+        way
+    }
+
+    /// Whether copies are only tried, and as many are under way as a sample takes.
+    fn copies_suffice(&self) -> bool {
+        self.periods[Way::Copy as usize]
+            .get()
+            .is_some_and(|copies| {
+                copies.begun >= ENOUGH && self.known[copies.order].get().only_tries(Way::Copy)
+            })
     }
 
     /// Data that nobody asked for have come: what is fetched meanwhile has to wait for them and says nothing of its way.
     pub(super) fn disturb(&self) {
-        if let Some(period) = self.period.get() {
-            self.period.set(Some(Period {
+        for period in &self.periods {
+            period.set(period.get().map(|period| Period {
                 counts: false,
                 ..period
             }));
         }
     }
 
-    /// A message has come, or is given up if there are no `bytes`.
-    fn end(&self, bytes: Option<u64>, now: impl FnOnce() -> Instant) {
-        let Some(mut period) = self.period.get() else {
+    /// A message has come that way, or is given up if there are no `bytes`.
+    fn end(&self, way: Way, bytes: Option<u64>, now: impl FnOnce() -> Instant) {
+        let Some(mut period) = self.periods[way as usize].get() else {
             return;
         };
         period.open -= 1;
@@ -85,20 +115,31 @@ impl Pace {
         if period.counts && (over || took > LONGEST) {
             let known = &self.known[period.order];
             let mut learnt = known.get();
-            learnt.learn(period.way, took.as_nanos() as f32 / period.bytes as f32);
+            learnt.learn(way, took.as_nanos() as f32 / period.bytes as f32);
             known.set(learnt);
             if !over {
-                // Those that are under way come the old way; of the many that follow they are few.
-                period.way = self.next(period.order);
-                (period.began, period.bytes) = (now, 0);
+                let next = self.next(period.order);
+                self.turn.set(Some(next));
+                (period.began, period.bytes, period.begun) = (now, 0, 0);
+                // What is still to come the old way comes beside what begins the new one.
+                period.counts = next == way;
             }
         }
-        self.period.set((!over).then_some(period));
+        self.periods[way as usize].set((!over).then_some(period));
+        if self.periods.iter().all(|period| period.get().is_none()) {
+            self.turn.set(None);
+        }
     }
 
     /// The way that messages of so many bytes have been found to come sooner.
     pub(super) fn better(&self, bytes: u64) -> Option<Way> {
         self.known[order_of(bytes)].get().better()
+    }
+
+    /// Whether nothing is under way.
+    #[cfg(test)]
+    fn is_idle(&self) -> bool {
+        self.turn.get().is_none() && self.periods.iter().all(|period| period.get().is_none())
     }
 
     /// Whether anything was measured of messages of so many bytes.
@@ -138,7 +179,7 @@ impl Transfer {
     /// All of it has come, the way that was said.
     pub fn ends(mut self) -> (Rc<Peer>, u64) {
         let bytes = std::mem::take(&mut self.bytes);
-        self.peer.pace.end(Some(bytes), Instant::now);
+        self.peer.pace.end(self.way, Some(bytes), Instant::now);
         (self.peer.clone(), bytes)
     }
 }
@@ -147,7 +188,7 @@ impl Drop for Transfer {
     fn drop(&mut self) {
         // An ended one has no bytes left, and none begins without.
         if self.bytes > 0 {
-            self.peer.pace.end(None, Instant::now);
+            self.peer.pace.end(self.way, None, Instant::now);
         }
     }
 }
@@ -163,7 +204,7 @@ mod tests {
             let way = pace.begin(1 << 16, *now);
             fragmented += u32::from(way == Way::Fragments);
             *now += Duration::from_nanos(cost(way));
-            pace.end(Some(1 << 16), || *now);
+            pace.end(way, Some(1 << 16), || *now);
         }
         fragmented
     }
@@ -195,7 +236,7 @@ mod tests {
         let send = |now: &mut Instant, bytes: u64, costs: [u64; 2]| {
             let way = pace.begin(bytes, *now);
             *now += Duration::from_nanos(costs[way as usize]);
-            pace.end(Some(bytes), || *now);
+            pace.end(way, Some(bytes), || *now);
             way
         };
         for _ in 0..7 {
@@ -242,24 +283,69 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_window_is_one_sample_and_goes_one_way() {
-        let (pace, mut now) = (Pace::default(), Instant::now());
-        let mut copied = vec![];
-        for window in 0..110 {
-            let ways: Vec<Way> = (0..64).map(|_| pace.begin(1 << 20, now)).collect();
-            assert!(ways.iter().all(|&way| way == ways[0]));
-            let each = match ways[0] {
-                Way::Copy => 70_000,
-                Way::Fragments => 20_000,
-            };
-            for _ in 0..64 {
-                now += Duration::from_nanos(each);
-                pace.end(Some(1 << 20), || now);
+    /// Sends windows of 64 messages and answers of each how many were copied.
+    fn windows(
+        pace: &Pace,
+        now: &mut Instant,
+        windows: u32,
+        cost: impl Fn(Way) -> u64,
+    ) -> Vec<usize> {
+        let window = |_| {
+            let ways: Vec<Way> = (0..64).map(|_| pace.begin(1 << 20, *now)).collect();
+            for &way in &ways {
+                *now += Duration::from_nanos(cost(way));
+                pace.end(way, Some(1 << 20), || *now);
             }
-            copied.extend((ways[0] == Way::Copy).then_some(window));
+            ways.iter().filter(|way| **way == Way::Copy).count()
+        };
+        (0..windows).map(window).collect()
+    }
+
+    #[test]
+    fn a_window_goes_one_way_but_only_so_many_copies_are_tried_in_one() {
+        let (pace, mut now) = (Pace::default(), Instant::now());
+        let copied = windows(&pace, &mut now, 110, |way| match way {
+            Way::Copy => 70_000,
+            Way::Fragments => 20_000,
+        });
+        let mut expected = vec![0; 110];
+        for window in [0, 1, 2, 82] {
+            expected[window] = ENOUGH as usize;
         }
-        assert_eq!(copied, [0, 1, 2, 85]);
+        assert_eq!(copied, expected);
+    }
+
+    #[test]
+    fn where_copies_are_better_windows_are_copied_whole() {
+        let (pace, mut now) = (Pace::default(), Instant::now());
+        let copied = windows(&pace, &mut now, 20, |way| match way {
+            Way::Copy => 20_000,
+            Way::Fragments => 70_000,
+        });
+        assert_eq!(copied, [&[16; 3][..], &[64; 17]].concat());
+    }
+
+    #[test]
+    fn a_stream_without_a_gap_is_a_sample_after_a_while_and_may_change_its_way() {
+        let (pace, mut now) = (Pace::default(), Instant::now());
+        let mut open = std::collections::VecDeque::new();
+        let mut copied = 0;
+        for _ in 0..20_000 {
+            open.push_back(pace.begin(1 << 20, now));
+            if open.len() < 8 {
+                continue;
+            }
+            let way = open.pop_front().expect("one under way");
+            copied += u32::from(way == Way::Copy);
+            now += Duration::from_micros(if way == Way::Copy { 90 } else { 30 });
+            pace.end(way, Some(1 << 20), || now);
+        }
+        assert_eq!(pace.better(1 << 20), Some(Way::Fragments));
+        assert!((16..2_000).contains(&copied), "{copied} of 20,000 copied");
+        for way in open {
+            pace.end(way, Some(1 << 20), || now);
+        }
+        assert!(pace.is_idle());
     }
 
     #[test]
@@ -267,13 +353,13 @@ mod tests {
         let (pace, now) = (Pace::default(), Instant::now());
         for _ in 0..100 {
             assert_eq!(pace.begin(1 << 16, now), Way::Copy);
-            pace.end(None, || now);
+            pace.end(Way::Copy, None, || now);
             pace.begin(1 << 16, now);
             assert_eq!(pace.begin(1 << 20, now), Way::Copy);
-            pace.end(Some(1 << 16), || now);
-            pace.end(Some(1 << 20), || now);
+            pace.end(Way::Copy, Some(1 << 16), || now);
+            pace.end(Way::Copy, Some(1 << 20), || now);
         }
-        assert!(pace.period.get().is_none());
+        assert!(pace.is_idle());
     }
 
     #[test]
@@ -283,7 +369,7 @@ mod tests {
             assert_eq!(pace.begin(1 << 16, now), Way::Copy);
             pace.disturb();
             now += Duration::from_micros(1);
-            pace.end(Some(1 << 16), || now);
+            pace.end(Way::Copy, Some(1 << 16), || now);
         }
         // What came before it began disturbs nothing.
         pace.disturb();
@@ -296,10 +382,10 @@ mod tests {
             let peer = engine.pml().peer(1 - engine.me()).expect("a peer");
             let samples = || peer.pace.known[2].get().tries(Way::Copy);
             drop(Transfer::begin(peer, 1 << 16));
-            assert!(peer.pace.period.get().is_none());
+            assert!(peer.pace.is_idle());
             assert_eq!(samples(), 0);
             Transfer::begin(peer, 1 << 16).ends();
-            assert!(peer.pace.period.get().is_none());
+            assert!(peer.pace.is_idle());
             assert_eq!(samples(), 1);
         });
     }
