@@ -58,6 +58,16 @@ fn cases() -> Result<Vec<Case>, TypeError> {
             }),
         },
         Case {
+            name: "column, rows of 4 KiB",
+            datatype: Datatype::vector(2048, 1, 512, &double)?,
+            count: 1,
+            by_hand: Box::new(|m, out| {
+                for (i, out) in out[..2048].iter_mut().enumerate() {
+                    *out = m[i * 512];
+                }
+            }),
+        },
+        Case {
             name: "two columns (16 B)",
             datatype: Datatype::vector(field / 8, 2, 257, &double)?,
             count: 1,

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use mpi_base::atomic::{prefetch_for_read, prefetch_for_write};
+use mpi_base::atomic::{prefetch_for_read, prefetch_for_write, settle_reads, settle_writes};
 
 use super::layout::{Body, Run, Shape};
 use super::walk::{Piece, Runs, Walk};
@@ -35,6 +35,12 @@ trait Direction: Copy {
 
     /// So does this packed place, which need not be one either.
     fn expect_packed(self);
+
+    /// How many blocks of a crowd, in groups, are worth waiting for each group.
+    const CROWD: i64;
+
+    /// Waits until the blocks so far have been moved.
+    fn settle();
 }
 
 #[derive(Clone, Copy)]
@@ -70,6 +76,14 @@ impl Direction for Gather {
     fn expect_packed(self) {
         prefetch_for_write(self.0);
     }
+
+    // As long as all are in the second cache, reading them has nothing to win.
+    const CROWD: i64 = 128;
+
+    #[inline(always)]
+    fn settle() {
+        settle_reads();
+    }
 }
 
 impl Direction for Scatter {
@@ -98,6 +112,13 @@ impl Direction for Scatter {
     #[inline(always)]
     fn expect_packed(self) {
         prefetch_for_read(self.0);
+    }
+
+    const CROWD: i64 = 4;
+
+    #[inline(always)]
+    fn settle() {
+        settle_writes();
     }
 }
 
@@ -155,6 +176,8 @@ struct Grid {
     row: Row,
     stride: i64,
     count: i64,
+    /// How much memory lies between the first and the last block of all data, of which this may be a part.
+    reach: i64,
 }
 
 /// # Safety
@@ -209,11 +232,77 @@ unsafe fn blocks<D: Direction, const N: usize, const FAR: bool>(mut d: D, grid: 
     }
 }
 
+/// Sets of the first-level cache, and lines that each of them holds at least, on all processors with pages of 4 KiB.
+const SETS: u32 = 64;
+const WAYS: i64 = 8;
+/// Blocks that are longer fill the queue of what is under way before they are too many for a set.
+const NARROW: i64 = 128;
+/// What lies further apart comes from main memory, which has more to give the more is under way.
+const CACHED: i64 = 16 << 20;
+
+/// How many blocks of a grid may be under way at once, if they are many and that is few.
+///
+/// Blocks whose distance is a multiple of a power of two, as in the column of a matrix with so long rows, share a few sets of the first-level cache.
+/// The processor asks for the lines of a hundred stores at once, and where a set has room for twelve they push each other out before they are written:
+/// 128 doubles 4 KiB apart took 7.5 ns each in a plain loop, and 2.5 when every 8 of them were waited for (Zen 5);
+/// loads that miss the second cache took 8.6 and 3.8.
+fn group<D: Direction>(grid: &Grid, len: i64) -> Option<i64> {
+    let lines = (grid.row.stride.trailing_zeros()).checked_sub(LINE.ilog2())?;
+    let sets = SETS >> lines.min(SETS.ilog2());
+    let group = i64::from(sets) * WAYS;
+    let many = grid.row.count.saturating_mul(grid.count) >= D::CROWD * group;
+    (sets <= 4 && many && len <= NARROW && grid.reach <= CACHED).then_some(group)
+}
+
+/// How much memory lies between the first and the last of all blocks of that length and distance.
+fn reach(shape: &Shape<'_>, len: i64, stride: i64) -> i64 {
+    (shape.total / len.max(1)).saturating_mul(stride.saturating_abs())
+}
+
+/// Blocks that share a few sets of the first-level cache, never more under way than a `group`.
+///
+/// # Safety
+/// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
+#[inline(always)]
+unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, group: i64) {
+    let mut first = grid.row.memory;
+    let mut under_way = 0;
+    for _ in 0..grid.count {
+        let mut memory = first;
+        for _ in 0..grid.row.count {
+            // SAFETY: the caller vouches for every block.
+            unsafe {
+                match N {
+                    0 => d.run(memory, len),
+                    _ => d.block::<N>(memory),
+                }
+            }
+            memory = memory.wrapping_offset(grid.row.stride as isize);
+            d = d.ahead(grid.row.packed_stride);
+            under_way += 1;
+            if under_way == group {
+                D::settle();
+                under_way = 0;
+            }
+        }
+        first = first.wrapping_offset(grid.stride as isize);
+    }
+}
+
 /// # Safety
 /// As for [`Direction::run`], for every block, `len` bytes each.
 #[inline(always)]
 unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
     let n = len as usize;
+    if let Some(group) = group::<D>(&grid, len) {
+        // SAFETY: passed on from the caller.
+        return unsafe {
+            match len {
+                8 => crowd::<D, 8>(d, grid, n, group),
+                _ => crowd::<D, 0>(d, grid, n, group),
+            }
+        };
+    }
     let far = grid.row.stride.unsigned_abs() >= FAR;
     // SAFETY: passed on from the caller.
     unsafe {
@@ -320,6 +409,7 @@ unsafe fn bodies<D: Direction>(
                     row,
                     stride: 0,
                     count: 1,
+                    reach: NEAR,
                 };
                 // SAFETY: passed on from the caller.
                 unsafe { all_blocks(at, grid, run.len) };
@@ -381,6 +471,7 @@ unsafe fn transfer_all<D: Direction>(mut d: D, base: *mut u8, shape: Shape<'_>, 
                 row,
                 stride: outer.stride,
                 count: outer.count,
+                reach: reach(&shape, shape.body.bytes, inner.stride),
             };
             // SAFETY: the range is all repetitions of the one run, and the caller vouches for it.
             return unsafe { all_blocks(d, grid, shape.body.bytes) };
@@ -406,6 +497,7 @@ unsafe fn transfer_all<D: Direction>(mut d: D, base: *mut u8, shape: Shape<'_>, 
                     row,
                     stride: row_stride,
                     count: rows,
+                    reach: reach(&shape, len, stride),
                 };
                 // SAFETY: the walk stays inside the range, for which the caller vouches.
                 unsafe { all_blocks(d, grid, len) };

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod claims;
+mod crowd;
 mod external;
 
 use proptest::prelude::*;

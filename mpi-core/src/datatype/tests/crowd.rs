@@ -1,0 +1,53 @@
+//! Blocks at distances that share a few sets of a cache are moved in groups; nothing but the time may show that.
+
+use super::{recv_buf, send_buf};
+use crate::datatype::{Datatype, Named};
+use proptest::prelude::*;
+
+/// Rows of blocks: a few long ones and many short ones, with lengths around those that are moved in groups.
+fn grid() -> impl Strategy<Value = [usize; 4]> {
+    let block = prop_oneof![Just(4), Just(8), Just(16), 1usize..140];
+    let stride = (1usize..4, 9u32..13).prop_map(|(times, power)| times << power);
+    (block, stride, 1usize..1200, 1usize..5).prop_map(|(block, stride, count, rows)| {
+        let count = count.min((4 << 20) / stride).max(1);
+        [block, stride, count, rows]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_crowds_a_cache_is_packed_and_unpacked_like_anything_else([block, stride, count, rows] in grid(), cut in 0.0..1.0) {
+        let apart = count * stride + 192;
+        let row = Datatype::hvector(count as i64, block as i64, stride as i64, &Named::BYTE.into()).unwrap();
+        let t = Datatype::hvector(rows as i64, 1, apart as i64, &row).unwrap();
+        t.commit().unwrap();
+        let places = || (0..rows * count).map(|i| i / count * apart + i % count * stride);
+        let before: Vec<u8> = (0..rows * apart).map(|i| (i * 31 + i / 256 * 7) as u8).collect();
+        let expected: Vec<u8> = places().flat_map(|at| before[at..at + block].to_vec()).collect();
+        let buf = send_buf(&before, 0, 1, &t);
+        prop_assert!(buf.to_vec() == expected);
+
+        // Whole and in two parts.
+        let cut = (expected.len() as f64 * cut) as usize;
+        for cut in [expected.len(), cut] {
+            let mut packer = buf.packer();
+            let mut packed = vec![0; expected.len()];
+            let n = packer.pack(&mut packed[..cut]);
+            packer.pack(&mut packed[n..]);
+            prop_assert!(packed == expected);
+
+            let input: Vec<u8> = (0..expected.len()).map(|i| (i * 13 + 5) as u8).collect();
+            let mut after = before.clone();
+            for (at, data) in places().zip(input.chunks(block)) {
+                after[at..at + block].copy_from_slice(data);
+            }
+            let mut memory = before.clone();
+            let mut unpacker = recv_buf(&mut memory, 0, 1, &t).unpacker();
+            unpacker.unpack(&input[..cut]);
+            unpacker.unpack(&input[cut..]);
+            prop_assert!(memory == after);
+        }
+    }
+}
