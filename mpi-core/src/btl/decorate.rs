@@ -44,9 +44,11 @@ macro_rules! like_the_inner {
                 .fragment(bytes, packed)
                 .min(self.limits().max_send)
         }
-        fn follow(&self, bytes: u64) -> Option<usize> {
+        fn follow(&self, bytes: u64, packed: bool) -> Option<usize> {
             let most = self.limits().max_send;
-            self.inner.follow(bytes).map(|piece| piece.min(most))
+            self.inner
+                .follow(bytes, packed)
+                .map(|piece| piece.min(most))
         }
         fn reach(&self, peer: ProcId) -> Reach {
             self.inner.reach(peer)

@@ -323,8 +323,8 @@ pub trait Btl {
     }
 
     /// The length of the pieces in which the data of a message of `bytes` bytes best follow its announcement, at most [`Limits::max_send`];
-    /// `None` if it is better to ask for such a message.
-    fn follow(&self, _bytes: u64) -> Option<usize> {
+    /// `None` if it is better to ask for such a message. `packed` as for [`Btl::fragment`].
+    fn follow(&self, _bytes: u64, _packed: bool) -> Option<usize> {
         None
     }
 

@@ -210,8 +210,8 @@ impl Btl for Sm {
         len.next_multiple_of(64).min(self.limits.max_send)
     }
 
-    fn follow(&self, bytes: u64) -> Option<usize> {
-        (bytes <= self.follow_max as u64).then(|| self.fragment(bytes, false))
+    fn follow(&self, bytes: u64, packed: bool) -> Option<usize> {
+        (bytes <= self.follow_max as u64).then(|| self.fragment(bytes, packed))
     }
 
     fn reach(&self, peer: ProcId) -> Reach {

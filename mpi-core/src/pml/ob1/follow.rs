@@ -13,7 +13,7 @@
 //! What fits in one fragment is sent like a short message, with its announcement ([`wire::UNASKED`]).
 //!
 //! Once in a while a few messages ask again, so that the receiver goes on measuring; what it finds may end this.
-//! Where there is no choice but fragments, none asks.
+//! Where there is no choice but fragments, none asks: nor do data in more runs than one copy could name.
 
 use super::matching::Key;
 use super::recv::Incoming;
@@ -21,6 +21,7 @@ use super::send::Stream;
 use super::wire::{self, Rendezvous};
 use super::{Arrived, Content, Ob1, Peer};
 use crate::btl::{Header, Payload, ProcId, SendError};
+use crate::datatype::SendBuf;
 use crate::pml::Mode;
 use crate::request::{Body, Req, ReqId};
 use crate::trial::{Way, order_of};
@@ -86,16 +87,20 @@ fn bit(bytes: u64) -> u16 {
 }
 
 impl Ob1 {
-    /// Whether a message that is not short is to be sent without being asked for.
+    /// In which pieces, at most, a message that is not short is to be sent without being asked for, if it is.
     #[cold]
-    pub(super) fn goes_unasked(&self, peer: &Peer, bytes: u64) -> bool {
-        let may = bytes <= LONGEST && peer.eager_below.get() > 0;
-        if !may || peer.btl.follow(bytes).is_none() {
-            return false;
+    pub(super) fn goes_unasked(&self, peer: &Peer, buf: &SendBuf) -> Option<usize> {
+        let bytes = buf.bytes() as u64;
+        if bytes > LONGEST || peer.eager_below.get() == 0 {
+            return None;
         }
-        // Where there is no choice there is nothing to measure.
-        let no_choice = !peer.single_copy.get() || bytes < self.config.single_copy_min;
-        no_choice || peer.follow.is_wanted(bytes)
+        let packed = buf.contiguous().is_none();
+        let piece = peer.btl.follow(bytes, packed)?;
+        // Where there is no choice there is nothing to measure: nobody could read it in one copy.
+        let no_choice = !peer.single_copy.get()
+            || bytes < self.config.single_copy_min
+            || (packed && buf.in_runs(bytes, |_| ()).is_none());
+        (no_choice || peer.follow.is_wanted(bytes)).then_some(piece)
     }
 
     /// Announces a message and sends what there is room for of its data, if they are to follow.
@@ -104,14 +109,13 @@ impl Ob1 {
         let Body::Send(send) = &mut *body else {
             return None;
         };
-        let bytes = send.bytes();
-        let unasked = send.mode() == Mode::Standard && self.goes_unasked(peer, bytes);
-        if !unasked {
+        if send.mode() != Mode::Standard {
             return None;
         }
+        let piece = self.goes_unasked(peer, send.buf())?;
+        let bytes = send.bytes();
         // It may come from the queue, which it does not overtake.
         peer.counts_unasked(bytes as usize);
-        let piece = peer.btl.follow(bytes)?;
         let announcement = Rendezvous {
             bytes,
             sender: req.id(),
@@ -259,7 +263,7 @@ mod tests {
     use super::*;
     use crate::btl::Sink;
     use crate::comm::Comm;
-    use crate::datatype::Scratch;
+    use crate::datatype::{Datatype, Named, Scratch};
     use crate::engine::Engine;
     use crate::engine::testing::Job;
     use crate::request::Outcome;
@@ -414,10 +418,18 @@ mod tests {
 
     /// Whether messages of 40,000 bytes go unasked, of so many.
     fn unasked(engine: &Engine, messages: u32) -> u32 {
+        unasked_of(engine, messages, &Named::BYTE.into(), 40_000)
+    }
+
+    /// Of so many messages of that many elements.
+    fn unasked_of(engine: &Engine, messages: u32, datatype: &Datatype, count: i64) -> u32 {
+        datatype.commit().expect("a type");
+        let data = Scratch::new(count, datatype).expect("memory");
+        let buf = data.all().as_send();
         let (pml, peer) = (engine.pml(), engine.pml().peer(1).expect("a peer"));
         let unasked = |_| {
             peer.follow.count();
-            u32::from(pml.goes_unasked(peer, 40_000))
+            u32::from(pml.goes_unasked(peer, &buf).is_some())
         };
         (0..messages).map(unasked).sum()
     }
@@ -436,6 +448,18 @@ mod tests {
             engine.pml().deliver(1, wire::FOLLOW, [order, 1], &[]);
             engine.pml().deliver(1, wire::ASK_FIRST, [1, 0], &[]);
             assert_eq!(unasked(engine, 100), 0);
+        });
+    }
+
+    #[test]
+    fn what_cannot_be_copied_from_where_it_lies_goes_unasked_to_anybody() {
+        hears(|engine, _| {
+            let halves = Datatype::vector(2, 20_000, 30_000, &Named::BYTE.into()).expect("a type");
+            assert_eq!(unasked_of(engine, 100, &halves, 1), 0);
+            let column = Datatype::vector(5_000, 8, 16, &Named::BYTE.into()).expect("a type");
+            assert_eq!(unasked_of(engine, 100, &column, 1), 100);
+            engine.pml().deliver(1, wire::ASK_FIRST, [1, 0], &[]);
+            assert_eq!(unasked_of(engine, 100, &column, 1), 0);
         });
     }
 }

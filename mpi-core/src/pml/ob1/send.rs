@@ -79,6 +79,10 @@ impl SendBody {
         self.stream = Some(Box::new(stream));
     }
 
+    pub(super) fn buf(&self) -> &SendBuf {
+        &self.buf
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         self.buf.bytes() as u64
     }
@@ -193,7 +197,7 @@ impl Ob1 {
             // One fragment holds it, and making that of one run takes no longer than announcing it would.
             bytes <= peer.limits.max_send
                 && buf.contiguous().is_some()
-                && self.goes_unasked(peer, bytes as u64)
+                && self.goes_unasked(peer, buf).is_some()
         }
     }
 
