@@ -103,6 +103,11 @@ impl SendBuf {
         Some(f(&runs.collect::<Vec<_>>()))
     }
 
+    /// Whether all of it is in few and long runs, so that packing it is no more than copying it.
+    pub fn is_in_runs(&self) -> bool {
+        self.contiguous().is_some() || self.long_runs(self.bytes()).is_some()
+    }
+
     /// A packer at the start.
     pub fn packer(&self) -> Packer {
         Packer {

@@ -94,12 +94,10 @@ impl Ob1 {
         if bytes > LONGEST || peer.eager_below.get() == 0 {
             return None;
         }
-        let packed = buf.contiguous().is_none();
+        let packed = !buf.is_in_runs();
         let piece = peer.btl.follow(bytes, packed)?;
         // Where there is no choice there is nothing to measure: nobody could read it in one copy.
-        let no_choice = !peer.single_copy.get()
-            || bytes < self.config.single_copy_min
-            || (packed && buf.in_runs(bytes, |_| ()).is_none());
+        let no_choice = !peer.single_copy.get() || bytes < self.config.single_copy_min || packed;
         (no_choice || peer.follow.is_wanted(bytes)).then_some(piece)
     }
 

@@ -194,9 +194,9 @@ impl Ob1 {
             // Where packing takes long, it pays to have the receiver unpack the first fragment meanwhile.
             bytes <= BRIEF || !peer.single_copy.get() || buf.run_count() < LABORIOUS_RUNS
         } else {
-            // One fragment holds it, and making that of one run takes no longer than announcing it would.
+            // One fragment holds it, and making that of a few long runs takes no longer than announcing it would.
             bytes <= peer.limits.max_send
-                && buf.contiguous().is_some()
+                && buf.is_in_runs()
                 && self.goes_unasked(peer, buf).is_some()
         }
     }
@@ -271,7 +271,7 @@ impl Ob1 {
             let Body::Send(send) = &mut *body else {
                 return self.garble();
             };
-            let packed = send.buf.contiguous().is_none();
+            let packed = !send.buf.is_in_runs();
             if send.envelope.proc != from
                 || send.stream.is_some()
                 || wanted > send.buf.bytes() as u64
