@@ -41,6 +41,7 @@ pub struct Round {
 pub struct Comm(pub u64);
 
 impl Comm {
+    /// `MPI_COMM_WORLD` of every job.
     pub const WORLD: Comm = Comm(0);
 }
 

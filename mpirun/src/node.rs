@@ -24,6 +24,7 @@ impl Node {
         })
     }
 
+    /// What the ranks inherit.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

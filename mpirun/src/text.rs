@@ -51,6 +51,7 @@ pub struct TextFile {
 }
 
 impl TextFile {
+    /// Reads a file that the user named; what goes wrong is said with `kind` and its path.
     pub fn read(kind: &'static str, path: &Path) -> Result<TextFile, TextError> {
         let shown = path.display().to_string();
         match std::fs::read_to_string(path) {

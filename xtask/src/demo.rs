@@ -41,6 +41,7 @@ pub struct Report {
 }
 
 impl Report {
+    /// Reads the file that the simulator wrote at the end of a job.
     pub fn read(path: &Path) -> Result<Self, DemoError> {
         let text = fs::read_to_string(path).map_err(|reason| DemoError::File {
             path: path.to_owned(),

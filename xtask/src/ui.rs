@@ -13,6 +13,7 @@ pub struct Steps {
 }
 
 impl Steps {
+    /// Numbers the steps to come, and takes the time from now on.
     pub fn new(total: usize) -> Self {
         Self {
             total,

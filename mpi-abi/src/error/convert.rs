@@ -67,7 +67,11 @@ impl From<TopoError> for Failure {
 impl From<BufferError> for Failure {
     #[cold]
     fn from(e: BufferError) -> Failure {
-        Failure::new(MPI_ERR_BUFFER, e.to_string())
+        let class = match e {
+            BufferError::NoMemory { .. } => MPI_ERR_NO_MEM,
+            _ => MPI_ERR_BUFFER,
+        };
+        Failure::new(class, e.to_string())
     }
 }
 
@@ -96,7 +100,9 @@ impl From<Error> for Failure {
             ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
             // The class that this crate has told the leader's group.
             ErrorKind::Comm(CommError::Astray { astray, .. }) => astray.code,
-            ErrorKind::Comm(CommError::Overlap { .. } | CommError::Kind { .. }) => MPI_ERR_COMM,
+            ErrorKind::Comm(
+                CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. },
+            ) => MPI_ERR_COMM,
             ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
             ErrorKind::Op(e) => return e.clone().into(),
             ErrorKind::Buffer(e) => return e.clone().into(),

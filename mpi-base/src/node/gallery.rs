@@ -44,16 +44,6 @@ impl Gallery {
         Some(&self.control(rank)?.state)
     }
 
-    /// Tells everybody who sends to `rank` that it has died, and wakes everybody to find out.
-    pub fn mark_gone(&self, rank: u32) {
-        if let Some(control) = self.control(rank) {
-            control.inbox.bell().leave();
-        }
-        for control in (0..self.nlocal).filter_map(|rank| self.control(rank)) {
-            control.inbox.bell().ring();
-        }
-    }
-
     fn control(&self, rank: u32) -> Option<&Control> {
         if rank >= self.nlocal {
             return None;

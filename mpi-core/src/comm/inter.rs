@@ -30,6 +30,12 @@ struct Side {
     words: Vec<u64>,
 }
 
+/// How many words say who leads, and which numbers it has set aside.
+const HEAD: usize = 2;
+
+/// How many words of a split say what one member wants.
+const EACH: usize = 3;
+
 /// The way from the leader of a group to the other leader, or why there is none; nothing at the others.
 type Link = Option<Result<(Cx, u32), Astray>>;
 
@@ -47,7 +53,7 @@ impl Side {
         Ok(Side {
             leader,
             serial: serial::told(leader, head(1))?,
-            words: words.get(2..).unwrap_or_default().to_vec(),
+            words: words.get(HEAD..).unwrap_or_default().to_vec(),
         })
     }
 
@@ -78,6 +84,12 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
     if lens.get(0) == ASTRAY {
         let why = link.as_ref().and_then(|link| link.as_ref().err());
         return Err(astray::share(local, leader, why).await?.into());
+    }
+    // What is said of a process is at most what a split says of it; more comes from a leader that does something else.
+    let most = HEAD + EACH * local.engine().size() as usize;
+    if lens.get(1) > most as u64 {
+        let words = lens.get(1);
+        return Err(CommError::Strange { words }.into());
     }
     let (ours, theirs) = (lens.get(0) as usize, lens.get(1) as usize);
     let words = Words::new(ours + theirs);
@@ -195,7 +207,6 @@ impl Comm {
     /// `MPI_Comm_split` of an intercommunicator: members of one colour on both sides are connected.
     pub(super) async fn inter_split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
         const NO_COLOR: u64 = u64::MAX;
-        const EACH: usize = 3;
         let local = self.local("MPI_Comm_split")?;
         let hidden = self.hidden();
         let color = mine.color.unwrap_or(NO_COLOR);

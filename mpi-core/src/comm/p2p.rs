@@ -21,6 +21,8 @@ pub enum CommError {
     NoNumber { leader: ProcId },
     /// The leader of a group was told a wrong way to the other group.
     Astray { leader: ProcId, astray: Astray },
+    /// The other leader announced so many words, more than any operation of this library says.
+    Strange { words: u64 },
     /// An intercommunicator where only an intracommunicator will do, or the other way round.
     Kind {
         operation: &'static str,
@@ -56,6 +58,12 @@ impl fmt::Display for CommError {
                     f,
                     "no intercommunicator was made: rank {leader} of the job, the leader of its group, was told a wrong way to the other group: {}",
                     astray.why
+                )
+            }
+            CommError::Strange { words } => {
+                write!(
+                    f,
+                    "no intercommunicator was made: the leader of the other group answered with {words} words, which is no answer; do both groups call the same operation?"
                 )
             }
             CommError::Kind {

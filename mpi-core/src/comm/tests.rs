@@ -1,7 +1,7 @@
 //! Leaders that cannot lead, having no number left for a communicator or a wrong way to the other group:
 //! whoever would have been a member hears so, and nobody waits for it.
 
-use super::{Astray, Comm, CommError, SplitKey};
+use super::{Astray, Comm, CommError, SplitKey, Words};
 use crate::Error;
 use crate::engine::testing::Job;
 use crate::error::ErrorKind;
@@ -164,5 +164,33 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
         let bridge = (me == leader).then_some(Ok((&world, 5 - me)));
         let inter = engine.block_on(part.inter(1, bridge, 3));
         assert_eq!(made(inter.map(Some)), Ok(Some(part.size())));
+    });
+}
+
+#[test]
+fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
+    Job::of(3).run(|engine| {
+        let world = engine.world().expect("a world");
+        let side = SplitKey {
+            color: Some(u64::from(engine.me() == 2)),
+            key: 0,
+        };
+        let part = engine.block_on(world.split(side)).expect("a part");
+        let part = part.expect("everybody has a side");
+        let too_many = u64::MAX - 1;
+        if engine.me() == 2 {
+            let (said, heard) = (Words::of(&[too_many]), Words::new(1));
+            let cx = world.group_conversation(3);
+            let (said, heard) = (said.send(0..1), heard.recv(0..1));
+            let swapped = cx.sendrecv(&said, 0, &heard, 0);
+            engine.block_on(swapped).expect("swapped");
+            return;
+        }
+        let outcome = engine.block_on(part.inter(0, Some(Ok((&world, 2))), 3));
+        let error = made(outcome.map(Some)).expect_err("no answer");
+        let words = too_many;
+        assert_eq!(*error.kind(), ErrorKind::Comm(CommError::Strange { words }));
+        let text = error.to_string();
+        assert!(text.contains("do both groups call the same"), "{text}");
     });
 }

@@ -7,7 +7,7 @@ use super::ob1::Sent;
 use super::{Mode, Plane};
 use crate::Error;
 use crate::comm::Comm;
-use crate::datatype::{Scratch, SendBuf};
+use crate::datatype::{NoMemory, Scratch, SendBuf};
 use crate::engine::Engine;
 use crate::request::Req;
 use std::cell::RefCell;
@@ -30,6 +30,8 @@ pub enum BufferError {
         needed: u64,
         free: u64,
     },
+    /// There is room as far as the attached buffer goes, but the machine has no memory for the copy.
+    NoMemory { dest: i32, tag: i32, bytes: i64 },
 }
 
 impl fmt::Display for BufferError {
@@ -50,6 +52,10 @@ impl fmt::Display for BufferError {
             } => write!(
                 f,
                 "the buffered message to {dest}, tag {tag}, needs {needed} bytes with its overhead of {OVERHEAD}, the attached buffer has {free} free"
+            ),
+            BufferError::NoMemory { dest, tag, bytes } => write!(
+                f,
+                "there is no memory for a copy of the buffered message to {dest}, tag {tag}, which has {bytes} bytes"
             ),
         }
     }
@@ -118,7 +124,8 @@ impl Buffer {
             }
             .into());
         }
-        let copy = Scratch::bytes(buf.bytes()).expect("TEMP");
+        let no_memory = |NoMemory { bytes }| BufferError::NoMemory { dest, tag, bytes };
+        let copy = Scratch::bytes(buf.bytes()).map_err(no_memory)?;
         if let Some(target) = copy.all().contiguous() {
             buf.pack_at(0, target);
         }
@@ -193,5 +200,30 @@ impl Buffer {
                 held,
             }) => Ok(limit.saturating_sub(held.iter().map(|h| h.bytes).sum())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::Job;
+
+    #[test]
+    fn a_message_that_no_memory_holds_a_copy_of_is_refused_and_the_next_one_goes() {
+        Job::of(1).run(|engine| {
+            let (world, buffer) = (engine.world().expect("a world"), Buffer::default());
+            buffer.attach(None).expect("without limit");
+            let word = Scratch::bytes(8).expect("memory");
+            let small = word.all().as_send();
+            let huge = small.with_count(1 << 60);
+            let error = buffer.send(&world, &huge, 0, 7).expect_err("too much");
+            let text = error.to_string();
+            assert!(text.contains("no memory for a copy"), "{text}");
+            assert!(text.contains(&(1_u64 << 60).to_string()), "{text}");
+            buffer.send(&world, &small, 0, 7).expect("sent");
+            let status = world.recv(word.all(), 0, 7).expect("received");
+            assert_eq!(status.bytes, 8);
+            buffer.detach(engine).expect("empty");
+        });
     }
 }

@@ -109,6 +109,7 @@ pub struct Report {
 }
 
 impl Report {
+    /// Looks for what is worth saying among what the ranks of a job were seen doing.
     pub fn of(job: usize, ranks: Vec<Seen>) -> Report {
         Report {
             job,

@@ -28,6 +28,7 @@ pub struct Host {
 }
 
 impl Host {
+    /// A host as somebody named it, with the slots that he said it has.
     pub fn new(name: &str, slots: Option<usize>) -> Host {
         Host {
             here: is_here(name),

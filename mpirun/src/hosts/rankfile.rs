@@ -104,6 +104,7 @@ pub struct Rankfile {
 }
 
 impl Rankfile {
+    /// Reads a file that the user named; what it says must be understood as a whole.
     pub fn read(path: &Path) -> Result<Rankfile, RankfileError> {
         Rankfile::parse(TextFile::read("rankfile", path)?)
     }

@@ -23,10 +23,12 @@ impl Feed {
         Ok(read)
     }
 
+    /// Whether anybody on this host is still to be fed; one that closes its input is not.
     pub fn has_readers(&self) -> bool {
         !self.pipes.is_empty()
     }
 
+    /// Gives bytes to every reader, and writes what they take at once.
     pub fn push(&mut self, bytes: &[u8]) {
         for (_, queue) in &mut self.pipes {
             queue.push(bytes);
@@ -40,6 +42,7 @@ impl Feed {
         self.drain();
     }
 
+    /// Whether the slowest reader has all, so that the source may be read again.
     pub fn is_empty(&self) -> bool {
         self.pipes.iter().all(|(_, queue)| queue.is_empty())
     }

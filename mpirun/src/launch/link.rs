@@ -24,14 +24,17 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Puts bytes behind those that wait.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
+    /// Whether the pipe has taken all of it.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
+    /// Whether the other side is slow: nothing more should be read for it, though it may be pushed.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= QUEUE_MAX
     }
@@ -131,10 +134,12 @@ impl Link {
         Ok(link)
     }
 
+    /// Whether the way to that host begins with this link.
     pub fn covers(&self, host: u32) -> bool {
         self.branch.hosts().contains(&host)
     }
 
+    /// Whether anything may still be heard; it ends when the other side has gone or was given up.
     pub fn is_open(&self) -> bool {
         self.from.is_some()
     }
@@ -149,10 +154,7 @@ impl Link {
         self.to.as_ref().map(AsFd::as_fd)
     }
 
-    pub fn is_slow(&self) -> bool {
-        self.queue.is_full()
-    }
-
+    /// Queues a frame and writes what is taken at once; on a link that nobody reads it is dropped.
     pub fn send(&mut self, frame: &[u8]) {
         if self.to.is_some() {
             self.told = Instant::now();
@@ -161,6 +163,7 @@ impl Link {
         }
     }
 
+    /// Writes what is taken of what waits.
     pub fn drain(&mut self) {
         if let Some(to) = &self.to
             && self.queue.drain_into(to).is_none()

@@ -61,6 +61,7 @@ pub enum Read {
 }
 
 impl Stream {
+    /// The output of a rank of this host behind `fd`, or of another host, whose bytes come by a link.
     pub fn new(fd: Option<OwnedFd>, to: Target, style: Style) -> Stream {
         Stream {
             fd,
@@ -151,6 +152,7 @@ pub struct Sink {
 }
 
 impl Sink {
+    /// An empty queue in front of one of mpirun's own outputs.
     pub fn new(fd: OwnedFd) -> Sink {
         Sink {
             fd,
@@ -166,10 +168,12 @@ impl Sink {
         }
     }
 
+    /// Whether everything has been written.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
+    /// Whether the ranks are not to be read until some of it has been written.
     pub fn is_full(&self) -> bool {
         self.queue.len() >= QUEUE_MAX
     }

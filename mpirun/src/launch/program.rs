@@ -89,6 +89,7 @@ impl Default for StdinTo {
 }
 
 impl StdinTo {
+    /// Whether this rank of the first job reads it; all others have `/dev/null`.
     pub fn goes_to(self, rank: u32) -> bool {
         match self {
             StdinTo::Rank(reader) => reader == rank,

@@ -104,6 +104,7 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// What mpirun exits with: 126 or 127 for a program as shells have it, else 1.
     pub fn code(&self) -> i32 {
         match self {
             StartError::Program(error) => error.code(),
@@ -388,15 +389,18 @@ pub struct Ranks {
 }
 
 impl Ranks {
+    /// Adds a process, whose number is the next one.
     pub fn push(&mut self, rank: Rank) -> Proc {
         self.ranks.push(rank);
         Proc(self.ranks.len() - 1)
     }
 
+    /// A process by its number, whether it lives or has ended.
     pub fn get(&self, proc: Proc) -> Option<&Rank> {
         self.ranks.get(proc.0)
     }
 
+    /// The same, to be changed.
     pub fn get_mut(&mut self, proc: Proc) -> Option<&mut Rank> {
         self.ranks.get_mut(proc.0)
     }
@@ -406,6 +410,7 @@ impl Ranks {
         self.ranks.len()
     }
 
+    /// All that there have been, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Proc, &Rank)> {
         self.ranks
             .iter()
@@ -413,16 +418,19 @@ impl Ranks {
             .map(|(n, rank)| (Proc(n), rank))
     }
 
+    /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Rank> {
         self.ranks.iter_mut()
     }
 
+    /// The process of this host that lives under a pid; pids of the dead come again.
     pub fn by_pid(&self, pid: i32) -> Option<Proc> {
         self.iter()
             .find(|(_, rank)| rank.pid == pid && rank.alive && rank.is_here())
             .map(|(proc, _)| proc)
     }
 
+    /// Whether there is anybody to wait for, on any host.
     pub fn any_alive(&self) -> bool {
         self.ranks.iter().any(|rank| rank.alive)
     }

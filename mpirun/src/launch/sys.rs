@@ -101,6 +101,7 @@ pub struct Wiring<'a> {
 }
 
 impl Image {
+    /// All that exec needs, made before the fork, behind which nothing may be allocated; a zero byte in a text is an error.
     pub fn new(
         path: &OsStr,
         argv: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -194,6 +195,7 @@ pub enum FailedStep {
 }
 
 impl FailedStep {
+    /// The step of a number that a child has written; of an unknown one, the last.
     pub fn numbered(number: i32) -> FailedStep {
         match number {
             1 => FailedStep::Wiring,
@@ -384,18 +386,9 @@ impl Ended {
 
 /// The next child that has ended, without waiting for one.
 pub fn reap() -> Option<(libc::pid_t, Ended)> {
-    reap_with(libc::WNOHANG)
-}
-
-/// Waits until one child has ended.
-pub fn reap_one() -> Option<(libc::pid_t, Ended)> {
-    reap_with(0)
-}
-
-fn reap_with(flags: i32) -> Option<(libc::pid_t, Ended)> {
     let mut status = 0;
     // SAFETY: `status` outlives the call.
-    let pid = unsafe { libc::waitpid(-1, &mut status, flags) };
+    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
     if pid <= 0 {
         return None;
     }

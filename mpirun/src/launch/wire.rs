@@ -278,10 +278,12 @@ impl Frames {
         }
     }
 
+    /// Adds what has come, cut however it was.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Whether the other side has said who it is; what came before was its shell.
     pub fn is_greeted(&self) -> bool {
         self.greeted
     }

@@ -103,6 +103,7 @@ impl fmt::Display for Nonsense {
 }
 
 impl Server {
+    /// No jobs yet; the names of their key-value spaces will begin with `stem`, which is this mpirun's alone.
     pub fn new(stem: impl Into<String>) -> Server {
         Server {
             jobs: Vec::new(),
@@ -158,6 +159,7 @@ impl Server {
         &self.jobs[job.0].kvsname
     }
 
+    /// Whether another job has started it.
     pub fn is_spawned(&self, job: Job) -> bool {
         self.jobs[job.0].spawned
     }
@@ -167,6 +169,7 @@ impl Server {
         self.clients[who.0].stage != Stage::Silent
     }
 
+    /// Whether the process has said that it is done with MPI, so that its end is no failure.
     pub fn has_finalized(&self, who: Proc) -> bool {
         self.clients[who.0].stage == Stage::Finalized
     }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
+/// Writes the whole trace; times are microseconds from its beginning.
 pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     let begin = trace.begin();
     let clocks = trace.clocks.iter();

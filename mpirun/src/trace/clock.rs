@@ -48,6 +48,7 @@ impl Clock {
         self.best.push(None);
     }
 
+    /// A reading of the present series, of which the one with the least error is kept.
     pub fn read(&mut self, reading: Reading) {
         if let Some(best) = self.best.last_mut()
             && best.is_none_or(|best| reading.error < best.error)

@@ -110,6 +110,7 @@ impl Trace {
             .collect()
     }
 
+    /// An event by its lane and its place there, as [`Arrow`]s name it.
     pub fn event(&self, (lane, place): (usize, usize)) -> &Event {
         &self.lanes[lane].tape.events[place]
     }

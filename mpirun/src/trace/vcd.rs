@@ -21,6 +21,7 @@ const LANES: [&str; 7] = [
     "wire_in",
 ];
 
+/// Writes the whole trace; times are nanoseconds from its beginning.
 pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     let mut writer = Writer::new(out);
     writer.timescale(1, TimescaleUnit::NS)?;

@@ -127,11 +127,6 @@ impl Matching {
             requests: 1,
         }
     }
-
-    /// Lengths of the posted and the unexpected queue.
-    pub fn depths(&self) -> (usize, usize) {
-        (self.posted.borrow().len(), self.unexpected.borrow().len())
-    }
 }
 
 /// Point-to-point messaging of one process.
