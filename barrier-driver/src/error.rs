@@ -63,7 +63,7 @@ pub enum CloseError<E> {
     },
 }
 
-/// Why [`self_test`](crate::self_test) does not trust the wiring.
+/// Why [`self_test`](crate::self_test()) does not trust the wiring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SelfTestError<E, F> {
     /// The port refused an access.

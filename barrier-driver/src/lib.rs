@@ -26,7 +26,7 @@
 //!   From then on the node's wire again equals the barrier's wire, which is the previous case.
 //!
 //! The invariant asks that nobody but us drives the wire and that the machine is not reset;
-//! both are what `open`, its fence and [`self_test`] look for before the barrier is used.
+//! both are what `open`, its fence and [`self_test()`] look for before the barrier is used.
 //! The property test `the_remembered_level_is_what_a_read_would_give` checks it against the model
 //! with arbitrary interleavings of nodes and clock edges.
 //!
@@ -44,7 +44,7 @@
 //!
 //! A process that ends in the middle puts its wire back too, as far as it can: [`last_resort`].
 //! Levels left over from power-on or an aborted job count as arrivals: `open` overwrites them.
-//! A floating or inverted input looks like a release: [`same_level`] and [`self_test`] find it.
+//! A floating or inverted input looks like a release: [`same_level`] and [`self_test()`] find it.
 //! A node that reboots can release the others early: [`ReturningBarrier`] goes there and back, so that it cannot.
 //!
 //! # Several barriers

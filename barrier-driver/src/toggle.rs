@@ -39,7 +39,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     /// * An output left over from power-on or an aborted job is overwritten by the idle level.
     /// * A release that such leftovers were about to cause happens before the last fence returns,
     ///   and the node that read the level before it refuses: it opens cleanly when tried again.
-    /// * A floating or inverted input can look idle; [`self_test`](crate::self_test) finds it.
+    /// * A floating or inverted input can look idle; [`self_test`](crate::self_test()) finds it.
     ///
     /// On refusal the wire is left idle, if the port permits.
     /// A node that opened while another refused closes again: whether to use the barrier is for all to agree on.

@@ -67,7 +67,7 @@ impl Exchange {
 /// The exchange of two buffers.
 ///
 /// # Safety
-/// As [`send_buf`] and [`recv_buf`].
+/// As [`send_buf`](crate::api::args::send_buf) and [`recv_buf`].
 unsafe fn exchange(
     sendbuf: *const c_void,
     sendcount: MPI_Count,

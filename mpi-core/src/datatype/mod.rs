@@ -14,7 +14,7 @@
 //! | [`layout`] | the normal form |
 //! | [`normalise`] | bringing a type into it |
 //! | [`walk`] | walking over data from any byte to any byte |
-//! | [`copy`] | the copy loops |
+//! | [`copy`](mod@copy) | the copy loops |
 //! | [`buf`] | a user's buffer: pointer, count and type; packing and unpacking it |
 //! | [`external32`] | the representation that all machines share |
 //! | [`f90`] | Fortran's kinds chosen by digits and range |

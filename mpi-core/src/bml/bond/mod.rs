@@ -1,6 +1,6 @@
 //! Several links to each peer, used as one transport.
 //!
-//! **Sharing.** Messages that may overtake each other ([`OVERTAKES`]), which are the pieces of large messages, go to the link that has had the
+//! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), which are the pieces of large messages, go to the link that has had the
 //! least for its bandwidth, or to the next one if that has no room; so the links share a message in proportion to what they really carry.
 //! All other messages go over the first link that lives, where they keep their order by themselves.
 //!

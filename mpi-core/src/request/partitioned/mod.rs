@@ -1,10 +1,10 @@
 //! Partitioned communication (MPI 5.0, chapter 4): one message that is handed over in parts, as each becomes ready.
 //!
 //! Protocol, on two planes of the communicator that nothing else uses:
-//! 1. when the sender is made it announces itself in [`Plane::Announce`] with the program's tag: how many partitions of how many
+//! 1. when the sender is made it announces itself in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag: how many partitions of how many
 //!    bytes it has, and the first of as many tags that it has set aside;
 //!    announcements match receivers in the order in which both were made, as the standard asks;
-//! 2. each partition travels by itself in [`Plane::Partition`] under its own tag as soon as it is ready,
+//! 2. each partition travels by itself in [`Plane::Partition`](crate::pml::Plane::Partition) under its own tag as soon as it is ready,
 //!    so that parts overtake each other freely and those of one start never mix with those of the next.
 //!
 //! Both sides may cut the message differently: what travels are the sender's partitions, and a partition of the receiver has

@@ -196,7 +196,7 @@ impl CopyTo<Cut<RecvBuf>> for Cut<SendBuf> {
 }
 
 impl<W: Waits> Turn<'_, W> {
-    /// Carries out a call that takes so many of [`super::Small::pieces`].
+    /// Carries out a call that takes so many pieces, as [`super::Small::shape`] has counted them.
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let for_all = self.kind == Kind::Counter && call.id() == CallId::Allreduce;
         match go_both_ways(call.id()) && !for_all {
