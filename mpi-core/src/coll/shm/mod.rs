@@ -16,6 +16,7 @@ mod cells;
 mod counter;
 mod flags;
 mod gate;
+mod hold;
 mod large;
 mod letter;
 mod params;

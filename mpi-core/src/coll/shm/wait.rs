@@ -1,13 +1,15 @@
 //! How a rank waits for the others of its node.
 //!
 //! With a core for each rank the others are about to come: the place is watched alone for about a microsecond.
-//! With shared cores they cannot come before this rank makes room: it yields at once, and looks again when it is switched in.
+//! With shared cores they cannot come before this rank makes room: it yields at once, and looks again when it is switched in,
+//! and then for a moment, since whoever is still missing is on another core ([`hold`]).
 //! A rank that has watched in vain yields too: strangers may have taken the core of somebody it waits for, and on a free core a yield costs little.
 //! Then, in both cases, it waits as everywhere, progressing and at last asleep, so that messages move and a computing rank gets the core.
 //!
 //! An operation is written once, over [`Waits`]: a blocking call waits [`Here`], inside the only poll that its future ever sees,
 //! so the compiler makes straight code of it; a request comes back [`Later`], when progress polls it again.
 
+use super::hold::hold;
 use crate::engine::Engine;
 use mpi_base::crowding::yield_core;
 use std::future::poll_fn;
@@ -29,6 +31,9 @@ pub trait Waits: Copy {
     /// Waits until `done`, which may be asked again after it has said yes.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool);
 
+    /// The same, if others on this core may be able to go on before this rank is.
+    async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool);
+
     /// Waits for a moment only; whether it was long enough.
     fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
 }
@@ -48,6 +53,13 @@ impl Waits for Here {
     }
 
     #[inline(always)]
+    async fn until_unlike_others(self, engine: &Engine, mut done: impl FnMut() -> bool) {
+        if !watch(engine, &mut done) {
+            rest(engine, false, &mut done);
+        }
+    }
+
+    #[inline(always)]
     fn briefly(self, engine: &Engine, mut done: impl FnMut() -> bool) -> bool {
         watch(engine, &mut done)
     }
@@ -60,6 +72,10 @@ impl Waits for Later {
             false => Poll::Pending,
         })
         .await;
+    }
+
+    async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool) {
+        self.until(engine, done).await;
     }
 
     fn briefly(self, _: &Engine, mut done: impl FnMut() -> bool) -> bool {
@@ -85,7 +101,7 @@ pub fn now<T>(engine: &Engine, operation: impl Future<Output = T>) -> T {
 #[inline]
 pub fn until(engine: &Engine, mut done: impl FnMut() -> bool) {
     if !watch(engine, &mut done) {
-        rest(engine, &mut done);
+        rest(engine, true, &mut done);
     }
 }
 
@@ -110,14 +126,14 @@ fn watch(engine: &Engine, done: &mut impl FnMut() -> bool) -> bool {
 }
 
 #[cold]
-fn rest(engine: &Engine, done: &mut dyn FnMut() -> bool) {
-    for _ in 0..YIELDS {
+fn rest(engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
+    for turn in 0..YIELDS {
         match engine.is_crowded() {
             true => std::thread::yield_now(),
             // Where the system has put two ranks on one core, one of them moves.
             false => yield_core(Instant::now()),
         }
-        if done() {
+        if done() || (turn == 0 && holds && engine.is_crowded() && hold(done)) {
             return;
         }
         engine.progress();

@@ -132,10 +132,15 @@ impl<W: Waits> Turn<'_, W> {
             let result = || self.seen(self.cells.result());
             if !is_last {
                 let has_own = || (0..me).rev().all(|rank| self.seen(rank));
-                // Of few, who came back for that alone would only wait for the others in the next call.
-                let is_enough = || result() || count > FEW && has_own();
-                if !has_own() {
-                    self.wait.until(self.engine, is_enough).await;
+                let is_enough = || result() || has_own();
+                match has_own() {
+                    true => {}
+                    // Of few, who came back for that alone would only wait for the others in the next call.
+                    false if count > FEW => {
+                        let wait = self.wait;
+                        wait.until_unlike_others(self.engine, is_enough).await;
+                    }
+                    false => self.wait.until(self.engine, result).await,
                 }
                 if !result() {
                     let outcome = self.fold(ranks, 0, send, recv, op);
