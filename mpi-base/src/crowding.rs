@@ -3,7 +3,12 @@
 //! The system places the ranks of a job, and in their first milliseconds it often puts two on one core; each then waits for the other's turns.
 //! Binding every rank to a core, as some launchers do, mends that, but two jobs of one machine are then bound to the same cores, and a rank's threads to one.
 //! So a waiter that gives its core away and gets it back late several times in a row steps over to another core of its mask once, and leaves the mask as it was.
-//! When that has not helped it waits longer and longer before it tries again: where every core has two such threads, moving is of no use ([ADR 12]).
+//! A yield that comes back only after a time slice has met somebody who computes.
+//! Where a core is idle the system moves one of the two by itself; where none is, moving would lead to another rank's core,
+//! and two ranks on one core need a change of context for each message, while one that shares its core with a stranger is quick in half of its time.
+//! Such a waiter stays, and keeps its core for a while instead of giving it away.
+//!
+//! When moving has not helped it waits longer and longer before it tries again: where every core has two such threads, moving is of no use ([ADR 12]).
 //!
 //! Each thread counts for itself.
 //!
@@ -18,6 +23,12 @@ const SHARED: Duration = Duration::from_nanos(1500);
 /// So many late yields in a row are no chance; they take some 50 us.
 const IN_A_ROW: u32 = 8;
 
+/// A yield that takes longer has given the core to somebody who keeps it for all of its time slice, so it is nobody who waits.
+const HOGGED: Duration = Duration::from_micros(500);
+
+/// For so long a core is not given away again to somebody who does not give it back.
+const KEEP: Duration = Duration::from_millis(20);
+
 /// The first and the longest time between two moves of a thread.
 const PAUSE: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(1);
@@ -28,6 +39,7 @@ struct Crowd {
     late: u32,
     not_before: Option<Instant>,
     pause: Duration,
+    keep_until: Option<Instant>,
 }
 
 impl Crowd {
@@ -35,12 +47,22 @@ impl Crowd {
         late: 0,
         not_before: None,
         pause: PAUSE,
+        keep_until: None,
     };
+
+    /// Whether a yield at the time `now` would give the core to somebody who keeps it.
+    fn keeps(&self, now: Instant) -> bool {
+        self.keep_until.is_some_and(|time| now < time)
+    }
 
     /// Counts a yield that ended at `now` and took so long; says whether to move.
     fn count(&mut self, now: Instant, took: Duration) -> bool {
         if took < SHARED {
             self.late = 0;
+            return false;
+        }
+        if took > HOGGED {
+            self.keep_until = Some(now + KEEP);
             return false;
         }
         self.late += 1;
@@ -65,9 +87,12 @@ thread_local! {
 
 /// Gives the core away once, at the time `now`, and moves if that has lately been late too often.
 pub fn yield_core(now: Instant) {
+    let mut crowd = CROWD.get();
+    if crowd.keeps(now) {
+        return;
+    }
     std::thread::yield_now();
     let back = Instant::now();
-    let mut crowd = CROWD.get();
     let moves = crowd.count(back, back - now);
     CROWD.set(crowd);
     if moves {
@@ -126,6 +151,20 @@ mod tests {
         let later = Instant::now() + 3 * LONGEST;
         let again = moves(&mut crowd, later, &[(1, QUICK), (208, LATE)]);
         assert_eq!(again, [9, 109]);
+    }
+
+    #[test]
+    fn who_shares_a_core_with_somebody_who_computes_stays_there_and_keeps_it_for_a_while() {
+        let (mut crowd, start) = (Crowd { ..Crowd::NEW }, Instant::now());
+        let hogged = [(50, 2 * HOGGED)];
+        assert!(moves(&mut crowd, start, &hogged).is_empty());
+        let now = start + 50 * Duration::from_micros(10);
+        assert!(crowd.keeps(now) && crowd.keeps(now + KEEP / 2));
+        assert!(!crowd.keeps(now + KEEP));
+        // Nor does one such yield forget what others were seen to be late.
+        let mixed = [(4, LATE), (1, 2 * HOGGED), (4, LATE)];
+        assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, start, &mixed), [9]);
+        assert!(!Crowd::NEW.keeps(start));
     }
 
     #[test]
