@@ -3,6 +3,7 @@
 
 use super::{Astray, Comm, CommError, SplitKey, Words};
 use crate::Error;
+use crate::engine::Engine;
 use crate::engine::testing::Job;
 use crate::error::ErrorKind;
 use crate::group::Group;
@@ -23,6 +24,13 @@ fn names<T: Debug>(leader: u32, outcome: Result<T, Error>) {
 
 fn made(comm: Result<Option<Comm>, Error>) -> Result<Option<u32>, Error> {
     Ok(comm?.map(|comm| comm.size()))
+}
+
+/// The members of the world that are on the same side.
+fn side(engine: &Engine, world: &Comm, color: u64) -> Comm {
+    let (color, key) = (Some(color), 0);
+    let part = engine.block_on(world.split(SplitKey { color, key }));
+    part.expect("a part").expect("everybody has a side")
 }
 
 #[test]
@@ -79,12 +87,7 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
     Job::of(5).run(|engine| {
         let world = engine.world().expect("a world");
         let me = engine.me();
-        let side = SplitKey {
-            color: Some(u64::from(me % 2)),
-            key: 0,
-        };
-        let part = engine.block_on(world.split(side)).expect("a part");
-        let part = part.expect("everybody has a side");
+        let part = side(engine, &world, u64::from(me % 2));
         // The even ones are led by rank 0, the odd ones by 1.
         let between = |tag| {
             let bridge = Some(Ok((&world, 1 - me % 2)));
@@ -125,12 +128,7 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
     Job::of(5).run(|engine| {
         let world = engine.world().expect("a world");
         let me = engine.me();
-        let side = SplitKey {
-            color: Some(u64::from(me % 2)),
-            key: 0,
-        };
-        let part = engine.block_on(world.split(side)).expect("a part");
-        let part = part.expect("everybody has a side");
+        let part = side(engine, &world, u64::from(me % 2));
         // Both sides are led by their second member; only what it is told counts.
         let leader = me % 2 + 2;
         // What is told of a very long sentence ends between two letters.
@@ -171,12 +169,7 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
 fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
     Job::of(3).run(|engine| {
         let world = engine.world().expect("a world");
-        let side = SplitKey {
-            color: Some(u64::from(engine.me() == 2)),
-            key: 0,
-        };
-        let part = engine.block_on(world.split(side)).expect("a part");
-        let part = part.expect("everybody has a side");
+        let part = side(engine, &world, u64::from(engine.me() == 2));
         let too_many = u64::MAX - 1;
         if engine.me() == 2 {
             let (said, heard) = (Words::of(&[too_many]), Words::new(1));

@@ -54,6 +54,7 @@ pub mod reduce_scatter_ring;
 mod reduction;
 mod ring;
 mod row;
+mod run;
 pub mod scan_recursive_doubling;
 pub mod scatter_binomial;
 pub mod scatter_linear;
