@@ -50,6 +50,7 @@ int main(int argc, char **argv)
     say("a rank named twice", MPI_Group_incl(group, 2, (int[]){1, 1}, &group));
     say("an intercommunicator that is none", MPI_Comm_remote_size(MPI_COMM_WORLD, &flag));
     say("groups that overlap", MPI_Intercomm_create(MPI_COMM_WORLD, 0, MPI_COMM_WORLD, 0, 3, &inter));
+    say("a leader that does not exist", MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 7, 3, &inter));
     say("a buffer that is not attached", MPI_Bsend(value, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD));
     say("a dimension that does not fit", MPI_Dims_create(6, 2, (int[]){4, 0}));
     say("an error class that does not exist", MPI_Add_error_code(12345, &flag));
