@@ -19,6 +19,8 @@ pub enum Target {
     Win(MPI_Win),
     File(MPI_File),
     Session(MPI_Session),
+    /// An object that is being made, with the handler that it is to get; that handler is given a null handle (sections 7.4.2 and 11.3.1).
+    New(MPI_Errhandler),
 }
 
 /// Runs the body of function `id` (an index into [`crate::functions`]) and turns its outcome into an error code.

@@ -340,6 +340,7 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
         Target::Comm(c) => comm(c).ok().map(|c| c.attached.errhandler()),
         Target::File(MPI_FILE_NULL) => Some(state().no_file.errhandler()),
         Target::Session(s) => session(s).ok().map(|s| s.attached.errhandler()),
+        Target::New(handler) => Some(handler),
         Target::File(_) | Target::Win(_) | Target::None => None,
     };
     if let Some(handler) = own {

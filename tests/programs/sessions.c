@@ -22,6 +22,44 @@ static void works(MPI_Comm comm, int members)
     CHECK(got == (r + n - 1) % n, "rank %d came", got);
 }
 
+static int unmade;
+
+static void count_unmade(MPI_Comm *comm, int *code, ...)
+{
+    (void)code;
+    unmade += *comm == MPI_COMM_NULL;
+}
+
+/* The error handler that a session or a communicator is to get hears why it was not made. */
+static void the_handler_of_what_is_not_made_hears_of_it(void)
+{
+    MPI_Info info, gone;
+    MPI_Session session;
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    int class, before = errors;
+    OK(MPI_Info_create(&info));
+    gone = info;
+    OK(MPI_Info_free(&info));
+    OK(MPI_Error_class(MPI_Session_init(gone, MPI_ERRORS_RETURN, &session), &class));
+    CHECK(class == MPI_ERR_INFO, "class %d", class);
+    OK(MPI_Session_create_errhandler(count, &handler));
+    OK(MPI_Error_class(MPI_Session_init(gone, handler, &session), &class));
+    CHECK(class == MPI_ERR_INFO && errors == before + 1, "class %d, heard %d", class, errors - before);
+    OK(MPI_Errhandler_free(&handler));
+
+    OK(MPI_Error_class(MPI_Comm_create_from_group(MPI_GROUP_NULL, "none", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm), &class));
+    CHECK(class == MPI_ERR_GROUP, "class %d", class);
+    before = unmade;
+    OK(MPI_Comm_create_errhandler(count_unmade, &handler));
+    OK(MPI_Error_class(MPI_Comm_create_from_group(MPI_GROUP_NULL, "none", MPI_INFO_NULL, handler, &comm), &class));
+    CHECK(class == MPI_ERR_GROUP && unmade == before + 1, "class %d, heard %d", class, unmade - before);
+    OK(MPI_Error_class(MPI_Intercomm_create_from_groups(MPI_GROUP_NULL, 0, MPI_GROUP_NULL, 0, "none", MPI_INFO_NULL,
+                                                        handler, &comm), &class));
+    CHECK(class == MPI_ERR_GROUP && unmade == before + 2, "class %d, heard %d", class, unmade - before);
+    OK(MPI_Errhandler_free(&handler));
+}
+
 /* Everything one session can do; world is the size of the job, or 0 where it is not known yet. */
 static int one_turn(int world, int turn)
 {
@@ -69,6 +107,8 @@ static int one_turn(int world, int turn)
     int before = errors, code = MPI_Group_from_session_pset(session, "mpi://nowhere", &group), class;
     OK(MPI_Error_class(code, &class));
     CHECK(class == MPI_ERR_ARG && errors == before + 1, "class %d, heard %d", class, errors - before);
+
+    the_handler_of_what_is_not_made_hears_of_it();
 
     MPI_Comm comm, alone;
     OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));

@@ -32,12 +32,16 @@ pub(super) fn process_set(name: &str) -> Result<Group, Failure> {
     }
 }
 
-/// An error handler argument of a function that makes an object of the kind of `target`.
-fn new_handler(errhandler: MPI_Errhandler, target: Target) -> Result<Attached, Failure> {
+/// Makes an object of the kind of `target` with an error handler, which hears of failures of that as well.
+fn with_handler(
+    errhandler: MPI_Errhandler,
+    target: Target,
+    make: impl FnOnce(Attached) -> Outcome,
+) -> Outcome {
     handler::check_serves(errhandler, target)?;
     let attached = Attached::new();
     attached.set_errhandler(errhandler)?;
-    Ok(attached)
+    make(attached).map_err(|failure| failure.on(Target::New(errhandler)))
 }
 
 pub unsafe fn MPI_Session_init(
@@ -45,13 +49,14 @@ pub unsafe fn MPI_Session_init(
     errhandler: MPI_Errhandler,
     session: *mut MPI_Session,
 ) -> Outcome {
-    let attached = new_handler(errhandler, Target::Session(MPI_SESSION_NULL))?;
-    let mut hints = info::hints(info)?;
-    let level = init::begin_session(hints.get("thread_level"))?;
-    hints.set("thread_level".into(), level.into());
-    *attached.hints.borrow_mut() = hints;
-    // SAFETY: an output argument of the caller.
-    unsafe { out(session, session::register(attached)?.handle(), "session") }
+    with_handler(errhandler, Target::Session(MPI_SESSION_NULL), |attached| {
+        let mut hints = info::hints(info)?;
+        let level = init::begin_session(hints.get("thread_level"))?;
+        hints.set("thread_level".into(), level.into());
+        *attached.hints.borrow_mut() = hints;
+        // SAFETY: an output argument of the caller.
+        unsafe { out(session, session::register(attached)?.handle(), "session") }
+    })
 }
 
 pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
@@ -154,15 +159,16 @@ pub unsafe fn MPI_Comm_create_from_group(
     errhandler: MPI_Errhandler,
     newcomm: *mut MPI_Comm,
 ) -> Outcome {
-    let (members, session) = (state::group(group)?, groups::session_of(group));
-    // SAFETY: a string of the caller.
-    let tag = unsafe { tag_of(stringtag)? };
-    let attached = new_handler(errhandler, Target::Comm(MPI_COMM_NULL))?;
-    *attached.hints.borrow_mut() = info::hints(info)?;
-    let engine = state::engine()?;
-    let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
-    // SAFETY: an output argument of the caller.
-    unsafe { out(newcomm, register_some(new, attached, session)?, "newcomm") }
+    with_handler(errhandler, Target::Comm(MPI_COMM_NULL), |attached| {
+        let (members, session) = (state::group(group)?, groups::session_of(group));
+        // SAFETY: a string of the caller.
+        let tag = unsafe { tag_of(stringtag)? };
+        *attached.hints.borrow_mut() = info::hints(info)?;
+        let engine = state::engine()?;
+        let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
+        // SAFETY: an output argument of the caller.
+        unsafe { out(newcomm, register_some(new, attached, session)?, "newcomm") }
+    })
 }
 
 /// The process that leads the other group.
@@ -183,24 +189,25 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
     errhandler: MPI_Errhandler,
     newintercomm: *mut MPI_Comm,
 ) -> Outcome {
-    let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
-    let leader = groups::member(&members, local_leader, "local_leader")?;
-    let engine = state::engine()?;
-    // What lies on the other side is significant at the local leader only.
-    let leads = members.proc(leader) == Some(engine.me());
-    let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));
-    // SAFETY: a string of the caller.
-    let tag = unsafe { tag_of(stringtag)? };
-    let attached = new_handler(errhandler, Target::Comm(MPI_COMM_NULL))?;
-    *attached.hints.borrow_mut() = info::hints(info)?;
-    let made = engine.inter_from_groups((&members, leader), other, &tag);
-    let new = engine.block_on(made)?;
-    // SAFETY: an output argument of the caller.
-    unsafe {
-        out(
-            newintercomm,
-            register_some(new, attached, session)?,
-            "newintercomm",
-        )
-    }
+    with_handler(errhandler, Target::Comm(MPI_COMM_NULL), |attached| {
+        let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
+        let leader = groups::member(&members, local_leader, "local_leader")?;
+        let engine = state::engine()?;
+        // What lies on the other side is significant at the local leader only.
+        let leads = members.proc(leader) == Some(engine.me());
+        let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));
+        // SAFETY: a string of the caller.
+        let tag = unsafe { tag_of(stringtag)? };
+        *attached.hints.borrow_mut() = info::hints(info)?;
+        let made = engine.inter_from_groups((&members, leader), other, &tag);
+        let new = engine.block_on(made)?;
+        // SAFETY: an output argument of the caller.
+        unsafe {
+            out(
+                newintercomm,
+                register_some(new, attached, session)?,
+                "newintercomm",
+            )
+        }
+    })
 }

@@ -133,6 +133,16 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
         (Some(UserHandler::File(f)), Target::File(mut h)) => unsafe { f(&mut h, &mut code) },
         // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
         (Some(UserHandler::Session(f)), Target::Session(mut s)) => unsafe { f(&mut s, &mut code) },
+        (Some(UserHandler::Comm(f)), Target::New(_)) => {
+            let mut none = MPI_COMM_NULL;
+            // SAFETY: as above.
+            unsafe { f(&mut none, &mut code) }
+        }
+        (Some(UserHandler::Session(f)), Target::New(_)) => {
+            let mut none = MPI_SESSION_NULL;
+            // SAFETY: as above.
+            unsafe { f(&mut none, &mut code) }
+        }
         // The object's handler has gone or is of another kind, which `check_serves` and the reference counts exclude.
         _ => fatal(id, target, failure),
     }
