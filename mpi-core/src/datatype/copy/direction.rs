@@ -1,0 +1,143 @@
+//! From memory to packed bytes or back: what the loops of copying do with one block.
+
+use mpi_base::atomic::{prefetch_for_read, prefetch_for_write, settle_reads, settle_writes};
+
+/// From memory to packed bytes or back: the place in the packed bytes.
+pub trait Direction: Copy {
+    /// `by` packed bytes further.
+    fn ahead(self, by: usize) -> Self;
+
+    /// Moves `N` bytes between `memory` and the packed place.
+    ///
+    /// # Safety
+    /// `N` bytes on both sides must be valid for the direction, and they must not overlap.
+    unsafe fn block<const N: usize>(self, memory: *mut u8);
+
+    /// The same for a length that is known only now.
+    ///
+    /// # Safety
+    /// As for `block`.
+    unsafe fn run(self, memory: *mut u8, len: usize);
+
+    /// A block at `memory`, which need not be an address, comes soon.
+    fn expect(memory: *mut u8);
+
+    /// So does this packed place, which need not be one either.
+    fn expect_packed(self);
+
+    /// How many blocks of a crowd, in groups, are worth waiting for each group.
+    const CROWD: i64;
+
+    /// Waits until the blocks so far have been moved.
+    fn settle();
+}
+
+#[derive(Clone, Copy)]
+pub struct Gather(pub *mut u8);
+
+#[derive(Clone, Copy)]
+pub struct Scatter(pub *const u8);
+
+impl Direction for Gather {
+    #[inline(always)]
+    fn ahead(self, by: usize) -> Gather {
+        Gather(self.0.wrapping_add(by))
+    }
+
+    #[inline(always)]
+    unsafe fn block<const N: usize>(self, memory: *mut u8) {
+        // SAFETY: the caller vouches for `N` bytes on both sides.
+        unsafe { std::ptr::copy_nonoverlapping(memory, self.0, N) }
+    }
+
+    #[inline(always)]
+    unsafe fn run(self, memory: *mut u8, len: usize) {
+        // SAFETY: the caller vouches for `len` bytes on both sides.
+        unsafe { copy_short(memory, self.0, len) }
+    }
+
+    #[inline(always)]
+    fn expect(memory: *mut u8) {
+        prefetch_for_read(memory);
+    }
+
+    #[inline(always)]
+    fn expect_packed(self) {
+        prefetch_for_write(self.0);
+    }
+
+    // As long as all are in the second cache, reading them has nothing to win.
+    const CROWD: i64 = 128;
+
+    #[inline(always)]
+    fn settle() {
+        settle_reads();
+    }
+}
+
+impl Direction for Scatter {
+    #[inline(always)]
+    fn ahead(self, by: usize) -> Scatter {
+        Scatter(self.0.wrapping_add(by))
+    }
+
+    #[inline(always)]
+    unsafe fn block<const N: usize>(self, memory: *mut u8) {
+        // SAFETY: the caller vouches for `N` bytes on both sides.
+        unsafe { std::ptr::copy_nonoverlapping(self.0, memory, N) }
+    }
+
+    #[inline(always)]
+    unsafe fn run(self, memory: *mut u8, len: usize) {
+        // SAFETY: the caller vouches for `len` bytes on both sides.
+        unsafe { copy_short(self.0, memory, len) }
+    }
+
+    #[inline(always)]
+    fn expect(memory: *mut u8) {
+        prefetch_for_write(memory);
+    }
+
+    #[inline(always)]
+    fn expect_packed(self) {
+        prefetch_for_read(self.0);
+    }
+
+    const CROWD: i64 = 4;
+
+    #[inline(always)]
+    fn settle() {
+        settle_writes();
+    }
+}
+
+/// A copy that does not call out for the short lengths that scattered data has.
+///
+/// # Safety
+/// `len` bytes at both ends must be valid and must not overlap.
+#[inline(always)]
+unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
+    /// Two moves of `N` bytes, the second ending where the data ends, cover every length from `N` to `2 * N`.
+    #[inline(always)]
+    unsafe fn two<const N: usize>(src: *const u8, dst: *mut u8, len: usize) {
+        // SAFETY: `N <= len`, so both moves stay inside; the caller vouches for the rest.
+        unsafe {
+            let tail = src.add(len - N).cast::<[u8; N]>().read();
+            src.copy_to_nonoverlapping(dst, N);
+            dst.add(len - N).cast::<[u8; N]>().write(tail);
+        }
+    }
+    // SAFETY: each arm stays inside `len`; the caller vouches for both ends.
+    unsafe {
+        match len {
+            0 => (),
+            1 => *dst = *src,
+            2..=3 => two::<2>(src, dst, len),
+            4..=7 => two::<4>(src, dst, len),
+            8..=15 => two::<8>(src, dst, len),
+            16..=32 => two::<16>(src, dst, len),
+            33..=64 => two::<32>(src, dst, len),
+            _ => src.copy_to_nonoverlapping(dst, len),
+        }
+    }
+}
