@@ -4,7 +4,7 @@ use super::construct::derive;
 use crate::abi::*;
 use crate::api::args::{Wide, length, wides};
 use crate::error::{Failure, Outcome};
-use mpi_core::datatype::{Datatype, Distribution, Form, Order, TypeError};
+use mpi_core::datatype::{Datatype, Distribution, Form, Order};
 use std::ffi::c_int;
 
 /// The order argument of array types.
@@ -51,50 +51,28 @@ unsafe fn subarray<C: Wide>(
     }
 }
 
-/// An array that is dealt out to a grid of processes.
-struct Dealt {
-    sizes: Vec<i64>,
-    distributions: Vec<Distribution>,
-    grid: Vec<i64>,
-    order: Order,
-}
-
-impl Dealt {
-    /// What the arguments say.
-    ///
-    /// # Safety
-    /// All arrays are arguments of the caller with `ndims` elements.
-    unsafe fn read<C: Wide>(
-        ndims: c_int,
-        sizes: *const C,
-        (kinds, arguments): (*const c_int, *const c_int),
-        grid: *const c_int,
-        order: c_int,
-    ) -> Result<Dealt, Failure> {
-        let (n, order) = (dimensions(ndims)?, order_of(order)?);
-        // SAFETY: passed on.
-        unsafe {
-            Ok(Dealt {
-                sizes: wides(sizes, n, "array_of_gsizes")?,
-                distributions: distributions(kinds, arguments, n)?,
-                grid: wides(grid, n, "array_of_psizes")?,
-                order,
-            })
-        }
-    }
-
-    /// The part of process `rank` of `size`.
-    fn part(&self, rank: c_int, size: c_int, old: &Datatype) -> Result<Datatype, TypeError> {
-        let (size, rank) = (size.wide(), rank.wide());
-        Datatype::darray(
-            size,
-            rank,
-            &self.sizes,
-            &self.distributions,
-            &self.grid,
-            self.order,
-            old,
-        )
+/// Makes the datatype of what process `rank` of `size` has of an array that is dealt out, and gives it a handle.
+///
+/// # Safety
+/// The arrays (sizes, how each dimension is dealt out and with which argument, the grid of processes) are arguments of the caller with `ndims` elements;
+/// the second type is an output argument.
+unsafe fn darray<C: Wide>(
+    (rank, size): (c_int, c_int),
+    ndims: c_int,
+    (sizes, kinds, arguments, grid): (*const C, *const c_int, *const c_int, *const c_int),
+    order: c_int,
+    (oldtype, newtype): (MPI_Datatype, *mut MPI_Datatype),
+    form: Form,
+) -> Outcome {
+    let (n, order) = (dimensions(ndims)?, order_of(order)?);
+    // SAFETY: passed on.
+    unsafe {
+        let sizes = wides(sizes, n, "array_of_gsizes")?;
+        let how = distributions(kinds, arguments, n)?;
+        let grid = wides(grid, n, "array_of_psizes")?;
+        derive(oldtype, newtype, form, |old| {
+            Datatype::darray(size.wide(), rank.wide(), &sizes, &how, &grid, order, old)
+        })
     }
 }
 
@@ -138,15 +116,15 @@ pub unsafe fn MPI_Type_create_darray(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let how = (array_of_distribs, array_of_dargs);
-    let (global, grid) = (array_of_gsizes, array_of_psizes);
+    let arrays = (
+        array_of_gsizes,
+        array_of_distribs,
+        array_of_dargs,
+        array_of_psizes,
+    );
+    let (of, types) = ((rank, size), (oldtype, newtype));
     // SAFETY: arguments of the caller.
-    unsafe {
-        let array = Dealt::read(ndims, global, how, grid, order)?;
-        derive(oldtype, newtype, Form::Int, |old| {
-            array.part(rank, size, old)
-        })
-    }
+    unsafe { darray(of, ndims, arrays, order, types, Form::Int) }
 }
 
 pub unsafe fn MPI_Type_create_darray_c(
@@ -161,15 +139,15 @@ pub unsafe fn MPI_Type_create_darray_c(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Outcome {
-    let how = (array_of_distribs, array_of_dargs);
-    let (global, grid) = (array_of_gsizes, array_of_psizes);
+    let arrays = (
+        array_of_gsizes,
+        array_of_distribs,
+        array_of_dargs,
+        array_of_psizes,
+    );
+    let (of, types) = ((rank, size), (oldtype, newtype));
     // SAFETY: arguments of the caller.
-    unsafe {
-        let array = Dealt::read(ndims, global, how, grid, order)?;
-        derive(oldtype, newtype, Form::Count, |old| {
-            array.part(rank, size, old)
-        })
-    }
+    unsafe { darray(of, ndims, arrays, order, types, Form::Count) }
 }
 
 /// How each dimension of a distributed array is dealt out.

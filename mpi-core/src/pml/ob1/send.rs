@@ -120,7 +120,7 @@ impl SendBody {
 
 /// Up to here a message is never asked for, because programs count on a short one's being sent without its receive.
 const BRIEF: usize = 4 << 10;
-/// Packing so many runs takes longer than asking for the receive, about a microsecond.
+/// Packing so many runs takes longer than announcing them, so that the receiver can begin with the first fragment.
 const LABORIOUS_RUNS: i64 = 256;
 
 /// How far a send got at once.
