@@ -17,7 +17,7 @@
 
 use super::matching::Key;
 use super::recv::Incoming;
-use super::send::Stream;
+use super::stream::Stream;
 use super::wire::{self, Rendezvous};
 use super::{Arrived, Content, Ob1, Peer};
 use crate::btl::{Header, Payload, ProcId, SendError};
@@ -102,7 +102,11 @@ impl Ob1 {
     }
 
     /// Announces a message and sends what there is room for of its data, if they are to follow.
-    pub(super) fn offer_followed(&self, peer: &Peer, req: &Req) -> Option<Result<(), SendError>> {
+    pub(super) fn offer_followed(
+        &self,
+        peer: &Rc<Peer>,
+        req: &Req,
+    ) -> Option<Result<(), SendError>> {
         let mut body = req.body.borrow_mut();
         let Body::Send(send) = &mut *body else {
             return None;
@@ -127,7 +131,7 @@ impl Ob1 {
         peer.follow.count();
         send.begin(Stream::new(wire::PIECE, req.id(), bytes, piece));
         drop(body);
-        self.flow(req);
+        self.flow(peer, req);
         Some(Ok(()))
     }
 

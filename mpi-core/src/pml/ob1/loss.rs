@@ -147,12 +147,12 @@ impl Ob1 {
     fn is_queued(&self, req: &Req, peer: ProcId) -> bool {
         let waits = |peer: &super::Peer| {
             let queue = peer.queue.borrow();
-            queue
-                .iter()
-                .any(|item| matches!(item, super::Queued::Send(r) if Rc::ptr_eq(r, req)))
+            peer.place_in_line(req).is_some()
+                || queue
+                    .iter()
+                    .any(|item| matches!(item, super::Queued::Send(r) if Rc::ptr_eq(r, req)))
         };
-        self.streams.borrow().iter().any(|r| Rc::ptr_eq(r, req))
-            || self.peer(peer).is_ok_and(|peer| waits(peer))
+        self.peer(peer).is_ok_and(|peer| waits(peer))
     }
 
     /// Makes a request of the receive that waits in the express lane's slot, and lets no other in.

@@ -6,6 +6,7 @@
 //!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FINISHED`],
 //!   or, where that is impossible or slower ([`pace`]), says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
 //! * data of middling length follow their announcement unasked to whom that is faster ([`follow`]).
+//! * what goes in fragments or pieces to one peer takes turns ([`stream`]);
 //! * of a large message's one copy the sender is asked to do a part ([`wire::HELP`]), and says when it has ([`wire::HELPED`]);
 //!   if it is not there, the receiver has done all of it by itself;
 //! * a receiver that holds too many short messages that nobody has asked for has them ask first ([`bound`]).
@@ -28,6 +29,7 @@ mod probe;
 mod recv;
 mod send;
 mod stash;
+mod stream;
 pub mod wire;
 
 #[cfg(test)]
@@ -45,7 +47,7 @@ use crate::Witness;
 use crate::bml::{Bml, Route};
 use crate::btl::{Header, Limits, Payload, ProcId, SendError, Sink};
 use crate::group::Group;
-use crate::request::{ANY_SOURCE, Body, Req, ReqId, Table};
+use crate::request::{ANY_SOURCE, Body, ReqId, Table};
 use matching::{Key, Posted, Unexpected, WordMap};
 use mpi_base::state::{About, NO_PEER, Waits};
 use peer::{Peer, Queued};
@@ -140,8 +142,8 @@ pub struct Ob1 {
     recent: RefCell<Option<Rc<Matching>>>,
     /// The blocking receive of the express lane.
     slot: express::Slot,
-    /// Sends whose receiver takes fragments.
-    streams: RefCell<VecDeque<Req>>,
+    /// Peers with sends whose data go in fragments or pieces.
+    streaming: RefCell<Vec<Rc<Peer>>>,
     /// Copies of which something may be left to take.
     shared: RefCell<VecDeque<copy::Open>>,
     /// Messages that came before their receives.
@@ -169,7 +171,7 @@ impl Ob1 {
             contexts: RefCell::default(),
             recent: RefCell::default(),
             slot: express::Slot::default(),
-            streams: RefCell::default(),
+            streaming: RefCell::default(),
             shared: RefCell::default(),
             hoard: bound::Hoard::default(),
             stash: stash::Stash::default(),
@@ -276,7 +278,7 @@ impl Ob1 {
         if !self.congested.borrow().is_empty() {
             moved |= self.drain_queues();
         }
-        if !self.streams.borrow().is_empty() {
+        if !self.streaming.borrow().is_empty() {
             moved |= self.push_streams();
         }
         if delivered == 0 && !self.shared.borrow().is_empty() {

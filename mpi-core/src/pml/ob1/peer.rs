@@ -49,6 +49,10 @@ pub struct Peer {
     pub queue: RefCell<VecDeque<Queued>>,
     /// Whether it is on the list of those whom something waits for.
     pub congested: Cell<bool>,
+    /// Sends whose data go in fragments or pieces, in the order of their turns.
+    pub streams: RefCell<VecDeque<Req>>,
+    /// Whether it is on the list of those that have any.
+    pub streaming: Cell<bool>,
     /// The receive into whose memory a long eager message of the peer is being read.
     pub landing: Cell<Option<ReqId>>,
 }
@@ -77,6 +81,8 @@ impl Peer {
             endpoint,
             queue: RefCell::default(),
             congested: Cell::new(false),
+            streams: RefCell::default(),
+            streaming: Cell::new(false),
             landing: Cell::new(None),
         }
     }
@@ -103,6 +109,11 @@ impl Peer {
     /// We have announced one.
     pub fn is_told(&self) {
         self.announced.set(self.announced.get() + 1);
+    }
+
+    /// Where in the line a send is whose data go in fragments or pieces.
+    pub fn place_in_line(&self, req: &Req) -> Option<usize> {
+        (self.streams.borrow().iter()).position(|other| Rc::ptr_eq(other, req))
     }
 
     /// Whether a new message may overtake nothing.

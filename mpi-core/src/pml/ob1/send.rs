@@ -2,6 +2,7 @@
 
 use super::Ob1;
 use super::peer::{Peer, Queued};
+use super::stream::Stream;
 use super::wire::{self, Place, Rendezvous};
 use crate::Error;
 use crate::btl::{Am, Header, Payload, ProcId, Region, SendError};
@@ -9,45 +10,14 @@ use crate::datatype::SendBuf;
 use crate::pml::{Envelope, Mode};
 use crate::request::{Body, Req, ReqId};
 use mpi_base::state::{About, Waits};
-use std::ops::Range;
 use std::rc::Rc;
 
 /// A send under way.
 pub struct SendBody {
-    buf: SendBuf,
-    envelope: Envelope,
+    pub(super) buf: SendBuf,
+    pub(super) envelope: Envelope,
     mode: Mode,
-    stream: Option<Box<Stream>>,
-}
-
-/// A send whose data go in fragments or pieces.
-pub(super) struct Stream {
-    am: Am,
-    /// The receive that fragments belong to, or the send that pieces are of.
-    whose: ReqId,
-    sent: u64,
-    wanted: u64,
-    /// The length of a fragment.
-    fragment: usize,
-}
-
-impl Stream {
-    pub(super) fn new(am: Am, whose: ReqId, wanted: u64, fragment: usize) -> Stream {
-        Stream {
-            am,
-            whose,
-            sent: 0,
-            wanted,
-            fragment: fragment.max(1),
-        }
-    }
-
-    /// The fragment that is to be sent next.
-    fn next(&self) -> (Header, Range<usize>) {
-        let len = (self.wanted - self.sent).min(self.fragment as u64);
-        let range = self.sent as usize..(self.sent + len) as usize;
-        ([self.whose.0, self.sent], range)
-    }
+    pub(super) stream: Option<Box<Stream>>,
 }
 
 impl SendBody {
@@ -72,11 +42,6 @@ impl SendBody {
         });
         let short = |place: &Place| Rendezvous::bytes_with(place) <= peer.limits.max_send;
         place.filter(short).unwrap_or(Place::Scattered)
-    }
-
-    /// From here on its data go in fragments.
-    pub(super) fn begin(&mut self, stream: Stream) {
-        self.stream = Some(Box::new(stream));
     }
 
     pub(super) fn buf(&self) -> &SendBuf {
@@ -213,7 +178,7 @@ impl Ob1 {
     }
 
     /// Hands a message to the transport for the first time: its data if they are eager, else the rendezvous.
-    pub(super) fn offer(&self, peer: &Peer, req: &Req) -> Result<(), SendError> {
+    pub(super) fn offer(&self, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
         let body = req.body.borrow();
         let Body::Send(send) = &*body else {
             // Cancelled or abandoned while it was queued.
@@ -225,7 +190,7 @@ impl Ob1 {
             match peer.btl.is_through(peer.endpoint) {
                 true => self.requests.complete_ok(req),
                 // Whoever waits for it makes the connection, and it does not lie here while the program computes.
-                false => self.streams.borrow_mut().push_back(req.clone()),
+                false => self.line_up(peer, req.clone()),
             }
             return Ok(());
         }
@@ -255,130 +220,6 @@ impl Ob1 {
         Ok(())
     }
 
-    /// The receiver wants the data in fragments.
-    pub(super) fn on_clear(&self, from: ProcId, header: Header, payload: &[u8]) {
-        self.answered(from);
-        let (Some(req), Some(wanted)) =
-            (self.requests.get(ReqId(header[0])), wire::word(payload, 0))
-        else {
-            return self.garble();
-        };
-        let Ok(peer) = self.peer(from) else {
-            return self.garble();
-        };
-        {
-            let mut body = req.body.borrow_mut();
-            let Body::Send(send) = &mut *body else {
-                return self.garble();
-            };
-            let packed = !send.buf.is_in_runs();
-            if send.envelope.proc != from
-                || send.stream.is_some()
-                || wanted > send.buf.bytes() as u64
-            {
-                return self.garble();
-            }
-            let fragment = peer.btl.fragment(wanted, packed);
-            send.begin(Stream::new(
-                wire::FRAGMENT,
-                ReqId(header[1]),
-                wanted,
-                fragment,
-            ));
-        }
-        self.streams.borrow_mut().push_back(req);
-    }
-
-    /// Sends what there is room for of a stream that has just begun.
-    pub(super) fn flow(&self, req: &Req) {
-        self.streams.borrow_mut().push_back(req.clone());
-        self.push_streams();
-    }
-
-    /// Sends fragments until every stream is done or its transport is full; to each peer in the order in which it asked for them.
-    pub(super) fn push_streams(&self) -> bool {
-        let mut moved = false;
-        let mut full = None;
-        let streams = self.streams.borrow().len();
-        // Whoever is not through goes to the end, so after a round their order is what it was.
-        for _ in 0..streams {
-            let Some(req) = self.streams.borrow_mut().pop_front() else {
-                break;
-            };
-            let to = match &*req.body.borrow() {
-                Body::Send(send) => Some(send.proc()),
-                _ => None,
-            };
-            if to.is_some() && to == full {
-                self.streams.borrow_mut().push_back(req);
-                continue;
-            }
-            match self.push(&req, &mut moved) {
-                Ok(true) if self.waits_for_word(&req) => {}
-                Ok(true) => self.requests.complete_ok(&req),
-                Ok(false) | Err(SendError::WouldBlock) => {
-                    full = to;
-                    self.streams.borrow_mut().push_back(req);
-                }
-                Err(_) => self.fail_send(&req),
-            }
-        }
-        moved
-    }
-
-    /// Sends fragments of one stream while there is room; true when it is done.
-    fn push(&self, req: &Req, moved: &mut bool) -> Result<bool, SendError> {
-        let mut body = req.body.borrow_mut();
-        // A send whose request was abandoned has nothing left to send.
-        let Body::Send(SendBody {
-            buf,
-            envelope,
-            stream,
-            ..
-        }) = &mut *body
-        else {
-            return Ok(true);
-        };
-        let Ok(peer) = self.peer(envelope.proc) else {
-            return Err(SendError::PeerGone);
-        };
-        let Some(stream) = stream else {
-            return self.is_gone(peer, envelope.proc);
-        };
-        while stream.sent < stream.wanted {
-            let (header, range) = stream.next();
-            let (at, len) = (range.start, range.len());
-            match (peer.btl.lending(), buf.contiguous()) {
-                (Some(lending), Some(data)) if stream.am == wire::FRAGMENT => {
-                    lending.lend(peer.endpoint, wire::FRAGMENT, header, &data[range])?;
-                }
-                _ => send_range(peer, stream.am, header, buf, at, len)?,
-            }
-            stream.sent += len as u64;
-            *moved = true;
-        }
-        Ok(true)
-    }
-
-    /// Whether a short message is on its way, which had to wait for its connection.
-    fn is_gone(&self, peer: &Peer, to: ProcId) -> Result<bool, SendError> {
-        match peer.btl.is_through(peer.endpoint) {
-            _ if self.is_lost(to) => Err(SendError::PeerGone),
-            true => Ok(true),
-            false => Err(SendError::WouldBlock),
-        }
-    }
-
-    /// Whether a send whose fragments are all on their way has to have them until the receiver does.
-    fn waits_for_word(&self, req: &Req) -> bool {
-        match &*req.body.borrow() {
-            Body::Send(send) if send.stream.is_some() => {
-                self.peer(send.proc()).is_ok_and(|peer| peer.patient)
-            }
-            _ => false,
-        }
-    }
-
     /// The receiver has the data, or wants no more of them.
     pub(super) fn on_finished(&self, from: ProcId, header: Header) {
         // The sender may have given the request up; the receiver cannot know.
@@ -398,61 +239,8 @@ impl Ob1 {
         }
     }
 
-    /// Nothing more of a send's data goes out but the fragment that was begun.
-    pub(super) fn stop_streaming(&self, req: &Req) {
-        let is_it = |other: &Req| Rc::ptr_eq(other, req);
-        let place = self.streams.borrow().iter().position(is_it);
-        let Some(place) = place else {
-            return;
-        };
-        self.streams.borrow_mut().remove(place);
-        if let Body::Send(SendBody {
-            buf,
-            envelope,
-            stream: Some(stream),
-            ..
-        }) = &*req.body.borrow()
-            && let Ok(peer) = self.peer(envelope.proc)
-            && let (Some(lending), Some(data)) = (peer.btl.lending(), buf.contiguous())
-        {
-            let (header, range) = stream.next();
-            lending.leave_rest(peer.endpoint, wire::FRAGMENT, header, &data[range]);
-        }
-    }
-
-    /// A link has died with a fragment: sends it once more, if its send has not ended.
-    pub(super) fn fragment_again(
-        &self,
-        to: ProcId,
-        header: Header,
-        len: usize,
-        send: &mut dyn FnMut(&[u8]),
-    ) {
-        let [receiver, at] = header;
-        let Some(end) = at.checked_add(len as u64) else {
-            return;
-        };
-        for req in self.requests.under_way() {
-            if let Body::Send(SendBody {
-                buf,
-                envelope,
-                stream: Some(stream),
-                ..
-            }) = &*req.body.borrow()
-                && envelope.proc == to
-                && stream.am == wire::FRAGMENT
-                && stream.whose.0 == receiver
-                && end <= stream.wanted
-            {
-                let mut packed = vec![0; len];
-                buf.pack_at(at as i64, &mut packed);
-                return send(&packed);
-            }
-        }
-    }
-
     /// A message that was announced to a peer is not waiting any more.
-    fn answered(&self, from: ProcId) {
+    pub(super) fn answered(&self, from: ProcId) {
         if let Ok(peer) = self.peer(from) {
             peer.announced.set(peer.announced.get().saturating_sub(1));
         }
@@ -474,7 +262,7 @@ impl Ob1 {
 
 /// Sends packed bytes `at..at + len` of a buffer; data that do not lie together are packed straight into the transport's memory.
 #[inline]
-fn send_range(
+pub(super) fn send_range(
     peer: &Peer,
     am: Am,
     header: Header,
