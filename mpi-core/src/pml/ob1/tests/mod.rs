@@ -5,6 +5,7 @@ mod giving_up;
 mod losses;
 mod matching;
 mod plan;
+mod turns;
 mod typed;
 
 use crate::comm::Comm;
