@@ -178,6 +178,24 @@ fn sixty_ranks_beyond_one_word_of_marks_all_arrive_through_tiny_rings() {
 }
 
 #[test]
+fn whoever_waits_looks_whether_he_has_it_after_so_many_bytes() {
+    let net = plain(2);
+    let (sender, receiver) = (&net.btls[1], &net.btls[0]);
+    let to = endpoint(&**sender, net.procs[0]);
+    let long = sender.limits().max_send;
+    for n in 0..9 {
+        assert_eq!(send_numbered(&**sender, to, n, long), Ok(()));
+    }
+    let sink = Expect {
+        from: net.procs[1],
+        next: Cell::new(0),
+        len: |_| long,
+    };
+    let rounds = [0; 4].map(|_| receiver.progress(&sink));
+    assert_eq!(rounds, [4, 4, 1, 0]);
+}
+
+#[test]
 fn a_refused_sender_is_rung_when_there_is_room() {
     let (net, nodes) = net_and_nodes(2, tiny());
     let (from, to) = (&net.btls[1], &net.btls[0]);
