@@ -1,21 +1,19 @@
 //! Buffers: memory, a count and a datatype together, and moving their data.
 //!
 //! The promise about a user's memory is given once, when a buffer is made (`unsafe`); everything after that is safe.
-//! A [`Scratch`] is memory of our own with the same views, for the temporaries of collective algorithms.
+//! [`Scratch`](super::Scratch) is memory of our own with the same views.
 //!
 //! A position in a buffer is a packed byte: `pack_at` and `unpack_at` resume anywhere and keep no state,
-//! [`Packer`] and [`Unpacker`] remember one.
+//! [`Packer`](super::Packer) and [`Unpacker`](super::Unpacker) remember one.
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout as Memory, alloc_zeroed, dealloc};
 use std::cell::Cell;
-use std::fmt;
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::rc::Rc;
 
 use super::copy::{self as loops};
-use super::{Datatype, Runs};
+use super::scratch::Block;
+use super::{Datatype, Packer, Runs, Unpacker};
 use mpi_base::copy::copy as copy_bytes;
 
 /// Data to be read.
@@ -86,8 +84,13 @@ impl SendBuf {
             copy_bytes(&rest[..n], &mut out[..n]);
             return n;
         }
+        self.pack_scattered(at, out)
+    }
+
+    #[inline(never)]
+    fn pack_scattered(&self, at: i64, out: &mut [u8]) -> usize {
         // SAFETY: whoever made this buffer vouched for the data of its elements.
-        unsafe { loops::pack(self.ptr, self.datatype.shape(self.count), at, out) }
+        unsafe { loops::pack(self.ptr, &self.datatype.shape(self.count), at, out) }
     }
 
     /// Shows the first `len` packed bytes to `f` where they lie, if they are in few and long runs.
@@ -103,17 +106,9 @@ impl SendBuf {
         Some(f(&runs.collect::<Vec<_>>()))
     }
 
-    /// Whether all of it is in few and long runs, so that packing it is no more than copying it.
-    pub fn is_in_runs(&self) -> bool {
-        self.contiguous().is_some() || self.long_runs(self.bytes()).is_some()
-    }
-
     /// A packer at the start.
     pub fn packer(&self) -> Packer {
-        Packer {
-            buf: self.clone(),
-            at: 0,
-        }
+        Packer::at_start(self.clone())
     }
 
     /// All packed bytes.
@@ -138,6 +133,21 @@ impl RecvBuf {
             count,
             datatype,
             owner: None,
+        }
+    }
+
+    /// Elements of a scratch, which stays alive as long as this does.
+    pub(super) fn of_scratch(
+        ptr: *mut u8,
+        count: i64,
+        datatype: Datatype,
+        owner: Rc<Block>,
+    ) -> RecvBuf {
+        RecvBuf {
+            ptr,
+            count,
+            datatype,
+            owner: Some(owner),
         }
     }
 
@@ -174,8 +184,13 @@ impl RecvBuf {
             copy_bytes(&input[..n], &mut rest[..n]);
             return n;
         }
+        self.unpack_scattered(at, input)
+    }
+
+    #[inline(never)]
+    fn unpack_scattered(&mut self, at: i64, input: &[u8]) -> usize {
         // SAFETY: whoever made this buffer vouched for the data of its elements.
-        unsafe { loops::unpack(self.ptr, self.datatype.shape(self.count), at, input) }
+        unsafe { loops::unpack(self.ptr, &self.datatype.shape(self.count), at, input) }
     }
 
     /// Shows the places of the first `len` packed bytes to `f`, if they are in few and long runs.
@@ -197,10 +212,7 @@ impl RecvBuf {
 
     /// An unpacker at the start.
     pub fn unpacker(&self) -> Unpacker {
-        Unpacker {
-            buf: self.clone(),
-            at: 0,
-        }
+        Unpacker::at_start(self.clone())
     }
 
     /// The same memory as a buffer of bytes, if it is one run.
@@ -264,17 +276,26 @@ macro_rules! common {
             pub fn run_count(&self) -> i64 {
                 match self.datatype.contiguous_bytes(self.count) {
                     Some(_) => 1,
-                    None => self.datatype.shape(self.count).runs(),
+                    None => self.datatype.run_count(self.count),
                 }
             }
 
-            /// The runs that hold the first `len` packed bytes, if they are few and long:
+            /// Whether all of it is in few and long runs, so that packing it is no more than copying it:
             /// for whoever pays for each run more than for the bytes of a short one.
+            #[inline]
+            pub fn is_in_runs(&self) -> bool {
+                self.datatype.contiguous_bytes(self.count).is_some() || self.has_long_runs()
+            }
+
+            #[inline]
+            fn has_long_runs(&self) -> bool {
+                let runs = self.datatype.run_count(self.count);
+                runs <= MOST_RUNS && self.bytes() >= runs * LONG_RUN
+            }
+
+            /// The runs that hold the first `len` packed bytes, if they are few and long.
             fn long_runs(&self, len: i64) -> Option<Runs<'_>> {
-                let shape = self.datatype.shape(self.count);
-                let runs = shape.runs();
-                let long = runs <= MOST_RUNS && shape.total >= runs.saturating_mul(LONG_RUN);
-                long.then(|| Runs::new(shape, 0..len))
+                self.has_long_runs().then(|| self.runs(0..len))
             }
 
             /// The same start and datatype with another count, for calls whose buffer holds more than its count says:
@@ -313,69 +334,6 @@ const LONG_RUN: i64 = 4 << 10;
 common!(SendBuf, *const u8);
 common!(RecvBuf, *mut u8);
 
-/// A position in a [`SendBuf`].
-#[derive(Clone)]
-pub struct Packer {
-    buf: SendBuf,
-    at: i64,
-}
-
-impl Packer {
-    /// Copies the next packed bytes to `out`; answers how many, less than asked only at the end.
-    #[inline]
-    pub fn pack(&mut self, out: &mut [u8]) -> usize {
-        let n = self.buf.pack_at(self.at, out);
-        self.at += n as i64;
-        n
-    }
-}
-
-/// A position in a [`RecvBuf`].
-#[derive(Clone)]
-pub struct Unpacker {
-    buf: RecvBuf,
-    at: i64,
-}
-
-impl Unpacker {
-    /// Copies `input` to the next packed bytes; answers how many had room.
-    #[inline]
-    pub fn unpack(&mut self, input: &[u8]) -> usize {
-        let n = self.buf.unpack_at(self.at, input);
-        self.at += n as i64;
-        n
-    }
-}
-
-macro_rules! positions {
-    ($cursor:ident, $buf:ty) => {
-        impl $cursor {
-            /// The next packed byte.
-            pub fn position(&self) -> i64 {
-                self.at
-            }
-
-            /// Goes to packed byte `at`, or to the end.
-            pub fn seek(&mut self, at: i64) {
-                self.at = at.clamp(0, self.buf.bytes());
-            }
-
-            /// How many packed bytes are left from the position on.
-            pub fn remaining(&self) -> i64 {
-                (self.buf.bytes() - self.at).max(0)
-            }
-
-            /// What is walked through; the position is no part of it.
-            pub fn buf(&self) -> &$buf {
-                &self.buf
-            }
-        }
-    };
-}
-
-positions!(Packer, SendBuf);
-positions!(Unpacker, RecvBuf);
-
 /// Copies data from one buffer to another, as many bytes as the smaller has; answers how many.
 pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
     match (from.contiguous(), to.contiguous()) {
@@ -395,114 +353,5 @@ pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
                 to.datatype.shape(to.count),
             )
         },
-    }
-}
-
-/// The machine has no memory for a temporary.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoMemory {
-    pub bytes: i64,
-}
-
-impl fmt::Display for NoMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "there is no memory for a temporary of {} bytes",
-            self.bytes
-        )
-    }
-}
-
-impl std::error::Error for NoMemory {}
-
-/// Zeroed bytes on the heap, aligned for every predefined type and for vector instructions.
-struct Block {
-    start: NonNull<u8>,
-    memory: Memory,
-}
-
-const ALIGN: usize = 64;
-
-impl Block {
-    fn new(len: i64) -> Result<Block, NoMemory> {
-        let error = NoMemory { bytes: len };
-        let size = usize::try_from(len.max(1)).map_err(|_| error)?;
-        let memory = Memory::from_size_align(size, ALIGN).map_err(|_| error)?;
-        // SAFETY: the size is not zero.
-        let start = unsafe { alloc_zeroed(memory) };
-        let start = NonNull::new(start).ok_or(error)?;
-        Ok(Block { start, memory })
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        // SAFETY: `start` came from `alloc_zeroed` with this `memory`, and the last view is gone.
-        unsafe { dealloc(self.start.as_ptr(), self.memory) };
-    }
-}
-
-/// Memory of our own for `count` elements of a datatype.
-///
-/// Its first byte is the lowest byte of data of all elements, so nothing is wasted on a lower bound:
-/// element 0 starts at `-span.start` of the block, which is `-true_lb` for the usual positive extent.
-/// Views speak in elements, so an algorithm need not know.
-///
-/// Views of one scratch follow MPI's rule for buffers: what one operation writes, no other uses at the same time.
-#[derive(Clone)]
-pub struct Scratch {
-    block: Rc<Block>,
-    origin: *mut u8,
-    count: i64,
-    datatype: Datatype,
-}
-
-impl Scratch {
-    /// Room for so many elements, zeroed; freed with the last view of it.
-    pub fn new(count: i64, datatype: &Datatype) -> Result<Scratch, NoMemory> {
-        let span = datatype.span(count);
-        let block = Rc::new(Block::new(span.end.saturating_sub(span.start))?);
-        Ok(Scratch {
-            origin: block.start.as_ptr().wrapping_offset(-span.start as isize),
-            block,
-            count: count.max(0),
-            datatype: datatype.clone(),
-        })
-    }
-
-    /// So many bytes.
-    pub fn bytes(len: i64) -> Result<Scratch, NoMemory> {
-        Scratch::new(len, &super::Named::BYTE.into())
-    }
-
-    /// Elements `elements` to be read.
-    pub fn send(&self, elements: Range<i64>) -> SendBuf {
-        self.recv(elements).as_send()
-    }
-
-    /// Elements `elements` to be written.
-    pub fn recv(&self, elements: Range<i64>) -> RecvBuf {
-        self.all().slice(elements)
-    }
-
-    /// All elements.
-    pub fn all(&self) -> RecvBuf {
-        RecvBuf {
-            ptr: self.origin,
-            count: self.count,
-            datatype: self.datatype.clone(),
-            owner: Some(self.block.clone()),
-        }
-    }
-
-    /// How many elements there is room for.
-    pub fn count(&self) -> i64 {
-        self.count
-    }
-
-    /// The type of the elements that it was made for.
-    pub fn datatype(&self) -> &Datatype {
-        &self.datatype
     }
 }

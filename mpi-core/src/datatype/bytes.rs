@@ -131,6 +131,15 @@ impl Room {
         }
     }
 
+    /// Whether all of it is in few and long runs.
+    #[inline]
+    pub fn is_in_runs(&self) -> bool {
+        match self {
+            Room::Bytes(_) => true,
+            Room::Typed(buf) => buf.is_in_runs(),
+        }
+    }
+
     /// Shows the places of the first `len` packed bytes to `f`, if they are in few and long runs.
     pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
         if let Room::Typed(buf) = self {

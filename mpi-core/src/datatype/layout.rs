@@ -34,6 +34,15 @@ impl Loop {
     pub fn ends_at(&self, stride: i64) -> bool {
         self.stride.checked_mul(self.count) == Some(stride)
     }
+
+    /// The loop over `times` elements, `extent` apart, if each of them ends as the next begins.
+    #[inline]
+    fn goes_on(self, extent: i64, times: i64) -> Option<Loop> {
+        self.ends_at(extent).then_some(Loop {
+            count: self.count.saturating_mul(times),
+            ..self
+        })
+    }
 }
 
 /// Loops that a type may keep; deeper nests have their innermost loop written out as runs.
@@ -52,6 +61,8 @@ pub struct Layout {
     loops: Vec<Loop>,
     /// Packed bytes of the body.
     bytes: i64,
+    /// How many runs there are in all loops.
+    runs: i64,
 }
 
 impl Layout {
@@ -76,12 +87,14 @@ impl Layout {
                 starts.push(bytes);
             }
         }
+        let all_runs = (loops.iter()).fold(runs.len() as i64, |n, l| n.saturating_mul(l.count));
         Layout {
             offsets: runs.iter().map(|run| run.offset).collect(),
             starts,
             len: runs.first().map_or(0, |run| run.len),
             loops,
             bytes,
+            runs: all_runs,
         }
     }
 
@@ -97,6 +110,12 @@ impl Layout {
     /// Innermost first.
     pub fn loops(&self) -> &[Loop] {
         &self.loops
+    }
+
+    /// How many runs one element is; neighbours that touch may count as two.
+    #[inline]
+    pub fn runs(&self) -> i64 {
+        self.runs
     }
 
     /// The memory of `count` elements, `extent` apart, if it is one run.
@@ -265,35 +284,31 @@ const ONCE: Loop = Loop {
 
 impl<'a> Shape<'a> {
     /// `count` elements, `extent` apart, each of them `body` inside the loops `inner`.
-    #[inline]
+    #[inline(always)]
     pub fn new(body: Body<'a>, inner: &[Loop], extent: i64, count: i64) -> Shape<'a> {
         let count = count.max(0);
-        let mut loops = [ONCE; MAX_LOOPS + 1];
-        let mut total = body.bytes.saturating_mul(count);
-        for (to, &from) in loops.iter_mut().zip(inner) {
-            *to = from;
-            total = total.saturating_mul(from.count);
-        }
-        // The count continues the outermost loop where one element ends as the next begins.
-        match inner.last() {
-            Some(outer) if outer.ends_at(extent) => {
-                loops[inner.len() - 1].count = outer.count.saturating_mul(count);
-            }
-            _ => {
-                loops[inner.len()] = Loop {
-                    count,
-                    stride: extent,
-                };
-            }
-        }
+        let all = Loop {
+            count,
+            stride: extent,
+        };
+        // Field by field: what is put together in memory word by word and then read in wider pieces stalls the processor.
+        let loops = match *inner {
+            [] => [all, ONCE, ONCE, ONCE],
+            [a] => match a.goes_on(extent, count) {
+                Some(a) => [a, ONCE, ONCE, ONCE],
+                None => [a, all, ONCE, ONCE],
+            },
+            [a, b] => match b.goes_on(extent, count) {
+                Some(b) => [a, b, ONCE, ONCE],
+                None => [a, b, all, ONCE],
+            },
+            [a, b, c, ..] => match c.goes_on(extent, count) {
+                Some(c) => [a, b, c, ONCE],
+                None => [a, b, c, all],
+            },
+        };
+        let total = (loops.iter()).fold(body.bytes, |total, l| total.saturating_mul(l.count));
         Shape { body, loops, total }
-    }
-
-    /// How many runs there are; neighbours that touch count as two.
-    pub fn runs(&self) -> i64 {
-        let body = self.body.offsets.len() as i64;
-        let loops = self.loops.iter();
-        loops.fold(body, |runs, l| runs.saturating_mul(l.count))
     }
 
     /// Where packed byte `at` (less than `total`) lies.
@@ -301,9 +316,12 @@ impl<'a> Shape<'a> {
         let mut rest = at / self.body.bytes;
         let mut place = Place::default();
         for (index, l) in place.index.iter_mut().zip(&self.loops) {
-            *index = rest % l.count;
-            rest /= l.count;
-            place.base += *index * l.stride;
+            // Dividing by one takes as long as any other division.
+            if l.count > 1 {
+                *index = rest % l.count;
+                rest /= l.count;
+                place.base += *index * l.stride;
+            }
         }
         (place.run, place.skip) = self.body.locate(at % self.body.bytes);
         place

@@ -16,6 +16,8 @@
 //! | [`walk`] | walking over data from any byte to any byte |
 //! | [`copy`](mod@copy) | the copy loops |
 //! | [`buf`] | a user's buffer: pointer, count and type; packing and unpacking it |
+//! | [`cursor`] | a position in a buffer |
+//! | [`scratch`] | buffers of our own, for temporaries |
 //! | [`external32`] | the representation that all machines share |
 //! | [`f90`] | Fortran's kinds chosen by digits and range |
 //! | [`signature`] | counting basic elements, comparing signatures |
@@ -29,12 +31,14 @@ mod bytes;
 mod construct;
 mod contents;
 mod copy;
+mod cursor;
 mod error;
 mod external32;
 mod f90;
 mod layout;
 mod named;
 mod normalise;
+mod scratch;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -45,15 +49,17 @@ use std::ops::Range;
 use std::rc::Rc;
 
 pub use arrays::{Distribution, Order};
-pub use buf::{NoMemory, Packer, RecvBuf, Scratch, SendBuf, Unpacker, copy};
+pub use buf::{RecvBuf, SendBuf, copy};
 pub use bytes::{RecvBytes, Room};
 use construct::Derived;
 pub use contents::{Combiner, Contents, Envelope, Form};
+pub use cursor::{Packer, Unpacker};
 pub use error::TypeError;
 pub use f90::FortranKind;
 pub use layout::Run;
 use layout::{Layout, Shape};
 pub use named::{Info, Kind, Named, Scalar};
+pub use scratch::{NoMemory, Scratch};
 pub use signature::Signature;
 pub use walk::Runs;
 
@@ -196,6 +202,16 @@ impl Datatype {
         self.size().saturating_mul(count.max(0))
     }
 
+    /// How many runs of memory `count` elements are; neighbours that touch may count as two.
+    #[inline]
+    fn run_count(&self, count: i64) -> i64 {
+        let each = match &self.0 {
+            Repr::Named(named) => named.body().offsets.len() as i64,
+            Repr::Derived(derived) => derived.layout().runs(),
+        };
+        each.saturating_mul(count.max(0))
+    }
+
     /// The runs of memory that hold packed bytes `range` of `count` elements, in packed order.
     pub fn runs(&self, count: i64, range: Range<i64>) -> Runs<'_> {
         Runs::new(self.shape(count), range)
@@ -211,6 +227,7 @@ impl Datatype {
         }
     }
 
+    #[inline(always)]
     fn shape(&self, count: i64) -> Shape<'_> {
         match &self.0 {
             Repr::Named(named) => Shape::new(named.body(), &[], self.extent(), count),

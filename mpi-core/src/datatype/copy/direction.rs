@@ -1,6 +1,7 @@
 //! From memory to packed bytes or back: what the loops of copying do with one block.
 
 use mpi_base::atomic::{prefetch_for_read, prefetch_for_write, settle_reads, settle_writes};
+use mpi_base::copy::copy;
 
 /// From memory to packed bytes or back: the place in the packed bytes.
 pub trait Direction: Copy {
@@ -122,9 +123,8 @@ unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
     unsafe fn two<const N: usize>(src: *const u8, dst: *mut u8, len: usize) {
         // SAFETY: `N <= len`, so both moves stay inside; the caller vouches for the rest.
         unsafe {
-            let tail = src.add(len - N).cast::<[u8; N]>().read();
             src.copy_to_nonoverlapping(dst, N);
-            dst.add(len - N).cast::<[u8; N]>().write(tail);
+            src.add(len - N).copy_to_nonoverlapping(dst.add(len - N), N);
         }
     }
     // SAFETY: each arm stays inside `len`; the caller vouches for both ends.
@@ -137,7 +137,22 @@ unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
             8..=15 => two::<8>(src, dst, len),
             16..=32 => two::<16>(src, dst, len),
             33..=64 => two::<32>(src, dst, len),
-            _ => src.copy_to_nonoverlapping(dst, len),
+            _ => copy_long(src, dst, len),
         }
+    }
+}
+
+/// A copy that calls out.
+///
+/// # Safety
+/// As for [`copy_short`].
+#[inline(always)]
+unsafe fn copy_long(src: *const u8, dst: *mut u8, len: usize) {
+    // SAFETY: the caller vouches for both ends, and that they do not overlap.
+    unsafe {
+        copy(
+            std::slice::from_raw_parts(src, len),
+            std::slice::from_raw_parts_mut(dst, len),
+        );
     }
 }

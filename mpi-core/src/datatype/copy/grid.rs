@@ -1,7 +1,6 @@
 //! Blocks at equal distances: rows and grids of them, whose lines are asked for ahead where they are far apart,
 //! and of which few are under way at once where they share a few sets of a cache.
 
-use super::super::layout::Shape;
 use super::direction::Direction;
 
 /// Blocks at equal distances in memory and in the packed bytes.
@@ -27,8 +26,15 @@ pub struct Grid {
     pub row: Row,
     pub stride: i64,
     pub count: i64,
-    /// How much memory lies between the first and the last block of all data, of which this may be a part.
-    pub reach: i64,
+    /// The packed bytes of all data, of which this may be a part.
+    pub total: i64,
+}
+
+impl Grid {
+    /// How much memory lies between the first and the last block of all data, if they are `len` bytes long.
+    fn reach(&self, len: i64) -> i64 {
+        (self.total / len.max(1)).saturating_mul(self.row.stride.saturating_abs())
+    }
 }
 
 /// # Safety
@@ -102,7 +108,7 @@ fn group<D: Direction>(grid: &Grid, len: i64) -> Option<i64> {
     let sets = SETS >> lines.min(SETS.ilog2());
     let group = i64::from(sets) * WAYS;
     let many = grid.row.count.saturating_mul(grid.count) >= D::CROWD * group;
-    (sets <= 4 && many && len <= NARROW && grid.reach <= CACHED).then_some(group)
+    (sets <= 4 && len <= NARROW && many && grid.reach(len) <= CACHED).then_some(group)
 }
 
 /// Blocks that share a few sets of the first-level cache, never more under way than a `group`.
@@ -137,7 +143,7 @@ unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, 
 
 /// # Safety
 /// As for [`Direction::run`], for every block, `len` bytes each.
-#[inline(always)]
+#[inline(never)]
 pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
     let n = len as usize;
     if let Some(group) = group::<D>(&grid, len) {
@@ -156,7 +162,6 @@ pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
             4 if far => blocks::<D, 4, true>(d, grid, n),
             8 if far => blocks::<D, 8, true>(d, grid, n),
             16 if far => blocks::<D, 16, true>(d, grid, n),
-            64 if far => blocks::<D, LINE, true>(d, grid, n),
             1 => blocks::<D, 1, false>(d, grid, n),
             2 => blocks::<D, 2, false>(d, grid, n),
             4 => blocks::<D, 4, false>(d, grid, n),
@@ -164,13 +169,39 @@ pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
             12 => blocks::<D, 12, false>(d, grid, n),
             16 => blocks::<D, 16, false>(d, grid, n),
             24 => blocks::<D, 24, false>(d, grid, n),
-            32 => blocks::<D, 32, false>(d, grid, n),
-            _ => blocks::<D, 0, false>(d, grid, n),
+            _ => {
+                #[cfg(target_arch = "x86_64")]
+                if std::arch::is_x86_feature_detected!("avx2") {
+                    return any_blocks_wide(d, grid, n);
+                }
+                any_blocks(d, grid, n);
+            }
         }
     }
 }
 
-/// How much memory lies between the first and the last of all blocks of that length and distance.
-pub fn reach(shape: &Shape<'_>, len: i64, stride: i64) -> i64 {
-    (shape.total / len.max(1)).saturating_mul(stride.saturating_abs())
+/// [`any_blocks`] with wide moves.
+///
+/// # Safety
+/// As for [`all_blocks`], on a processor that has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn any_blocks_wide<D: Direction>(d: D, grid: Grid, len: usize) {
+    // SAFETY: passed on from the caller.
+    unsafe { any_blocks(d, grid, len) }
+}
+
+/// # Safety
+/// As for [`all_blocks`].
+#[inline(always)]
+unsafe fn any_blocks<D: Direction>(d: D, grid: Grid, len: usize) {
+    let far = grid.row.stride.unsigned_abs() >= FAR;
+    // SAFETY: passed on from the caller.
+    unsafe {
+        match len {
+            LINE if far => blocks::<D, LINE, true>(d, grid, len),
+            32 => blocks::<D, 32, false>(d, grid, len),
+            _ => blocks::<D, 0, false>(d, grid, len),
+        }
+    }
 }

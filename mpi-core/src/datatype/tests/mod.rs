@@ -4,6 +4,7 @@
 mod claims;
 mod crowd;
 mod external;
+mod structs;
 
 use proptest::prelude::*;
 

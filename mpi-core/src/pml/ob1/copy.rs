@@ -91,12 +91,11 @@ impl Ob1 {
         if !at_all {
             return None;
         }
-        let mut body = req.body.borrow_mut();
-        let Body::Recv(recv) = &mut *body else {
+        let body = req.body.borrow();
+        let Body::Recv(recv) = &*body else {
             return None;
         };
-        recv.in_runs(wanted, |_| ())?;
-        Some(Transfer::begin(peer, wanted))
+        (recv.is_in_runs()).then(|| Transfer::begin(peer, wanted))
     }
 
     /// Copies as much of a message as can be copied now.

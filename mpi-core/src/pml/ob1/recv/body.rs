@@ -98,6 +98,11 @@ impl RecvBody {
         self.incoming.as_deref_mut()
     }
 
+    /// Whether its memory is in few and long runs.
+    pub(in crate::pml::ob1) fn is_in_runs(&self) -> bool {
+        self.buf.is_in_runs()
+    }
+
     /// Shows the places of the first `len` bytes to `f`, if they are in few and long runs.
     pub(in crate::pml::ob1) fn in_runs<R>(
         &mut self,

@@ -1,0 +1,329 @@
+//! Arrays of structures: the runs of a body again and again.
+//!
+//! Short runs are taken apart into moves of 16, 8, 4, 2 and 1 bytes, the last of which may overlap the one before,
+//! and a few moves make a *pass*: one loop over the structures, compiled for just so many moves of each length.
+//! Most structures are one pass, so that each line of memory is looked at once:
+//! 44 bytes in three runs of every 64 took half as long again run by run, although all was in the first-level cache.
+//! What needs several passes is done in stretches that stay in that cache from one pass to the next.
+
+use super::super::layout::{Body, Run};
+use super::direction::Direction;
+use super::grid::{Grid, Row, all_blocks};
+use super::one_body;
+
+/// The memory that repetitions should not exceed to stay in the first-level cache between two passes.
+const NEAR: i64 = 16 << 10;
+
+/// With fewer repetitions it takes longer to find the passes than they save.
+const FEW: i64 = 8;
+
+/// The most moves of 16, of 8 and of 4 bytes in a pass, and of all together: two registers hold the places of each.
+const SIXTEENS: usize = 3;
+const EIGHTS: usize = 4;
+const FOURS: usize = 4;
+const MOST: usize = 5;
+
+/// Where a move is, from the start of the structure in memory and from that of the pass in the packed bytes.
+type Place = (isize, usize);
+
+/// The moves of one pass.
+#[derive(Default)]
+struct Pass {
+    sixteen: Places<SIXTEENS>,
+    eight: Places<EIGHTS>,
+    four: Places<FOURS>,
+    /// One byte or two, if there is such a run.
+    small: Place,
+    small_len: usize,
+    bytes: usize,
+}
+
+struct Places<const MOST: usize> {
+    at: [Place; MOST],
+    count: usize,
+}
+
+impl<const MOST: usize> Default for Places<MOST> {
+    fn default() -> Places<MOST> {
+        Places {
+            at: [(0, 0); MOST],
+            count: 0,
+        }
+    }
+}
+
+impl<const MOST: usize> Places<MOST> {
+    /// Adds the moves of `len` bytes that cover a run, which is no shorter; false if there is no room for them.
+    fn take(&mut self, len: usize, run: Run, packed: usize, room: usize) -> bool {
+        let whole = run.len as usize;
+        let n = whole.div_ceil(len);
+        if n > room {
+            return false;
+        }
+        let Some(places) = self.at.get_mut(self.count..self.count.saturating_add(n)) else {
+            return false;
+        };
+        for (i, place) in places.iter_mut().enumerate() {
+            let skip = (i * len).min(whole - len);
+            *place = (run.offset as isize + skip as isize, packed + skip);
+        }
+        self.count += n;
+        true
+    }
+}
+
+impl Pass {
+    /// Takes as many runs as a pass holds, from `first` on; answers how many.
+    fn fill(&mut self, body: &Body<'_>, first: usize) -> usize {
+        let runs = first..body.offsets.len();
+        runs.take_while(|&i| self.take(body.run(i))).count()
+    }
+
+    fn moves(&self) -> usize {
+        let small = usize::from(self.small_len > 0);
+        self.sixteen.count + self.eight.count + self.four.count + small
+    }
+
+    fn take(&mut self, run: Run) -> bool {
+        let (packed, room) = (self.bytes, MOST - self.moves());
+        let taken = match run.len {
+            16.. => self.sixteen.take(16, run, packed, room),
+            8.. => self.eight.take(8, run, packed, room),
+            4.. => self.four.take(4, run, packed, room),
+            1..=2 if room > 0 && self.small_len == 0 => {
+                self.small = (run.offset as isize, packed);
+                self.small_len = run.len as usize;
+                true
+            }
+            _ => false,
+        };
+        if taken {
+            self.bytes += run.len as usize;
+        }
+        taken
+    }
+
+    /// # Safety
+    /// As for [`Direction::run`], for the runs of the pass in every repetition.
+    unsafe fn run<D: Direction>(&self, all: Repeated<D>) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match self.sixteen.count {
+                0 => self.of_sixteens::<D, 0>(all),
+                1 => self.of_sixteens::<D, 1>(all),
+                2 => self.of_sixteens::<D, 2>(all),
+                _ => self.of_sixteens::<D, SIXTEENS>(all),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    unsafe fn of_sixteens<D: Direction, const A: usize>(&self, all: Repeated<D>) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match self.eight.count {
+                0 => self.of_eights::<D, A, 0>(all),
+                1 => self.of_eights::<D, A, 1>(all),
+                2 => self.of_eights::<D, A, 2>(all),
+                3 => self.of_eights::<D, A, 3>(all),
+                _ => self.of_eights::<D, A, EIGHTS>(all),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    unsafe fn of_eights<D: Direction, const A: usize, const B: usize>(&self, all: Repeated<D>) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match self.four.count {
+                0 => self.of_fours::<D, A, B, 0>(all),
+                1 => self.of_fours::<D, A, B, 1>(all),
+                2 => self.of_fours::<D, A, B, 2>(all),
+                3 => self.of_fours::<D, A, B, 3>(all),
+                _ => self.of_fours::<D, A, B, FOURS>(all),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    unsafe fn of_fours<D: Direction, const A: usize, const B: usize, const C: usize>(
+        &self,
+        all: Repeated<D>,
+    ) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match self.small_len {
+                0 => self.moved::<D, A, B, C, 0>(all),
+                1 => self.moved::<D, A, B, C, 1>(all),
+                _ => self.moved::<D, A, B, C, 2>(all),
+            }
+        }
+    }
+
+    /// The loop: `A` moves of 16 bytes, `B` of 8, `C` of 4 and one of `S`, if that is not 0.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn moved<
+        D: Direction,
+        const A: usize,
+        const B: usize,
+        const C: usize,
+        const S: usize,
+    >(
+        &self,
+        all: Repeated<D>,
+    ) {
+        // No pass has so many, so there need be no code for them.
+        if const { A + B + C + S.div_ceil(2) > MOST } {
+            return;
+        }
+        let Repeated {
+            mut d,
+            mut memory,
+            stride,
+            packed_stride,
+            count,
+        } = all;
+        // Copies, which the moves cannot change, so that they stay in registers.
+        let (sixteen, eight, four, small) =
+            (self.sixteen.at, self.eight.at, self.four.at, self.small);
+        for _ in 0..count {
+            // SAFETY: the moves are parts of runs, for which the caller vouches.
+            unsafe {
+                for &(at, packed) in &sixteen[..A] {
+                    d.ahead(packed).block::<16>(memory.wrapping_offset(at));
+                }
+                for &(at, packed) in &eight[..B] {
+                    d.ahead(packed).block::<8>(memory.wrapping_offset(at));
+                }
+                for &(at, packed) in &four[..C] {
+                    d.ahead(packed).block::<4>(memory.wrapping_offset(at));
+                }
+                if S > 0 {
+                    d.ahead(small.1).block::<S>(memory.wrapping_offset(small.0));
+                }
+            }
+            memory = memory.wrapping_offset(stride as isize);
+            d = d.ahead(packed_stride);
+        }
+    }
+}
+
+/// Structures at equal distances in memory, and one after another in the packed bytes.
+#[derive(Clone, Copy)]
+pub struct Repeated<D> {
+    pub d: D,
+    pub memory: *mut u8,
+    pub stride: i64,
+    pub packed_stride: usize,
+    pub count: i64,
+}
+
+impl<D: Direction> Repeated<D> {
+    /// The first `n` of them.
+    fn first(self, n: i64) -> Repeated<D> {
+        Repeated { count: n, ..self }
+    }
+
+    /// Without the first `n`.
+    fn after(self, n: i64) -> Repeated<D> {
+        let by = (n as isize).wrapping_mul(self.stride as isize);
+        Repeated {
+            d: self.d.ahead(n as usize * self.packed_stride),
+            memory: self.memory.wrapping_offset(by),
+            count: self.count - n,
+            ..self
+        }
+    }
+
+    /// The bytes that follow `by` packed bytes of each.
+    fn within(self, by: usize) -> Repeated<D> {
+        Repeated {
+            d: self.d.ahead(by),
+            ..self
+        }
+    }
+}
+
+/// Repetitions of a body.
+///
+/// # Safety
+/// As for [`Direction::run`], for every run of every repetition.
+#[inline(never)]
+pub unsafe fn bodies<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
+    if all.count >= FEW {
+        let mut pass = Pass::default();
+        let n = pass.fill(body, 0);
+        if n == body.offsets.len() {
+            // SAFETY: passed on from the caller; these are all runs.
+            return unsafe { pass.run(all) };
+        }
+    }
+    let stretch = NEAR / all.stride.saturating_abs().max(body.bytes);
+    while all.count > 0 {
+        let n = if stretch < FEW {
+            1
+        } else {
+            stretch.min(all.count)
+        };
+        let (n, some) = if n < FEW { (1, false) } else { (n, true) };
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match some {
+                true => passes(all.first(n), body),
+                false => one_body(all.d, all.memory, body),
+            }
+        }
+        all = all.after(n);
+    }
+}
+
+/// One pass after another over repetitions that stay in the cache meanwhile.
+///
+/// # Safety
+/// As for [`bodies`].
+unsafe fn passes<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
+    let mut first = 0;
+    while first < body.offsets.len() {
+        let mut pass = Pass::default();
+        let n = pass.fill(body, first);
+        // SAFETY: passed on from the caller; the runs are some of the body's.
+        unsafe {
+            if n > 1 {
+                pass.run(all);
+                all = all.within(pass.bytes);
+                first += n;
+            } else {
+                let run = body.run(first);
+                row(all, run);
+                all = all.within(run.len as usize);
+                first += 1;
+            }
+        }
+    }
+}
+
+/// One run of every repetition.
+///
+/// # Safety
+/// As for [`bodies`].
+unsafe fn row<D: Direction>(all: Repeated<D>, run: Run) {
+    let row = Row {
+        memory: all.memory.wrapping_offset(run.offset as isize),
+        stride: all.stride,
+        packed_stride: all.packed_stride,
+        count: all.count,
+    };
+    let grid = Grid {
+        row,
+        stride: 0,
+        count: 1,
+        total: 0,
+    };
+    // SAFETY: passed on from the caller.
+    unsafe { all_blocks(all.d, grid, run.len) };
+}

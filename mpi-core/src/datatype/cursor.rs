@@ -1,0 +1,71 @@
+//! Positions in a buffer, for whoever packs or unpacks it bit by bit.
+
+use super::{RecvBuf, SendBuf};
+
+/// A position in a [`SendBuf`].
+#[derive(Clone)]
+pub struct Packer {
+    buf: SendBuf,
+    at: i64,
+}
+
+impl Packer {
+    /// Copies the next packed bytes to `out`; answers how many, less than asked only at the end.
+    #[inline]
+    pub fn pack(&mut self, out: &mut [u8]) -> usize {
+        let n = self.buf.pack_at(self.at, out);
+        self.at += n as i64;
+        n
+    }
+}
+
+/// A position in a [`RecvBuf`].
+#[derive(Clone)]
+pub struct Unpacker {
+    buf: RecvBuf,
+    at: i64,
+}
+
+impl Unpacker {
+    /// Copies `input` to the next packed bytes; answers how many had room.
+    #[inline]
+    pub fn unpack(&mut self, input: &[u8]) -> usize {
+        let n = self.buf.unpack_at(self.at, input);
+        self.at += n as i64;
+        n
+    }
+}
+
+macro_rules! positions {
+    ($cursor:ident, $buf:ty) => {
+        impl $cursor {
+            /// At the first packed byte.
+            pub(super) fn at_start(buf: $buf) -> $cursor {
+                $cursor { buf, at: 0 }
+            }
+
+            /// The next packed byte.
+            pub fn position(&self) -> i64 {
+                self.at
+            }
+
+            /// Goes to packed byte `at`, or to the end.
+            pub fn seek(&mut self, at: i64) {
+                self.at = at.clamp(0, self.buf.bytes());
+            }
+
+            /// How many packed bytes are left from the position on.
+            pub fn remaining(&self) -> i64 {
+                (self.buf.bytes() - self.at).max(0)
+            }
+
+            /// What is walked through; the position is no part of it.
+            pub fn buf(&self) -> &$buf {
+                &self.buf
+            }
+        }
+    };
+}
+
+positions!(Packer, SendBuf);
+positions!(Unpacker, RecvBuf);
