@@ -30,13 +30,6 @@ pub struct Grid {
     pub total: i64,
 }
 
-impl Grid {
-    /// How much memory lies between the first and the last block of all data, if they are `len` bytes long.
-    fn reach(&self, len: i64) -> i64 {
-        (self.total / len.max(1)).saturating_mul(self.row.stride.saturating_abs())
-    }
-}
-
 /// # Safety
 /// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
 #[inline(always)]
@@ -94,34 +87,62 @@ const SETS: u32 = 64;
 const WAYS: i64 = 8;
 /// Blocks that are longer fill the queue of what is under way before they are too many for a set.
 const NARROW: i64 = 128;
-/// What lies further apart comes from main memory, which has more to give the more is under way.
-const CACHED: i64 = 16 << 20;
+/// More blocks are not always in the second-level cache; what comes from further away has to be asked for before its group's turn.
+/// As many as that cache has lines for are sometimes all in it and sometimes not, and twice as slow then: 8,192 doubles as a message took 45 or 100 us.
+const CACHED: i64 = 4096;
+/// How many blocks before its turn one is asked for then.
+const EARLY: isize = 24;
 
-/// How many blocks of a grid may be under way at once, if they are many and that is few.
+/// Blocks that share a few sets of the first-level cache, and how to move them.
+struct Crowd {
+    /// How many of them may be under way at once.
+    group: i64,
+    /// Whether they are asked for before.
+    early: bool,
+}
+
+/// How blocks of a grid are moved if they are many and few of them may be under way at once.
 ///
 /// Blocks whose distance is a multiple of a power of two, as in the column of a matrix with so long rows, share a few sets of the first-level cache.
 /// The processor asks for the lines of a hundred stores at once, and where a set has room for twelve they push each other out before they are written:
-/// 128 doubles 4 KiB apart took 7.5 ns each in a plain loop, and 2.5 when every 8 of them were waited for (Zen 5);
-/// loads that miss the second cache took 8.6 and 3.8.
-fn group<D: Direction>(grid: &Grid, len: i64) -> Option<i64> {
+/// doubles 4 KiB apart that went to and fro between two processes (Zen 5), ns each
+///
+/// | doubles | packed in a plain loop | waiting for every 8 | and asking before | unpacked in a plain loop | waiting for every 8 | and asking before |
+/// |---|---|---|---|---|---|---|
+/// | 128 | 1.8 | 2.0 | 2.3 | 6.8 | 3.8 | 4.4 |
+/// | 2,048 | 6.5 | 3.3 | 4.2 | 8.2 | 4.7 | 4.7 |
+/// | 8,192 | 8.9 | 4.5 | 5.3 | 7.3 | 4.1 | 4.1 |
+/// | 16,384 | 9.0 | 11.6 | 6.4 | 9.1 | 9.4 | 6.0 |
+/// | 32,768 | 9.8 | 15.2 | 8.0 | 11.5 | 14.3 | 8.4 |
+///
+/// Where they share several sets and are not in the cache, a plain loop reads them sooner than any other (1 KiB apart 3.1 and 4.3).
+fn crowd_of<D: Direction>(grid: &Grid, len: i64) -> Option<Crowd> {
     let lines = (grid.row.stride.trailing_zeros()).checked_sub(LINE.ilog2())?;
     let sets = SETS >> lines.min(SETS.ilog2());
+    if sets > 4 || len > NARROW {
+        return None;
+    }
     let group = i64::from(sets) * WAYS;
-    let many = grid.row.count.saturating_mul(grid.count) >= D::CROWD * group;
-    (sets <= 4 && len <= NARROW && many && grid.reach(len) <= CACHED).then_some(group)
+    let many = grid.row.count.saturating_mul(grid.count) >= D::many_groups(grid.row.stride) * group;
+    let early = many && grid.total / len > CACHED;
+    (many && (!early || sets == 1 || D::WRITES)).then_some(Crowd { group, early })
 }
 
-/// Blocks that share a few sets of the first-level cache, never more under way than a `group`.
+/// Blocks that share a few sets of the first-level cache, never more under way than a group.
 ///
 /// # Safety
 /// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
 #[inline(always)]
-unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, group: i64) {
+unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, how: Crowd) {
+    let stride = grid.row.stride as isize;
     let mut first = grid.row.memory;
     let mut under_way = 0;
     for _ in 0..grid.count {
         let mut memory = first;
         for _ in 0..grid.row.count {
+            if how.early {
+                D::expect(memory.wrapping_offset(stride.wrapping_mul(EARLY)));
+            }
             // SAFETY: the caller vouches for every block.
             unsafe {
                 match N {
@@ -129,10 +150,10 @@ unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, 
                     _ => d.block::<N>(memory),
                 }
             }
-            memory = memory.wrapping_offset(grid.row.stride as isize);
+            memory = memory.wrapping_offset(stride);
             d = d.ahead(grid.row.packed_stride);
             under_way += 1;
-            if under_way == group {
+            if under_way == how.group {
                 D::settle();
                 under_way = 0;
             }
@@ -146,12 +167,12 @@ unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, 
 #[inline(never)]
 pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
     let n = len as usize;
-    if let Some(group) = group::<D>(&grid, len) {
+    if let Some(how) = crowd_of::<D>(&grid, len) {
         // SAFETY: passed on from the caller.
         return unsafe {
             match len {
-                8 => crowd::<D, 8>(d, grid, n, group),
-                _ => crowd::<D, 0>(d, grid, n, group),
+                8 => crowd::<D, 8>(d, grid, n, how),
+                _ => crowd::<D, 0>(d, grid, n, how),
             }
         };
     }

@@ -4,27 +4,41 @@ use super::{recv_buf, send_buf};
 use crate::datatype::{Datatype, Named};
 use proptest::prelude::*;
 
-/// Rows of blocks: a few long ones and many short ones, with lengths around those that are moved in groups.
-fn grid() -> impl Strategy<Value = [usize; 4]> {
+/// Rows of blocks: a few long ones and many short ones, with lengths around those that are moved in groups;
+/// one row behind the other, or many rows between each other, which are more blocks than a cache holds in little memory.
+fn grid() -> impl Strategy<Value = [usize; 5]> {
     let block = prop_oneof![Just(4), Just(8), Just(16), 1usize..140];
     let stride = (1usize..4, 9u32..13).prop_map(|(times, power)| times << power);
-    (block, stride, 1usize..1200, 1usize..5).prop_map(|(block, stride, count, rows)| {
-        let count = count.min((4 << 20) / stride).max(1);
-        [block, stride, count, rows]
-    })
+    (block, stride, 1usize..1200, 1usize..21, any::<bool>()).prop_map(
+        |(block, stride, count, rows, between)| {
+            let count = count.min((4 << 20) / stride).max(1);
+            match between {
+                true => [
+                    block,
+                    stride,
+                    count,
+                    rows.min(stride / BESIDE).max(1),
+                    BESIDE,
+                ],
+                false => [block, stride, count, rows.min(4), count * stride + BESIDE],
+            }
+        },
+    )
 }
+
+/// From one row to the next, if they lie between each other.
+const BESIDE: usize = 192;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_crowds_a_cache_is_packed_and_unpacked_like_anything_else([block, stride, count, rows] in grid(), cut in 0.0..1.0) {
-        let apart = count * stride + 192;
+    fn what_crowds_a_cache_is_packed_and_unpacked_like_anything_else([block, stride, count, rows, apart] in grid(), cut in 0.0..1.0) {
         let row = Datatype::hvector(count as i64, block as i64, stride as i64, &Named::BYTE.into()).unwrap();
         let t = Datatype::hvector(rows as i64, 1, apart as i64, &row).unwrap();
         t.commit().unwrap();
         let places = || (0..rows * count).map(|i| i / count * apart + i % count * stride);
-        let before: Vec<u8> = (0..rows * apart).map(|i| (i * 31 + i / 256 * 7) as u8).collect();
+        let before: Vec<u8> = (0..rows * apart + count * stride).map(|i| (i * 31 + i / 256 * 7) as u8).collect();
         let expected: Vec<u8> = places().flat_map(|at| before[at..at + block].to_vec()).collect();
         let buf = send_buf(&before, 0, 1, &t);
         prop_assert!(buf.to_vec() == expected);
