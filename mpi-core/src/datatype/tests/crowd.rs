@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// Rows of blocks: a few long ones and many short ones, with lengths around those that are moved in groups;
 /// one row behind the other, or many rows between each other, which are more blocks than a cache holds in little memory.
 fn grid() -> impl Strategy<Value = [usize; 5]> {
-    let block = prop_oneof![Just(4), Just(8), Just(16), 1usize..140];
+    let block = prop_oneof![Just(4), Just(8), Just(16), Just(64), 1usize..140];
     let stride = (1usize..4, 9u32..13).prop_map(|(times, power)| times << power);
     (block, stride, 1usize..1200, 1usize..21, any::<bool>()).prop_map(
         |(block, stride, count, rows, between)| {
