@@ -1,22 +1,27 @@
 //! Cells: where each of a few processes shows the others a few bytes, operation after operation.
 //!
-//! Every member has [`DEPTH`] cells, used in turn by operations that all members number alike, from 1 on.
+//! The cells of one length are a [`Ring`]: each member has as many of them as the ring is deep, used in turn by operations that all members number alike, from 1 on.
+//! There may be several rings, deep ones of short cells and shallow ones of long cells;
+//! in which one an operation's data lie follows from what all members know alike, so they find the same [`Spot`].
 //! A cell is one run of words; the first holds the number of the operation whose data follow, and is written last.
 //! So a message of seven words or less is one cache line, written once and read once by each reader.
 //!
-//! Protocol of operation k:
-//! 1. a member that has something to show writes its cell k mod [`DEPTH`], then the number ([`Cells::show`]);
-//!    before that it makes sure that all members have finished operation k - [`DEPTH`], whose data the cell still holds ([`Cells::has_room`]);
+//! Protocol of operation k in a ring of depth d:
+//! 1. a member that has something to show writes its cell k mod d, then the number ([`Cells::show`]);
+//!    before that it makes sure that all members have finished operation k - d, and so whatever the cell held before ([`Cells::has_room`]);
 //! 2. whoever needs the data waits for the number and reads ([`Cells::seen`], [`Cells::read`]);
 //! 3. when a member has finished it says so in a line of its own ([`Cells::finish`]): the last number up to which it has finished everything.
 //!
 //! There is one place more than there are members: the result of an operation that one of them works out for all.
-//! Who that is, a count of arrivals beside each of its cells tells ([`Cells::arrive`]); the last to arrive sets it back before anybody goes on.
+//! Who that is, a count of arrivals in front of each of its cells tells ([`Cells::arrive`]); the last to arrive sets it back before anybody goes on.
+//! It may lie in another ring than what the members show, as it may be longer; the operation has room where both have.
 //!
 //! SYNC POINT `cells.shown`: the number (Release) after the data, read (Acquire) before them.
 //! SYNC POINT `cells.counted`: what is counted (Release) after what was done for it, looked at (Acquire) by who waits for that.
 //! SYNC POINT `cells.finished`: a member's word (Release) after all that it read, looked at (Acquire) before a cell is written again.
 //! SYNC POINT `cells.arrivals`: each arrival (AcqRel) after what its member shows; who completes the count, or sees it complete, collects all.
+//!
+//! The cells of one operation lie side by side, so that who looks at all of them looks at few pages: after a switch each first look at one costs.
 //!
 //! A line that another core has read costs a round trip before it can be written.
 //! So who has shown something asks for the line of its next number at once ([`Cells::fetch_next`]), which nobody looks at yet.
@@ -30,8 +35,8 @@ pub use data::lay;
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 
-/// How many operations may be under way before their cells are used again.
-pub const DEPTH: u64 = if cfg!(loom) { 1 } else { 4 };
+/// The deepest ring: so many operations may be under way, and one word has a bit for each.
+pub const DEEPEST: u64 = 64;
 
 /// Processors fetch lines in pairs, so what different members write lies this far apart.
 pub const LINE: usize = 128;
@@ -47,15 +52,151 @@ const FIRST: usize = FETCHED - WORD;
 /// Words in a line.
 const STEP: usize = LINE / WORD;
 
+/// Cells of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Bytes of a cell: a multiple of [`LINE`] and not zero.
+    pub cell: usize,
+    /// How many operations may be under way before their cells are used again: a power of two, [`DEEPEST`] at most.
+    pub depth: u64,
+}
+
+impl Ring {
+    /// The words of the cells of one operation: the members', and the result's with its arrivals in front.
+    fn row(&self, members: u32) -> usize {
+        (members as usize + 1) * self.cell / WORD + STEP
+    }
+
+    fn words(&self, members: u32) -> usize {
+        self.depth as usize * self.row(members)
+    }
+
+    fn is_possible(&self) -> bool {
+        let length = self.cell > 0 && self.cell.is_multiple_of(LINE);
+        length && self.depth.is_power_of_two() && self.depth <= DEEPEST
+    }
+}
+
+/// Whose cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Of(u32),
+    Result,
+}
+
+impl From<u32> for Place {
+    #[inline(always)]
+    fn from(member: u32) -> Place {
+        Place::Of(member)
+    }
+}
+
+/// The words of a result's cell, where a member's has so many: the arrivals have a line more, of which they need a word.
+const fn of_result(cell: usize) -> usize {
+    cell + STEP - 1
+}
+
+/// A ring's place in memory, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Track {
+    first: usize,
+    /// From one operation's cells to the next.
+    row: usize,
+    cell: usize,
+    depth: u64,
+}
+
+impl Track {
+    /// How many bytes a member can show.
+    pub fn capacity(&self) -> usize {
+        (self.cell - 1) * WORD
+    }
+
+    /// How many bytes the result can have: some more.
+    pub fn capacity_of_result(&self) -> usize {
+        (of_result(self.cell) - 1) * WORD
+    }
+
+    /// Where the cells of an operation begin.
+    #[inline(always)]
+    fn row_of(&self, number: u64) -> usize {
+        self.first + (number & (self.depth - 1)) as usize * self.row
+    }
+
+    /// Where the data of an operation lie that uses this ring.
+    #[inline(always)]
+    pub fn spot(&self, number: u64) -> Spot {
+        let first = self.row_of(number);
+        Spot {
+            number,
+            first,
+            cell: self.cell,
+            first_of_result: first,
+            cell_of_result: self.cell,
+            depth: self.depth,
+            next: self.row_of(number + 1),
+        }
+    }
+}
+
+/// Where the data of an operation lie, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot {
+    number: u64,
+    /// The first of the members' cells, and the words of each.
+    first: usize,
+    cell: usize,
+    /// The same where the result lies.
+    first_of_result: usize,
+    cell_of_result: usize,
+    /// The cells are free when all have finished the operation so far before.
+    depth: u64,
+    /// Where the cells of the next operation in the same ring begin.
+    next: usize,
+}
+
+impl Spot {
+    /// Which operation it is.
+    #[inline(always)]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The same operation, whose result lies in this ring.
+    #[inline(always)]
+    pub fn with_result(self, track: &Track) -> Spot {
+        let of_result = track.spot(self.number);
+        Spot {
+            first_of_result: of_result.first,
+            cell_of_result: of_result.cell,
+            depth: self.depth.min(of_result.depth),
+            ..self
+        }
+    }
+}
+
+/// Where these rings lie in the memory of so many members' cells.
+pub fn tracks(members: u32, rings: &[Ring]) -> Vec<Track> {
+    let mut end = before_rings(members);
+    let track = |ring: &Ring| {
+        let first = end;
+        end += ring.words(members);
+        Track {
+            first,
+            row: ring.row(members),
+            cell: ring.cell / WORD,
+            depth: ring.depth,
+        }
+    };
+    rings.iter().map(track).collect()
+}
+
 /// One member's view of the cells in `M`, which are zero at first.
 pub struct Cells<M> {
-    /// A line for the hungry, one for each member's word, one for each cell's arrivals, and the cells with those of the result.
+    /// A line for the hungry, one for each member's word, and the rings.
     words: M,
     me: u32,
     members: u32,
-    /// The first word of the first cell, and how many words a cell has.
-    first: usize,
-    cell: usize,
     /// This member has finished all operations up to this one.
     finished: Cell<u64>,
     /// Bit i: and the one i + 1 behind it.
@@ -64,43 +205,34 @@ pub struct Cells<M> {
     safe: Cell<u64>,
 }
 
-/// The words that cells of so many bytes need for so many members.
-pub fn words(members: u32, cell: usize) -> usize {
-    let (members, depth) = (members as usize, DEPTH as usize);
-    ((1 + members + depth) * LINE + (members + 1) * depth * cell) / WORD
+/// The words that these rings need for so many members.
+pub fn words(members: u32, rings: &[Ring]) -> usize {
+    let of_rings: usize = rings.iter().map(|ring| ring.words(members)).sum();
+    before_rings(members) + of_rings
+}
+
+fn before_rings(members: u32) -> usize {
+    (1 + members as usize) * STEP
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
-    /// The cells in memory of [`words`] words; `cell` is a multiple of [`LINE`] and not zero.
-    pub fn new(memory: M, me: u32, members: u32, cell: usize) -> Option<Cells<M>> {
+    /// The cells in memory of [`words`] words, where [`tracks`] tells.
+    pub fn new(memory: M, me: u32, members: u32, rings: &[Ring]) -> Option<Cells<M>> {
         let fits = me < members
-            && cell > 0
-            && cell.is_multiple_of(LINE)
-            && memory.len() >= words(members, cell);
+            && rings.iter().all(Ring::is_possible)
+            && memory.len() >= words(members, rings);
         fits.then_some(Cells {
             words: memory,
             me,
             members,
-            first: (1 + members as usize + DEPTH as usize) * STEP,
-            cell: cell / WORD,
             finished: Cell::new(0),
             beyond: Cell::new(0),
             safe: Cell::new(0),
         })
     }
 
-    /// How many bytes a member can show.
-    pub fn capacity(&self) -> usize {
-        (self.cell - 1) * WORD
-    }
-
     /// How many processes have a cell each; fixed when they were laid out.
     pub fn members(&self) -> u32 {
-        self.members
-    }
-
-    /// The place of the result.
-    pub fn result(&self) -> u32 {
         self.members
     }
 
@@ -113,167 +245,194 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[(1 + member as usize) * STEP]
     }
 
-    #[inline]
-    fn arrivals(&self, number: u64) -> &AtomicU64 {
-        let slot = (number % DEPTH) as usize;
-        &self.words[(1 + self.members as usize + slot) * STEP]
+    /// Where the arrivals are: behind the members' cells, and the result's cell is behind them.
+    #[inline(always)]
+    fn arrivals_at(&self, spot: Spot) -> usize {
+        spot.first_of_result + self.members as usize * spot.cell_of_result
     }
 
-    /// The cell of operation `number` at a place: the number, and the data.
-    #[inline]
-    fn cell(&self, place: u32, number: u64) -> (&AtomicU64, &[AtomicU64]) {
-        let which = place as usize * DEPTH as usize + (number % DEPTH) as usize;
-        let start = self.first + which * self.cell;
-        let cell = &self.words[start..start + self.cell];
-        (&cell[0], &cell[1..])
+    #[inline(always)]
+    fn arrivals(&self, spot: Spot) -> &AtomicU64 {
+        &self.words[self.arrivals_at(spot)]
     }
 
-    /// Whether nobody can still be reading what the cells of operation `number` held before.
-    #[inline]
-    pub fn has_room(&self, number: u64) -> bool {
-        let before = number.saturating_sub(DEPTH);
-        self.safe.get() >= before || self.look_round() >= before
+    /// Where a place's cell of an operation begins, and how many words it has.
+    #[inline(always)]
+    fn cell(&self, place: impl Into<Place>, spot: Spot) -> (usize, usize) {
+        match place.into() {
+            Place::Of(member) => (spot.first + member as usize * spot.cell, spot.cell),
+            Place::Result => (self.arrivals_at(spot) + 1, of_result(spot.cell_of_result)),
+        }
+    }
+
+    /// The number in it.
+    #[inline(always)]
+    fn flag(&self, place: impl Into<Place>, spot: Spot) -> &AtomicU64 {
+        &self.words[self.cell(place, spot).0]
+    }
+
+    /// The words of its data.
+    #[inline(always)]
+    fn data(&self, place: impl Into<Place>, spot: Spot) -> &[AtomicU64] {
+        let (start, len) = self.cell(place, spot);
+        &self.words[start + 1..start + len]
+    }
+
+    /// Whether nobody can still be reading what the cells of an operation held before.
+    #[inline(always)]
+    pub fn has_room(&self, spot: Spot) -> bool {
+        self.safe.get() + spot.depth >= spot.number || self.look_round() + spot.depth >= spot.number
+    }
+
+    /// Whether all members have finished an operation and those before.
+    #[inline(always)]
+    pub fn have_finished(&self, number: u64) -> bool {
+        self.safe.get() >= number || self.look_round() >= number
     }
 
     /// What is known without a look: all members have finished this operation and those before.
-    #[inline]
+    #[inline(always)]
     pub fn all_past(&self, number: u64) {
         self.safe.set(self.safe.get().max(number));
     }
 
     /// Looks how far the slowest member is.
+    #[cold]
     fn look_round(&self) -> u64 {
         // SYNC POINT cells.finished
         let finished = |member| self.word_of(member).load(Ordering::Acquire);
-        let slowest = (0..self.members).map(finished).min().unwrap_or(u64::MAX);
+        let slowest = (0..self.members).map(finished).min().unwrap_or(0);
         self.all_past(slowest);
         slowest
     }
 
     /// Whether a member has finished an operation and all before it.
-    #[inline]
+    #[inline(always)]
     pub fn has_finished(&self, member: u32, number: u64) -> bool {
         // SYNC POINT cells.finished
         self.word_of(member).load(Ordering::Acquire) >= number
     }
 
-    /// Shows data in operation `number` at a place that this member has to fill; there is room for them.
-    #[inline]
-    pub fn show(&self, place: u32, number: u64, data: &[u8]) {
-        self.fill(place, number, 0, data);
-        self.publish(place, number);
+    /// Shows data in an operation at a place that this member has to fill; there is room for them.
+    #[inline(always)]
+    pub fn show(&self, place: impl Into<Place> + Copy, spot: Spot, data: &[u8]) {
+        self.fill(place, spot, 0, data);
+        self.publish(place, spot);
     }
 
-    /// Writes data from byte `at` on into the cell of operation `number`, for which there is room.
-    #[inline]
-    pub fn fill(&self, place: u32, number: u64, at: usize, data: &[u8]) {
-        data::write(self.cell(place, number).1, at, data);
+    /// Writes data from byte `at` on into the cell of an operation, for which there is room.
+    #[inline(always)]
+    pub fn fill(&self, place: impl Into<Place> + Copy, spot: Spot, at: usize, data: &[u8]) {
+        data::write(self.data(place, spot), at, data);
     }
 
-    /// Lets `with` write so many bytes into the cell of operation `number`, for which there is room.
-    #[inline]
+    /// Lets `with` write so many bytes into the cell of an operation, for which there is room.
+    #[inline(always)]
     pub fn compose<T>(
         &self,
-        place: u32,
-        number: u64,
+        place: impl Into<Place> + Copy,
+        spot: Spot,
         bytes: Range<usize>,
         with: impl FnOnce(&mut [u8]) -> T,
     ) -> T {
-        let (_, words) = self.cell(place, number);
-        data::change(words, bytes.start, bytes.len(), with)
+        data::change(self.data(place, spot), bytes.start, bytes.len(), with)
     }
 
-    /// Shows what the cell of operation `number` has been filled with.
-    #[inline]
-    pub fn publish(&self, place: u32, number: u64) {
+    /// Shows what the cell of an operation has been filled with.
+    #[inline(always)]
+    pub fn publish(&self, place: impl Into<Place> + Copy, spot: Spot) {
         // SYNC POINT cells.shown
-        self.cell(place, number).0.store(number, Ordering::Release);
+        self.flag(place, spot).store(spot.number, Ordering::Release);
     }
 
-    /// Counts in operation `number`, in place of data: from zero, which is written before it is published, and then up.
-    #[inline]
-    pub fn count_to(&self, number: u64, count: u64) {
+    /// Counts in an operation, in place of data: from zero, which is written before it is published, and then up.
+    #[inline(always)]
+    pub fn count_to(&self, spot: Spot, count: u64) {
         // SYNC POINT cells.counted
-        self.cell(self.me, number).1[0].store(count, Ordering::Release);
+        self.data(self.me, spot)[0].store(count, Ordering::Release);
     }
 
     /// What a member has counted to; none before it shows that it counts.
-    #[inline]
-    pub fn counted(&self, place: u32, number: u64) -> Option<u64> {
-        let (_, words) = self.cell(place, number);
+    #[inline(always)]
+    pub fn counted(&self, place: impl Into<Place> + Copy, spot: Spot) -> Option<u64> {
         // SYNC POINT cells.counted
-        self.seen(place, number)
-            .then(|| words[0].load(Ordering::Acquire))
+        let count = || self.data(place, spot)[0].load(Ordering::Acquire);
+        self.seen(place, spot).then(count)
     }
 
-    /// Asks for the line of the next number that this member will write.
+    /// Asks for the line of the next number that this member will write in the same ring.
     #[inline(always)]
-    pub fn fetch_next(&self, number: u64) {
-        let (flag, _) = self.cell(self.me, number + 1);
+    pub fn fetch_next(&self, spot: Spot) {
+        let flag = &self.words[spot.next + self.me as usize * spot.cell];
         prefetch_for_write(std::ptr::from_ref(flag).cast());
     }
 
     /// Asks for the first line of what every member shows in an operation, so that they come together and not one after another.
-    pub fn fetch_all(&self, number: u64) {
+    pub fn fetch_all(&self, spot: Spot) {
         for member in 0..self.members {
-            let (flag, _) = self.cell(member, number);
-            prefetch_for_read(std::ptr::from_ref(flag).cast());
+            prefetch_for_read(std::ptr::from_ref(self.flag(member, spot)).cast());
         }
     }
 
-    /// Whether a place shows its data of operation `number`.
-    #[inline]
-    pub fn seen(&self, place: u32, number: u64) -> bool {
+    /// Whether a place shows its data of an operation.
+    #[inline(always)]
+    pub fn seen(&self, place: impl Into<Place> + Copy, spot: Spot) -> bool {
+        self.watch(place, spot)()
+    }
+
+    /// The same for one who looks again and again.
+    #[inline(always)]
+    pub fn watch(&self, place: impl Into<Place>, spot: Spot) -> impl Fn() -> bool {
+        let flag = self.flag(place, spot);
         // SYNC POINT cells.shown
-        self.cell(place, number).0.load(Ordering::Acquire) >= number
+        move || flag.load(Ordering::Acquire) >= spot.number
     }
 
     /// Reads the data from byte `at` on; they have been seen.
-    #[inline]
-    pub fn read(&self, place: u32, number: u64, at: usize, out: &mut [u8]) {
-        data::read(self.cell(place, number).1, at, out);
+    #[inline(always)]
+    pub fn read(&self, place: impl Into<Place> + Copy, spot: Spot, at: usize, out: &mut [u8]) {
+        data::read(self.data(place, spot), at, out);
     }
 
     /// Lets `with` read some of the data where they lie; they have been seen.
-    #[inline]
+    #[inline(always)]
     pub fn inspect<T>(
         &self,
-        place: u32,
-        number: u64,
+        place: impl Into<Place> + Copy,
+        spot: Spot,
         bytes: Range<usize>,
         with: impl FnOnce(&[u8]) -> T,
     ) -> T {
-        let (_, words) = self.cell(place, number);
-        data::show(words, bytes.start, bytes.len(), with)
+        data::show(self.data(place, spot), bytes.start, bytes.len(), with)
     }
 
     /// Copies data that a member shows to byte `to` of the result, by the member that will show it.
-    pub fn pass_on(&self, number: u64, from: u32, bytes: Range<usize>, to: usize) {
-        self.inspect(from, number, bytes, |data| {
-            self.fill(self.members, number, to, data)
+    pub fn pass_on(&self, spot: Spot, from: u32, bytes: Range<usize>, to: usize) {
+        self.inspect(from, spot, bytes, |data| {
+            self.fill(Place::Result, spot, to, data)
         });
     }
 
     /// This member has come to an operation, after it has shown what it has to; true for the last to come.
-    #[inline]
-    pub fn arrive(&self, number: u64) -> bool {
+    #[inline(always)]
+    pub fn arrive(&self, spot: Spot) -> bool {
         // SYNC POINT cells.arrivals
-        let before = self.arrivals(number).fetch_add(1, Ordering::AcqRel);
+        let before = self.arrivals(spot).fetch_add(1, Ordering::AcqRel);
         before + 1 == u64::from(self.members)
     }
 
     /// Whether all have come to an operation.
-    #[inline]
-    pub fn all_arrived(&self, number: u64) -> bool {
+    #[inline(always)]
+    pub fn all_arrived(&self, spot: Spot) -> bool {
         // SYNC POINT cells.arrivals
-        self.arrivals(number).load(Ordering::Acquire) == u64::from(self.members)
+        self.arrivals(spot).load(Ordering::Acquire) == u64::from(self.members)
     }
 
     /// Sets the arrivals of an operation back, by the one member that went on because all had come;
     /// what it shows, or that it has finished, tells the others.
-    #[inline]
-    pub fn forget_arrivals(&self, number: u64) {
-        self.arrivals(number).store(0, Ordering::Relaxed);
+    #[inline(always)]
+    pub fn forget_arrivals(&self, spot: Spot) {
+        self.arrivals(spot).store(0, Ordering::Relaxed);
     }
 
     /// This member has finished an operation.
@@ -291,7 +450,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// The same while others are under way that began before, or were finished before it.
     ///
-    /// None can be more than [`DEPTH`] ahead of one that is not finished, so a word has bits enough.
+    /// None can be more than [`DEEPEST`] ahead of one that is not finished, so a word has bits enough.
     #[cold]
     fn finish_out_of_turn(&self, number: u64) {
         let finished = self.finished.get();
@@ -309,26 +468,38 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 mod tests {
     use super::*;
 
-    fn board(members: u32, cell: usize) -> Vec<AtomicU64> {
-        (0..words(members, cell))
+    const SHORT: Ring = Ring {
+        cell: LINE,
+        depth: 8,
+    };
+    const LONG: Ring = Ring {
+        cell: 2 * LINE,
+        depth: 4,
+    };
+
+    fn board(members: u32, rings: &[Ring]) -> Vec<AtomicU64> {
+        (0..words(members, rings))
             .map(|_| AtomicU64::new(0))
             .collect()
     }
 
     #[test]
     fn what_one_shows_others_read_from_any_byte_on() {
-        let memory = board(2, 2 * LINE);
-        let member = |me| Cells::new(&memory[..], me, 2, 2 * LINE).unwrap();
+        let memory = board(2, &[LONG]);
+        let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
         let (a, b) = (member(0), member(1));
         let data: Vec<u8> = (1..=21).collect();
-        assert!(!b.seen(0, 1));
-        a.show(0, 1, &data);
-        assert!(b.seen(0, 1) && !b.seen(0, 2) && !b.seen(1, 1));
+        let [first, second] = [1, 2].map(|number| tracks(2, &[LONG])[0].spot(number));
+        assert!(!b.seen(0, first));
+        a.show(0, first, &data);
+        assert!(b.seen(0, first) && !b.seen(0, second) && !b.seen(1, first));
         for at in 0..data.len() {
             let mut read = vec![0; data.len() - at];
-            b.read(0, 1, at, &mut read);
+            b.read(0, first, at, &mut read);
             assert_eq!(read, data[at..]);
-            b.inspect(0, 1, at..data.len(), |shown| assert_eq!(shown, &data[at..]));
+            b.inspect(0, first, at..data.len(), |shown| {
+                assert_eq!(shown, &data[at..]);
+            });
         }
     }
 
@@ -337,12 +508,13 @@ mod tests {
     fn data_of_every_length_are_shown_as_they_were() {
         let data: Vec<u8> = (0..200).map(|i| i as u8 | 1).collect();
         for len in 0..data.len() {
-            let memory = board(2, 2 * LINE);
-            let member = |me| Cells::new(&memory[..], me, 2, 2 * LINE).unwrap();
+            let memory = board(2, &[LONG]);
+            let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
             let (a, b) = (member(0), member(1));
-            a.show(0, 1, &data[..len]);
+            let spot = tracks(2, &[LONG])[0].spot(1);
+            a.show(0, spot, &data[..len]);
             let mut read = vec![7; data.len()];
-            b.read(0, 1, 0, &mut read);
+            b.read(0, spot, 0, &mut read);
             assert_eq!(read[..len], data[..len], "{len} bytes");
             assert!(read[len..].iter().all(|byte| *byte == 0), "{len} bytes");
         }
@@ -350,58 +522,127 @@ mod tests {
 
     #[test]
     fn a_cell_is_filled_in_parts_and_shown_at_once() {
-        let memory = board(2, 2 * LINE);
-        let member = |me| Cells::new(&memory[..], me, 2, 2 * LINE).unwrap();
+        let memory = board(2, &[LONG]);
+        let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
         let (a, b) = (member(0), member(1));
-        a.fill(0, 1, 16, &[7, 8, 9]);
-        a.compose(0, 1, 0..16, |room| room.fill(1));
-        assert!(!b.seen(0, 1));
-        a.publish(0, 1);
-        assert!(b.seen(0, 1));
+        let spot = tracks(2, &[LONG])[0].spot(1);
+        a.fill(0, spot, 16, &[7, 8, 9]);
+        a.compose(0, spot, 0..16, |room| room.fill(1));
+        assert!(!b.seen(0, spot));
+        a.publish(0, spot);
+        assert!(b.seen(0, spot));
         let mut read = [0; 19];
-        b.read(0, 1, 0, &mut read);
+        b.read(0, spot, 0, &mut read);
         assert_eq!(read[..16], [1; 16]);
         assert_eq!(read[16..], [7, 8, 9]);
     }
 
     #[test]
     fn cells_are_used_again_when_all_have_finished_everything_before() {
-        let memory = board(2, LINE);
-        let member = |me| Cells::new(&memory[..], me, 2, LINE).unwrap();
+        let rings = [SHORT, LONG];
+        let memory = board(2, &rings);
+        let member = |me| Cells::new(&memory[..], me, 2, &rings).unwrap();
         let (a, b) = (member(0), member(1));
-        assert!(a.has_room(DEPTH) && !a.has_room(DEPTH + 1));
+        let tracks = tracks(2, &rings);
+        for (track, Ring { depth, .. }) in tracks.iter().zip(rings) {
+            let has_room = |number| a.has_room(track.spot(number));
+            assert!(has_room(depth) && !has_room(depth + 1));
+        }
+        // A result that is longer than what the members show has less room.
+        assert!(!a.has_room(tracks[0].spot(LONG.depth + 1).with_result(&tracks[1])));
         // Out of turn: what began first is finished last.
         for number in [3, 2, 1] {
-            assert!(!a.has_room(DEPTH + number));
+            assert!(!a.has_room(tracks[1].spot(LONG.depth + number)));
             a.finish(number);
             b.finish(number);
         }
-        assert!(a.has_room(DEPTH + 3) && !a.has_room(DEPTH + 4));
+        for (track, Ring { depth, .. }) in tracks.iter().zip(rings) {
+            let has_room = |number| a.has_room(track.spot(number));
+            assert!(has_room(depth + 3) && !has_room(depth + 4));
+        }
         assert!(b.has_finished(0, 3) && !b.has_finished(0, 4));
+    }
+
+    /// As many as may be under way, in each ring and at each place, have cells of their own, of which all bytes can be written.
+    #[test]
+    fn no_two_cells_overlap() {
+        for members in 1..4 {
+            let rings = [SHORT, LONG];
+            let memory = board(members, &rings);
+            let cells = Cells::new(&memory[..], 0, members, &rings).unwrap();
+            let mut all = Vec::new();
+            for (track, ring) in tracks(members, &rings).iter().zip(rings) {
+                assert_eq!(track.capacity(), ring.cell - WORD);
+                assert!(track.capacity_of_result() > ring.cell);
+                for number in 1..=ring.depth {
+                    let spot = track.spot(number);
+                    let of_members = |member| (Place::Of(member), spot, track.capacity());
+                    all.extend((0..members).map(of_members));
+                    all.push((Place::Result, spot, track.capacity_of_result()));
+                }
+            }
+            for (i, (place, spot, capacity)) in all.iter().enumerate() {
+                cells.fill(*place, *spot, 0, &vec![i as u8 + 1; *capacity]);
+                cells.publish(*place, *spot);
+                cells.arrive(*spot);
+                cells.finish(spot.number());
+            }
+            for (i, (place, spot, capacity)) in all.iter().enumerate() {
+                cells.inspect(*place, *spot, 0..*capacity, |data| {
+                    assert!(data.iter().all(|byte| *byte == i as u8 + 1), "{i}");
+                });
+            }
+        }
     }
 
     #[test]
     fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
-        let memory = board(3, LINE);
-        let member = |me| Cells::new(&memory[..], me, 3, LINE).unwrap();
+        let memory = board(3, &[SHORT]);
+        let member = |me| Cells::new(&memory[..], me, 3, &[SHORT]).unwrap();
         let ranks = [member(0), member(1), member(2)];
-        for number in 1..=3 * DEPTH {
+        for number in 1..=3 * SHORT.depth {
+            let spot = tracks(3, &[SHORT])[0].spot(number);
             let last = (number % 3) as usize;
             for (i, rank) in ranks.iter().enumerate().filter(|(i, _)| *i != last) {
-                assert!(!rank.arrive(number), "{i}");
-                assert!(!rank.all_arrived(number));
+                assert!(!rank.arrive(spot), "{i}");
+                assert!(!rank.all_arrived(spot));
             }
-            assert!(ranks[last].arrive(number));
-            assert!(ranks[0].all_arrived(number));
-            ranks[last].forget_arrivals(number);
+            assert!(ranks[last].arrive(spot));
+            assert!(ranks[0].all_arrived(spot));
+            ranks[last].forget_arrivals(spot);
         }
+    }
+
+    /// An operation that is as far ahead as the deepest ring allows may be finished before the first one.
+    #[test]
+    fn whatever_may_be_under_way_may_end_in_any_order() {
+        let deep = Ring {
+            depth: DEEPEST,
+            ..SHORT
+        };
+        let memory = board(1, &[deep]);
+        let cells = Cells::new(&memory[..], 0, 1, &[deep]).unwrap();
+        assert!(cells.has_room(tracks(1, &[deep])[0].spot(DEEPEST)));
+        for number in (1..=DEEPEST).rev() {
+            assert!(!cells.has_finished(0, 1));
+            cells.finish(number);
+        }
+        assert!(cells.has_finished(0, DEEPEST));
     }
 
     #[test]
     fn memory_that_is_too_small_is_refused() {
-        let memory = board(2, LINE);
-        assert!(Cells::new(&memory[1..], 0, 2, LINE).is_none());
-        assert!(Cells::new(&memory[..], 2, 2, LINE).is_none());
-        assert!(Cells::new(&memory[..], 0, 2, LINE - 8).is_none());
+        let rings = [SHORT, LONG];
+        let memory = board(2, &rings);
+        let refused = |memory, me, rings: &[Ring]| Cells::new(memory, me, 2, rings).is_none();
+        assert!(!refused(&memory[..], 0, &rings));
+        assert!(refused(&memory[1..], 0, &rings));
+        assert!(refused(&memory[..], 2, &rings));
+        for depth in [0, 3, 2 * DEEPEST] {
+            assert!(refused(&memory[..], 0, &[Ring { depth, ..SHORT }]));
+        }
+        for cell in [0, LINE - 8] {
+            assert!(refused(&memory[..], 0, &[Ring { cell, ..SHORT }]));
+        }
     }
 }

@@ -9,7 +9,7 @@ use loom::thread;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::bell::{Bell, NAP};
 use crate::bitmap::{Bitmap, ones};
-use crate::cells::{self, Cells};
+use crate::cells::{self, Cells, Place, Ring, Spot};
 use crate::inbox::Inbox;
 use crate::pieces::{Helping, Pieces};
 use crate::ring::{Body, Consumer, Full, Polled, Producer, RingMemory, Shape};
@@ -338,14 +338,26 @@ fn every_piece_is_taken_by_one_and_the_owner_can_wait_for_its_helper() {
     });
 }
 
+/// Two rings, of which one has room for two operations and one for one.
+const RINGS: [Ring; 2] = [
+    Ring {
+        cell: cells::LINE,
+        depth: 2,
+    },
+    Ring {
+        cell: cells::LINE,
+        depth: 1,
+    },
+];
+
 /// Cells for two members in memory of this process.
 fn cells() -> Arc<Vec<AtomicU64>> {
-    let words = cells::words(2, cells::LINE);
+    let words = cells::words(2, &RINGS);
     Arc::new((0..words).map(|_| AtomicU64::new(0)).collect())
 }
 
 fn member(memory: &[AtomicU64], me: u32) -> Cells<&[AtomicU64]> {
-    Cells::new(memory, me, 2, cells::LINE).unwrap()
+    Cells::new(memory, me, 2, &RINGS).unwrap()
 }
 
 fn wait_until(done: impl Fn() -> bool) {
@@ -354,9 +366,9 @@ fn wait_until(done: impl Fn() -> bool) {
     }
 }
 
-fn read_word(cells: &Cells<&[AtomicU64]>, place: u32, number: u64) -> u64 {
+fn read_word(cells: &Cells<&[AtomicU64]>, place: impl Into<Place> + Copy, spot: Spot) -> u64 {
     let mut word = [0; 8];
-    cells.read(place, number, 0, &mut word);
+    cells.read(place, spot, 0, &mut word);
     u64::from_ne_bytes(word)
 }
 
@@ -368,15 +380,14 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
         let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
             let cells = member(&memory, me);
             for number in 1..=2u64 {
-                wait_until(|| cells.has_room(number));
-                cells.show(me, number, &(10 * number + u64::from(me)).to_ne_bytes());
-                cells.fetch_next(number);
+                let spot = cells::tracks(2, &RINGS)[1].spot(number);
+                wait_until(|| cells.has_room(spot));
+                cells.show(me, spot, &(10 * number + u64::from(me)).to_ne_bytes());
+                cells.fetch_next(spot);
                 let other = 1 - me;
-                wait_until(|| cells.seen(other, number));
-                assert_eq!(
-                    read_word(&cells, other, number),
-                    10 * number + u64::from(other)
-                );
+                wait_until(|| cells.seen(other, spot));
+                let read = read_word(&cells, other, spot);
+                assert_eq!(read, 10 * number + u64::from(other));
                 cells.finish(number);
             }
         };
@@ -384,6 +395,39 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
         let other = thread::spawn(move || run(theirs, 1));
         run(memory, 0);
         other.join().unwrap();
+    });
+}
+
+/// The same where one gives and goes on, in cells that are used again before others are.
+#[test]
+fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
+    check(|| {
+        let memory = cells();
+        // The third shares its cell with the first, and what lies between is in the other ring.
+        let spot = |number: u64| {
+            let tracks = cells::tracks(2, &RINGS);
+            tracks[usize::from(number == 2)].spot(number)
+        };
+        let giver = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let cells = member(&memory, 0);
+                for number in 1..=3u64 {
+                    let spot = spot(number);
+                    wait_until(|| cells.has_room(spot));
+                    cells.show(0, spot, &(7 * number).to_ne_bytes());
+                    cells.finish(number);
+                }
+            })
+        };
+        let cells = member(&memory, 1);
+        for number in 1..=3u64 {
+            let spot = spot(number);
+            wait_until(|| cells.seen(0, spot));
+            assert_eq!(read_word(&cells, 0, spot), 7 * number);
+            cells.finish(number);
+        }
+        giver.join().unwrap();
     });
 }
 
@@ -395,16 +439,18 @@ fn the_last_to_arrive_has_what_all_show_and_all_have_its_result() {
         let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
             let cells = member(&memory, me);
             for number in 1..=2u64 {
-                wait_until(|| cells.has_room(number));
-                cells.show(me, number, &(number << me).to_ne_bytes());
-                if cells.arrive(number) {
-                    cells.forget_arrivals(number);
-                    let sum = read_word(&cells, 0, number) + read_word(&cells, 1, number);
-                    cells.show(cells.result(), number, &sum.to_ne_bytes());
+                let tracks = cells::tracks(2, &RINGS);
+                let spot = tracks[0].spot(number).with_result(&tracks[1]);
+                wait_until(|| cells.has_room(spot));
+                cells.show(me, spot, &(number << me).to_ne_bytes());
+                if cells.arrive(spot) {
+                    cells.forget_arrivals(spot);
+                    let sum = read_word(&cells, 0, spot) + read_word(&cells, 1, spot);
+                    cells.show(Place::Result, spot, &sum.to_ne_bytes());
                 } else {
-                    wait_until(|| cells.seen(cells.result(), number));
+                    wait_until(|| cells.seen(Place::Result, spot));
                 }
-                assert_eq!(read_word(&cells, cells.result(), number), 3 * number);
+                assert_eq!(read_word(&cells, Place::Result, spot), 3 * number);
                 cells.finish(number);
             }
         };

@@ -1,5 +1,9 @@
 //! A communicator's cells (see [`mpi_base::cells`]), and waiting for room in them.
 //!
+//! Long data have long cells, [`DEPTH`] of each member. Short data have short ones of their own, close together;
+//! and where nobody waits for all others ([`Flow::OneWay`]) there are many of those, so that who gives may run far ahead:
+//! where ranks share cores each wait for room costs switches (docs/adr/0019-short-data-have-short-cells.md).
+//!
 //! A communicator has two sets of cells, one for each [`Lane`], so that what waits is never numbered behind what does not.
 //! A rank that finds others too far behind says that it is hungry, and who finishes wakes it.
 //! Where each rank has a core, finishing is frequent and hunger is not, so the hungry one has the fence for both ([`mpi_base::fence`]);
@@ -9,7 +13,7 @@ use super::gate::{Kind, LINE, Members};
 use super::wait::Waits;
 use crate::engine::Engine;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
-use mpi_base::cells::{self, Cells as Board};
+use mpi_base::cells::{self, Cells as Board, Ring, Spot, Track};
 use mpi_base::fence::{heavy, light};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};
@@ -17,6 +21,9 @@ use std::cell::Cell;
 use std::ops::Deref;
 
 const WORD: usize = size_of::<u64>();
+
+/// How many operations of long data may be under way; of short data that go one way there may be more.
+pub const DEPTH: u64 = 4;
 
 /// The longest cell.
 pub const LONGEST: usize = (64 << 10) + LINE;
@@ -27,6 +34,14 @@ const SHORTEST: usize = (1 << 10) + LINE;
 
 /// A cell for pieces: the longer they are, the fewer lines travel that say that there is one, and the more memory it takes.
 const PIECE: usize = (32 << 10) + LINE;
+
+/// The cells of short data, and how many of them there are where nobody waits for all others.
+const SHORT: usize = LINE;
+pub const SHORT_DEPTH: u64 = 64;
+
+/// The same of data that are not much longer.
+const MIDDLING: usize = (1 << 10) + LINE;
+pub const MIDDLING_DEPTH: u64 = 32;
 
 /// So many members have long cells for requests too.
 pub const FEW: u32 = 4;
@@ -82,6 +97,72 @@ pub fn possible_cell(wish: usize) -> usize {
     wish.clamp(LINE, LONGEST).next_multiple_of(LINE)
 }
 
+/// Who waits for whom in an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Nobody ends before all have come.
+    Together,
+    /// Who has given goes on.
+    OneWay,
+}
+
+/// The cells of a lane.
+struct Layout {
+    rings: Vec<Ring>,
+    /// By [`Flow`], which of the rings data lie in, from the shortest cells to the longest.
+    choices: [[usize; 3]; 2],
+}
+
+impl Layout {
+    /// That of a lane, where the cells of calls that wait are so long.
+    fn of(lane: Lane, cell: usize, members: u32) -> Layout {
+        let longest = cell_of(lane, cell, members);
+        // Requests may end in any order, but who works for all in one must know that nobody reads the result of one before.
+        let is_deep = lane == Lane::Blocking && longest > MIDDLING;
+        let mut rings = Vec::new();
+        let choices = [Flow::Together, Flow::OneWay].map(|flow| {
+            let deep = |depth| match flow {
+                Flow::OneWay if is_deep => depth,
+                _ => DEPTH,
+            };
+            let of = [
+                (SHORT, deep(SHORT_DEPTH)),
+                (MIDDLING, deep(MIDDLING_DEPTH)),
+                (longest, DEPTH),
+            ];
+            of.map(|(length, depth)| {
+                let cell = length.min(longest);
+                let ring = Ring { cell, depth };
+                let known = rings.iter().position(|known| *known == ring);
+                known.unwrap_or_else(|| {
+                    rings.push(ring);
+                    rings.len() - 1
+                })
+            })
+        });
+        Layout { rings, choices }
+    }
+}
+
+/// A ring that there is, and how many bytes a member and a result have there.
+#[derive(Clone, Copy)]
+struct Choice {
+    track: Track,
+    bytes: usize,
+    bytes_of_result: usize,
+}
+
+/// The first of these rings in which something has room, or the last: nobody asks for more than fits that.
+#[inline(always)]
+fn first(choices: &[Choice; 3], has_room: impl Fn(&Choice) -> bool) -> &Track {
+    let [short, middling, long] = choices;
+    match () {
+        () if has_room(short) => &short.track,
+        () if has_room(middling) => &middling.track,
+        () => &long.track,
+    }
+}
+
 /// Whose cells they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -94,6 +175,8 @@ pub enum Lane {
 pub struct Cells {
     board: Board<Held<[AtomicU64]>>,
     lane: Lane,
+    /// By [`Flow`].
+    choices: [[Choice; 3]; 2],
     /// The last operation that has begun here.
     number: Cell<u64>,
     /// Whether hunger is frequent, as it is where ranks share cores: then who finishes has the fence, else who is hungry.
@@ -112,7 +195,7 @@ impl Deref for Cells {
 impl Cells {
     /// The bytes that a lane's cells for so many members need, where those of calls that wait are so long.
     pub fn len(members: u32, cell: usize, lane: Lane) -> usize {
-        cells::words(members, cell_of(lane, cell, members)) * WORD
+        cells::words(members, &Layout::of(lane, cell, members).rings) * WORD
     }
 
     /// The cells at `place`, if all of them are inside the node's memory.
@@ -127,11 +210,19 @@ impl Cells {
         if possible_cell(cell) != cell {
             return None;
         }
-        let cell = cell_of(lane, cell, members.count());
-        let words = node.hold_all(place, cells::words(members.count(), cell))?;
+        let Layout { rings, choices } = Layout::of(lane, cell, members.count());
+        let words = node.hold_all(place, cells::words(members.count(), &rings))?;
+        let tracks = cells::tracks(members.count(), &rings);
         Some(Cells {
-            board: Board::new(words, members.me, members.count(), cell)?,
+            board: Board::new(words, members.me, members.count(), &rings)?,
             lane,
+            choices: choices.map(|rings| {
+                rings.map(|ring| Choice {
+                    track: tracks[ring],
+                    bytes: tracks[ring].capacity(),
+                    bytes_of_result: tracks[ring].capacity_of_result(),
+                })
+            }),
             number: Cell::new(0),
             shared: kind == Kind::Counter,
         })
@@ -139,6 +230,32 @@ impl Cells {
 
     pub fn lane(&self) -> Lane {
         self.lane
+    }
+
+    /// How many bytes a member can show.
+    pub fn capacity(&self) -> usize {
+        let [.., long] = self.choices[Flow::Together as usize];
+        long.bytes
+    }
+
+    /// Where the data of an operation lie, of which no member shows more than so many bytes, nor is the result longer.
+    #[inline(always)]
+    pub fn spot(&self, number: u64, flow: Flow, bytes: usize) -> Spot {
+        let choices = &self.choices[flow as usize];
+        first(choices, |ring| bytes <= ring.bytes).spot(number)
+    }
+
+    /// The same operation, whose result is so long.
+    #[inline(always)]
+    pub fn with_result(&self, spot: Spot, flow: Flow, bytes: usize) -> Spot {
+        let choices = &self.choices[flow as usize];
+        spot.with_result(first(choices, |ring| bytes <= ring.bytes_of_result))
+    }
+
+    /// Where they lie if they need long cells and have no result.
+    pub fn long_spot(&self, number: u64) -> Spot {
+        let [short, .., long] = &self.choices[Flow::Together as usize];
+        long.track.spot(number).with_result(&short.track)
     }
 
     /// The bytes of a piece of data that are longer than a cell: elements of any predefined type end where it does.
@@ -159,11 +276,6 @@ impl Cells {
         self.number.get() + 1
     }
 
-    /// Whether all members have finished operation `number` and those before.
-    pub fn all_finished(&self, number: u64) -> bool {
-        self.has_room(number + cells::DEPTH)
-    }
-
     /// Whether no operation has begun here; then no member has written anything, for they begin the same ones.
     pub fn are_untouched(&self) -> bool {
         self.number.get() == 0
@@ -175,11 +287,11 @@ impl Cells {
         self.all_past(self.number.get());
     }
 
-    /// Waits until nobody can still be reading what the cells of operation `number` held before.
+    /// Waits until nobody can still be reading what the cells of an operation held before.
     #[inline]
-    pub async fn make_room(&self, wait: impl Waits, engine: &Engine, number: u64) {
-        if !self.has_room(number) {
-            let has_room = || self.has_room(number);
+    pub async fn make_room(&self, wait: impl Waits, engine: &Engine, spot: Spot) {
+        if !self.has_room(spot) {
+            let has_room = || self.has_room(spot);
             self.wait_hungry(wait, engine, self.shared, has_room).await;
         }
     }

@@ -125,8 +125,9 @@ impl State {
             return Ok(());
         };
         let number = cells.next();
-        cells.make_room(Here, cx.engine(), number).await;
-        let finished = |number| cells.all_finished(number);
+        let spot = cells.long_spot(number);
+        cells.make_room(Here, cx.engine(), spot).await;
+        let finished = |number| cells.have_finished(number);
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
         let measured = ways.begin(kind, number, began, finished);
         let route = match measured.way {

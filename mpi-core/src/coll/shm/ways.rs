@@ -7,7 +7,7 @@
 //!
 //! Protocol. The members make the same calls in the same order, and each counts those of a class, from 0 on.
 //! For each class there is a word, the [`Plan`]: up to which call it goes one way, how many calls go another from there on, and which way all behind those go.
-//! 1. A member that begins a call has room for its first number in the cells: everybody has finished the number [`LAG`] before it. Then it reads the plan, once.
+//! 1. A member that begins a call has room for its first number in the long cells: everybody has finished the number [`LAG`] before it. Then it reads the plan, once.
 //! 2. Rank 0 may write a plan when it begins a call, for the calls from [`LAG`] behind that one on.
 //!    Each call takes a number at least, so who comes to those calls knows by 1 that rank 0 has finished the one in which it wrote, and sees the plan.
 //!    Who reads the new plan in a call before those finds in it what the old one said.
@@ -19,10 +19,11 @@
 //!
 //! SYNC POINT shm.plan: the plan is ordered by `cells.finished`, as rank 0 writes it before it finishes a number and everybody reads it after he has seen that.
 
+use super::cells::DEPTH;
 use crate::coll::CallId;
 use crate::trial::{Known, ORDERS, Way, order_of};
 use mpi_base::atomic::{AtomicU64, Ordering};
-use mpi_base::cells::{DEPTH, LINE};
+use mpi_base::cells::LINE;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::time::Instant;

@@ -18,7 +18,7 @@
 
 mod reductions;
 
-use super::cells::Cells;
+use super::cells::{Cells, Flow};
 use super::gate::Members;
 use super::readers::Readers;
 use super::wait::Waits;
@@ -27,6 +27,7 @@ use crate::Error;
 use crate::coll::algo::{self, Blocks};
 use crate::coll::{Call, Cx};
 use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
+use mpi_base::cells::Spot;
 use mpi_base::cma::Region;
 use std::cell::RefCell;
 
@@ -217,6 +218,11 @@ impl<W: Waits> Turn<'_, W> {
         (me + 1..size).chain(0..me)
     }
 
+    /// Where addresses and counts lie: a few words.
+    fn spot(&self, number: u64) -> Spot {
+        self.cells.spot(number, Flow::Together, 2 * WORD)
+    }
+
     /// Shows the others where this rank's data lie.
     async fn show(&self, number: u64, at: u64) {
         self.place(number, at).await;
@@ -239,9 +245,10 @@ impl<W: Waits> Turn<'_, W> {
     async fn place_run(&self, number: u64, run: Region) {
         let cells = self.cells;
         let engine = self.cx.engine();
-        cells.make_room(self.wait, engine, number).await;
+        let spot = self.spot(number);
+        cells.make_room(self.wait, engine, spot).await;
         let [address, len] = [run.address, run.len].map(u64::to_ne_bytes);
-        cells.show(self.me(), number, [address, len].as_flattened());
+        cells.show(self.me(), spot, [address, len].as_flattened());
     }
 
     /// Waits until a rank shows where its data lie.
@@ -250,10 +257,11 @@ impl<W: Waits> Turn<'_, W> {
     }
 
     async fn run_of(&self, number: u64, rank: u32) -> Region {
-        let seen = || self.cells.seen(rank, number);
+        let spot = self.spot(number);
+        let seen = || self.cells.seen(rank, spot);
         self.wait.until(self.cx.engine(), seen).await;
         let mut words = [[0; WORD]; 2];
-        self.cells.read(rank, number, 0, words.as_flattened_mut());
+        self.cells.read(rank, spot, 0, words.as_flattened_mut());
         let [address, len] = words.map(u64::from_ne_bytes);
         Region { address, len }
     }
@@ -311,7 +319,8 @@ impl<W: Waits> Turn<'_, W> {
         let Some(next) = self.around().next() else {
             return false;
         };
-        let seen = || self.cells.seen(next, number);
+        let spot = self.spot(number);
+        let seen = || self.cells.seen(next, spot);
         !self.wait.briefly(self.cx.engine(), seen)
     }
 

@@ -172,6 +172,7 @@ impl<W: Waits> Turn<'_, W> {
         root: Option<u32>,
     ) -> Result<(), Error> {
         let (inputs, results) = (self.number, self.number + 1);
+        let counts = self.spot(results);
         let job = recv.map(|recv| Job {
             start: 0,
             place: recv,
@@ -196,12 +197,12 @@ impl<W: Waits> Turn<'_, W> {
                 let mut done = 0;
                 let read = |rank| {
                     done += 1;
-                    self.cells.count_to(results, done);
+                    self.cells.count_to(counts, done);
                     self.members.ring(rank);
                 };
                 outcome = self.combine_alone(own, job, op, read).await;
                 if outcome.is_err() {
-                    self.cells.count_to(results, self.size().into());
+                    self.cells.count_to(counts, self.size().into());
                     self.members.ring_all();
                 }
                 self.end(inputs);
@@ -210,7 +211,7 @@ impl<W: Waits> Turn<'_, W> {
                 self.end(inputs);
                 let root = root.unwrap_or(0);
                 let behind = self.size() - self.me() - u32::from(root > self.me());
-                let read = || self.cells.counted(root, results) >= Some(behind.into());
+                let read = || self.cells.counted(root, counts) >= Some(behind.into());
                 self.wait.until(self.cx.engine(), read).await;
             }
         }
@@ -348,9 +349,10 @@ impl<W: Waits> Turn<'_, W> {
     /// Shows that this rank counts in an operation.
     async fn count_from_zero(&self, number: u64) {
         let engine = self.cx.engine();
-        self.cells.make_room(self.wait, engine, number).await;
-        self.cells.count_to(number, 0);
-        self.cells.publish(self.me(), number);
+        let spot = self.spot(number);
+        self.cells.make_room(self.wait, engine, spot).await;
+        self.cells.count_to(spot, 0);
+        self.cells.publish(self.me(), spot);
     }
 
     /// Combines, from the last rank to the first; `operands` has room for two blocks.

@@ -1,25 +1,28 @@
 //! Short collectives that move data as they are.
 
-use super::Turn;
 use super::data::{CopyTo, Given, Room};
 use super::steps::{await_room, show};
+use super::{Placed, Turn};
 use crate::Error;
+use crate::coll::shm::cells::Flow;
 use crate::coll::shm::wait::Waits;
+use mpi_base::cells::Place;
 use mpi_base::copy::copy;
 
 impl<W: Waits> Turn<'_, W> {
     #[inline]
     pub(super) async fn bcast(&self, buf: &impl Room, root: u32) {
-        if self.me() == root {
-            show!(self, buf);
-            self.ring_others();
+        let turn = &self.fitting(Flow::OneWay, buf.bytes());
+        if turn.me() == root {
+            show!(turn, buf);
+            turn.ring_others();
         } else {
-            if !self.seen(root) {
-                self.await_cell(root).await;
+            if !turn.seen(root) {
+                turn.await_cell(root).await;
             }
-            self.take(root, 0, buf);
+            turn.take(root, 0, buf);
         }
-        self.cells.end(self.members, self.number);
+        turn.cells.end(turn.members, turn.number);
     }
 
     /// `recv` has a block of `len` bytes for each rank; without `send` this rank's own is in its place.
@@ -30,46 +33,38 @@ impl<W: Waits> Turn<'_, W> {
         recv: &R,
         len: usize,
     ) -> Result<(), Error> {
-        let members = self.members.count();
+        let (members, step) = (self.members.count(), len.next_multiple_of(8));
+        // One run of lines is read sooner than a line of each rank.
+        let all = step * members as usize;
+        let joined = all <= self.cells.capacity();
+        let turn = &self.fitting_both(Flow::Together, len, joined.then_some(all));
         let block = |rank: u32| recv.part(rank as usize * len, len);
         match send {
-            Some(send) => show!(self, send),
-            None => show!(self, &block(self.me())),
+            Some(send) => show!(turn, send),
+            None => show!(turn, &block(turn.me())),
         }
-        let step = len.next_multiple_of(8);
-        // One run of lines is read sooner than a line of each rank.
-        let joined = step * members as usize <= self.cells.capacity();
         let work = || {
             if joined {
-                self.join(step, len);
+                turn.join(step, len);
             }
-            self.conclude_empty();
+            turn.conclude_empty();
             Ok(())
         };
-        let joined = self.meet(work).await? && joined;
+        let joined = turn.meet(work).await? && joined;
         match joined {
             // What lies there as it goes here is copied at once.
-            true if step == len => self.take(self.cells.result(), 0, recv),
+            true if step == len => turn.take(Place::Result, 0, recv),
             _ => {
                 for rank in 0..members {
                     match joined {
-                        true => self.take(self.cells.result(), rank as usize * step, &block(rank)),
-                        false => self.take(rank, 0, &block(rank)),
+                        true => turn.take(Place::Result, rank as usize * step, &block(rank)),
+                        false => turn.take(rank, 0, &block(rank)),
                     }
                 }
             }
         }
-        self.cells.end_together(self.members, self.number);
+        turn.cells.end_together(turn.members, turn.number);
         Ok(())
-    }
-
-    /// Writes to the result the blocks of `len` bytes that all show, each `step` behind the one before.
-    #[cold]
-    fn join(&self, step: usize, len: usize) {
-        for rank in 0..self.members.count() {
-            let at = rank as usize * step;
-            self.cells.pass_on(self.number, rank, 0..len, at);
-        }
     }
 
     /// `send`, or without it `recv`, has a block of `len` bytes for each rank.
@@ -81,47 +76,31 @@ impl<W: Waits> Turn<'_, W> {
         len: usize,
     ) -> Result<(), Error> {
         let members = self.members.count();
-        match send {
-            Some(send) => show!(self, send),
-            None => show!(self, recv),
-        }
         let (count, mine) = (members as usize, self.me() as usize);
-        let joined = len * count * count <= self.cells.capacity();
+        let (row, all) = (count * len, count * count * len);
+        let joined = all <= self.cells.capacity();
+        let turn = &self.fitting_both(Flow::Together, row, joined.then_some(all));
+        match send {
+            Some(send) => show!(turn, send),
+            None => show!(turn, recv),
+        }
         let work = || {
             if joined {
-                self.transpose(len);
+                turn.transpose(len);
             }
-            self.conclude_empty();
+            turn.conclude_empty();
             Ok(())
         };
-        match self.meet(work).await? && joined {
-            true => self.take(self.cells.result(), mine * count * len, recv),
+        match turn.meet(work).await? && joined {
+            true => turn.take(Place::Result, mine * row, recv),
             false => {
                 for rank in 0..members {
-                    self.take(rank, mine * len, &recv.part(rank as usize * len, len));
+                    turn.take(rank, mine * len, &recv.part(rank as usize * len, len));
                 }
             }
         }
-        self.cells.end_together(self.members, self.number);
+        turn.cells.end_together(turn.members, turn.number);
         Ok(())
-    }
-
-    /// Writes to the result, for one rank after another, the blocks of `len` bytes that all have for it.
-    #[cold]
-    fn transpose(&self, len: usize) {
-        let (cells, number, ranks) = (self.cells, self.number, self.members.count());
-        let count = ranks as usize;
-        let all = 0..count * count * len;
-        cells.compose(cells.result(), number, all, |room| {
-            for rank in 0..ranks {
-                cells.inspect(rank, number, 0..count * len, |data| {
-                    for (to, block) in data.chunks_exact(len.max(1)).enumerate() {
-                        let at = (to * count + rank as usize) * len;
-                        copy(block, &mut room[at..at + len]);
-                    }
-                });
-            }
-        });
     }
 
     /// At the root `recv` has a block of `len` bytes for each rank.
@@ -133,20 +112,22 @@ impl<W: Waits> Turn<'_, W> {
         len: usize,
         root: u32,
     ) {
-        if let (true, Some(recv)) = (self.me() == root, recv) {
+        let bytes = send.map_or(len, Given::bytes);
+        let turn = &self.fitting(Flow::OneWay, bytes);
+        if let (true, Some(recv)) = (turn.me() == root, recv) {
             let block = |rank: u32| recv.part(rank as usize * len, len);
             if let Some(send) = send {
                 send.copy_to(&block(root));
             }
-            self.await_reports().await;
-            for rank in self.members.others() {
-                self.take(rank, 0, &block(rank));
+            turn.await_reports().await;
+            for rank in turn.members.others() {
+                turn.take(rank, 0, &block(rank));
             }
         } else if let Some(send) = send {
-            show!(self, send);
-            self.report(root);
+            show!(turn, send);
+            turn.report(root);
         }
-        self.cells.end(self.members, self.number);
+        turn.cells.end(turn.members, turn.number);
     }
 
     /// At the root `send` has a block of `len` bytes for each rank.
@@ -158,18 +139,49 @@ impl<W: Waits> Turn<'_, W> {
         len: usize,
         root: u32,
     ) {
-        if let (true, Some(send)) = (self.me() == root, send) {
-            show!(self, send);
-            self.ring_others();
+        let row = self.members.count() as usize * len;
+        let turn = &self.fitting(Flow::OneWay, row);
+        if let (true, Some(send)) = (turn.me() == root, send) {
+            show!(turn, send);
+            turn.ring_others();
             if let Some(recv) = recv {
                 send.part(root as usize * len, len).copy_to(recv);
             }
         } else if let Some(recv) = recv {
-            if !self.seen(root) {
-                self.await_cell(root).await;
+            if !turn.seen(root) {
+                turn.await_cell(root).await;
             }
-            self.take(root, self.me() as usize * len, recv);
+            turn.take(root, turn.me() as usize * len, recv);
         }
-        self.cells.end(self.members, self.number);
+        turn.cells.end(turn.members, turn.number);
+    }
+}
+
+impl<W: Waits> Placed<'_, '_, W> {
+    /// Writes to the result the blocks of `len` bytes that all show, each `step` behind the one before.
+    #[cold]
+    fn join(&self, step: usize, len: usize) {
+        for rank in 0..self.members.count() {
+            let at = rank as usize * step;
+            self.cells.pass_on(self.spot, rank, 0..len, at);
+        }
+    }
+
+    /// Writes to the result, for one rank after another, the blocks of `len` bytes that all have for it.
+    #[cold]
+    fn transpose(&self, len: usize) {
+        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
+        let count = ranks as usize;
+        let all = 0..count * count * len;
+        cells.compose(Place::Result, spot, all, |room| {
+            for rank in 0..ranks {
+                cells.inspect(rank, spot, 0..count * len, |data| {
+                    for (to, block) in data.chunks_exact(len.max(1)).enumerate() {
+                        let at = (to * count + rank as usize) * len;
+                        copy(block, &mut room[at..at + len]);
+                    }
+                });
+            }
+        });
     }
 }

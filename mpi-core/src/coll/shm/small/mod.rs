@@ -17,7 +17,7 @@ mod reductions;
 mod rows;
 mod steps;
 
-use super::cells::{Cells, FEW, Lane};
+use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
 use super::gate::{Kind, Members};
 use super::scattered;
 use super::wait::Waits;
@@ -26,8 +26,9 @@ use crate::coll::{Brief, Call, CallId};
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::engine::Engine;
 use data::Given;
-use mpi_base::cells::{DEPTH, LINE};
+use mpi_base::cells::{LINE, Spot};
 use rows::Rows;
+use std::ops::Deref;
 
 pub use rows::goes_in_rows;
 
@@ -80,6 +81,24 @@ pub struct Turn<'a, W> {
     pub engine: &'a Engine,
     pub number: u64,
     pub wait: W,
+}
+
+/// The same whose data have a place.
+///
+/// It refers to the other, since what has just been written field by field is slow to be copied as a whole.
+#[derive(Clone, Copy)]
+struct Placed<'t, 'a, W> {
+    turn: &'t Turn<'a, W>,
+    spot: Spot,
+}
+
+impl<'a, W> Deref for Placed<'_, 'a, W> {
+    type Target = Turn<'a, W>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Turn<'a, W> {
+        self.turn
+    }
 }
 
 impl Small {
@@ -215,7 +234,42 @@ impl Small {
     }
 }
 
-impl<W: Waits> Turn<'_, W> {
+impl<'a, W: Waits> Turn<'a, W> {
+    /// In cells that fit: no member shows more than so many bytes, nor is the result longer.
+    #[inline(always)]
+    fn fitting(&self, flow: Flow, bytes: usize) -> Placed<'_, 'a, W> {
+        Placed {
+            turn: self,
+            spot: self.cells.spot(self.number, flow, bytes),
+        }
+    }
+
+    /// The same where the result is so long, if there is one.
+    #[inline(always)]
+    fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> Placed<'_, 'a, W> {
+        let mut placed = self.fitting(flow, bytes);
+        if let (Kind::Counter, Some(result)) = (self.kind, result) {
+            placed.spot = self.cells.with_result(placed.spot, flow, result);
+        }
+        placed
+    }
+
+    /// In long cells.
+    fn long(&self) -> Placed<'_, 'a, W> {
+        Placed {
+            turn: self,
+            spot: self.cells.long_spot(self.number),
+        }
+    }
+
+    /// The operation so many numbers on.
+    fn behind(&self, numbers: u64) -> Self {
+        Turn {
+            number: self.number + numbers,
+            ..*self
+        }
+    }
+
     /// Carries out a call whose [`Small::shape`] this is.
     #[inline]
     pub async fn run(&self, call: &Call, shape: Shape) -> Result<(), Error> {

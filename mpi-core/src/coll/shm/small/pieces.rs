@@ -5,10 +5,10 @@
 //! Where ranks share cores, who gives is switched out and in for every few pieces, so there they are longer (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
 //! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
-use super::Turn;
 use super::data::{Combine, CopyTo, Given, Room};
 use super::rows::goes_in_rows;
 use super::steps::{await_room, show};
+use super::{Placed, Turn};
 use crate::Error;
 use crate::coll::algo::{self, Blocks, Buffer};
 use crate::coll::shm::gate::{Kind, LINE};
@@ -211,8 +211,7 @@ impl<W: Waits> Turn<'_, W> {
         let members = self.members.count();
         let piece = of_cell(self.cells.piece(), call.id(), members);
         for i in 0..pieces {
-            let number = self.number + i;
-            let turn = Turn { number, ..*self };
+            let turn = self.behind(i);
             let at = i as usize * piece;
             let bytes = at..at + piece;
             let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, piece));
@@ -234,7 +233,8 @@ impl<W: Waits> Turn<'_, W> {
                 Call::Scatter { send, recv, root } => {
                     let blocks = send.as_ref().map(|send| Blocks::equal(send, members));
                     let recv = recv.as_ref().map(|recv| Cut::of(recv, &bytes));
-                    turn.scatter_piece(blocks.as_ref(), recv.as_ref(), &bytes, *root)
+                    turn.long()
+                        .scatter_piece(blocks.as_ref(), recv.as_ref(), &bytes, *root)
                         .await;
                     Ok(())
                 }
@@ -254,11 +254,11 @@ impl<W: Waits> Turn<'_, W> {
                 }
                 Call::Scan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    turn.scan_piece(send.as_ref(), &recv, op).await
+                    turn.long().scan_piece(send.as_ref(), &recv, op).await
                 }
                 Call::Exscan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    turn.exscan_piece(send.as_ref(), &recv, op).await
+                    turn.long().exscan_piece(send.as_ref(), &recv, op).await
                 }
                 // The others go both ways, or are not cut.
                 _ => Ok(()),
@@ -267,6 +267,26 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
+    /// Where everybody gives and takes, each shows a few pieces more than he has taken, so that nobody waits for one that is being written.
+    async fn run_both_ways(&self, call: &Call, pieces: u64) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        let piece = of_cell(self.cells.piece(), call.id(), self.members.count());
+        let bytes = |i: u64| i as usize * piece..(i as usize + 1) * piece;
+        for i in 0..pieces + AHEAD {
+            if i < pieces {
+                self.behind(i).long().show_piece(call, bytes(i)).await;
+            }
+            if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
+                // An operator may fail, but nobody may be left waiting for the other pieces.
+                outcome = outcome.and(self.behind(i).long().take_piece(call, bytes(i)).await);
+                self.cells.end(self.members, self.number + i);
+            }
+        }
+        outcome
+    }
+}
+
+impl<W: Waits> Placed<'_, '_, W> {
     /// Bytes `piece` of every block: the root shows those of the others side by side.
     async fn scatter_piece(
         &self,
@@ -339,7 +359,7 @@ impl<W: Waits> Turn<'_, W> {
     /// `sum = what another rank shows op sum`
     fn prepend(&self, rank: u32, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
         let bytes = 0..Given::bytes(sum);
-        self.cells.inspect(rank, self.number, bytes, |data| {
+        self.cells.inspect(rank, self.spot, bytes, |data| {
             Combine::<SendBuf, RecvBuf>::apply_packed(op, data, sum, &mut None)
         })
     }
@@ -352,28 +372,6 @@ impl<W: Waits> Turn<'_, W> {
             self.members.ring(next);
         }
         self.cells.end(self.members, self.number);
-    }
-
-    /// Where everybody gives and takes, each shows a few pieces more than he has taken, so that nobody waits for one that is being written.
-    async fn run_both_ways(&self, call: &Call, pieces: u64) -> Result<(), Error> {
-        let mut outcome = Ok(());
-        let piece = of_cell(self.cells.piece(), call.id(), self.members.count());
-        let turn = |i: u64| Turn {
-            number: self.number + i,
-            ..*self
-        };
-        let bytes = |i: u64| i as usize * piece..(i as usize + 1) * piece;
-        for i in 0..pieces + AHEAD {
-            if i < pieces {
-                turn(i).show_piece(call, bytes(i)).await;
-            }
-            if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
-                // An operator may fail, but nobody may be left waiting for the other pieces.
-                outcome = outcome.and(turn(i).take_piece(call, bytes(i)).await);
-                self.cells.end(self.members, self.number + i);
-            }
-        }
-        outcome
     }
 
     /// Shows bytes `piece` of what this rank gives to all others, or side by side of what it gives to each.

@@ -1,13 +1,14 @@
 //! Short collectives that combine data.
 
-use super::Turn;
 use super::data::{Combine, CopyTo, Given, Room};
 use super::steps::{await_room, show};
+use super::{Placed, Turn};
 use crate::Error;
-use crate::coll::shm::cells::FEW;
+use crate::coll::shm::cells::{FEW, Flow};
 use crate::coll::shm::gate::Kind;
 use crate::coll::shm::wait::Waits;
 use crate::op::DenseOp;
+use mpi_base::cells::Place;
 use std::ops::Range;
 
 impl<W: Waits> Turn<'_, W> {
@@ -18,27 +19,173 @@ impl<W: Waits> Turn<'_, W> {
         recv: &R,
         op: &impl Combine<G, R>,
     ) -> Result<(), Error> {
+        let turn = &self.fitting(Flow::Together, recv.bytes());
         match send {
-            Some(send) => show!(self, send),
-            None => show!(self, recv),
+            Some(send) => show!(turn, send),
+            None => show!(turn, recv),
         }
-        let concluded = self.meet(|| {
-            let outcome = self.fold_all(send, recv, op);
-            self.conclude(recv);
+        let concluded = turn.meet(|| {
+            let outcome = turn.fold_all(send, recv, op);
+            turn.conclude(recv);
             outcome
         });
         let outcome = match concluded.await {
             Ok(true) => {
-                self.take(self.cells.result(), 0, recv);
+                turn.take(Place::Result, 0, recv);
                 Ok(())
             }
-            Ok(false) => self.fold_all(send, recv, op),
+            Ok(false) => turn.fold_all(send, recv, op),
             Err(e) => Err(e),
         };
-        self.cells.end_together(self.members, self.number);
+        turn.cells.end_together(turn.members, turn.number);
         outcome
     }
 
+    #[inline]
+    pub(super) async fn reduce<G: CopyTo<R>, R: Room>(
+        &self,
+        send: Option<&G>,
+        recv: Option<&R>,
+        op: &impl Combine<G, R>,
+        root: u32,
+    ) -> Result<(), Error> {
+        let bytes = send.map(Given::bytes).or(recv.map(Given::bytes));
+        let turn = &self.fitting(Flow::OneWay, bytes.unwrap_or(0));
+        let outcome = match (recv, send) {
+            (Some(recv), send) if turn.me() == root => {
+                // Nobody reads the root's cell, but in place the fold looks for its operand there.
+                if send.is_none() {
+                    show!(turn, recv);
+                }
+                turn.await_reports().await;
+                turn.fold_all(send, recv, op)
+            }
+            (_, Some(send)) => {
+                show!(turn, send);
+                turn.report(root);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        turn.cells.end(turn.members, turn.number);
+        outcome
+    }
+
+    /// Combines what the first `ranks` show: all up to this one, or all before it.
+    #[inline]
+    pub(super) async fn scan<G: CopyTo<R>, R: Room>(
+        &self,
+        send: Option<&G>,
+        recv: &R,
+        op: &impl Combine<G, R>,
+        ranks: u32,
+    ) -> Result<(), Error> {
+        let len = recv.bytes();
+        let for_all = self.for_all(len, op.dense(recv));
+        let of_all = for_all.map(|_| len * self.members.count() as usize);
+        let turn = &self.fitting_both(Flow::OneWay, len, of_all);
+        let (me, count) = (turn.me(), turn.members.count());
+        match send {
+            // Nobody reads the last rank's cell; but in place the fold looks there, and who counts arrivals shows first.
+            Some(_) if me + 1 == count && turn.kind == Kind::Flags => {}
+            Some(send) => show!(turn, send),
+            None => show!(turn, recv),
+        }
+        if turn.kind == Kind::Counter {
+            let is_last = turn.cells.arrive(turn.spot);
+            let result = || turn.seen(Place::Result);
+            if !is_last {
+                let has_own = || (0..me).rev().all(|rank| turn.seen(rank));
+                let is_enough = || result() || has_own();
+                match has_own() {
+                    true => {}
+                    // Of few, who came back for that alone would only wait for the others in the next call.
+                    false if count > FEW => {
+                        let wait = turn.wait;
+                        wait.until_unlike_others(turn.engine, is_enough).await;
+                    }
+                    false => turn.wait.until(turn.engine, result).await,
+                }
+                if !result() {
+                    let outcome = turn.fold(ranks, 0, send, recv, op);
+                    turn.cells.end(turn.members, turn.number);
+                    return outcome;
+                }
+            }
+            // Who comes last works for all, so that most who had to wait find their result in one place.
+            let work = || {
+                for_all.inspect(|op| turn.accumulate(len, op));
+                turn.conclude_empty();
+                Ok(())
+            };
+            turn.meet_having_arrived(is_last, work).await?;
+            let outcome = match for_all {
+                None => turn.fold(ranks, 0, send, recv, op),
+                Some(_) => {
+                    if let Some(before) = ranks.checked_sub(1) {
+                        turn.take(Place::Result, before as usize * len, recv);
+                    }
+                    Ok(())
+                }
+            };
+            turn.cells.end_together(turn.members, turn.number);
+            return outcome;
+        }
+        (me + 1..count).for_each(|rank| turn.members.ring(rank));
+        turn.await_cells(0..me).await;
+        let outcome = turn.fold(ranks, 0, send, recv, op);
+        turn.cells.end(turn.members, turn.number);
+        outcome
+    }
+
+    /// Without `send`, `whole` is all of this rank's operand; the result, which is `mine` of the packed bytes, goes to where it begins.
+    #[inline]
+    pub(super) async fn reduce_scatter<G: CopyTo<R>, R: Room>(
+        &self,
+        send: Option<&G>,
+        whole: &R,
+        mine: Range<usize>,
+        op: &impl Combine<G, R>,
+    ) -> Result<(), Error> {
+        let all = send.map_or(whole.bytes(), Given::bytes);
+        let for_all = self.for_all(all, op.dense(whole));
+        let turn = &self.fitting(Flow::Together, all);
+        match send {
+            Some(send) if for_all.is_none() => turn.show_around(send, mine.clone()).await,
+            Some(send) => show!(turn, send),
+            None => show!(turn, whole),
+        }
+        turn.meet(|| {
+            for_all.inspect(|op| turn.fold_for_all(all, op));
+            turn.conclude_empty();
+            Ok(())
+        })
+        .await?;
+        let result = whole.part(0, mine.len());
+        let outcome = match for_all {
+            None => {
+                let own = send.map(|send| send.part(mine.start, mine.len()));
+                let ranks = turn.members.count();
+                turn.fold(ranks, mine.start, own.as_ref(), &result, op)
+            }
+            Some(_) => {
+                turn.take(Place::Result, mine.start, &result);
+                Ok(())
+            }
+        };
+        turn.cells.end_together(turn.members, turn.number);
+        outcome
+    }
+
+    /// The operator, if who comes last is to work on operands of so many bytes for all, as he may where ranks share cores:
+    /// a rank that is switched in then finds its result in one place, and the work of one takes no longer than that saves.
+    fn for_all(&self, bytes: usize, op: Option<DenseOp>) -> Option<DenseOp> {
+        let of_all = bytes * self.members.count() as usize;
+        op.filter(|_| self.kind == Kind::Counter && of_all <= self.cells.capacity())
+    }
+}
+
+impl<W: Waits> Placed<'_, '_, W> {
     /// Combines what all ranks show.
     #[inline]
     fn fold_all<G: CopyTo<R>, R: Room>(
@@ -73,167 +220,24 @@ impl<W: Waits> Turn<'_, W> {
         for rank in (0..last).rev() {
             match own(rank) {
                 Some(own) => op.apply(own, recv)?,
-                None => self
-                    .cells
-                    .inspect(rank, self.number, bytes.clone(), |data| {
-                        op.apply_packed(data, recv, &mut spare)
-                    })?,
+                None => self.cells.inspect(rank, self.spot, bytes.clone(), |data| {
+                    op.apply_packed(data, recv, &mut spare)
+                })?,
             }
         }
         Ok(())
     }
 
-    #[inline]
-    pub(super) async fn reduce<G: CopyTo<R>, R: Room>(
-        &self,
-        send: Option<&G>,
-        recv: Option<&R>,
-        op: &impl Combine<G, R>,
-        root: u32,
-    ) -> Result<(), Error> {
-        let outcome = match (recv, send) {
-            (Some(recv), send) if self.me() == root => {
-                // Nobody reads the root's cell, but in place the fold looks for its operand there.
-                if send.is_none() {
-                    show!(self, recv);
-                }
-                self.await_reports().await;
-                self.fold_all(send, recv, op)
-            }
-            (_, Some(send)) => {
-                show!(self, send);
-                self.report(root);
-                Ok(())
-            }
-            _ => Ok(()),
-        };
-        self.cells.end(self.members, self.number);
-        outcome
-    }
-
-    /// Combines what the first `ranks` show: all up to this one, or all before it.
-    #[inline]
-    pub(super) async fn scan<G: CopyTo<R>, R: Room>(
-        &self,
-        send: Option<&G>,
-        recv: &R,
-        op: &impl Combine<G, R>,
-        ranks: u32,
-    ) -> Result<(), Error> {
-        let (me, count) = (self.me(), self.members.count());
-        match send {
-            // Nobody reads the last rank's cell; but in place the fold looks there, and who counts arrivals shows first.
-            Some(_) if me + 1 == count && self.kind == Kind::Flags => {}
-            Some(send) => show!(self, send),
-            None => show!(self, recv),
-        }
-        if self.kind == Kind::Counter {
-            let is_last = self.cells.arrive(self.number);
-            let result = || self.seen(self.cells.result());
-            if !is_last {
-                let has_own = || (0..me).rev().all(|rank| self.seen(rank));
-                let is_enough = || result() || has_own();
-                match has_own() {
-                    true => {}
-                    // Of few, who came back for that alone would only wait for the others in the next call.
-                    false if count > FEW => {
-                        let wait = self.wait;
-                        wait.until_unlike_others(self.engine, is_enough).await;
-                    }
-                    false => self.wait.until(self.engine, result).await,
-                }
-                if !result() {
-                    let outcome = self.fold(ranks, 0, send, recv, op);
-                    self.cells.end(self.members, self.number);
-                    return outcome;
-                }
-            }
-            // Who comes last works for all, so that most who had to wait find their result in one place.
-            let len = recv.bytes();
-            let for_all = self.for_all(len, op.dense(recv));
-            let work = || {
-                for_all.inspect(|op| self.accumulate(len, op));
-                self.conclude_empty();
-                Ok(())
-            };
-            self.meet_having_arrived(is_last, work).await?;
-            let outcome = match for_all {
-                None => self.fold(ranks, 0, send, recv, op),
-                Some(_) => {
-                    if let Some(before) = ranks.checked_sub(1) {
-                        self.take(self.cells.result(), before as usize * len, recv);
-                    }
-                    Ok(())
-                }
-            };
-            self.cells.end_together(self.members, self.number);
-            return outcome;
-        }
-        (me + 1..count).for_each(|rank| self.members.ring(rank));
-        self.await_cells(0..me).await;
-        let outcome = self.fold(ranks, 0, send, recv, op);
-        self.cells.end(self.members, self.number);
-        outcome
-    }
-
-    /// Without `send`, `whole` is all of this rank's operand; the result, which is `mine` of the packed bytes, goes to where it begins.
-    #[inline]
-    pub(super) async fn reduce_scatter<G: CopyTo<R>, R: Room>(
-        &self,
-        send: Option<&G>,
-        whole: &R,
-        mine: Range<usize>,
-        op: &impl Combine<G, R>,
-    ) -> Result<(), Error> {
-        let all = send.map_or(whole.bytes(), Given::bytes);
-        let for_all = match self.kind {
-            Kind::Counter => self.for_all(all, op.dense(whole)),
-            Kind::Flags => None,
-        };
-        match send {
-            Some(send) if for_all.is_none() => self.show_around(send, mine.clone()).await,
-            Some(send) => show!(self, send),
-            None => show!(self, whole),
-        }
-        self.meet(|| {
-            for_all.inspect(|op| self.fold_for_all(all, op));
-            self.conclude_empty();
-            Ok(())
-        })
-        .await?;
-        let result = whole.part(0, mine.len());
-        let outcome = match for_all {
-            None => {
-                let own = send.map(|send| send.part(mine.start, mine.len()));
-                let ranks = self.members.count();
-                self.fold(ranks, mine.start, own.as_ref(), &result, op)
-            }
-            Some(_) => {
-                self.take(self.cells.result(), mine.start, &result);
-                Ok(())
-            }
-        };
-        self.cells.end_together(self.members, self.number);
-        outcome
-    }
-
-    /// The operator, if who comes last is to work on operands of so many bytes for all:
-    /// a rank that is switched in then finds its result in one place, and the work of one takes no longer than that saves.
-    fn for_all(&self, bytes: usize, op: Option<DenseOp>) -> Option<DenseOp> {
-        let of_all = bytes * self.members.count() as usize;
-        op.filter(|_| of_all <= self.cells.capacity())
-    }
-
     /// Writes to the result what the first rank shows, what the first two give together, and so on.
     #[cold]
     fn accumulate(&self, len: usize, op: &DenseOp) {
-        let (cells, number, ranks) = (self.cells, self.number, self.members.count());
+        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
         let all = 0..len * ranks as usize;
-        cells.compose(cells.result(), number, all, |room| {
+        cells.compose(Place::Result, spot, all, |room| {
             for rank in 0..ranks {
                 let (before, room) = room.split_at_mut(rank as usize * len);
                 let sum = &mut room[..len];
-                cells.inspect(rank, number, 0..len, |data| sum.copy_from_slice(data));
+                cells.inspect(rank, spot, 0..len, |data| sum.copy_from_slice(data));
                 if rank > 0 {
                     op.combine(&before[before.len() - len..], sum);
                 }
@@ -244,10 +248,10 @@ impl<W: Waits> Turn<'_, W> {
     /// Writes to the result what all operands give together, each of `len` bytes.
     #[cold]
     fn fold_for_all(&self, len: usize, op: &DenseOp) {
-        let (cells, number, ranks) = (self.cells, self.number, self.members.count());
-        cells.compose(cells.result(), number, 0..len, |sum| {
+        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
+        cells.compose(Place::Result, spot, 0..len, |sum| {
             for rank in (0..ranks).rev() {
-                cells.inspect(rank, number, 0..len, |data| match rank + 1 == ranks {
+                cells.inspect(rank, spot, 0..len, |data| match rank + 1 == ranks {
                     true => sum.copy_from_slice(data),
                     false => op.combine(data, sum),
                 });

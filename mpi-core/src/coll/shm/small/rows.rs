@@ -13,11 +13,11 @@ use super::pieces::Cut;
 use super::steps::await_room;
 use crate::Error;
 use crate::coll::algo::Buffer;
+use crate::coll::shm::cells::DEPTH;
 use crate::coll::shm::gate::{Kind, LINE};
 use crate::coll::shm::wait::Waits;
 use crate::coll::{Call, CallId};
 use crate::datatype::SendBuf;
-use mpi_base::cells::DEPTH;
 use std::ops::Range;
 
 /// Shorter parts of blocks cost more than they save.
@@ -103,14 +103,6 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// The turn of as many numbers on.
-    fn behind(&self, numbers: u64) -> Self {
-        Turn {
-            number: self.number + numbers,
-            ..*self
-        }
-    }
-
     async fn run_round(&self, call: &Call, rows: &Rows, part: &Range<usize>) -> Result<(), Error> {
         match call {
             Call::Alltoall { send, recv } => match send {
@@ -142,20 +134,21 @@ impl<W: Waits> Turn<'_, W> {
         Cut<B>: Given,
     {
         // Where the last cell has room all have.
-        await_room!(self.behind(rows.cells - 1));
+        await_room!(self.behind(rows.cells - 1).long());
         let members = self.members.count();
         let row = Cut::of_each(first, part, members);
         let len = row.each();
         for i in 0..rows.cells {
             let ranks = rows.in_cell(i, members);
             let blocks = row.part(ranks.start as usize * len, ranks.len() * len);
-            self.behind(i).show_at_once(&blocks);
+            self.behind(i).long().show_at_once(&blocks);
         }
     }
 
     /// Waits until everybody has shown his rows.
     async fn meet_in_rows(&self, rows: &Rows) -> Result<(), Error> {
         let last = self.behind(rows.cells - 1);
+        let last = last.long();
         let conclude = || {
             last.conclude_empty();
             Ok(())
@@ -167,6 +160,7 @@ impl<W: Waits> Turn<'_, W> {
         let members = self.members.count();
         let (cell, before) = rows.of_rank(self.me());
         let turn = self.behind(cell);
+        let turn = turn.long();
         match call {
             Call::Alltoall { recv, .. } => {
                 let row = Cut::of_each(recv, part, members);

@@ -1,10 +1,11 @@
 //! What the short collectives are made of: showing data in a cell, waiting for those of others, taking them.
 
-use super::Turn;
 use super::data::{Given, Room};
+use super::{Placed, Turn};
 use crate::Error;
 use crate::coll::shm::gate::Kind;
 use crate::coll::shm::wait::Waits;
+use mpi_base::cells::Place;
 use std::ops::Range;
 
 /// Waits until a turn's rank may write its cell.
@@ -13,7 +14,7 @@ use std::ops::Range;
 /// So does a future that asks, since the compiler leaves the polling of those that several calls share a function of its own.
 macro_rules! await_room {
     ($turn:expr) => {
-        if !$turn.cells.has_room($turn.number) {
+        if !$turn.cells.has_room($turn.spot) {
             $turn.make_room().await;
         }
     };
@@ -34,7 +35,9 @@ impl<W: Waits> Turn<'_, W> {
     pub(super) fn me(&self) -> u32 {
         self.members.me
     }
+}
 
+impl<W: Waits> Placed<'_, '_, W> {
     /// Shows data in this rank's cell, for which there is room.
     #[inline(always)]
     pub(super) fn show_at_once(&self, data: &impl Given) {
@@ -45,24 +48,24 @@ impl<W: Waits> Turn<'_, W> {
     #[cold]
     pub(super) async fn make_room(&self) {
         self.cells
-            .make_room(self.wait, self.engine, self.number)
+            .make_room(self.wait, self.engine, self.spot)
             .await;
     }
 
     /// Writes data into a cell of this rank, or of the result.
     #[inline(always)]
-    fn fill(&self, place: u32, data: &impl Given) {
+    fn fill(&self, place: impl Into<Place> + Copy, data: &impl Given) {
         let len = data.bytes();
         self.cells
-            .compose(place, self.number, 0..len, |room| data.pack(room));
+            .compose(place, self.spot, 0..len, |room| data.pack(room));
     }
 
     /// Shows what this rank's cell has been filled with, and asks for the line of the next one, where nobody else needs the core meanwhile.
     #[inline(always)]
     fn publish(&self) {
-        self.cells.publish(self.me(), self.number);
+        self.cells.publish(self.me(), self.spot);
         if self.kind == Kind::Flags {
-            self.cells.fetch_next(self.number);
+            self.cells.fetch_next(self.spot);
         }
     }
 
@@ -77,8 +80,8 @@ impl<W: Waits> Turn<'_, W> {
         let before = data.get(..but.start).unwrap_or(&[]);
         let behind = data.get(but.end..).unwrap_or(&[]);
         let (cells, me) = (self.cells, self.me());
-        cells.fill(me, self.number, 0, before);
-        cells.fill(me, self.number, but.end, behind);
+        cells.fill(me, self.spot, 0, before);
+        cells.fill(me, self.spot, but.end, behind);
         self.publish();
     }
 
@@ -88,7 +91,7 @@ impl<W: Waits> Turn<'_, W> {
         row.fold(0, |at, data| {
             let len = data.bytes();
             self.cells
-                .compose(self.me(), self.number, at..at + len, |room| data.pack(room));
+                .compose(self.me(), self.spot, at..at + len, |room| data.pack(room));
             at + len
         });
         self.publish();
@@ -96,13 +99,13 @@ impl<W: Waits> Turn<'_, W> {
 
     /// Whether a place shows its data.
     #[inline(always)]
-    pub(super) fn seen(&self, place: u32) -> bool {
-        self.cells.seen(place, self.number)
+    pub(super) fn seen(&self, place: impl Into<Place> + Copy) -> bool {
+        self.cells.seen(place, self.spot)
     }
 
     #[inline]
-    pub(super) async fn await_cell(&self, place: u32) {
-        let seen = || self.seen(place);
+    pub(super) async fn await_cell(&self, place: impl Into<Place> + Copy) {
+        let seen = self.cells.watch(place, self.spot);
         self.wait.until(self.engine, seen).await;
     }
 
@@ -117,13 +120,13 @@ impl<W: Waits> Turn<'_, W> {
 
     /// Takes what a place shows, from byte `at` on.
     #[inline]
-    pub(super) fn take(&self, place: u32, at: usize, room: &impl Room) {
+    pub(super) fn take(&self, place: impl Into<Place> + Copy, at: usize, room: &impl Room) {
         let bytes = at..at + room.bytes();
         self.cells
-            .inspect(place, self.number, bytes, |data| room.take(data));
+            .inspect(place, self.spot, bytes, |data| room.take(data));
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn ring_others(&self) {
         match self.kind {
             Kind::Flags => self.members.ring_each(),
@@ -143,7 +146,7 @@ impl<W: Waits> Turn<'_, W> {
             self.await_cells(self.members.others()).await;
             return Ok(false);
         }
-        let is_last = self.cells.arrive(self.number);
+        let is_last = self.cells.arrive(self.spot);
         self.meet_having_arrived(is_last, work).await
     }
 
@@ -155,11 +158,11 @@ impl<W: Waits> Turn<'_, W> {
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<bool, Error> {
         if !is_last {
-            self.await_cell(self.cells.result()).await;
+            self.await_cell(Place::Result).await;
             return Ok(true);
         }
-        self.cells.fetch_all(self.number);
-        self.cells.forget_arrivals(self.number);
+        self.cells.fetch_all(self.spot);
+        self.cells.forget_arrivals(self.spot);
         let outcome = work();
         self.members.ring_all();
         outcome.map(|()| true)
@@ -167,19 +170,19 @@ impl<W: Waits> Turn<'_, W> {
 
     /// Shows the result of an operation in place of all ranks.
     pub(super) fn conclude(&self, result: &impl Given) {
-        self.fill(self.cells.result(), result);
+        self.fill(Place::Result, result);
         self.conclude_empty();
     }
 
     /// Shows as the result what its cell has been filled with, if anything.
     pub(super) fn conclude_empty(&self) {
-        self.cells.publish(self.cells.result(), self.number);
+        self.cells.publish(Place::Result, self.spot);
     }
 
     /// Tells the root that this rank has shown its data.
     #[inline]
     pub(super) fn report(&self, root: u32) {
-        if self.kind == Kind::Flags || self.cells.arrive(self.number) {
+        if self.kind == Kind::Flags || self.cells.arrive(self.spot) {
             self.members.ring(root);
         }
     }
@@ -191,12 +194,12 @@ impl<W: Waits> Turn<'_, W> {
             return self.await_cells(self.members.others()).await;
         }
         await_room!(self);
-        let (cells, number) = (self.cells, self.number);
-        if !cells.arrive(number) {
-            let arrived = || cells.all_arrived(number);
+        let (cells, spot) = (self.cells, self.spot);
+        if !cells.arrive(spot) {
+            let arrived = || cells.all_arrived(spot);
             self.wait.until(self.engine, arrived).await;
         }
-        cells.fetch_all(number);
-        cells.forget_arrivals(number);
+        cells.fetch_all(spot);
+        cells.forget_arrivals(spot);
     }
 }
