@@ -1,0 +1,245 @@
+//! A program that runs, in a process group of its own, from its start to the end of the last of the group.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, set_parent_process_death_signal,
+    test_kill_process_group,
+};
+
+use crate::{Outcome, ProcessError, spelled};
+
+/// A program that runs in a process group of its own, with its output kept in memory files:
+/// a pipe could be held open by a stray process and keep us waiting for ever.
+#[derive(Debug)]
+pub struct Running {
+    program: String,
+    child: Child,
+    stdout: File,
+    stderr: File,
+    begin: Instant,
+}
+
+impl Running {
+    /// Starts the program, which has the standard input that the command says, or ours.
+    pub fn start(command: &mut Command) -> Result<Self, ProcessError> {
+        let program = spelled(command);
+        let failed = |reason| ProcessError::Output {
+            program: program.clone(),
+            reason,
+        };
+        let (stdout, stdout_copy) = memory_file().map_err(failed)?;
+        let (stderr, stderr_copy) = memory_file().map_err(failed)?;
+        command
+            .stdout(stdout_copy)
+            .stderr(stderr_copy)
+            .process_group(0);
+        if is_main_thread() {
+            // A group of its own does not hear of our end by the terminal, so the kernel tells it.
+            // It does so when the thread that started the program ends, and only the main one lasts as long as we do.
+            // SAFETY: between fork and exec there is one system call on plain numbers.
+            unsafe {
+                command.pre_exec(|| {
+                    set_parent_process_death_signal(Some(Signal::TERM)).map_err(Into::into)
+                });
+            }
+        }
+        let begin = Instant::now();
+        let child = spawn(command).map_err(|reason| ProcessError::Start {
+            program: program.clone(),
+            reason,
+        })?;
+        Ok(Self {
+            program,
+            child,
+            stdout,
+            stderr,
+            begin,
+        })
+    }
+
+    /// The process, which is also its group.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it printed up to now.
+    pub fn stdout_so_far(&self) -> String {
+        contents(&self.stdout)
+    }
+
+    /// What it complained about up to now.
+    pub fn stderr_so_far(&self) -> String {
+        contents(&self.stderr)
+    }
+
+    /// Waits for the end, whatever it is; after `limit` the whole group is stopped.
+    pub fn wait(self, limit: Duration) -> Result<Outcome, ProcessError> {
+        self.wait_while(|elapsed| elapsed < limit)
+    }
+
+    /// Waits for the end, whatever it is, as long as `patient` says, which is asked again and again; then the whole group is stopped.
+    pub fn wait_while(
+        mut self,
+        mut patient: impl FnMut(Duration) -> bool,
+    ) -> Result<Outcome, ProcessError> {
+        let begin = self.begin;
+        let ended = wait_until(&mut self.child, || !patient(begin.elapsed()));
+        let took = self.begin.elapsed();
+        let status = ended.map_err(|reason| ProcessError::Output {
+            program: self.program.clone(),
+            reason,
+        })?;
+        if status.is_none() {
+            self.stop();
+        }
+        let (stdout, stderr) = (contents(&self.stdout), contents(&self.stderr));
+        match status {
+            Some(status) => Ok(Outcome {
+                status,
+                stdout,
+                stderr,
+                took,
+            }),
+            None => Err(ProcessError::TimedOut {
+                program: std::mem::take(&mut self.program),
+                after: took,
+                stdout,
+                stderr,
+            }),
+        }
+    }
+
+    /// Asks the group to end, then insists; comes back when the last of it has gone.
+    fn stop(&mut self) {
+        if let Some(group) = pid_of(&self.child) {
+            for signal in [Signal::TERM, Signal::KILL] {
+                // The group may be gone already; then nothing is left to stop.
+                let _ = kill_process_group(group, signal);
+                if self.outlast(group) {
+                    break;
+                }
+            }
+        }
+        let _ = self.child.wait();
+    }
+
+    /// Waits until the group is gone, the leader first; says whether it went in time.
+    fn outlast(&mut self, group: Pid) -> bool {
+        const LEADER: Duration = Duration::from_secs(2);
+        // Orphans follow their parent at once, or not at all;
+        // some stay on the list as zombies until whoever inherits them looks.
+        const ORPHANS: Duration = Duration::from_millis(200);
+        let asked = Instant::now();
+        let ended = wait_until(&mut self.child, || asked.elapsed() > LEADER);
+        if matches!(ended, Ok(None)) {
+            return false;
+        }
+        let orphaned = Instant::now();
+        while test_kill_process_group(group).is_ok() {
+            if orphaned.elapsed() > ORPHANS {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+}
+
+/// As long as this a program may still be open for writing after whoever wrote it has closed it.
+const JUST_WRITTEN: Duration = Duration::from_secs(2);
+
+/// Starts a program, also one that was written a moment ago.
+///
+/// Between another thread's fork and exec its child holds copies of all our open files, and the kernel runs no file that anybody may write
+/// (`ETXTBSY`, execve(2)); so it is tried again for a while.
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    let begin = Instant::now();
+    loop {
+        match command.spawn() {
+            Err(reason)
+                if reason.kind() == std::io::ErrorKind::ExecutableFileBusy
+                    && begin.elapsed() < JUST_WRITTEN =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+impl Drop for Running {
+    /// A test that fails between start and wait leaves nothing running either.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.stop();
+        }
+    }
+}
+
+fn is_main_thread() -> bool {
+    rustix::thread::gettid() == rustix::process::getpid()
+}
+
+/// An anonymous file, and a second handle of it for the child.
+fn memory_file() -> std::io::Result<(File, Stdio)> {
+    let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
+    let copy = Stdio::from(file.try_clone()?);
+    Ok((file, copy))
+}
+
+/// The whole text of a file that others may still be writing.
+///
+/// The position is shared with the writers, so reading uses its own.
+fn contents(file: &File) -> String {
+    use std::os::unix::fs::FileExt as _;
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 65536];
+    while let Ok(n @ 1..) = file.read_at(&mut chunk, bytes.len() as u64) {
+        bytes.extend_from_slice(&chunk[..n]);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Waits for the child until somebody gives up, who is asked every ten milliseconds.
+fn wait_until(
+    child: &mut Child,
+    mut give_up: impl FnMut() -> bool,
+) -> std::io::Result<Option<ExitStatus>> {
+    const ASK: Duration = Duration::from_millis(10);
+    // Where the kernel has no pidfd (before 5.3) or a sandbox forbids it, looking often does nearly as well.
+    let ended =
+        pid_of(child).and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if give_up() {
+            return Ok(None);
+        }
+        match &ended {
+            Some(ended) => {
+                let ask = Timespec {
+                    tv_sec: 0,
+                    tv_nsec: i64::from(ASK.subsec_nanos()),
+                };
+                // A signal only makes the round shorter.
+                let _ = poll(&mut [PollFd::new(ended, PollFlags::IN)], Some(&ask));
+            }
+            None => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(ASK);
+            }
+        }
+    }
+}
+
+fn pid_of(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
