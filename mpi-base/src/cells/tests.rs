@@ -1,0 +1,181 @@
+//! Cells among members that are values of one process.
+
+use super::*;
+
+const SHORT: Ring = Ring {
+    cell: LINE,
+    depth: 8,
+};
+const LONG: Ring = Ring {
+    cell: 2 * LINE,
+    depth: 4,
+};
+
+fn board(members: u32, rings: &[Ring]) -> Vec<AtomicU64> {
+    (0..words(members, rings))
+        .map(|_| AtomicU64::new(0))
+        .collect()
+}
+
+#[test]
+fn what_one_shows_others_read_from_any_byte_on() {
+    let memory = board(2, &[LONG]);
+    let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
+    let (a, b) = (member(0), member(1));
+    let data: Vec<u8> = (1..=21).collect();
+    let [first, second] = [1, 2].map(|number| tracks(2, &[LONG])[0].spot(number));
+    assert!(!b.seen(0, first));
+    a.show(0, first, &data);
+    assert!(b.seen(0, first) && !b.seen(0, second) && !b.seen(1, first));
+    for at in 0..data.len() {
+        let mut read = vec![0; data.len() - at];
+        b.read(0, first, at, &mut read);
+        assert_eq!(read, data[at..]);
+        b.inspect(0, first, at..data.len(), |shown| {
+            assert_eq!(shown, &data[at..]);
+        });
+    }
+}
+
+/// Whether they fit what travels with the number or not, and nothing behind them is touched.
+#[test]
+fn data_of_every_length_are_shown_as_they_were() {
+    let data: Vec<u8> = (0..200).map(|i| i as u8 | 1).collect();
+    for len in 0..data.len() {
+        let memory = board(2, &[LONG]);
+        let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
+        let (a, b) = (member(0), member(1));
+        let spot = tracks(2, &[LONG])[0].spot(1);
+        a.show(0, spot, &data[..len]);
+        let mut read = vec![7; data.len()];
+        b.read(0, spot, 0, &mut read);
+        assert_eq!(read[..len], data[..len], "{len} bytes");
+        assert!(read[len..].iter().all(|byte| *byte == 0), "{len} bytes");
+    }
+}
+
+#[test]
+fn a_cell_is_filled_in_parts_and_shown_at_once() {
+    let memory = board(2, &[LONG]);
+    let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
+    let (a, b) = (member(0), member(1));
+    let spot = tracks(2, &[LONG])[0].spot(1);
+    a.fill(0, spot, 16, &[7, 8, 9]);
+    a.compose(0, spot, 0..16, |room| room.fill(1));
+    assert!(!b.seen(0, spot));
+    a.publish(0, spot);
+    assert!(b.seen(0, spot));
+    let mut read = [0; 19];
+    b.read(0, spot, 0, &mut read);
+    assert_eq!(read[..16], [1; 16]);
+    assert_eq!(read[16..], [7, 8, 9]);
+}
+
+#[test]
+fn cells_are_used_again_when_all_have_finished_everything_before() {
+    let rings = [SHORT, LONG];
+    let memory = board(2, &rings);
+    let member = |me| Cells::new(&memory[..], me, 2, &rings).unwrap();
+    let (a, b) = (member(0), member(1));
+    let tracks = tracks(2, &rings);
+    for (track, Ring { depth, .. }) in tracks.iter().zip(rings) {
+        let has_room = |number| a.has_room(track.spot(number));
+        assert!(has_room(depth) && !has_room(depth + 1));
+    }
+    // A result that is longer than what the members show has less room.
+    assert!(!a.has_room(tracks[0].spot(LONG.depth + 1).with_result(&tracks[1])));
+    // Out of turn: what began first is finished last.
+    for number in [3, 2, 1] {
+        assert!(!a.has_room(tracks[1].spot(LONG.depth + number)));
+        a.finish(number);
+        b.finish(number);
+    }
+    for (track, Ring { depth, .. }) in tracks.iter().zip(rings) {
+        let has_room = |number| a.has_room(track.spot(number));
+        assert!(has_room(depth + 3) && !has_room(depth + 4));
+    }
+    assert!(b.has_finished(0, 3) && !b.has_finished(0, 4));
+}
+
+/// As many as may be under way, in each ring and at each place, have cells of their own, of which all bytes can be written.
+#[test]
+fn no_two_cells_overlap() {
+    for members in 1..4 {
+        let rings = [SHORT, LONG];
+        let memory = board(members, &rings);
+        let cells = Cells::new(&memory[..], 0, members, &rings).unwrap();
+        let mut all = Vec::new();
+        for (track, ring) in tracks(members, &rings).iter().zip(rings) {
+            assert_eq!(track.capacity(), ring.cell - WORD);
+            assert!(track.capacity_of_result() > ring.cell);
+            for number in 1..=ring.depth {
+                let spot = track.spot(number);
+                let of_members = |member| (Place::Of(member), spot, track.capacity());
+                all.extend((0..members).map(of_members));
+                all.push((Place::Result, spot, track.capacity_of_result()));
+            }
+        }
+        for (i, (place, spot, capacity)) in all.iter().enumerate() {
+            cells.fill(*place, *spot, 0, &vec![i as u8 + 1; *capacity]);
+            cells.publish(*place, *spot);
+            cells.arrive(*spot);
+            cells.finish(spot.number());
+        }
+        for (i, (place, spot, capacity)) in all.iter().enumerate() {
+            cells.inspect(*place, *spot, 0..*capacity, |data| {
+                assert!(data.iter().all(|byte| *byte == i as u8 + 1), "{i}");
+            });
+        }
+    }
+}
+
+#[test]
+fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
+    let memory = board(3, &[SHORT]);
+    let member = |me| Cells::new(&memory[..], me, 3, &[SHORT]).unwrap();
+    let ranks = [member(0), member(1), member(2)];
+    for number in 1..=3 * SHORT.depth {
+        let spot = tracks(3, &[SHORT])[0].spot(number);
+        let last = (number % 3) as usize;
+        for (i, rank) in ranks.iter().enumerate().filter(|(i, _)| *i != last) {
+            assert!(!rank.arrive(spot), "{i}");
+            assert!(!rank.all_arrived(spot));
+        }
+        assert!(ranks[last].arrive(spot));
+        assert!(ranks[0].all_arrived(spot));
+        ranks[last].forget_arrivals(spot);
+    }
+}
+
+/// An operation that is as far ahead as the deepest ring allows may be finished before the first one.
+#[test]
+fn whatever_may_be_under_way_may_end_in_any_order() {
+    let deep = Ring {
+        depth: DEEPEST,
+        ..SHORT
+    };
+    let memory = board(1, &[deep]);
+    let cells = Cells::new(&memory[..], 0, 1, &[deep]).unwrap();
+    assert!(cells.has_room(tracks(1, &[deep])[0].spot(DEEPEST)));
+    for number in (1..=DEEPEST).rev() {
+        assert!(!cells.has_finished(0, 1));
+        cells.finish(number);
+    }
+    assert!(cells.has_finished(0, DEEPEST));
+}
+
+#[test]
+fn memory_that_is_too_small_is_refused() {
+    let rings = [SHORT, LONG];
+    let memory = board(2, &rings);
+    let refused = |memory, me, rings: &[Ring]| Cells::new(memory, me, 2, rings).is_none();
+    assert!(!refused(&memory[..], 0, &rings));
+    assert!(refused(&memory[1..], 0, &rings));
+    assert!(refused(&memory[..], 2, &rings));
+    for depth in [0, 3, 2 * DEEPEST] {
+        assert!(refused(&memory[..], 0, &[Ring { depth, ..SHORT }]));
+    }
+    for cell in [0, LINE - 8] {
+        assert!(refused(&memory[..], 0, &[Ring { cell, ..SHORT }]));
+    }
+}
