@@ -81,7 +81,7 @@ impl<W: Waits> Turn<'_, W> {
         ranks: u32,
     ) -> Result<(), Error> {
         let len = recv.bytes();
-        let for_all = self.for_all(len, op.dense(recv));
+        let for_all = self.for_all(len, || op.dense(recv));
         let of_all = for_all.map(|_| len * self.members.count() as usize);
         let turn = &self.fitting_both(Flow::OneWay, len, of_all);
         let (me, count) = (turn.me(), turn.members.count());
@@ -148,7 +148,7 @@ impl<W: Waits> Turn<'_, W> {
         op: &impl Combine<G, R>,
     ) -> Result<(), Error> {
         let all = send.map_or(whole.bytes(), Given::bytes);
-        let for_all = self.for_all(all, op.dense(whole));
+        let for_all = self.for_all(all, || op.dense(whole));
         let turn = &self.fitting(Flow::Together, all);
         match send {
             Some(send) if for_all.is_none() => turn.show_around(send, mine.clone()).await,
@@ -179,9 +179,13 @@ impl<W: Waits> Turn<'_, W> {
 
     /// The operator, if who comes last is to work on operands of so many bytes for all, as he may where ranks share cores:
     /// a rank that is switched in then finds its result in one place, and the work of one takes no longer than that saves.
-    fn for_all(&self, bytes: usize, op: Option<DenseOp>) -> Option<DenseOp> {
+    #[inline(always)]
+    fn for_all(&self, bytes: usize, op: impl FnOnce() -> Option<DenseOp>) -> Option<DenseOp> {
         let of_all = bytes * self.members.count() as usize;
-        op.filter(|_| self.kind == Kind::Counter && of_all <= self.cells.capacity())
+        match self.kind {
+            Kind::Counter if of_all <= self.cells.capacity() => op(),
+            _ => None,
+        }
     }
 }
 
