@@ -100,41 +100,48 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Where the arrivals are: behind the members' cells, and the result's cell is behind them.
     #[inline(always)]
-    fn arrivals_at(&self, spot: Spot) -> usize {
-        spot.first_of_result + self.members as usize * spot.cell_of_result
+    fn arrivals_at(&self, spot: Spot<'_>) -> usize {
+        spot.first_of_result + self.members as usize * spot.track_of_result.cell()
     }
 
     #[inline(always)]
-    fn arrivals(&self, spot: Spot) -> &AtomicU64 {
+    fn arrivals(&self, spot: Spot<'_>) -> &AtomicU64 {
         &self.words[self.arrivals_at(spot)]
     }
 
     /// Where a place's cell of an operation begins, and how many words it has.
     #[inline(always)]
-    fn cell(&self, place: impl Into<Place>, spot: Spot) -> (usize, usize) {
+    fn cell(&self, place: impl Into<Place>, spot: Spot<'_>) -> (usize, usize) {
         match place.into() {
-            Place::Of(member) => (spot.first + member as usize * spot.cell, spot.cell),
-            Place::Result => (self.arrivals_at(spot) + 1, of_result(spot.cell_of_result)),
+            Place::Of(member) => {
+                let len = spot.track.cell();
+                (spot.first + member as usize * len, len)
+            }
+            Place::Result => (
+                self.arrivals_at(spot) + 1,
+                of_result(spot.track_of_result.cell()),
+            ),
         }
     }
 
     /// The number in it.
     #[inline(always)]
-    fn flag(&self, place: impl Into<Place>, spot: Spot) -> &AtomicU64 {
+    fn flag(&self, place: impl Into<Place>, spot: Spot<'_>) -> &AtomicU64 {
         &self.words[self.cell(place, spot).0]
     }
 
     /// The words of its data.
     #[inline(always)]
-    fn data(&self, place: impl Into<Place>, spot: Spot) -> &[AtomicU64] {
+    fn data(&self, place: impl Into<Place>, spot: Spot<'_>) -> &[AtomicU64] {
         let (start, len) = self.cell(place, spot);
         &self.words[start + 1..start + len]
     }
 
     /// Whether nobody can still be reading what the cells of an operation held before.
     #[inline(always)]
-    pub fn has_room(&self, spot: Spot) -> bool {
-        self.safe.get() + spot.depth >= spot.number || self.look_round() + spot.depth >= spot.number
+    pub fn has_room(&self, spot: Spot<'_>) -> bool {
+        let depth = spot.depth();
+        self.safe.get() + depth >= spot.number || self.look_round() + depth >= spot.number
     }
 
     /// Whether all members have finished an operation and those before.
@@ -168,14 +175,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Shows data in an operation at a place that this member has to fill; there is room for them.
     #[inline(always)]
-    pub fn show(&self, place: impl Into<Place> + Copy, spot: Spot, data: &[u8]) {
+    pub fn show(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, data: &[u8]) {
         self.fill(place, spot, 0, data);
         self.publish(place, spot);
     }
 
     /// Writes data from byte `at` on into the cell of an operation, for which there is room.
     #[inline(always)]
-    pub fn fill(&self, place: impl Into<Place> + Copy, spot: Spot, at: usize, data: &[u8]) {
+    pub fn fill(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, at: usize, data: &[u8]) {
         data::write(self.data(place, spot), at, data);
     }
 
@@ -184,7 +191,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     pub fn compose<T>(
         &self,
         place: impl Into<Place> + Copy,
-        spot: Spot,
+        spot: Spot<'_>,
         bytes: Range<usize>,
         with: impl FnOnce(&mut [u8]) -> T,
     ) -> T {
@@ -193,21 +200,21 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Shows what the cell of an operation has been filled with.
     #[inline(always)]
-    pub fn publish(&self, place: impl Into<Place> + Copy, spot: Spot) {
+    pub fn publish(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) {
         // SYNC POINT cells.shown
         self.flag(place, spot).store(spot.number, Ordering::Release);
     }
 
     /// Counts in an operation, in place of data: from zero, which is written before it is published, and then up.
     #[inline(always)]
-    pub fn count_to(&self, spot: Spot, count: u64) {
+    pub fn count_to(&self, spot: Spot<'_>, count: u64) {
         // SYNC POINT cells.counted
         self.data(self.me, spot)[0].store(count, Ordering::Release);
     }
 
     /// What a member has counted to; none before it shows that it counts.
     #[inline(always)]
-    pub fn counted(&self, place: impl Into<Place> + Copy, spot: Spot) -> Option<u64> {
+    pub fn counted(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) -> Option<u64> {
         // SYNC POINT cells.counted
         let count = || self.data(place, spot)[0].load(Ordering::Acquire);
         self.seen(place, spot).then(count)
@@ -215,13 +222,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Asks for the line of the next number that this member will write in the same ring.
     #[inline(always)]
-    pub fn fetch_next(&self, spot: Spot) {
-        let flag = &self.words[spot.next + self.me as usize * spot.cell];
+    pub fn fetch_next(&self, spot: Spot<'_>) {
+        let next = spot.track.cells_of(spot.number + 1);
+        let flag = &self.words[next + self.me as usize * spot.track.cell()];
         prefetch_for_write(std::ptr::from_ref(flag).cast());
     }
 
     /// Asks for the first line of what every member shows in an operation, so that they come together and not one after another.
-    pub fn fetch_all(&self, spot: Spot) {
+    pub fn fetch_all(&self, spot: Spot<'_>) {
         for member in 0..self.members {
             prefetch_for_read(std::ptr::from_ref(self.flag(member, spot)).cast());
         }
@@ -229,13 +237,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Whether a place shows its data of an operation.
     #[inline(always)]
-    pub fn seen(&self, place: impl Into<Place> + Copy, spot: Spot) -> bool {
+    pub fn seen(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) -> bool {
         self.watch(place, spot)()
     }
 
     /// The same for one who looks again and again.
     #[inline(always)]
-    pub fn watch(&self, place: impl Into<Place>, spot: Spot) -> impl Fn() -> bool {
+    pub fn watch(&self, place: impl Into<Place>, spot: Spot<'_>) -> impl Fn() -> bool {
         let flag = self.flag(place, spot);
         // SYNC POINT cells.shown
         move || flag.load(Ordering::Acquire) >= spot.number
@@ -243,7 +251,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Reads the data from byte `at` on; they have been seen.
     #[inline(always)]
-    pub fn read(&self, place: impl Into<Place> + Copy, spot: Spot, at: usize, out: &mut [u8]) {
+    pub fn read(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, at: usize, out: &mut [u8]) {
         data::read(self.data(place, spot), at, out);
     }
 
@@ -252,7 +260,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     pub fn inspect<T>(
         &self,
         place: impl Into<Place> + Copy,
-        spot: Spot,
+        spot: Spot<'_>,
         bytes: Range<usize>,
         with: impl FnOnce(&[u8]) -> T,
     ) -> T {
@@ -260,7 +268,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Copies data that a member shows to byte `to` of the result, by the member that will show it.
-    pub fn pass_on(&self, spot: Spot, from: u32, bytes: Range<usize>, to: usize) {
+    pub fn pass_on(&self, spot: Spot<'_>, from: u32, bytes: Range<usize>, to: usize) {
         self.inspect(from, spot, bytes, |data| {
             self.fill(Place::Result, spot, to, data)
         });
@@ -268,7 +276,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// This member has come to an operation, after it has shown what it has to; true for the last to come.
     #[inline(always)]
-    pub fn arrive(&self, spot: Spot) -> bool {
+    pub fn arrive(&self, spot: Spot<'_>) -> bool {
         // SYNC POINT cells.arrivals
         let before = self.arrivals(spot).fetch_add(1, Ordering::AcqRel);
         before + 1 == u64::from(self.members)
@@ -276,7 +284,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Whether all have come to an operation.
     #[inline(always)]
-    pub fn all_arrived(&self, spot: Spot) -> bool {
+    pub fn all_arrived(&self, spot: Spot<'_>) -> bool {
         // SYNC POINT cells.arrivals
         self.arrivals(spot).load(Ordering::Acquire) == u64::from(self.members)
     }
@@ -284,7 +292,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// Sets the arrivals of an operation back, by the one member that went on because all had come;
     /// what it shows, or that it has finished, tells the others.
     #[inline(always)]
-    pub fn forget_arrivals(&self, spot: Spot) {
+    pub fn forget_arrivals(&self, spot: Spot<'_>) {
         self.arrivals(spot).store(0, Ordering::Relaxed);
     }
 

@@ -366,7 +366,7 @@ fn wait_until(done: impl Fn() -> bool) {
     }
 }
 
-fn read_word(cells: &Cells<&[AtomicU64]>, place: impl Into<Place> + Copy, spot: Spot) -> u64 {
+fn read_word(cells: &Cells<&[AtomicU64]>, place: impl Into<Place> + Copy, spot: Spot<'_>) -> u64 {
     let mut word = [0; 8];
     cells.read(place, spot, 0, &mut word);
     u64::from_ne_bytes(word)
@@ -380,7 +380,8 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
         let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
             let cells = member(&memory, me);
             for number in 1..=2u64 {
-                let spot = cells::tracks(2, &RINGS)[1].spot(number);
+                let tracks = cells::tracks(2, &RINGS);
+                let spot = tracks[1].spot(number);
                 wait_until(|| cells.has_room(spot));
                 cells.show(me, spot, &(10 * number + u64::from(me)).to_ne_bytes());
                 cells.fetch_next(spot);
@@ -404,16 +405,14 @@ fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
     check(|| {
         let memory = cells();
         // The third shares its cell with the first, and what lies between is in the other ring.
-        let spot = |number: u64| {
-            let tracks = cells::tracks(2, &RINGS);
-            tracks[usize::from(number == 2)].spot(number)
-        };
+        let track = |number: u64| cells::tracks(2, &RINGS)[usize::from(number == 2)];
         let giver = {
             let memory = memory.clone();
             thread::spawn(move || {
                 let cells = member(&memory, 0);
                 for number in 1..=3u64 {
-                    let spot = spot(number);
+                    let track = track(number);
+                    let spot = track.spot(number);
                     wait_until(|| cells.has_room(spot));
                     cells.show(0, spot, &(7 * number).to_ne_bytes());
                     cells.finish(number);
@@ -422,7 +421,8 @@ fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
         };
         let cells = member(&memory, 1);
         for number in 1..=3u64 {
-            let spot = spot(number);
+            let track = track(number);
+            let spot = track.spot(number);
             wait_until(|| cells.seen(0, spot));
             assert_eq!(read_word(&cells, 0, spot), 7 * number);
             cells.finish(number);

@@ -72,59 +72,63 @@ impl Track {
         (of_result(self.cell) - 1) * WORD
     }
 
-    /// Where the cells of an operation begin.
+    /// Where the cells of an operation of this number begin, in words.
     #[inline(always)]
-    fn row_of(&self, number: u64) -> usize {
+    pub(super) fn cells_of(&self, number: u64) -> usize {
         self.first + (number & (self.depth - 1)) as usize * self.row
+    }
+
+    /// From one member's cell to the next one's, in words.
+    #[inline(always)]
+    pub(super) fn cell(&self) -> usize {
+        self.cell
     }
 
     /// Where the data of an operation lie that uses this ring.
     #[inline(always)]
-    pub fn spot(&self, number: u64) -> Spot {
-        let first = self.row_of(number);
+    pub fn spot(&self, number: u64) -> Spot<'_> {
+        let first = self.cells_of(number);
         Spot {
             number,
+            track: self,
             first,
-            cell: self.cell,
+            track_of_result: self,
             first_of_result: first,
-            cell_of_result: self.cell,
-            depth: self.depth,
-            next: self.row_of(number + 1),
         }
     }
 }
 
-/// Where the data of an operation lie, in words.
+/// Where the data of an operation lie.
 #[derive(Clone, Copy, Debug)]
-pub struct Spot {
+pub struct Spot<'t> {
     pub(super) number: u64,
-    /// The first of the members' cells, and the words of each.
+    pub(super) track: &'t Track,
+    /// The first of the members' cells, in words.
     pub(super) first: usize,
-    pub(super) cell: usize,
     /// The same where the result lies.
+    pub(super) track_of_result: &'t Track,
     pub(super) first_of_result: usize,
-    pub(super) cell_of_result: usize,
-    /// The cells are free when all have finished the operation so far before.
-    pub(super) depth: u64,
-    /// Where the cells of the next operation in the same ring begin.
-    pub(super) next: usize,
 }
 
-impl Spot {
+impl<'t> Spot<'t> {
     /// Which operation it is.
     #[inline(always)]
     pub fn number(&self) -> u64 {
         self.number
     }
 
+    /// The cells are free when all have finished the operation so far before.
+    #[inline(always)]
+    pub(super) fn depth(&self) -> u64 {
+        self.track.depth.min(self.track_of_result.depth)
+    }
+
     /// The same operation, whose result lies in this ring.
     #[inline(always)]
-    pub fn with_result(self, track: &Track) -> Spot {
-        let of_result = track.spot(self.number);
+    pub fn with_result(self, track: &'t Track) -> Spot<'t> {
         Spot {
-            first_of_result: of_result.first,
-            cell_of_result: of_result.cell,
-            depth: self.depth.min(of_result.depth),
+            track_of_result: track,
+            first_of_result: track.cells_of(self.number),
             ..self
         }
     }

@@ -23,7 +23,8 @@ fn what_one_shows_others_read_from_any_byte_on() {
     let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
     let (a, b) = (member(0), member(1));
     let data: Vec<u8> = (1..=21).collect();
-    let [first, second] = [1, 2].map(|number| tracks(2, &[LONG])[0].spot(number));
+    let track = tracks(2, &[LONG])[0];
+    let [first, second] = [1, 2].map(|number| track.spot(number));
     assert!(!b.seen(0, first));
     a.show(0, first, &data);
     assert!(b.seen(0, first) && !b.seen(0, second) && !b.seen(1, first));
@@ -45,7 +46,8 @@ fn data_of_every_length_are_shown_as_they_were() {
         let memory = board(2, &[LONG]);
         let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
         let (a, b) = (member(0), member(1));
-        let spot = tracks(2, &[LONG])[0].spot(1);
+        let track = tracks(2, &[LONG])[0];
+        let spot = track.spot(1);
         a.show(0, spot, &data[..len]);
         let mut read = vec![7; data.len()];
         b.read(0, spot, 0, &mut read);
@@ -59,7 +61,8 @@ fn a_cell_is_filled_in_parts_and_shown_at_once() {
     let memory = board(2, &[LONG]);
     let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
     let (a, b) = (member(0), member(1));
-    let spot = tracks(2, &[LONG])[0].spot(1);
+    let track = tracks(2, &[LONG])[0];
+    let spot = track.spot(1);
     a.fill(0, spot, 16, &[7, 8, 9]);
     a.compose(0, spot, 0..16, |room| room.fill(1));
     assert!(!b.seen(0, spot));
@@ -105,7 +108,8 @@ fn no_two_cells_overlap() {
         let memory = board(members, &rings);
         let cells = Cells::new(&memory[..], 0, members, &rings).unwrap();
         let mut all = Vec::new();
-        for (track, ring) in tracks(members, &rings).iter().zip(rings) {
+        let tracks = tracks(members, &rings);
+        for (track, ring) in tracks.iter().zip(rings) {
             assert_eq!(track.capacity(), ring.cell - WORD);
             assert!(track.capacity_of_result() > ring.cell);
             for number in 1..=ring.depth {
@@ -135,7 +139,8 @@ fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
     let member = |me| Cells::new(&memory[..], me, 3, &[SHORT]).unwrap();
     let ranks = [member(0), member(1), member(2)];
     for number in 1..=3 * SHORT.depth {
-        let spot = tracks(3, &[SHORT])[0].spot(number);
+        let track = tracks(3, &[SHORT])[0];
+        let spot = track.spot(number);
         let last = (number % 3) as usize;
         for (i, rank) in ranks.iter().enumerate().filter(|(i, _)| *i != last) {
             assert!(!rank.arrive(spot), "{i}");

@@ -240,20 +240,20 @@ impl Cells {
 
     /// Where the data of an operation lie, of which no member shows more than so many bytes, nor is the result longer.
     #[inline(always)]
-    pub fn spot(&self, number: u64, flow: Flow, bytes: usize) -> Spot {
+    pub fn spot(&self, number: u64, flow: Flow, bytes: usize) -> Spot<'_> {
         let choices = &self.choices[flow as usize];
         first(choices, |ring| bytes <= ring.bytes).spot(number)
     }
 
     /// The same operation, whose result is so long.
     #[inline(always)]
-    pub fn with_result(&self, spot: Spot, flow: Flow, bytes: usize) -> Spot {
+    pub fn with_result<'a>(&'a self, spot: Spot<'a>, flow: Flow, bytes: usize) -> Spot<'a> {
         let choices = &self.choices[flow as usize];
         spot.with_result(first(choices, |ring| bytes <= ring.bytes_of_result))
     }
 
     /// Where they lie if they need long cells and have no result.
-    pub fn long_spot(&self, number: u64) -> Spot {
+    pub fn long_spot(&self, number: u64) -> Spot<'_> {
         let [short, .., long] = &self.choices[Flow::Together as usize];
         long.track.spot(number).with_result(&short.track)
     }
@@ -289,7 +289,7 @@ impl Cells {
 
     /// Waits until nobody can still be reading what the cells of an operation held before.
     #[inline]
-    pub async fn make_room(&self, wait: impl Waits, engine: &Engine, spot: Spot) {
+    pub async fn make_room(&self, wait: impl Waits, engine: &Engine, spot: Spot<'_>) {
         if !self.has_room(spot) {
             let has_room = || self.has_room(spot);
             self.wait_hungry(wait, engine, self.shared, has_room).await;

@@ -219,7 +219,7 @@ impl<W: Waits> Turn<'_, W> {
     }
 
     /// Where addresses and counts lie: a few words.
-    fn spot(&self, number: u64) -> Spot {
+    fn spot(&self, number: u64) -> Spot<'_> {
         self.cells.spot(number, Flow::Together, 2 * WORD)
     }
 

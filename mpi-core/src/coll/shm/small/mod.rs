@@ -89,7 +89,7 @@ pub struct Turn<'a, W> {
 #[derive(Clone, Copy)]
 struct Placed<'t, 'a, W> {
     turn: &'t Turn<'a, W>,
-    spot: Spot,
+    spot: Spot<'a>,
 }
 
 impl<'a, W> Deref for Placed<'_, 'a, W> {
