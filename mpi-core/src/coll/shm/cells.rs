@@ -130,8 +130,15 @@ impl Layout {
                 (MIDDLING, deep(MIDDLING_DEPTH)),
                 (longest, DEPTH),
             ];
+            // What one member of few shows is read ahead of, into what the next one is writing, so theirs lie apart:
+            // 1 KiB of two ranks, allreduce 0.178 and 0.168 us, allgather 0.179 and 0.171.
+            // Of 60 ranks, which share cores, 8 bytes side by side: allgather 77 and 100 us, alltoall 79 and 125.
+            let apart = flow == Flow::Together && members <= FEW;
             of.map(|(length, depth)| {
-                let cell = length.min(longest);
+                let cell = match apart {
+                    true => longest,
+                    false => length.min(longest),
+                };
                 let ring = Ring { cell, depth };
                 let known = rings.iter().position(|known| *known == ring);
                 known.unwrap_or_else(|| {
@@ -378,6 +385,19 @@ impl Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_of_few_who_wait_for_each_other_lie_apart_and_all_others_are_as_long_as_their_data() {
+        let shortest = |members, flow| {
+            let layout = Layout::of(Lane::Blocking, LONGEST, members);
+            layout.rings[layout.choices[flow as usize][0]].cell
+        };
+        assert_eq!(shortest(FEW, Flow::Together), LONGEST);
+        assert_eq!(shortest(FEW + 1, Flow::Together), SHORT);
+        for members in [2, 60] {
+            assert_eq!(shortest(members, Flow::OneWay), SHORT);
+        }
+    }
 
     /// Of memory that has room for a few of the longest, hundreds of communicators get something.
     #[test]
