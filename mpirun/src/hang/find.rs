@@ -90,7 +90,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
         .into_iter()
-        .filter_map(|((comm, _), inside)| {
+        .filter_map(|((comm, number), inside)| {
             let (_, round) = *inside.first()?;
             if !earliest.insert(comm) {
                 return None;
@@ -107,8 +107,13 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
             if missing.is_empty() && unknown == 0 {
                 return None;
             }
+            let agreed = inside.iter().all(|(_, other)| other.what == round.what);
             Some(Finding::Absent {
-                operation: Told(round).to_string(),
+                operation: match agreed {
+                    true => Told(round).to_string(),
+                    // What each of them calls has been told.
+                    false => format!("collective operation #{number} on {comm}"),
+                },
                 inside: inside.iter().map(|(seen, _)| seen.rank).collect(),
                 missing: missing.iter().map(|&at| ranks[at].rank).collect(),
                 unknown,

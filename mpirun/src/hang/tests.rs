@@ -133,6 +133,16 @@ fn a_mismatch_is_named_with_who_calls_what() {
 }
 
 #[test]
+fn who_has_not_come_is_not_said_to_be_missed_in_what_only_some_call() {
+    let ranks = vec![
+        meets(0, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
+        idle(1),
+        meets(2, "MPI_Bcast from rank 0 of 8 bytes", 12),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
 fn members_that_have_not_come_are_named_with_what_they_do() {
     let ranks = vec![
         meets(0, "MPI_Barrier", 12),
