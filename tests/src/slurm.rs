@@ -9,6 +9,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -202,14 +203,36 @@ impl Drop for Slurm {
     }
 }
 
-/// Ports that were free a moment ago.
+/// Ports that nobody listens on now, and no other cluster of this process gets.
+///
+/// They lie below those that Linux gives to whoever connects (`net.ipv4.ip_local_port_range`, from 32768 on),
+/// of which one may be taken between our look and the daemon's.
 fn free_ports<const N: usize>() -> [u16; N] {
-    // All are held until all are known, so that no two are the same.
-    let held = [(); N].map(|()| {
-        TcpListener::bind(("127.0.0.1", 0)).unwrap_or_else(|e| panic!("no free port: {e}"))
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static DRAWN: AtomicU32 = AtomicU32::new(0);
+    // Another process that tests at the same time begins elsewhere.
+    let start = std::process::id().wrapping_mul(997);
+    let mut draws = (0..COUNT).map(|_| {
+        let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);
+        (FIRST + start.wrapping_add(drawn) % COUNT) as u16
     });
-    held.map(|listener| match listener.local_addr() {
-        Ok(address) => address.port(),
-        Err(error) => panic!("no free port: {error}"),
+    [(); N].map(|()| {
+        draws
+            .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+            .unwrap_or_else(|| panic!("no port from {FIRST} on is free"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_port_is_drawn_twice_or_could_be_given_to_whoever_connects() {
+        let drawn: BTreeSet<u16> = (0..8).flat_map(|_| free_ports::<4>()).collect();
+        assert_eq!(drawn.len(), 32);
+        assert!(drawn.iter().all(|port| *port < 32_768), "{drawn:?}");
+    }
 }
