@@ -1,6 +1,7 @@
 //! A communicator's cells (see [`mpi_base::cells`]), and waiting for room in them.
 //!
-//! Long data have long cells, [`DEPTH`] of each member. Short data have short ones of their own, close together;
+//! Long data have long cells, [`DEPTH`] of each member. Short data have short ones of their own, close together,
+//! but for those of few members who wait for each other, which are worth the distance;
 //! and where nobody waits for all others ([`Flow::OneWay`]) there are many of those, so that who gives may run far ahead:
 //! where ranks share cores each wait for room costs switches (docs/adr/0019-short-data-have-short-cells.md).
 //!
