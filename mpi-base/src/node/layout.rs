@@ -30,12 +30,18 @@ pub struct Sizes {
 impl Sizes {
     /// What suits `nlocal` ranks: few ranks get deep rings; many get shallow ones, because all pairs may talk.
     ///
-    /// With 512 KiB a stream of 8 KiB messages never waits for room, measured twice as fast as with 64 KiB;
-    /// if all pairs talk, rings cost 6 MiB for 4 ranks, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
+    /// A ring has to lie in the nearest caches of both cores with what is copied through it, which are of 1 MiB where this was measured;
+    /// with 64 KiB, streams of 8 KiB messages wait for room all the time, and go half as fast.
+    /// Streams one way and both ways, GB/s, medians of five, with rings of 192, 384, 512 and 768 KiB:
+    /// 8 KiB both ways 44.5, 49.6, 51.0 and 51.9, 256 KiB one way 53.8, 54.2, 54.3 and 55.0;
+    /// with memory for each message, 256 KiB 36.6, 34.6, 30.1 and 17.6, 1 MiB 20.4, 19.3, 15.5 and 12.7.
+    /// Rings of 2 and 4 MiB make 55 to 60 as long as nobody else needs the last cache, and 20 as soon as somebody does.
+    ///
+    /// If all pairs talk, rings cost 5 MiB for 4 ranks, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
     /// A window of 64 messages of three cells fits into 256: streams of 128 bytes made 2.4 GB/s with 128 cells and 3.4 with these.
     pub fn for_ranks(nlocal: u32) -> Sizes {
         let (ring_cells, ring_bytes) = match nlocal {
-            0..=4 => (256, 512 << 10),
+            0..=4 => (256, 384 << 10),
             5..=8 => (256, 256 << 10),
             9..=32 => (64, 32 << 10),
             // Cells, bytes and the consumer's line fill four pages exactly.

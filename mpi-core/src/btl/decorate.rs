@@ -44,10 +44,10 @@ macro_rules! like_the_inner {
                 .fragment(bytes, packed)
                 .min(self.limits().max_send)
         }
-        fn follow(&self, bytes: u64, packed: bool) -> Option<usize> {
+        fn follow(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
             let most = self.limits().max_send;
             self.inner
-                .follow(bytes, packed)
+                .follow(to, bytes, packed)
                 .map(|piece| piece.min(most))
         }
         fn reach(&self, peer: ProcId) -> Reach {

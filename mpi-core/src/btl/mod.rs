@@ -322,9 +322,9 @@ pub trait Btl {
         self.limits().max_send
     }
 
-    /// The length of the pieces in which the data of a message of `bytes` bytes best follow its announcement, at most [`Limits::max_send`];
+    /// The length of the pieces in which the data of a message of `bytes` bytes to a peer best follow its announcement, at most [`Limits::max_send`];
     /// `None` if it is better to ask for such a message. `packed` as for [`Btl::fragment`].
-    fn follow(&self, _bytes: u64, _packed: bool) -> Option<usize> {
+    fn follow(&self, _to: Endpoint, _bytes: u64, _packed: bool) -> Option<usize> {
         None
     }
 

@@ -124,10 +124,16 @@ impl Outgoing {
         if heard { Ok(()) } else { Err(Refused::Gone) }
     }
 
+    /// Whether what is sent after `looks` looks for messages follows something else without a look between them.
+    #[inline(always)]
+    pub fn goes_on(&self, looks: u32) -> bool {
+        looks == self.looks
+    }
+
     /// A message has been sent after `looks` looks for others; one that follows another without a look between them is not the last either.
     #[inline(always)]
     pub fn go_on(&mut self, looks: u32) {
-        if looks == self.looks {
+        if self.goes_on(looks) {
             self.producer.expect_next();
         }
         self.looks = looks;

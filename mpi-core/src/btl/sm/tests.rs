@@ -196,6 +196,22 @@ fn whoever_waits_looks_whether_he_has_it_after_so_many_bytes() {
 }
 
 #[test]
+fn what_is_alone_follows_in_four_parts_and_a_stream_in_two() {
+    let net = plain(2);
+    let sender = &net.btls[0];
+    let to = endpoint(&**sender, net.procs[1]);
+    let pieces = |packed| sender.follow(to, 64 << 10, packed).unwrap() >> 10;
+    // A look comes between what a dialogue sends.
+    sender.progress(&Nothing);
+    assert_eq!((pieces(false), pieces(true)), (16, 16));
+    assert_eq!(send_numbered(&**sender, to, 0, 8), Ok(()));
+    assert_eq!((pieces(false), pieces(true)), (32, 16));
+    sender.progress(&Nothing);
+    assert_eq!(pieces(false), 16);
+    assert_eq!(sender.follow(to, 1 << 20, false), None);
+}
+
+#[test]
 fn a_refused_sender_is_rung_when_there_is_room() {
     let (net, nodes) = net_and_nodes(2, tiny());
     let (from, to) = (&net.btls[1], &net.btls[0]);

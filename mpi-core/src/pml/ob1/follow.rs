@@ -95,7 +95,7 @@ impl Ob1 {
             return None;
         }
         let packed = !buf.is_in_runs();
-        let piece = peer.btl.follow(bytes, packed)?;
+        let piece = peer.btl.follow(peer.endpoint, bytes, packed)?;
         // Where there is no choice there is nothing to measure: nobody could read it in one copy.
         let no_choice = !peer.single_copy.get() || bytes < self.config.single_copy_min || packed;
         (no_choice || peer.follow.is_wanted(bytes)).then_some(piece)
