@@ -8,6 +8,8 @@
 //! After OPAL's optimised description and yaksa's nested vectors.
 //! Packed positions are found by division, and within irregular runs by their prefix sums.
 
+use std::ops::Range;
+
 /// Bytes that lie together, relative to the start of the element or of the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
@@ -309,6 +311,20 @@ impl<'a> Shape<'a> {
         };
         let total = (loops.iter()).fold(body.bytes, |total, l| total.saturating_mul(l.count));
         Shape { body, loops, total }
+    }
+
+    /// Where packed bytes `range` (of what there is) begin, if they lie in one run, as most fragments of long runs do.
+    #[inline]
+    pub fn in_one_run(&self, range: &Range<i64>) -> Option<i64> {
+        let len = range.end - range.start;
+        let body = &self.body;
+        // Runs that are shorter on average are not looked at.
+        if len == 0 || len > body.bytes / body.offsets.len() as i64 {
+            return None;
+        }
+        let place = self.locate(range.start);
+        let run = body.run(place.run);
+        (len <= run.len - place.skip).then_some(place.base + run.offset + place.skip)
     }
 
     /// Where packed byte `at` (less than `total`) lies.

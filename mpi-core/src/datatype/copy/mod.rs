@@ -140,6 +140,11 @@ unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: &Shape<'_>, range: 
 /// As for [`transfer`].
 #[inline(never)]
 unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: Range<i64>) {
+    if let Some(offset) = shape.in_one_run(&range) {
+        let len = (range.end - range.start) as usize;
+        // SAFETY: it is the range, for which the caller vouches.
+        return unsafe { d.run(base.wrapping_offset(offset as isize), len) };
+    }
     for piece in Walk::new(*shape, range) {
         match piece {
             Piece::Grid {

@@ -4,6 +4,7 @@
 mod claims;
 mod crowd;
 mod external;
+mod fragments;
 mod structs;
 
 use proptest::prelude::*;
