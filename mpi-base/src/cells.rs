@@ -16,9 +16,16 @@
 //! Who that is, a count of arrivals in front of each of its cells tells ([`Cells::arrive`]); the last to arrive sets it back before anybody goes on.
 //! It may lie in another ring than what the members show, as it may be longer; the operation has room where both have.
 //!
+//! Where one needs what the one before has worked out, a member may fill its cell with its own part and offer that ([`Cells::offer`]) instead of waiting;
+//! whoever claims it ([`Cells::claim`]) works on it where it lies, and shows it in the other's name. Offers lie in the line of the member's word, behind what travels with that:
+//! they are looked at in every operation and written rarely.
+//!
 //! SYNC POINT `cells.shown`: the number (Release) after the data, read (Acquire) before them.
 //! SYNC POINT `cells.counted`: what is counted (Release) after what was done for it, looked at (Acquire) by who waits for that.
 //! SYNC POINT `cells.finished`: a member's word (Release) after all that it read, looked at (Acquire) before a cell is written again.
+//! SYNC POINT `cells.offered`: an offer (Release) after the cell is filled, claimed (Acquire) before it is worked on.
+//! Who offers has a fence before it looks once more whether it could have gone on itself, and who may be needed has one between what it shows and looking for offers:
+//! so one of the two sees the other, and if both do, one of them gets the claim.
 //! SYNC POINT `cells.arrivals`: each arrival (AcqRel) after what its member shows; who completes the count, or sees it complete, collects all.
 //!
 //! The cells of one operation lie side by side, so that who looks at all of them looks at few pages: after a switch each first look at one costs.
@@ -33,10 +40,10 @@ mod rings;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use crate::atomic::{AtomicU64, Ordering, prefetch_for_read, prefetch_for_write};
+use crate::atomic::{AtomicU64, Ordering, fence, prefetch_for_read, prefetch_for_write};
 pub use data::lay;
 use rings::of_result;
-pub use rings::{DEEPEST, Place, Ring, Spot, Track, tracks, words};
+pub use rings::{DEEPEST, DEEPEST_UNORDERED, Place, Ring, Spot, Track, tracks, words};
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 
@@ -50,6 +57,9 @@ const FETCHED: usize = 64;
 
 /// The bytes of data that travel with their number.
 const FIRST: usize = FETCHED - WORD;
+
+/// A member may offer something in so many operations at a time that follow one another.
+pub const OFFERS: u64 = 4;
 
 /// Words in a line.
 const STEP: usize = LINE / WORD;
@@ -228,6 +238,15 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         prefetch_for_write(std::ptr::from_ref(flag).cast());
     }
 
+    /// Asks for the lines of a number so far behind this one in the same ring: what a member will show, to read, and what this one will write.
+    #[inline(always)]
+    pub fn fetch_ahead(&self, spot: Spot<'_>, by: u64, member: u32) {
+        let next = spot.track.cells_of(spot.number + by);
+        let flag = |member: u32| &self.words[next + member as usize * spot.track.cell()];
+        prefetch_for_read(std::ptr::from_ref(flag(member)).cast());
+        prefetch_for_write(std::ptr::from_ref(flag(self.me)).cast());
+    }
+
     /// Asks for the first line of what every member shows in an operation, so that they come together and not one after another.
     pub fn fetch_all(&self, spot: Spot<'_>) {
         for member in 0..self.members {
@@ -296,6 +315,32 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.arrivals(spot).store(0, Ordering::Relaxed);
     }
 
+    /// Where a member offers what it has filled its cell of an operation with.
+    #[inline(always)]
+    fn offer_of(&self, member: u32, number: u64) -> &AtomicU64 {
+        let behind = FETCHED / WORD + (number % OFFERS) as usize;
+        &self.words[(1 + member as usize) * STEP + behind]
+    }
+
+    /// Offers what this member has filled its cell of an operation with to whoever claims it; what is looked at from here on is looked at after that.
+    pub fn offer(&self, spot: Spot<'_>) {
+        // SYNC POINT cells.offered
+        self.offer_of(self.me, spot.number)
+            .store(spot.number, Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Claims what a member offers, if it does and nobody else has; who claims it writes the cell on and publishes it.
+    #[inline(always)]
+    pub fn claim(&self, member: u32, spot: Spot<'_>) -> bool {
+        let offer = self.offer_of(member, spot.number);
+        // SYNC POINT cells.offered
+        offer.load(Ordering::Relaxed) == spot.number
+            && offer
+                .compare_exchange(spot.number, 0, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    }
+
     /// This member has finished an operation.
     #[inline(always)]
     pub fn finish(&self, number: u64) {
@@ -311,7 +356,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// The same while others are under way that began before, or were finished before it.
     ///
-    /// None can be more than [`DEEPEST`] ahead of one that is not finished, so a word has bits enough.
+    /// Where that can be no ring is deeper than [`DEEPEST_UNORDERED`], so none is further ahead of one that is not finished, and a word has bits enough.
     #[cold]
     fn finish_out_of_turn(&self, number: u64) {
         let finished = self.finished.get();

@@ -6,7 +6,7 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::atomic::{AtomicU64, Ordering};
+use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::bell::{Bell, NAP};
 use crate::bitmap::{Bitmap, ones};
 use crate::cells::{self, Cells, Place, Ring, Spot};
@@ -428,6 +428,54 @@ fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
             cells.finish(number);
         }
         giver.join().unwrap();
+    });
+}
+
+/// SYNC POINT cells.offered: the second goes on from what the first shows, or the first does it for the second, and not both.
+#[test]
+fn an_offer_is_taken_up_by_one_of_two() {
+    check(|| {
+        let memory = cells();
+        let add = |cells: &Cells<&[AtomicU64]>, spot: Spot<'_>| {
+            let before = read_word(cells, 0, spot);
+            let sum = read_word(cells, 1, spot) + before;
+            cells.show(1, spot, &sum.to_ne_bytes());
+        };
+        let first = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let cells = member(&memory, 0);
+                for number in 1..=2u64 {
+                    let tracks = cells::tracks(2, &RINGS);
+                    let spot = tracks[1].spot(number);
+                    wait_until(|| cells.has_room(spot));
+                    cells.show(0, spot, &(10 * number).to_ne_bytes());
+                    cells.finish(number);
+                    fence(Ordering::SeqCst);
+                    if cells.claim(1, spot) {
+                        add(&cells, spot);
+                    }
+                }
+            })
+        };
+        let cells = member(&memory, 1);
+        for number in 1..=2u64 {
+            let tracks = cells::tracks(2, &RINGS);
+            let spot = tracks[1].spot(number);
+            wait_until(|| cells.has_room(spot));
+            cells.fill(1, spot, 0, &number.to_ne_bytes());
+            let goes_on = cells.seen(0, spot) || {
+                cells.offer(spot);
+                cells.seen(0, spot) && cells.claim(1, spot)
+            };
+            match goes_on {
+                true => add(&cells, spot),
+                false => wait_until(|| cells.seen(1, spot)),
+            }
+            assert_eq!(read_word(&cells, 1, spot), 11 * number);
+            cells.finish(number);
+        }
+        first.join().unwrap();
     });
 }
 

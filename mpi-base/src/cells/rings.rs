@@ -4,8 +4,11 @@
 
 use super::{LINE, STEP, WORD};
 
-/// The deepest ring: so many operations may be under way, and one word has a bit for each.
-pub const DEEPEST: u64 = 64;
+/// The deepest ring.
+pub const DEEPEST: u64 = 512;
+
+/// So deep may those be whose operations end in any order: one word has a bit for each that is under way.
+pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 
 /// Cells of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -156,17 +156,45 @@ fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
 #[test]
 fn whatever_may_be_under_way_may_end_in_any_order() {
     let deep = Ring {
-        depth: DEEPEST,
+        depth: DEEPEST_UNORDERED,
         ..SHORT
     };
     let memory = board(1, &[deep]);
     let cells = Cells::new(&memory[..], 0, 1, &[deep]).unwrap();
-    assert!(cells.has_room(tracks(1, &[deep])[0].spot(DEEPEST)));
-    for number in (1..=DEEPEST).rev() {
+    assert!(cells.has_room(tracks(1, &[deep])[0].spot(DEEPEST_UNORDERED)));
+    for number in (1..=DEEPEST_UNORDERED).rev() {
         assert!(!cells.has_finished(0, 1));
         cells.finish(number);
     }
-    assert!(cells.has_finished(0, DEEPEST));
+    assert!(cells.has_finished(0, DEEPEST_UNORDERED));
+}
+
+/// Offers of several operations are claimed one by one, and a new one where an old one was.
+#[test]
+fn an_offer_is_claimed_once() {
+    let memory = board(2, &[SHORT]);
+    let member = |me| Cells::new(&memory[..], me, 2, &[SHORT]).unwrap();
+    let (a, b) = (member(0), member(1));
+    let track = tracks(2, &[SHORT])[0];
+    for first in [1, 1 + OFFERS] {
+        let spots = || (first..first + OFFERS).map(|number| track.spot(number));
+        for spot in spots() {
+            assert!(!a.claim(1, spot));
+            b.fill(1, spot, 0, &[spot.number() as u8]);
+            b.offer(spot);
+            assert!(!a.claim(0, spot));
+            a.finish(spot.number());
+            b.finish(spot.number());
+        }
+        for spot in spots() {
+            assert!(a.claim(1, spot) && !a.claim(1, spot) && !b.claim(1, spot));
+            a.compose(1, spot, 0..1, |byte| byte[0] += 100);
+            a.publish(1, spot);
+            b.inspect(1, spot, 0..1, |byte| {
+                assert_eq!(byte, [spot.number() as u8 + 100])
+            });
+        }
+    }
 }
 
 #[test]

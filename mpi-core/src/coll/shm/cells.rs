@@ -14,7 +14,7 @@ use super::gate::{Kind, LINE, Members};
 use super::wait::Waits;
 use crate::engine::Engine;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
-use mpi_base::cells::{self, Cells as Board, Ring, Spot, Track};
+use mpi_base::cells::{self, Cells as Board, DEEPEST, Ring, Spot, Track};
 use mpi_base::fence::{heavy, light};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};
@@ -36,13 +36,32 @@ const SHORTEST: usize = (1 << 10) + LINE;
 /// A cell for pieces: the longer they are, the fewer lines travel that say that there is one, and the more memory it takes.
 const PIECE: usize = (32 << 10) + LINE;
 
-/// The cells of short data, and how many of them there are where nobody waits for all others.
-const SHORT: usize = LINE;
-pub const SHORT_DEPTH: u64 = 64;
+/// The cells of short data.
+pub const SHORT: usize = LINE;
 
-/// The same of data that are not much longer.
-const MIDDLING: usize = (1 << 10) + LINE;
-pub const MIDDLING_DEPTH: u64 = 32;
+/// The cells of data that are not much longer.
+pub const MIDDLING: usize = (1 << 10) + LINE;
+
+/// How many short or middling cells of each member there are where nobody waits for all others.
+///
+/// Where ranks share cores they are switched in in any order, and in a row of scans a rank goes no further in one turn than the one before has come;
+/// so the deeper, the fewer switches: 8 bytes of 32 ranks, 0.20 of a rank for each scan where there are 64, 0.07 where there are 256, and 0.04 where there are 512.
+/// There are fewer where they would take more than this memory, but always enough.
+pub fn depth(cell: usize, members: u32, kind: Kind) -> u64 {
+    const MEMORY: usize = 4 << 20;
+    let enough = match cell {
+        SHORT => 64,
+        _ => 32,
+    };
+    let row = (members as usize + 2) * cell;
+    let halves = std::iter::successors(Some(DEEPEST), |depth| Some(depth / 2));
+    let mut deep = halves.take_while(|depth| *depth > enough);
+    let affordable = deep.find(|depth| *depth as usize * row <= MEMORY);
+    match kind {
+        Kind::Counter => affordable.unwrap_or(enough),
+        Kind::Flags => enough,
+    }
+}
 
 /// So many members have long cells for requests too.
 pub const FEW: u32 = 4;
@@ -72,8 +91,8 @@ pub fn fitting_cell(members: u32, kind: Kind) -> usize {
 
 /// The longest cell up to this one whose cells are not too much of the memory that is left: so the more communicators there are, the shorter are their cells,
 /// and many have some before one has none.
-pub fn affordable_cell(longest: usize, members: u32, left: usize) -> usize {
-    let needs = |cell: usize| -> usize { lens(members, cell).iter().sum() };
+pub fn affordable_cell(longest: usize, members: u32, kind: Kind, left: usize) -> usize {
+    let needs = |cell: usize| -> usize { lens(members, cell, kind).iter().sum() };
     let halves = std::iter::successors(Some(longest), |cell| Some((cell - LINE) / 2 + LINE));
     let mut worthwhile = halves.take_while(|cell| *cell >= SHORTEST);
     let affordable = worthwhile.find(|cell| needs(*cell) <= left / SHARE);
@@ -81,8 +100,8 @@ pub fn affordable_cell(longest: usize, members: u32, left: usize) -> usize {
 }
 
 /// The bytes that the cells of each lane need.
-pub fn lens(members: u32, cell: usize) -> [usize; 2] {
-    [Lane::Blocking, Lane::Nonblocking].map(|lane| Cells::len(members, cell, lane))
+pub fn lens(members: u32, cell: usize, kind: Kind) -> [usize; 2] {
+    [Lane::Blocking, Lane::Nonblocking].map(|lane| Cells::len(members, cell, lane, kind))
 }
 
 /// The cells of a lane where those of calls that wait are so long.
@@ -116,19 +135,19 @@ struct Layout {
 
 impl Layout {
     /// That of a lane, where the cells of calls that wait are so long.
-    fn of(lane: Lane, cell: usize, members: u32) -> Layout {
+    fn of(lane: Lane, cell: usize, members: u32, kind: Kind) -> Layout {
         let longest = cell_of(lane, cell, members);
         // Requests may end in any order, but who works for all in one must know that nobody reads the result of one before.
         let is_deep = lane == Lane::Blocking && longest > MIDDLING;
         let mut rings = Vec::new();
         let choices = [Flow::Together, Flow::OneWay].map(|flow| {
-            let deep = |depth| match flow {
-                Flow::OneWay if is_deep => depth,
+            let deep = |cell| match flow {
+                Flow::OneWay if is_deep => depth(cell, members, kind),
                 _ => DEPTH,
             };
             let of = [
-                (SHORT, deep(SHORT_DEPTH)),
-                (MIDDLING, deep(MIDDLING_DEPTH)),
+                (SHORT, deep(SHORT)),
+                (MIDDLING, deep(MIDDLING)),
                 (longest, DEPTH),
             ];
             // What one member of few shows is read ahead of, into what the next one is writing, so theirs lie apart:
@@ -202,8 +221,8 @@ impl Deref for Cells {
 
 impl Cells {
     /// The bytes that a lane's cells for so many members need, where those of calls that wait are so long.
-    pub fn len(members: u32, cell: usize, lane: Lane) -> usize {
-        cells::words(members, &Layout::of(lane, cell, members).rings) * WORD
+    pub fn len(members: u32, cell: usize, lane: Lane, kind: Kind) -> usize {
+        cells::words(members, &Layout::of(lane, cell, members, kind).rings) * WORD
     }
 
     /// The cells at `place`, if all of them are inside the node's memory.
@@ -218,7 +237,7 @@ impl Cells {
         if possible_cell(cell) != cell {
             return None;
         }
-        let Layout { rings, choices } = Layout::of(lane, cell, members.count());
+        let Layout { rings, choices } = Layout::of(lane, cell, members.count(), kind);
         let words = node.hold_all(place, cells::words(members.count(), &rings))?;
         let tracks = cells::tracks(members.count(), &rings);
         Some(Cells {
@@ -390,7 +409,7 @@ mod tests {
     #[test]
     fn cells_of_few_who_wait_for_each_other_lie_apart_and_all_others_are_as_long_as_their_data() {
         let shortest = |members, flow| {
-            let layout = Layout::of(Lane::Blocking, LONGEST, members);
+            let layout = Layout::of(Lane::Blocking, LONGEST, members, Kind::Counter);
             layout.rings[layout.choices[flow as usize][0]].cell
         };
         assert_eq!(shortest(FEW, Flow::Together), LONGEST);
@@ -400,15 +419,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn rings_are_as_deep_as_is_worth_their_memory() {
+        for (members, kind, short, middling) in [
+            (2, Kind::Flags, 64, 32),
+            (2, Kind::Counter, 512, 512),
+            (16, Kind::Counter, 512, 128),
+            (60, Kind::Counter, 512, 32),
+            (100, Kind::Counter, 256, 32),
+            (1000, Kind::Counter, 64, 32),
+        ] {
+            let depths = [SHORT, MIDDLING].map(|cell| depth(cell, members, kind));
+            assert_eq!(depths, [short, middling], "{members} members");
+        }
+    }
+
     /// Of memory that has room for a few of the longest, hundreds of communicators get something.
     #[test]
     fn cells_become_shorter_before_there_are_none() {
         const ARENA: usize = 1 << 30;
         let (mut left, mut cells) = (ARENA, Vec::new());
         while let Some(rest) = {
-            let cell = affordable_cell(LONGEST, 60, left);
+            let cell = affordable_cell(LONGEST, 60, Kind::Counter, left);
             cells.push(cell);
-            left.checked_sub(lens(60, cell).iter().sum())
+            left.checked_sub(lens(60, cell, Kind::Counter).iter().sum())
         } {
             left = rest;
         }
@@ -417,6 +451,9 @@ mod tests {
         assert!(cells.iter().all(|cell| possible_cell(*cell) == *cell));
         assert!(cells.len() > 200, "{}", cells.len());
         // Who needs little gets all of it.
-        assert_eq!(affordable_cell(SHORTEST - LINE, 60, 0), SHORTEST - LINE);
+        assert_eq!(
+            affordable_cell(SHORTEST - LINE, 60, Kind::Counter, 0),
+            SHORTEST - LINE
+        );
     }
 }

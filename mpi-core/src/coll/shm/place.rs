@@ -78,7 +78,9 @@ impl State {
         let lane = |lane: Lane| -> Result<Small, Refusal> {
             let before = match lane {
                 Lane::Blocking => 0,
-                Lane::Nonblocking => Cells::len(members.count(), letter.cell, Lane::Blocking),
+                Lane::Nonblocking => {
+                    Cells::len(members.count(), letter.cell, Lane::Blocking, letter.kind)
+                }
             };
             let place = at(behind + before);
             let cells = Cells::at(node, place, letter.cell, members, lane, letter.kind);
@@ -97,7 +99,9 @@ impl State {
             // Nothing is taken up without cells.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
-                let cells: usize = cells::lens(members.count(), letter.cell).iter().sum();
+                let cells: usize = cells::lens(members.count(), letter.cell, letter.kind)
+                    .iter()
+                    .sum();
                 let place = at(behind + cells);
                 let memory = node.hold_all(place, ways::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
@@ -130,9 +134,9 @@ impl State {
         let count = self.members.count();
         let cell = self.cell.unwrap_or_else(|| {
             let fitting = cells::fitting_cell(count, kind);
-            cells::affordable_cell(fitting, count, node.longest_free())
+            cells::affordable_cell(fitting, count, kind, node.longest_free())
         });
-        let cells: usize = cells::lens(count, cell).iter().sum();
+        let cells: usize = cells::lens(count, cell, kind).iter().sum();
         let ways = match self.long_way {
             LongWay(None) => ways::words(count) * WORD,
             LongWay(Some(_)) => 0,

@@ -4,6 +4,7 @@ mod brief;
 mod giving;
 mod long;
 mod places;
+mod scans;
 
 use super::gate::Kind;
 use crate::coll::CallId;

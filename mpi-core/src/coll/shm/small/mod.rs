@@ -2,7 +2,7 @@
 //!
 //! Where every rank has a core, each reads and combines for itself: one cache line to and fro.
 //! Where ranks share cores, who comes last does the work for all, so that a rank that is switched in finds it done,
-//! and a root looks at one word until all have come.
+//! and a root looks at one word until all have come. Scans go from rank to rank there ([`chain`]).
 //!
 //! Operands are combined in the order of ranks, whoever does it, so every member gets the same bits every time.
 //!
@@ -11,6 +11,7 @@
 //! Which calls are served follows from what the standard makes equal at all members.
 
 mod blocks;
+mod chain;
 mod data;
 mod pieces;
 mod reductions;
@@ -330,10 +331,10 @@ impl<'a, W: Waits> Turn<'a, W> {
                 root,
             } => return self.reduce(send.as_ref(), recv.as_ref(), op, *root).await,
             Call::Scan { send, recv, op } => {
-                return self.scan(send.as_ref(), recv, op, self.me() + 1).await;
+                return self.scan(send.as_ref(), recv, op, true).await;
             }
             Call::Exscan { send, recv, op } => {
-                return self.scan(send.as_ref(), recv, op, self.me()).await;
+                return self.scan(send.as_ref(), recv, op, false).await;
             }
             // Barriers have a gate, and the rest is never taken up.
             _ => {}
@@ -378,8 +379,7 @@ impl<'a, W: Waits> Turn<'a, W> {
             // Together, so that the compiler has one place to put it in.
             Brief::Scan { send, recv, op } | Brief::Exscan { send, recv, op } => {
                 let with_own = matches!(brief, Brief::Scan { .. });
-                let ranks = self.me() + u32::from(with_own);
-                return self.scan(Some(send), recv, op, ranks).await;
+                return self.scan(Some(send), recv, op, with_own).await;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use super::data::{Combine, CopyTo, Given, Room};
 use super::steps::{await_room, show};
 use super::{Placed, Turn};
 use crate::Error;
-use crate::coll::shm::cells::{FEW, Flow};
+use crate::coll::shm::cells::Flow;
 use crate::coll::shm::gate::Kind;
 use crate::coll::shm::wait::Waits;
 use crate::op::DenseOp;
@@ -71,68 +71,34 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Combines what the first `ranks` show: all up to this one, or all before it.
+    /// Combines what all up to this rank give, `with_own`, or all before it.
     #[inline]
     pub(super) async fn scan<G: CopyTo<R>, R: Room>(
         &self,
         send: Option<&G>,
         recv: &R,
         op: &impl Combine<G, R>,
-        ranks: u32,
+        with_own: bool,
     ) -> Result<(), Error> {
-        let len = recv.bytes();
-        let for_all = self.for_all(len, || op.dense(recv));
-        let of_all = for_all.map(|_| len * self.members.count() as usize);
-        let turn = &self.fitting_both(Flow::OneWay, len, of_all);
+        let turn = &self.fitting(Flow::OneWay, recv.bytes());
+        let dense = match turn.kind {
+            Kind::Counter => op.dense(recv),
+            Kind::Flags => None,
+        };
+        if let Some(op) = dense {
+            turn.scan_on(send, recv, &op, with_own).await;
+            return Ok(());
+        }
         let (me, count) = (turn.me(), turn.members.count());
         match send {
-            // Nobody reads the last rank's cell; but in place the fold looks there, and who counts arrivals shows first.
-            Some(_) if me + 1 == count && turn.kind == Kind::Flags => {}
+            // Nobody reads the last rank's cell; but in place the fold looks there.
+            Some(_) if me + 1 == count => {}
             Some(send) => show!(turn, send),
             None => show!(turn, recv),
         }
-        if turn.kind == Kind::Counter {
-            let is_last = turn.cells.arrive(turn.spot);
-            let result = || turn.seen(Place::Result);
-            if !is_last {
-                let has_own = || (0..me).rev().all(|rank| turn.seen(rank));
-                let is_enough = || result() || has_own();
-                match has_own() {
-                    true => {}
-                    // Of few, who came back for that alone would only wait for the others in the next call.
-                    false if count > FEW => {
-                        let wait = turn.wait;
-                        wait.until_unlike_others(turn.engine, is_enough).await;
-                    }
-                    false => turn.wait.until(turn.engine, result).await,
-                }
-                if !result() {
-                    let outcome = turn.fold(ranks, 0, send, recv, op);
-                    turn.cells.end(turn.members, turn.number);
-                    return outcome;
-                }
-            }
-            // Who comes last works for all, so that most who had to wait find their result in one place.
-            let work = || {
-                for_all.inspect(|op| turn.accumulate(len, op));
-                turn.conclude_empty();
-                Ok(())
-            };
-            turn.meet_having_arrived(is_last, work).await?;
-            let outcome = match for_all {
-                None => turn.fold(ranks, 0, send, recv, op),
-                Some(_) => {
-                    if let Some(before) = ranks.checked_sub(1) {
-                        turn.take(Place::Result, before as usize * len, recv);
-                    }
-                    Ok(())
-                }
-            };
-            turn.cells.end_together(turn.members, turn.number);
-            return outcome;
-        }
         (me + 1..count).for_each(|rank| turn.members.ring(rank));
         turn.await_cells(0..me).await;
+        let ranks = me + u32::from(with_own);
         let outcome = turn.fold(ranks, 0, send, recv, op);
         turn.cells.end(turn.members, turn.number);
         outcome
@@ -230,23 +196,6 @@ impl<W: Waits> Placed<'_, '_, W> {
             }
         }
         Ok(())
-    }
-
-    /// Writes to the result what the first rank shows, what the first two give together, and so on.
-    #[cold]
-    fn accumulate(&self, len: usize, op: &DenseOp) {
-        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
-        let all = 0..len * ranks as usize;
-        cells.compose(Place::Result, spot, all, |room| {
-            for rank in 0..ranks {
-                let (before, room) = room.split_at_mut(rank as usize * len);
-                let sum = &mut room[..len];
-                cells.inspect(rank, spot, 0..len, |data| sum.copy_from_slice(data));
-                if rank > 0 {
-                    op.combine(&before[before.len() - len..], sum);
-                }
-            }
-        });
     }
 
     /// Writes to the result what all operands give together, each of `len` bytes.

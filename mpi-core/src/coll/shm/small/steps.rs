@@ -54,7 +54,7 @@ impl<W: Waits> Placed<'_, '_, W> {
 
     /// Writes data into a cell of this rank, or of the result.
     #[inline(always)]
-    fn fill(&self, place: impl Into<Place> + Copy, data: &impl Given) {
+    pub(super) fn fill(&self, place: impl Into<Place> + Copy, data: &impl Given) {
         let len = data.bytes();
         self.cells
             .compose(place, self.spot, 0..len, |room| data.pack(room));

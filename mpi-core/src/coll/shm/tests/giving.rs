@@ -1,6 +1,6 @@
 //! Where data go one way, the giver does not wait for the taker, as long as there are cells.
 
-use super::super::cells::{MIDDLING_DEPTH, SHORT_DEPTH};
+use super::super::cells::{MIDDLING, SHORT, depth};
 use super::super::gate::Kind;
 use super::{GATES, job, job_with};
 use crate::coll::suite::barrier::{self, Form};
@@ -121,10 +121,11 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
     ];
     let scans = [CallId::Scan, CallId::Exscan];
     for kind in GATES {
-        for (calls, count, ahead) in [
-            (&[&moves[..], &scans].concat()[..], 1, SHORT_DEPTH),
-            (&moves[..], 64, MIDDLING_DEPTH),
+        for (calls, count, cell) in [
+            (&[&moves[..], &scans].concat()[..], 1, SHORT),
+            (&moves[..], 64, MIDDLING),
         ] {
+            let ahead = depth(cell, 2, kind);
             for &call in calls {
                 let given = AtomicUsize::new(0);
                 job(2, kind).run(|engine| {
