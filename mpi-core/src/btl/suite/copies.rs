@@ -1,0 +1,114 @@
+//! Claims about one copy by the system, of one side alone and of both together.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use super::super::{Btl, GetError, Region, Share, Together};
+use super::net::{Net, endpoint, pattern};
+
+fn together(btl: &dyn Btl) -> &dyn Together {
+    match btl.single_copy().and_then(|copy| copy.together()) {
+        Some(together) => together,
+        None => panic!("{} does not copy together", btl.name()),
+    }
+}
+
+fn region(data: &[u8]) -> Region {
+    Region {
+        address: data.as_ptr().expose_provenance() as u64,
+        len: data.len() as u64,
+    }
+}
+
+/// Where the system forbids it, `Forbidden` is the right answer and the only one.
+pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
+    let Some(copy) = net.from().single_copy() else {
+        return;
+    };
+    for len in [0, 1, 4097, 1 << 20] {
+        // The ranks of this test are in one process, so the peer's memory is ours.
+        let theirs = pattern(len as u64, len);
+        let mut ours = vec![0; len];
+        let target = Cell::from_mut(&mut ours[..]).as_slice_of_cells();
+        match copy.get(net.endpoint(), &[region(&theirs)], &[target]) {
+            Ok(()) => assert!(ours == theirs),
+            Err(error) => return assert_eq!(error, GetError::Forbidden),
+        }
+    }
+    let nowhere = Region {
+        address: 16,
+        len: 1,
+    };
+    let result = copy.get(net.endpoint(), &[nowhere], &[&[Cell::new(0)]]);
+    assert_eq!(result, Err(GetError::BadAddress));
+}
+
+/// The sender comes late, in time or not at all; where the system forbids it, the receiver is told so.
+pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
+    let copy = net.from().single_copy();
+    if copy.is_none_or(|copy| copy.together().is_none()) {
+        return;
+    }
+    let procs = [net.procs[net.pair.0], net.procs[net.pair.1]];
+    let mut btls = net.btls.into_iter();
+    let (Some(receiver), Some(sender)) = (btls.next(), btls.next()) else {
+        return;
+    };
+    let cases = [(1, 0), (4096, 0), (70_001, 3), (1 << 20, 20), (5 << 20, 0)];
+    let datas = cases.map(|(len, _)| pattern(len as u64, len));
+    let (ask, asked) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::channel::<Result<usize, GetError>>();
+    std::thread::scope(|s| {
+        let datas = &datas;
+        s.spawn(move || {
+            let copy = together(&*receiver);
+            let peer = endpoint(&*receiver, procs[1]);
+            for data in datas {
+                let mut room = vec![0; data.len()];
+                let target = Cell::from_mut(&mut room[..]).as_slice_of_cells();
+                // Both lists are cut, and not in the same places.
+                let target: Vec<_> = target.chunks(data.len().div_ceil(3)).collect();
+                let from: Vec<_> = data.chunks(data.len().div_ceil(5)).map(region).collect();
+                let to = target.iter().map(|run| Region {
+                    address: run.as_ptr().expose_provenance() as u64,
+                    len: run.len() as u64,
+                });
+                let Some(number) = copy.offer(data.len()) else {
+                    panic!("a copy of {} bytes was not begun", data.len());
+                };
+                // Whoever does not listen any more has failed, and says so.
+                if ask.send((number, to.collect::<Vec<_>>())).is_err() {
+                    return;
+                }
+                let mut ours = 0;
+                for share in [Share::Half, Share::Rest] {
+                    let fetched = copy.fetch(peer, number, &from, &target, share);
+                    if fetched.result == Err(GetError::Forbidden) {
+                        return;
+                    }
+                    assert_eq!(fetched.result, Ok(()));
+                    assert!(share == Share::Half || !fetched.open);
+                    ours += fetched.bytes;
+                }
+                assert_eq!(told.recv(), Ok(Ok(data.len() - ours)));
+                assert!(room == *data, "{ours} of {}", data.len());
+            }
+            while copy.offer(1 << 20).is_some() {}
+            // As many as may be open are open; when one is closed there is room again.
+            for number in 0..1000 {
+                copy.close(number);
+            }
+            assert!(copy.offer(1).is_some());
+        });
+        let copy = together(&*sender);
+        let peer = endpoint(&*sender, procs[0]);
+        for (data, (_, late)) in datas.iter().zip(cases) {
+            let Ok((number, to)) = asked.recv() else {
+                return;
+            };
+            std::thread::sleep(Duration::from_micros(late));
+            let data: Vec<_> = data.chunks(data.len().div_ceil(7)).collect();
+            let _ = tell.send(copy.help(peer, number, &data, &to));
+        }
+    });
+}

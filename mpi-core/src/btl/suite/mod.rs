@@ -1,0 +1,42 @@
+//! The claims of the framework's promise, which every transport joins with one line: `btl_suite!(|| net)`.
+//!
+//! A [`Net`] is the transports of all processes of a little job, with one ordered pair to try; for a loop both ends are one.
+
+mod copies;
+mod lending;
+mod messages;
+mod net;
+mod threads;
+
+pub use copies::*;
+pub use lending::*;
+pub use messages::*;
+pub use net::*;
+pub use threads::*;
+
+/// Joins a transport: the closure makes a fresh [`Net`].
+#[macro_export]
+macro_rules! btl_suite {
+    ($net:expr) => {
+        $crate::btl_suite!($net;
+            messages_of_all_sizes_arrive_once_each_in_order
+            every_length_up_to_the_eager_limit_arrives_whole
+            the_longest_messages_arrive_whole
+            a_longer_message_is_refused_and_nothing_sent
+            would_block_takes_nothing_and_room_comes_back
+            a_sent_payload_may_be_overwritten_at_once
+            what_waits_is_pending_until_delivered
+            a_sink_may_send_and_is_never_entered_twice
+            limits_make_sense_and_strangers_are_not_reached
+            single_copy_reads_the_peers_memory_or_says_why_not
+            a_copy_together_is_whole_whoever_does_how_much
+            what_is_lent_arrives_whole_and_once_or_not_at_all
+            two_ranks_exchange_at_full_speed);
+    };
+    ($net:expr; $($claim:ident)*) => {
+        $(#[test]
+        fn $claim() {
+            $crate::btl::suite::$claim(($net)());
+        })*
+    };
+}

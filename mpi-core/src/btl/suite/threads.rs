@@ -1,0 +1,63 @@
+//! The claim about two ranks that are threads, and how a claim that fails in one of them ends the other.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::super::SendError;
+use super::net::{Expect, Net, endpoint, mixed, send_numbered};
+
+/// The claims of one thread of a test; what failed is told to those who wait for that thread.
+pub struct Claims<'a>(pub &'a AtomicBool);
+
+impl Claims<'_> {
+    /// For whoever waits for another thread, again and again.
+    pub fn hold(&self) {
+        let failed = self.0.load(Ordering::Relaxed);
+        assert!(!failed, "a claim of another thread has failed");
+    }
+}
+
+impl Drop for Claims<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Two threads as two ranks, both sending and receiving at full speed.
+pub fn two_ranks_exchange_at_full_speed(net: Net) {
+    if net.btls.len() < 2 {
+        return;
+    }
+    let max = net.from().limits().max_send;
+    let procs = [net.procs[net.pair.0], net.procs[net.pair.1]];
+    let failed = AtomicBool::new(false);
+    std::thread::scope(|s| {
+        for (me, btl) in net.btls.into_iter().take(2).enumerate() {
+            let claims = Claims(&failed);
+            s.spawn(move || {
+                let sink = Expect {
+                    from: procs[1 - me],
+                    next: Cell::new(0),
+                    len: mixed(max),
+                };
+                let to = endpoint(&*btl, procs[1 - me]);
+                let count = 30_000;
+                let mut sent = 0;
+                while sent < count || sink.next.get() < count {
+                    if sent < count {
+                        match send_numbered(&*btl, to, sent, (sink.len)(sent)) {
+                            Ok(()) => sent += 1,
+                            Err(error) => assert_eq!(error, SendError::WouldBlock),
+                        }
+                    }
+                    if btl.progress(&sink) == 0 {
+                        claims.hold();
+                        std::thread::yield_now();
+                    }
+                }
+            });
+        }
+    });
+}
