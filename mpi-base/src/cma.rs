@@ -10,8 +10,11 @@ use std::ops::Range;
 /// Why a copy failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmaError {
+    /// The system refuses (mostly `EPERM`: another user, a container's seccomp profile, Yama's ptrace scope); a repetition will not help, and the data have to go another way.
     Forbidden,
+    /// No process has this number any longer (`ESRCH`), or the number cannot be a process's.
     Gone,
+    /// Some of the other process's range is not mapped there, or not with the access needed (`EFAULT`), or the regions have fewer bytes than the local runs; a part may have been copied.
     BadAddress,
 }
 
@@ -32,7 +35,9 @@ impl std::error::Error for CmaError {}
 /// Bytes that lie together in some process's memory; only ever handed to the system, which checks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
+    /// Where the first byte lies in that process; never followed in this one.
     pub address: u64,
+    /// In bytes; a region of none is passed over.
     pub len: u64,
 }
 

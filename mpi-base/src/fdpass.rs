@@ -24,13 +24,25 @@ use rustix::net::{
 pub enum PassError {
     /// The system refused an operation.
     System {
+        /// The operation, as the subject of "… failed": "listening on an abstract socket".
         doing: &'static str,
+        /// The system's reason.
         error: io::Error,
     },
     /// Only `served` of `takers` processes came in time.
-    TooFewCame { served: usize, takers: usize },
+    TooFewCame {
+        /// Those that have the descriptor.
+        served: usize,
+        /// Those that were expected.
+        takers: usize,
+    },
     /// Nobody gave a descriptor under this name in time; the last attempt ended like this.
-    NobodyGave { name: String, last: String },
+    NobodyGave {
+        /// The abstract socket's name, without the zero byte that the system has in front.
+        name: String,
+        /// The sentence of the last attempt: nobody listened, or whoever did could not show the key.
+        last: String,
+    },
 }
 
 impl std::fmt::Display for PassError {

@@ -9,10 +9,15 @@ use std::path::Path;
 /// A kind of hardware resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// All processors that one system runs; every process is confined to it.
     Machine,
+    /// What is put into one socket; `physical_package_id` in `topology/`.
     Package,
+    /// The processors with one memory near to them: the folder `nodeN` of each.
     NumaNode,
+    /// One core with all its hardware threads; `core_id`, which the kernel numbers within a package.
     Core,
+    /// What the kernel calls a CPU: a hardware thread, or a core that has but one.
     ProcessingUnit,
 }
 

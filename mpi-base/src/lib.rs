@@ -1,5 +1,7 @@
 //! Memory, atomics, rings, doorbell, parameters: what the MPI engine stands on
 
+#![warn(missing_docs)]
+
 pub mod arena;
 pub mod atomic;
 pub mod bell;

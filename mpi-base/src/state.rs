@@ -35,6 +35,7 @@ pub enum Waits {
 /// Whom a waiting rank waits for and what about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
+    /// What kind of waiting it is; while it is [`Waits::Nothing`], the other fields are left over from an earlier call.
     pub waits: Waits,
     /// The communicator's number, [`Collective::comm`].
     pub comm: u64,
@@ -44,6 +45,7 @@ pub struct About {
     pub proc: i32,
     /// The tag, or a negative number.
     pub tag: i32,
+    /// The length of the message that is sent, or of the receive's buffer.
     pub bytes: u64,
     /// How many requests the call waits for, this one included.
     pub requests: u32,
@@ -74,6 +76,7 @@ pub enum Phase {
     Absent = 0,
     /// In `MPI_Init`.
     Starting = 1,
+    /// `MPI_Init` has returned and `MPI_Finalize` has not.
     Running = 2,
     /// `MPI_Finalize` has returned.
     Finalized = 3,
@@ -309,8 +312,11 @@ impl StatePage {
 /// What a [`StatePage`] said at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
+    /// The process, as the system numbers it; 0 if nobody has come.
     pub pid: u32,
+    /// The rank in the job.
     pub rank: u32,
+    /// How far it has come; a number that no version of ours writes is taken for [`Phase::Absent`].
     pub phase: Phase,
     /// The current call's number in the function table, 0 outside MPI.
     pub call: u16,
@@ -318,12 +324,15 @@ pub struct State {
     pub last_call: u16,
     /// Calls entered plus calls left.
     pub calls: u64,
+    /// Whom the call waits for.
     pub about: About,
     /// When the rank began to wait, 0 if it does not.
     pub since_ns: u64,
+    /// The latest one, which may be over.
     pub collective: Collective,
     /// The wire of the hardware barrier that the rank drives.
     pub gate: Option<Gate>,
+    /// Counts up, and wraps, whenever the progress engine has moved something; only the difference of two snapshots says anything.
     pub progress: u64,
 }
 
@@ -334,7 +343,9 @@ pub struct Collective {
     pub comm: u64,
     /// Counted on each communicator from 1; 0 if there was none.
     pub round: u64,
+    /// What the members have to agree on; equal rounds with different words are a mismatched program.
     pub said: [u64; SAID_WORDS],
+    /// How many ranks the communicator has.
     pub members: u32,
     /// Whether the rank is in it, in a call that returns when it is over.
     pub inside: bool,
@@ -343,8 +354,11 @@ pub struct Collective {
 /// A wire of the hardware barrier, as the rank that drives it sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
+    /// Which of the board's wires, counted from 0; the rank's own number.
     pub wire: u32,
+    /// Barriers of `MPI_COMM_WORLD` that this rank has entered.
     pub entered: u64,
+    /// Barriers of these that it has seen released; fewer than entered while it waits at the gate.
     pub released: u64,
 }
 

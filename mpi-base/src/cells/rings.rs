@@ -38,7 +38,9 @@ impl Ring {
 /// Whose cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
+    /// The cell that only the member of this number writes; members are counted from 0.
     Of(u32),
+    /// The cell behind all members', with the arrivals in front; whoever has the result puts it there.
     Result,
 }
 

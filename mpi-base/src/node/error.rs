@@ -10,32 +10,53 @@ use super::layout::MAX_LOCAL;
 /// Why a node could not be made or joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeError {
+    /// No layout exists for so many ranks, or for the sizes given with them; found by whoever makes the memory and again by whoever joins it.
     Sizes {
+        /// The ranks wanted on this node; 0 and more than [`MAX_LOCAL`] are never possible.
         nlocal: u32,
     },
+    /// The system gave no memory file: descriptors are used up, or a limit on file sizes is lower.
     Create {
+        /// Of addresses; memory itself is taken only when it is touched.
         bytes: usize,
+        /// What `memfd_create` or `ftruncate` answered.
         error: Errno,
     },
+    /// The file does not fit into this process's addresses (`ulimit -v`), or is shorter than its head says.
     Map {
+        /// How much was to be mapped.
         bytes: usize,
+        /// What `mmap` answered; `EINVAL` for a file that is too short.
         error: Errno,
     },
+    /// The descriptor is something else, or a file without a node's head at its start.
     NotANode,
+    /// Launcher and library are of different builds; nothing but the number was read.
     Version {
+        /// The version in the memory's head.
         found: u32,
     },
+    /// A local rank was asked for that this node has not.
     NoSuchRank {
+        /// The rank asked for, counted from 0.
         rank: u32,
+        /// How many ranks the memory was made for.
         nlocal: u32,
     },
+    /// A process has joined under this rank before and its place is not given again, even if it has ended.
     Claimed {
+        /// The local rank both want.
         rank: u32,
+        /// The process that came first.
         pid: u32,
     },
+    /// An end of a ring, or a pool, is handed out once for each rank, and has been.
     Taken {
+        /// Which end or pool it is, as the subject of "… is in use already".
         what: &'static str,
+        /// The local rank that writes the ring; for a pool its owner.
         from: u32,
+        /// The local rank that reads the ring; for a pool its owner.
         to: u32,
     },
 }

@@ -66,8 +66,11 @@ pub(super) const FRAG_STATE: usize = 128;
 /// The checked layout of one segment; every offset it computes is inside `total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
+    /// How many ranks share the segment, from 1 to [`MAX_LOCAL`].
     pub nlocal: u32,
+    /// The sizes of the parts, as the segment's head keeps them.
     pub sizes: Sizes,
+    /// The cells and bytes of every ring, checked: of [`Sizes::ring_cells`] and [`Sizes::ring_bytes`].
     pub ring_shape: Shape,
     ring_stride: usize,
     rings_at: usize,

@@ -1,6 +1,6 @@
 //! The memory that the processes of one job share on one node.
 //!
-//! One sparse memfd holds everything (see [`layout`]): a header, a control page for each rank, a ring for each ordered pair,
+//! One sparse memfd holds everything (see `layout`): a header, a control page for each rank, a ring for each ordered pair,
 //! and a private area for each rank with its pooled fragments and its arena.
 //! The launcher or the first process makes it with [`Node::create`]; each rank comes with [`Node::attach`],
 //! whether it is a process or one of several threads of a process.

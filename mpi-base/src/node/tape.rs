@@ -63,6 +63,7 @@ pub enum EventKind {
 /// An event; which fields mean something follows from the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
+    /// What happened, and so which of the other fields say something.
     pub kind: EventKind,
     /// On the tape, the tape's clock; played, CLOCK_MONOTONIC nanoseconds.
     pub at: u64,
@@ -72,13 +73,17 @@ pub struct Event {
     pub call: u16,
     /// Tells the process's threads apart.
     pub thread: u32,
+    /// The other side of a message as a rank in the job for [`EventKind::Sent`], its source's rank in the communicator for [`EventKind::Received`]; one more than the root of a collective operation, 0 if it has none; the number of a wire.
     pub peer: i32,
+    /// The message's tag; negative ones are the library's own.
     pub tag: i32,
     /// The context of a message, the communicator of a collective operation.
     pub comm: u64,
+    /// Of a message's payload; for [`EventKind::Round`] one more than the bytes that all members have to give alike, 0 if they may differ.
     pub bytes: u64,
     /// Counted from 1 among its like; 0 if it was not counted.
     pub number: u64,
+    /// For [`EventKind::Sent`] the sender's rank in the communicator, for [`EventKind::Round`] the operation, for [`EventKind::Wire`] how many barriers have been released; else 0.
     pub extra: u64,
 }
 

@@ -16,12 +16,15 @@ pub const MARKER: &str = "PORTCULLIS_MPIRUN_MCA";
 /// Where a value came from; the greater one wins.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
+    /// Nobody has set it; the value is the one in the declaration.
     Default,
     /// `<prefix>/etc/portcullis-mca-params.conf`.
     SystemFile(String),
     /// `~/.portcullis/mca-params.conf`.
     UserFile(String),
+    /// `PORTCULLIS_MCA_<name>`, unless [`MARKER`] names the parameter.
     Environment,
+    /// `mpirun --mca name value`; it arrives as the environment with [`MARKER`].
     CommandLine,
 }
 
@@ -39,7 +42,9 @@ impl fmt::Display for Source {
 /// The parameter files; one that does not exist says nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
+    /// `~/.portcullis/mca-params.conf`; `None` if there is no home directory.
     pub user: Option<PathBuf>,
+    /// `<prefix>/etc/portcullis-mca-params.conf`; weaker than the user's, `None` if nobody knows the installation.
     pub system: Option<PathBuf>,
 }
 

@@ -55,6 +55,7 @@ impl fmt::Display for Level {
 /// A parameter without its Rust type: what a listing needs, so that parameters of all types stand in one table.
 #[derive(Debug)]
 pub struct About {
+    /// The framework that reads it, `btl` or `coll`; the first part of its name.
     pub framework: &'static str,
     /// Empty for what belongs to the framework itself, such as the selection `btl`.
     pub component: &'static str,
@@ -62,8 +63,11 @@ pub struct About {
     pub name: &'static str,
     /// The default, written as a user would write it.
     pub default: &'static str,
+    /// What it does, for whoever reads the list of `mpi-info`.
     pub help: &'static str,
+    /// Listings of a lower level leave it out.
     pub level: Level,
+    /// What its values are; follows from the `T` of [`Param`].
     pub kind: Kind,
 }
 
@@ -144,19 +148,31 @@ impl<T> Param<T> {
 pub enum ParamError {
     /// A value that is not of the parameter's type.
     Malformed {
+        /// The parameter's full name, as [`About::full_name`] has it.
         name: String,
+        /// What the user wrote, unchanged.
         value: String,
+        /// Where they wrote it, so that they find it.
         source: Source,
+        /// What it could have been, as the subject of "… is expected".
         expected: String,
     },
     /// A line of a parameter file that is not `name = value`.
     BadLine {
+        /// The file's path as it was opened.
         file: String,
+        /// Counted from 1.
         line: usize,
+        /// The line itself.
         text: String,
     },
     /// A parameter file that exists and cannot be read.
-    Unreadable { file: String, reason: String },
+    Unreadable {
+        /// The file's path as it was opened.
+        file: String,
+        /// What the system said.
+        reason: String,
+    },
 }
 
 impl fmt::Display for ParamError {

@@ -19,13 +19,22 @@ pub enum Selection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectionError {
     /// `a,^b`: either all names are taken or all are left out.
-    CaretInside { text: String },
+    CaretInside {
+        /// The whole selection.
+        text: String,
+    },
     /// `a,,b` or a lone `^`.
-    EmptyName { text: String },
+    EmptyName {
+        /// The whole selection.
+        text: String,
+    },
     /// `only` names something that does not exist.
     Unknown {
+        /// The framework that was to choose.
         framework: String,
+        /// The name that none of its components has.
         name: String,
+        /// The names that would have done.
         known: Vec<String>,
     },
 }

@@ -6,13 +6,21 @@ use std::time::Duration;
 /// The type of a parameter as a listing names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// True or false, also 1 and 0, yes and no, on and off, enabled and disabled.
     Bool,
+    /// A whole number that may be negative.
     Int,
+    /// A whole number from 0.
     Unsigned,
+    /// Bytes, with a unit if the user likes.
     Size,
+    /// A number with a fraction.
     Double,
+    /// A time with its unit.
     Duration,
+    /// Any text.
     Text,
+    /// A list of components, see [`Selection`](super::Selection).
     Selection,
     /// One of these words.
     OneOf(&'static [&'static str]),

@@ -10,18 +10,24 @@ use std::mem::MaybeUninit;
 /// A message as the consumer shows it; it ends with the call that shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
+    /// Which active message: the number under which the receiver has registered what to do, never looked at by the ring.
     pub am: u8,
+    /// Two words that travel in the message's first cell, in front of the payload; the ring does not know what they mean.
     pub header: [u64; 2],
+    /// The rest; at most [`MAX_LEN`](super::MAX_LEN) bytes long.
     pub body: Body<'a>,
 }
 
 /// A message's payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
+    /// The bytes themselves: copied out of the cells, or, if they are long, still in the ring, where the producer must not be trusted to leave them alone.
     Here(&'a [u8]),
     /// `len` bytes in the place the sender's `token` names; both are the sender's word and to be checked.
     Elsewhere {
+        /// Names the place, usually a pooled fragment of the sender's; see [`Node::read_frag`](crate::node::Node::read_frag).
         token: u64,
+        /// In bytes.
         len: usize,
     },
 }
@@ -29,7 +35,9 @@ pub enum Body<'a> {
 /// What a look into the ring found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polled<R> {
+    /// The next cell is not written yet, or the ring is dead.
     Empty,
+    /// One message was shown; this is what the one who saw it returned.
     Got(R),
     /// A cell that no producer of ours can have written; the ring is dead from here on.
     Broken,

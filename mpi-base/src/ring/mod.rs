@@ -17,7 +17,7 @@
 //!
 //! Where a block lies in the byte ring is not sent: both sides compute it from the lengths and one bit.
 //! A block that would cross the end starts at the beginning instead, and the bytes skipped count as used.
-//! The producer begins there as well when a [`LAP`] has been written and all of it has been given back, and says so by that bit:
+//! The producer begins there as well when a `LAP` has been written and all of it has been given back, and says so by that bit:
 //! then nothing is in the ring and nothing is skipped.
 //! So only a consumer that lags behind makes the bytes spread over all of the ring; otherwise few pages are ever used, and stay in the caches.
 //!
