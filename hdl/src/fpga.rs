@@ -14,8 +14,11 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// A board, or a part of a design on a device, that the open tools build.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
+    /// How reports call it; the folder with its files has this name too.
     pub name: &'static str,
+    /// The Verilog module at the top: of a board the one whose ports are its pins.
     pub top: &'static str,
+    /// Names and values of the top's parameters that are not to keep their defaults.
     pub parameters: &'static [(&'static str, usize)],
     /// Everything but the pins.
     pub sources: &'static [Source],
@@ -23,6 +26,7 @@ pub struct Target {
     pub pins: Option<Source>,
     /// nextpnr's device and package, and icetime's name of the device.
     pub device: &'static str,
+    /// The package of the device, in the words of nextpnr.
     pub package: &'static str,
     /// What the clock has to reach, MHz.
     pub clock_mhz: f64,
@@ -83,7 +87,9 @@ pub const TARGETS: &[Target] = &[ICE40_HX8K, ICE40_HX8K_CHANNELS, CHANNELS_22];
 /// What a build needs of the device, as the tools report it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
+    /// Look-up tables with four inputs, cells of the kind `SB_LUT4`.
     pub luts: u32,
+    /// Cells of every kind `SB_DFF…`, as yosys counts them after synthesis.
     pub flip_flops: u32,
     /// Logic cells in use, and how many the device has.
     pub cells: (u32, u32),
@@ -91,8 +97,11 @@ pub struct Report {
     pub pins: (u32, u32),
     /// The fastest clock by nextpnr and by icetime, MHz.
     pub fmax_mhz: f64,
+    /// By icetime alone, which judges the finished layout by tables of its own.
     pub icetime_mhz: f64,
+    /// The file for the device's flash memory, in the folder of the build.
     pub bitstream: PathBuf,
+    /// The bitstream's length.
     pub bytes: u64,
 }
 

@@ -10,6 +10,7 @@
 //! Building this crate needs none of the tools; [`tool`] says which Debian package brings each.
 
 #![deny(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod cache;
 pub mod channel_claims;

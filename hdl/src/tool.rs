@@ -50,21 +50,35 @@ tools! {
 /// Why a program gave no result.
 #[derive(Debug)]
 pub enum ToolError {
+    /// It is not on the `PATH`; the sentence names the Debian package that brings it.
     Missing(Tool),
+    /// It is there and the system did not start it, or lost it while it ran.
     Start(Tool, io::Error),
+    /// A file or folder, by its path, that could not be written or read.
     Folder(String, io::Error),
+    /// It ran to its end and was not content.
     Failed {
+        /// What was run.
         tool: Tool,
+        /// What it was to do, as the object of "failed at": "place and route".
         what: String,
+        /// What it printed, or, if that is long, the last lines, where the reason is.
         log: String,
     },
+    /// It was killed because it took longer than its limit; on a loaded machine that says nothing of the design.
     TimedOut {
+        /// What was run.
         tool: Tool,
+        /// What it was at, as the object of "was still at".
         what: String,
+        /// The time it had.
         limit: Duration,
     },
+    /// It ended well, and what it said has a form that we do not know: another version, most likely.
     Unreadable {
+        /// Whose words they are.
         tool: Tool,
+        /// What was looked for in them.
         what: String,
     },
 }
@@ -113,6 +127,7 @@ pub fn read(path: &Path) -> Result<String, ToolError> {
 /// What a program printed, and whether it was content.
 #[derive(Debug)]
 pub struct Outcome {
+    /// Whether it ended with status 0.
     pub success: bool,
     /// Both streams, as they came.
     pub log: String,

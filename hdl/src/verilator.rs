@@ -33,19 +33,26 @@ pub fn texts<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Texts {
 /// What the C++ becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
+    /// With a `main` in the harness; it reads a stimulus and writes a trace.
     Program,
+    /// With functions of the names `barrier_…` in the harness, for a process that loads it.
     SharedObject,
 }
 
 /// RTL, and C++ that includes what Verilator makes of it.
 #[derive(Debug, Clone)]
 pub struct Recipe {
+    /// The Verilog module that is translated; it names the entry in the cache too.
     pub top: &'static str,
+    /// Names and values of its parameters; the C++ sees them as macros `PARAM_…`.
     pub parameters: Vec<(&'static str, usize)>,
+    /// The design's files, in the order in which Verilator reads them.
     pub rtl: Texts,
+    /// The C++ around the design; it is compiled as one unit with all that Verilator wrote.
     pub harness: Source,
     /// What the harness includes.
     pub headers: Vec<Source>,
+    /// Part of what the result is kept by: one design can be kept in both forms.
     pub form: Form,
 }
 
@@ -222,8 +229,11 @@ fn cpp_files(folder: &Path) -> Result<Vec<String>, ToolError> {
 /// How fast it went: edges, seconds, releases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speed {
+    /// Edges of the clock that were evaluated.
     pub edges: u64,
+    /// The time they took by the harness's own clock, without the start of the program.
     pub seconds: f64,
+    /// Barriers that were released meanwhile, which shows that the work was done.
     pub releases: u64,
 }
 

@@ -42,29 +42,38 @@ use crate::tool::ToolError;
 /// Why there is no RTL to simulate.
 #[derive(Debug)]
 pub enum CosimError {
+    /// Verilator or the C++ compiler gave nothing; it may just not be installed.
     Tool(ToolError),
+    /// The model, and with it the RTL, has no such number of nodes.
     Nodes(BadNodeCount),
+    /// The same of version 2: its nodes or channels are out of range.
     Size(BadSize),
     /// The shared object could not be loaded or lacks a symbol.
     Load(libloading::Error),
+    /// The constructor in the shared object had none to give.
     NoMemory,
     /// There are no Verilog files where the user's RTL should be.
     NoVerilog(PathBuf),
     /// The design has flip-flops that a board cannot keep for it.
     HiddenState {
+        /// Where design and copy parted, counted from 1 at the start of the trial.
         edge: usize,
     },
     /// The design is not a barrier whose wires to the nodes are one.
     TornOutputs {
+        /// The first edge after which the wires differ, counted from 1 at the start of the trial.
         edge: usize,
+        /// The levels there, a bit for each node.
         outputs: u64,
     },
     /// The same for the channels of version 2.
     HiddenChannelState {
+        /// Where design and copy parted, counted from 1 at the start of the trial.
         edge: usize,
     },
     /// The outputs of version 2 are not what its flip-flops say.
     OtherOutputs {
+        /// The first edge where they differ, counted from 1 at the start of the trial.
         edge: usize,
     },
 }

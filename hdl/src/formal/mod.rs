@@ -1,7 +1,7 @@
 //! Proofs by yosys and ABC: what is claimed of a design, how it is decided, and which broken designs must be refuted.
 //!
 //! A [`Design`] is a set of texts, so a mutant is a design with one expression changed.
-//! [`prove`] decides a [`Claim`] about it and never guesses:
+//! [`decide`] decides a [`Claim`] about it and never guesses:
 //! a proof by temporal induction from the power-on state is [`Verdict::Proved`] for all time,
 //! a counter-example from the power-on state is [`Verdict::Refuted`], everything else is [`Verdict::Open`].
 //!
@@ -30,8 +30,11 @@ const STEPS: usize = 20;
 /// The sources under proof, as texts.
 #[derive(Debug, Clone)]
 pub struct Design {
+    /// The module that is claimed about, by its name in the sources.
     pub top: &'static str,
+    /// File names and texts, in the order in which yosys reads them.
     pub verilog: Vec<(&'static str, String)>,
+    /// The same design's twin in VHDL, files in the order of their dependencies; only [`Claim::VhdlIsVerilog`] looks at it.
     pub vhdl: Vec<(&'static str, String)>,
 }
 
@@ -40,15 +43,20 @@ pub struct Design {
 pub struct Mutant {
     /// What it does wrong, as a sentence.
     pub fault: &'static str,
+    /// The name of the file it is in, Verilog or VHDL, as [`Design`] has it.
     pub file: &'static str,
+    /// The right expression, letter by letter; it has to be there once and no more.
     pub from: &'static str,
+    /// The wrong one in its place.
     pub to: &'static str,
 }
 
 /// The expression to change is not there exactly once.
 #[derive(Debug)]
 pub struct NotOnce {
+    /// The mutant that could not be made.
     pub mutant: Mutant,
+    /// How often the expression was found; 0 after the design was reworded.
     pub times: usize,
 }
 
@@ -120,15 +128,19 @@ pub(crate) fn texts(sources: &[Source]) -> Vec<(&'static str, String)> {
 pub enum Claim {
     /// Every assertion of a module that instantiates the design holds at every edge.
     Asserts {
+        /// One of those in `formal/`; it instantiates the design and is the top of the proof.
         module: Source,
+        /// Names and values of the module's Verilog parameters; what is not named keeps its default.
         parameters: &'static [(&'static str, usize)],
     },
     /// The VHDL does what the Verilog does.
     VhdlIsVerilog {
+        /// Names and values for both sides, generics being parameters too.
         parameters: &'static [(&'static str, usize)],
     },
     /// What is synthesised for iCE40 does what the Verilog does.
     NetlistIsVerilog {
+        /// Names and values for both sides, set before synthesis.
         parameters: &'static [(&'static str, usize)],
     },
 }
@@ -137,7 +149,10 @@ pub enum Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It holds for all time, by induction over so many edges.
-    Proved { induction: usize },
+    Proved {
+        /// The length at which the induction step held, in edges.
+        induction: usize,
+    },
     /// There is a run from power-on that breaks it.
     Refuted,
     /// Neither was found.
