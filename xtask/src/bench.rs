@@ -34,10 +34,17 @@ pub struct Options {
 /// Why there are no figures.
 #[derive(Debug)]
 pub enum BenchError {
+    /// Our side could not be built or installed, so there is nothing to measure.
     Install(InstallError),
+    /// The environment of a peer could not be made; without `--peers` none is.
     Venv(VenvError),
+    /// `mpi-bench` could not be started or did not end well.
     Run(ProcessError),
-    Nothing { only: String },
+    /// The rows are all filtered out by `--only`.
+    Nothing {
+        /// What the user gave to `--only`.
+        only: String,
+    },
 }
 
 impl fmt::Display for BenchError {

@@ -11,7 +11,9 @@ use crate::workspace;
 /// How much cargo optimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
+    /// cargo's `dev`: for tests, which need it soon rather than fast.
     Dev,
+    /// cargo's `release`: what users install and what is measured.
     Release,
 }
 
@@ -27,6 +29,7 @@ impl Profile {
 /// How programs are linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linking {
+    /// As rustc does it by itself: with the C library of the machine that runs the program.
     Usual,
     /// With the C library inside, so that a program runs whatever the machine has; for one program of one package.
     Static,
@@ -51,10 +54,13 @@ impl Linking {
 /// What is built.
 #[derive(Clone, Debug)]
 pub struct Build<'a> {
+    /// How much is optimised; where the products lie is for [`Build::folder`] to say.
     pub profile: Profile,
+    /// Names of the workspace's packages, as after `cargo build -p`.
     pub packages: &'a [&'a str],
     /// Of these packages; their libraries are built anyway.
     pub programs: &'a [&'a str],
+    /// How they are linked; [`Linking::Static`] needs one package with one program.
     pub linking: Linking,
     /// Without the packages' default features.
     pub bare: bool,
@@ -65,9 +71,18 @@ pub struct Build<'a> {
 /// Why there is nothing to copy.
 #[derive(Debug)]
 pub enum BuildError {
+    /// The program `cargo`, or the one that the variable `CARGO` names, was not started.
     Start(std::io::Error),
-    Failed { packages: String },
-    Missing { file: String },
+    /// The compiler was not content; what it said has gone to the terminal.
+    Failed {
+        /// The packages asked for, with commas between them.
+        packages: String,
+    },
+    /// A product that was expected is not among those that cargo told of: the package's targets and its installation disagree.
+    Missing {
+        /// What was looked for.
+        file: String,
+    },
 }
 
 impl fmt::Display for BuildError {

@@ -68,20 +68,29 @@ pub struct Options {
 /// Why the demo does not show what it should.
 #[derive(Debug)]
 pub enum DemoError {
+    /// The library and the launcher that the demo shows could not be made.
     Install(InstallError),
+    /// The C compiler, `mpirun` or the simulator could not be started, failed or took too long.
     Run(ProcessError),
+    /// A file or folder of the demo could not be written or read.
     File {
+        /// Which.
         path: PathBuf,
+        /// The system's word.
         reason: std::io::Error,
     },
     /// The program's or the model's output is not what we know.
     Unreadable {
+        /// The words in front of the number that was looked for.
         what: &'static str,
+        /// Where it was looked for: all that was printed.
         text: String,
     },
     /// The one thing that may not happen.
     Counts {
+        /// Barriers that the program says it has made.
         program: u64,
+        /// Releases that the model of the FPGA has counted.
         model: u64,
     },
 }

@@ -12,7 +12,9 @@ use crate::workspace;
 /// Why there is no bitstream.
 #[derive(Debug)]
 pub enum FpgaError {
+    /// The folder below `target/fpga` for a target's files could not be made.
     Folder(std::io::Error),
+    /// yosys, nextpnr or icestorm is missing or failed; the error says which and at what.
     Tool(ToolError),
 }
 

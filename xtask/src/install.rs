@@ -90,6 +90,7 @@ const GENERATION: Duration = Duration::from_secs(20);
 /// What an installation contains besides the common part.
 #[derive(Clone, Debug)]
 pub struct Contents {
+    /// How library and programs are compiled; tests take [`Profile::Dev`].
     pub profile: Profile,
     /// Built without any optional component inside the library.
     pub bare: bool,
@@ -110,11 +111,17 @@ struct Made {
 /// Why an installation is not complete.
 #[derive(Debug)]
 pub enum InstallError {
+    /// cargo made nothing that could be installed.
     Build(BuildError),
+    /// A program did not print its own manual page or completions, or not in time.
     Generate(ProcessError),
+    /// One file's copy, or its folder, failed; what was installed before is whole.
     File {
+        /// What was tried, as the verb after "cannot": "remove".
         action: &'static str,
+        /// To which file or folder.
         path: PathBuf,
+        /// The system's word.
         reason: std::io::Error,
     },
 }

@@ -1,9 +1,11 @@
-//! The workshop of this repository: `cargo xtask demo | test | gen | install | mpi4py | rsmpi | hpcc | bench`.
+//! The workshop of this repository: `cargo xtask demo | test | mpi4py | rsmpi | hpcc | gen | install | fpga | nightly-qemu | bench`.
 //!
 //! Promise: one command takes a fresh Debian machine with Rust, gcc and git to a result that is explained on the screen.
 //! What is missing is installed when we may, and otherwise named together with the command that installs it.
 //!
 //! The library half exists so that the tests make their installation with the same code as a user does.
+
+#![warn(missing_docs)]
 
 pub mod bench;
 pub mod cargo;

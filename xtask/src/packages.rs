@@ -95,7 +95,12 @@ const BLAS: &[(Sign, &str, &str)] = &[(
 /// Something is missing and we could not or may not install it.
 #[derive(Debug)]
 pub enum PackagesError {
-    NotRoot { command: String },
+    /// We are not root, so somebody else has to install them.
+    NotRoot {
+        /// What they have to type, whole.
+        command: String,
+    },
+    /// apt-get failed, mostly for want of a network or of fresh package lists.
     Install(ProcessError),
 }
 

@@ -3,7 +3,7 @@
 //! rsmpi is written against what C headers have had since MPI-2, and the standard ABI leaves one part of that out: `MPI_Fint` and the Fortran handles.
 //! The header `portcullis/fortran.h` of an installation brings it back, and is given to the compiler and to bindgen from outside, so that the crate stays as it is published.
 //!
-//! Promise: every example ends well on every number of processes asked for, but those of [`MISSING`], which must not.
+//! Promise: every example ends well on every number of processes asked for, but those of `MISSING`, which must not.
 
 use std::fmt;
 use std::fs;
@@ -54,19 +54,31 @@ const NEEDS: &[(&str, u32)] = &[
 /// Why the examples were not built, or did not run well.
 #[derive(Debug)]
 pub enum RsmpiError {
+    /// A compiler, a tool or libclang, which bindgen needs, is not there and could not be installed.
     Packages(PackagesError),
+    /// Our own library, `mpicc` and launcher could not be made.
     Install(InstallError),
+    /// cargo did not fetch or build the crate, or an example could not be started or waited for.
     Process(ProcessError),
+    /// The copy of the crate, or the package that makes cargo fetch it, could not be written or read.
     File {
+        /// Which.
         path: PathBuf,
+        /// The system's word.
         reason: std::io::Error,
     },
+    /// `cargo metadata` printed something that is not its JSON.
     Metadata(serde_json::Error),
+    /// cargo's metadata have no crate of the name `mpi`.
     NoSource,
+    /// The user named an example that the crate does not have.
     NoSuch {
+        /// The name as it was given.
         example: String,
     },
+    /// All were run, and not all ended as they should.
     Examples {
+        /// One for each that did not: example, processes, and what happened instead.
         sentences: Vec<String>,
     },
 }

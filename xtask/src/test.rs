@@ -29,10 +29,15 @@ pub struct Options {
 /// Why the tests did not all pass.
 #[derive(Debug)]
 pub enum TestError {
+    /// What the tests need of Debian is not there and could not be installed.
     Packages(PackagesError),
+    /// The environment of MPICH, Open MPI or mpi4py could not be made; `--offline` does without.
     Venv(VenvError),
+    /// The installation with whose `mpicc` mpi4py is built could not be made.
     Install(InstallError),
+    /// The quick part of mpi4py's own tests did not pass; boxed, since its errors hold this one.
     Mpi4py(Box<Mpi4pyError>),
+    /// cargo says that a test or a memory model failed; the names are above, in its own output.
     Failed(ProcessError),
 }
 

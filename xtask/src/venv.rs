@@ -30,7 +30,9 @@ pub const MPI4PY: Venv = Venv {
 /// One environment with one package.
 #[derive(Clone, Copy, Debug)]
 pub struct Venv {
+    /// The folder below `venvs/` in the target folder, and how messages call it.
     pub name: &'static str,
+    /// What pip is asked for, with the exact version; another version makes the environment anew.
     pub requirement: &'static str,
     from_source: bool,
 }
@@ -38,20 +40,32 @@ pub struct Venv {
 /// Why an environment is not there.
 #[derive(Debug)]
 pub enum VenvError {
+    /// `python3 -m venv` failed; Debian has it in a package of its own.
     Make {
+        /// Which environment.
         name: &'static str,
+        /// How it failed, with what was printed.
         reason: ProcessError,
     },
+    /// pip failed: no network, no such version, or a build that went wrong.
     Install {
+        /// What it was asked for.
         requirement: &'static str,
+        /// How it failed, with what was printed.
         reason: ProcessError,
     },
+    /// pip did not bring the source archive, or it could not be unpacked.
     Source {
+        /// What it was asked for.
         requirement: &'static str,
+        /// How it failed, with what was printed.
         reason: ProcessError,
     },
+    /// A file or folder that makes what was fetched whole could not be written; the next run fetches it again.
     Mark {
+        /// The file.
         path: PathBuf,
+        /// The system's word.
         reason: std::io::Error,
     },
 }

@@ -3,7 +3,7 @@
 //! P. Luszczek et al., "Introduction to the HPC Challenge benchmark suite", 2005: HPL, PTRANS, RandomAccess, FFT, STREAM, DGEMM,
 //! and latency and bandwidth, each with a check of its own results.
 //!
-//! Promise: every check that hpcc makes of itself is read ([`checks`]), and one that has not passed is an error that quotes it.
+//! Promise: every check that hpcc makes of itself is read (`checks`), and one that has not passed is an error that quotes it.
 //! With `--peers` the same program is built and run with MPICH and Open MPI as they come, and the latency and bandwidth section is printed side by side.
 //!
 //! Everything is fetched and built below the target folder.
@@ -51,20 +51,33 @@ pub struct Options {
 /// Why hpcc was not built, or did not pass.
 #[derive(Debug)]
 pub enum HpccError {
+    /// The linear algebra or a tool of the build is not there and could not be installed.
     Packages(PackagesError),
+    /// Our own library and launcher could not be made.
     Install(InstallError),
+    /// The environment of a peer could not be made; without `--peers` none is.
     Venv(VenvError),
+    /// Fetching, building or running could not be started, failed or took too long.
     Process(ProcessError),
+    /// A file of the build or of a run could not be written or read.
     File {
+        /// Which.
         path: PathBuf,
+        /// The system's word.
         reason: std::io::Error,
     },
+    /// `apt-get source` ended well and left no source archive.
     NoSource {
+        /// Where the archive should have been.
         folder: PathBuf,
     },
+    /// A run ended, and its output does not show that every check has passed.
     Unfit {
+        /// Ours or a peer, as the tables call it.
         library: &'static str,
+        /// How many processes ran.
         ranks: u32,
+        /// The check that has not passed, quoted.
         why: Unfit,
     },
 }

@@ -79,20 +79,33 @@ const LIST: &str = "tests/mpi4py/failing.txt";
 /// Why the tests were not run, or not passed.
 #[derive(Debug)]
 pub enum Mpi4pyError {
+    /// The compilers and tools are not there and could not be installed.
     Packages(PackagesError),
+    /// The source archive of mpi4py, in which the tests are, could not be fetched or unpacked.
     Venv(VenvError),
+    /// mpi4py could not be built with our `mpicc`.
     Build(TestError),
+    /// Our own library and launcher could not be made.
     Install(InstallError),
+    /// A job of the tests could not be started or waited for; one that hangs or dies is a result and not this.
     Process(ProcessError),
+    /// A file of the runs, or the list, could not be written or read.
     File {
+        /// Which.
         path: PathBuf,
+        /// The system's word.
         reason: std::io::Error,
     },
+    /// The list of known failures has a line that says nothing; mend `tests/mpi4py/failing.txt`.
     List(BadLine),
+    /// None of mpi4py's test modules has what the user asked for.
     NoSuch {
+        /// The names as they were given.
         tests: Vec<String>,
     },
+    /// A test failed that is not listed, or a listed one passed; each has been told in a sentence by then.
     Different {
+        /// How many tests that are.
         count: usize,
     },
 }
