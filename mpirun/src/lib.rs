@@ -1,21 +1,23 @@
 //! The tools around the library: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` stands on its own in `src/bin`.
 //!
 //! * [`cli`] reads mpirun's command line into a plan;
-//! * [`text`] are the files a user writes for it;
-//! * [`hosts`] says where ranks may run, [`launch`] runs a plan there;
-//! * [`pmi`] is the PMI-1 server that the ranks talk to;
+//! * `text` are the files a user writes for it;
+//! * `hosts` says where ranks may run, [`launch`] runs a plan there;
+//! * `pmi` is the PMI-1 server that the ranks talk to;
 //! * [`wrapper`] is `mpicc`, [`info`] is `mpi-info`.
 
+#![warn(missing_docs)]
+
 pub mod cli;
-pub mod glimpse;
-pub mod hang;
-pub mod hosts;
+mod glimpse;
+mod hang;
+mod hosts;
 pub mod info;
 pub mod launch;
 pub mod node;
-pub mod pmi;
+mod pmi;
 pub mod prefix;
-pub mod recording;
-pub mod text;
-pub mod trace;
+mod recording;
+mod text;
+mod trace;
 pub mod wrapper;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 /// What a call of `mpicc` comes to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
+    /// Print this line and end well: a question was asked.
     Print(String),
     /// Become this program.
     Run(Vec<OsString>),
@@ -19,7 +20,9 @@ pub enum Action {
 /// A wrapper of one installation.
 #[derive(Clone, Debug)]
 pub struct Wrapper {
+    /// The compiler's name, possibly with arguments of its own, as in `MPICC_CC="gcc -m64"`.
     pub compiler: OsString,
+    /// The installation: `include` and `lib` lie in it.
     pub prefix: PathBuf,
 }
 

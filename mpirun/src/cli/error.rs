@@ -15,26 +15,43 @@ pub enum CliError {
     Usage(clap::Error),
     /// Not an error: this was asked for, and nothing else.
     Answer(String),
+    /// An option that users know from elsewhere and that we do not have; it is never ignored in silence.
     NotYet {
+        /// The option as it was written.
         option: String,
+        /// What it does elsewhere, in a few words.
         what: &'static str,
     },
+    /// A part of the command line has options only.
     NoProgram {
+        /// Which part, from 0.
         section: usize,
     },
+    /// `--help` was asked about something that has no page.
     Topic {
+        /// The topic as it was written.
         name: String,
     },
+    /// An option's value is not one that it takes.
     Value {
+        /// With its dashes.
         option: &'static str,
+        /// What the user wrote.
         value: String,
+        /// What would be right, as the object of "it takes".
         wanted: &'static str,
     },
+    /// A parameter, from the command line, the environment or a file, has no usable value.
     Parameter(mpi_base::param::ParamError),
+    /// A hostfile, `--host` or the allocation cannot be read, or names no host.
     Hosts(HostError),
+    /// The ranks do not fit on the hosts.
     Map(MapError),
+    /// The rankfile cannot be read, or does not fit the job.
     Rankfile(RankfileError),
+    /// A `--configfile` cannot be read.
     Config(ConfigError),
+    /// The folder of `--record` or `--replay` cannot be used.
     Recording(RecordingError),
 }
 

@@ -3,11 +3,11 @@
 //! `mpirun [options] program [args] [: [options] program [args]]...`
 //!
 //! Long options are taken with one dash or two (`-np`, `--np`, `-wdir`), as both peers do.
-//! What is known and not there yet is refused in a sentence ([`not_yet`]) and never silently ignored.
+//! What is known and not there yet is refused in a sentence (`not_yet`) and never silently ignored.
 //!
-//! [`options`] is the definition; [`dashes`] reads it for one dash, [`help`] makes screens and manual page of it, [`completion`] what shells complete,
-//! [`configfile`] reads parts from a file, this module puts the parts together, and [`mod@assemble`] makes a [`Plan`] of them
-//! with what [`placement`], [`values`] and [`witness`] read from single options.
+//! `options` is the definition; `dashes` reads it for one dash, `help` makes screens and manual page of it, `completion` what shells complete,
+//! `configfile` reads parts from a file, this module puts the parts together, and `assemble` makes a [`Plan`] of them
+//! with what `placement`, `values` and `witness` read from single options.
 
 mod assemble;
 mod completion;
@@ -37,6 +37,7 @@ use std::path::Path;
 /// What a command line asks for.
 #[derive(Debug)]
 pub enum Request {
+    /// To run these programs; the plan is complete, its hosts found and its options checked against each other.
     Job(Box<Plan>),
     /// To serve a launcher elsewhere.
     Agent,

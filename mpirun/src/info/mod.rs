@@ -56,18 +56,29 @@ impl Options {
 /// Why nothing could be listed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum InfoError {
+    /// `--param` or `--explain` names a framework that does not exist.
     NoFramework {
+        /// The name as it was written.
         name: String,
+        /// All that would have done.
         known: Vec<&'static str>,
     },
+    /// `--param` names a component that its framework has not.
     NoComponent {
+        /// The framework, which does exist.
         framework: String,
+        /// The name as it was written.
         name: String,
+        /// What the framework has.
         known: Vec<String>,
     },
+    /// `--explain` names neither an operation nor a component of its framework.
     NothingToExplain {
+        /// The framework, which does exist.
         framework: String,
+        /// The name as it was written.
         name: String,
+        /// All of the framework that can be explained.
         known: Vec<String>,
     },
 }

@@ -3,7 +3,7 @@
 //! A stray is re-parented to the agent as soon as its own parent dies, because the agent is a subreaper;
 //! so whatever a rank has left behind is found by walking down from the agent.
 
-use super::sys::{self, Signal};
+use super::sys;
 use std::fs;
 
 /// The direct children of a process.
@@ -22,12 +22,7 @@ fn children(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// All descendants of this process, parents before children.
-pub fn all() -> Vec<i32> {
-    all_but(&[])
-}
-
-/// All descendants but the spared and those below them.
+/// All descendants of this process but the spared and those below them, parents before children.
 fn all_but(spared: &[i32]) -> Vec<i32> {
     let unspared = |pid: i32| {
         let mut below = children(pid);
@@ -42,13 +37,6 @@ fn all_but(spared: &[i32]) -> Vec<i32> {
         next += 1;
     }
     found
-}
-
-/// Sends a signal to all descendants.
-pub fn signal_all(signal: Signal) {
-    for pid in all() {
-        sys::signal_process(pid, signal);
-    }
 }
 
 /// Kills and reaps until nothing is left below this process.

@@ -2,10 +2,10 @@
 //!
 //! `mpirun` forks once. The parent, the *front end* ([`front`]), does little: it passes signals on, feeds a terminal's input to rank 0,
 //! and ends with the agent's exit code.
-//! The child, the *agent* ([`agent`]), starts the ranks, serves PMI-1 to them, forwards their output and ends them.
+//! The child, the *agent* (`agent`), starts the ranks, serves PMI-1 to them, forwards their output and ends them.
 //! The two are joined by a socket, which has no messages but one byte for a signal; its closing means that the other side has died.
 //!
-//! Ranks of another host are started by an [`outpost`] there, which is the same program, reached by ssh ([`link`], [`wire`])
+//! Ranks of another host are started by an [`outpost`] there, which is the same program, reached by ssh (`link`, `wire`)
 //! and guarded by a parent of its own as the agent is by the front end.
 //!
 //! Promise: whoever dies, by whatever signal, everything that was started is gone within a moment.
@@ -18,25 +18,25 @@
 //!
 //! Inside a Slurm allocation other hosts are Slurm's business: the process becomes [`srun`].
 //!
-//! Once the job runs, each of these processes gives back what only the start needed ([`slim`]).
+//! Once the job runs, each of these processes gives back what only the start needed (`slim`).
 //!
 //! Nobody ever waits for the end of a pipe, as a stray process may hold its other end.
 
-pub mod agent;
-pub mod binding;
-pub mod descendants;
-pub mod ending;
-pub mod feed;
+pub(crate) mod agent;
+pub(crate) mod binding;
+pub(crate) mod descendants;
+pub(crate) mod ending;
+pub(crate) mod feed;
 pub mod front;
-pub mod link;
+pub(crate) mod link;
 pub mod outpost;
-pub mod output;
+pub(crate) mod output;
 pub mod program;
-pub mod ranks;
-pub mod slim;
+pub(crate) mod ranks;
+pub(crate) mod slim;
 pub mod srun;
-pub mod sys;
-pub mod wire;
+pub(crate) mod sys;
+pub(crate) mod wire;
 
 /// Signals that mpirun passes on to the ranks.
 pub const FORWARDED: [sys::Signal; 8] = [

@@ -1,6 +1,6 @@
 //! The outpost: the launcher on another host, which does what the agent says and tells what happens.
 //!
-//! `mpirun --agent` speaks [`wire`](super::wire) over its standard input and output. It starts its ranks with the same [`Starter`](super::ranks::Starter) as the agent,
+//! `mpirun --agent` speaks `wire` over its standard input and output. It starts its ranks with the same `Starter` as the agent,
 //! hands lines of PMI and pieces of output up, and knows nothing of jobs but its own part of them.
 //! It may have links to other hosts itself; their frames pass through unread.
 //!

@@ -21,8 +21,11 @@ pub struct App {
     pub hosts: Vec<usize>,
     /// Where each of its ranks is to run, if a rankfile says it.
     pub seats: Option<Vec<Seat>>,
+    /// As the user wrote it; [`App::resolve`] makes a file of it.
     pub program: OsString,
+    /// What it is given after its own name.
     pub args: Vec<OsString>,
+    /// Its working directory, seen from the job's; `None` is the job's.
     pub dir: Option<PathBuf>,
     /// Searched before `PATH`.
     pub path: Option<OsString>,
@@ -33,20 +36,31 @@ pub struct App {
 /// A job as the user asked for it.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// In the order of the command line, which is the order of their ranks.
     pub apps: Vec<App>,
+    /// All that may be used, each once; others name them by their index.
     pub hosts: Vec<Host>,
+    /// How ranks are dealt out to the hosts (`--map-by`).
     pub policy: Policy,
+    /// Ranks of one program are numbered host by host in turn, not one host after the other (`--rank-by node`).
     pub rank_by_node: bool,
+    /// More ranks than slots may run where slots are counted (`--oversubscribe`).
     pub oversubscribe: bool,
     /// Slots are a limit also on one host.
     pub strict: bool,
+    /// What processors each rank may use.
     pub binding: Binding,
+    /// Say the processors of each rank before the job runs.
     pub report_bindings: bool,
+    /// Say the host of each rank before the job runs.
     pub display_map: bool,
+    /// Where the ranks' output goes and who gets the input.
     pub io: Io,
     /// The environment of every rank, without what the launcher adds.
     pub env: Vec<(OsString, OsString)>,
+    /// After so long the job is ended with a report of who waits for whom; `None` waits for ever.
     pub timeout: Option<Duration>,
+    /// After so long without any movement there is such a report, and the job goes on.
     pub hang_after: Option<Duration>,
     /// Where reports of who waits for whom are written for tools.
     pub hang_report: Option<PathBuf>,
@@ -54,16 +68,22 @@ pub struct Plan {
     pub trace: Option<PathBuf>,
     /// Between the polite signal and SIGKILL.
     pub grace: Duration,
+    /// Nothing is said about failures; the exit status tells.
     pub quiet: bool,
+    /// What is started is said.
     pub verbose: bool,
+    /// How ranks on other hosts come to be.
     pub far: Far,
 }
 
 /// What becomes of the ranks' input and output.
 #[derive(Clone, Debug, Default)]
 pub struct Io {
+    /// `[job,rank]<stdout>: ` stands before each line, the job counted from 1; stronger than `label`.
     pub tag: bool,
+    /// The time stands before each line.
     pub timestamp: bool,
+    /// `[rank] ` stands before each line.
     pub label: bool,
     /// Standard error is given out on standard output.
     pub merge: bool,
@@ -71,14 +91,18 @@ pub struct Io {
     pub folder: Option<PathBuf>,
     /// Whether it is given out by mpirun as well.
     pub echo: bool,
+    /// All other ranks have `/dev/null`.
     pub stdin: StdinTo,
 }
 
 /// Who reads our standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StdinTo {
+    /// The rank with this number in the first job.
     Rank(u32),
+    /// Each gets all of it.
     All,
+    /// It is not read.
     Nobody,
 }
 
@@ -106,7 +130,9 @@ pub struct Far {
     pub agent: Vec<OsString>,
     /// This program on the other hosts.
     pub mpirun: PathBuf,
+    /// How many hosts one launcher reaches; each of those reaches as many again.
     pub fanout: usize,
+    /// A host that has said nothing for so long is taken for lost; zero waits for ever.
     pub silence: Duration,
 }
 
@@ -185,20 +211,30 @@ pub fn set_env(
 /// Why a program cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
+    /// A name with a slash that names no file.
     NotFound {
+        /// The name as it was written.
         program: String,
+        /// The working directory it was seen from.
         dir: String,
     },
     /// Not in `PATH`, but the working directory has one.
     NotInPath {
+        /// The name, which has no slash.
         program: String,
+        /// Whether the working directory has one, which `./` would have found.
         here: bool,
     },
+    /// There is something of this name, which cannot be executed.
     NotExecutable {
+        /// The name as it was written.
         program: String,
+        /// Whether that is because it is a folder; otherwise it lacks the permission.
         folder: bool,
     },
+    /// The working directory that the user gave is not there, or is no folder.
     NoSuchDirectory {
+        /// The directory, as [`App::dir_from`] makes it.
         dir: String,
     },
 }

@@ -40,8 +40,11 @@ pub static MPI: Param<String> = Param::new(
 /// Why a job can neither be handed over nor not.
 #[derive(Debug)]
 pub enum SrunError {
+    /// A parameter that decides about the launcher has no usable value.
     Param(ParamError),
+    /// The selection `plm` names something that is neither `srun` nor `rsh`.
     Selection(SelectionError),
+    /// The ranks do not fit on the hosts.
     Map(MapError),
 }
 
@@ -64,6 +67,7 @@ pub enum Launcher {
     Ourselves,
     /// This program, though the job is in an allocation, for this reason.
     OurselvesBecause(String),
+    /// Slurm: this process is to become that command, see [`become_srun`].
     Srun(Box<Command>),
 }
 

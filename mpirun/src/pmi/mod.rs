@@ -149,11 +149,6 @@ impl Server {
         Job(job)
     }
 
-    /// The processes of a job in rank order.
-    pub fn procs(&self, job: Job) -> &[Proc] {
-        &self.jobs[job.0].procs
-    }
-
     /// The name of a job's key-value space, which names the job.
     pub fn kvsname(&self, job: Job) -> &str {
         &self.jobs[job.0].kvsname
