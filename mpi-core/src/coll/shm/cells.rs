@@ -11,6 +11,7 @@
 //! but who finishes a long operation has his own, since that interrupts nobody who is copying.
 
 use super::gate::{Kind, LINE, Members};
+use super::patience::Patience;
 use super::wait::Waits;
 use crate::engine::Engine;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
@@ -206,6 +207,7 @@ pub struct Cells {
     choices: [[Choice; 3]; 2],
     /// The last operation that has begun here.
     number: Cell<u64>,
+    patience: Patience,
     /// Whether hunger is frequent, as it is where ranks share cores: then who finishes has the fence, else who is hungry.
     shared: bool,
 }
@@ -251,8 +253,14 @@ impl Cells {
                 })
             }),
             number: Cell::new(0),
+            patience: Patience::new(lane == Lane::Blocking && kind == Kind::Flags),
             shared: kind == Kind::Counter,
         })
+    }
+
+    #[inline(always)]
+    pub fn patience(&self) -> &Patience {
+        &self.patience
     }
 
     pub fn lane(&self) -> Lane {

@@ -20,6 +20,7 @@ mod hold;
 mod large;
 mod letter;
 mod params;
+mod patience;
 mod place;
 mod readers;
 mod retired;

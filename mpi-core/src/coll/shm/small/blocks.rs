@@ -17,7 +17,7 @@ impl<W: Waits> Turn<'_, W> {
             show!(turn, buf);
             turn.ring_others();
         } else {
-            if !turn.seen(root) {
+            if !turn.comes(root) {
                 turn.await_cell(root).await;
             }
             turn.take(root, 0, buf);
@@ -148,7 +148,7 @@ impl<W: Waits> Turn<'_, W> {
                 send.part(root as usize * len, len).copy_to(recv);
             }
         } else if let Some(recv) = recv {
-            if !turn.seen(root) {
+            if !turn.comes(root) {
                 turn.await_cell(root).await;
             }
             turn.take(root, turn.me() as usize * len, recv);

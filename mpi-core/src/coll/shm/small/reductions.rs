@@ -97,9 +97,26 @@ impl<W: Waits> Turn<'_, W> {
             None => show!(turn, recv),
         }
         (me + 1..count).for_each(|rank| turn.members.ring(rank));
-        turn.await_cells(0..me).await;
-        let ranks = me + u32::from(with_own);
-        let outcome = turn.fold(ranks, 0, send, recv, op);
+        let outcome = match (me, send) {
+            // Of two ranks this is all that there is to do.
+            (0, Some(send)) => {
+                if with_own {
+                    send.copy_to(recv);
+                }
+                Ok(())
+            }
+            (1, _) if !with_own => {
+                if !turn.comes(0) {
+                    turn.await_cell(0).await;
+                }
+                turn.take(0, 0, recv);
+                Ok(())
+            }
+            _ => {
+                turn.await_cells(0..me).await;
+                turn.fold(me + u32::from(with_own), 0, send, recv, op)
+            }
+        };
         turn.cells.end(turn.members, turn.number);
         outcome
     }

@@ -103,6 +103,12 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.cells.seen(place, self.spot)
     }
 
+    /// Whether a rank shows its data, by one who will wait for them otherwise ([`Patience`](crate::coll::shm::patience::Patience)).
+    #[inline(always)]
+    pub(super) fn comes(&self, rank: u32) -> bool {
+        self.cells.patience().look(|| self.seen(rank))
+    }
+
     #[inline]
     pub(super) async fn await_cell(&self, place: impl Into<Place> + Copy) {
         let seen = self.cells.watch(place, self.spot);
@@ -111,8 +117,13 @@ impl<W: Waits> Placed<'_, '_, W> {
 
     #[inline]
     pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) {
-        for rank in ranks {
-            if !self.seen(rank) {
+        // Whoever else is waited for has had time meanwhile.
+        for (looked, rank) in ranks.enumerate() {
+            let there = match looked {
+                0 => self.comes(rank),
+                _ => self.seen(rank),
+            };
+            if !there {
                 self.await_cell(rank).await;
             }
         }
