@@ -50,14 +50,19 @@ pub enum NodeError {
         /// The process that came first.
         pid: u32,
     },
-    /// An end of a ring, or a pool, is handed out once for each rank, and has been.
+    /// An end of a ring is handed out once, and has been.
     Taken {
-        /// Which end or pool it is, as the subject of "… is in use already".
+        /// Which end it is, as the subject of "… is in use already".
         what: &'static str,
-        /// The local rank that writes the ring; for a pool its owner.
+        /// The local rank that writes the ring.
         from: u32,
-        /// The local rank that reads the ring; for a pool its owner.
+        /// The local rank that reads the ring.
         to: u32,
+    },
+    /// A rank's pool of fragments is handed out once, and has been.
+    PoolTaken {
+        /// The local rank whose pool it is.
+        rank: u32,
     },
 }
 
@@ -95,6 +100,12 @@ impl fmt::Display for NodeError {
                 write!(
                     f,
                     "the {what} of the ring from local rank {from} to {to} is in use already"
+                )
+            }
+            NodeError::PoolTaken { rank } => {
+                write!(
+                    f,
+                    "the fragment pool of local rank {rank} is in use already"
                 )
             }
         }

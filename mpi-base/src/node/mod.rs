@@ -242,11 +242,7 @@ impl Node {
         let rank = self.rank();
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut taken.frags, true) {
-            return Err(NodeError::Taken {
-                what: "fragment pool",
-                from: rank,
-                to: rank,
-            });
+            return Err(NodeError::PoolTaken { rank });
         }
         Ok(FragPool::new(
             Arc::clone(&self.0.segment),

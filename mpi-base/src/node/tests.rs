@@ -48,7 +48,12 @@ fn an_end_of_a_ring_is_handed_out_once() {
     assert!(nodes[0].producer(0).is_ok());
     assert!(nodes[0].consumer(2).is_err());
     assert!(nodes[0].frags().is_ok());
-    assert!(nodes[0].frags().is_err());
+    let again = nodes[0].frags().unwrap_err();
+    assert_eq!(again, NodeError::PoolTaken { rank: 0 });
+    assert_eq!(
+        again.to_string(),
+        "the fragment pool of local rank 0 is in use already"
+    );
 }
 
 #[test]
