@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
 const LIMIT: Duration = Duration::from_secs(30);
@@ -154,8 +154,13 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
             nodes.iter_mut().for_each(Node::hear);
             nodes.iter_mut().for_each(Node::let_go);
         }
-        // Somewhere in the middle of thousands of commits; the odd factor spreads the instants.
-        std::thread::sleep(Duration::from_micros(300 + round * 7919 % 3000));
+        // Somewhere in the middle of many commits, however much of the cores the nodes get; the odd factor spreads the instants.
+        let (before, enough) = (board.releases(), 50 + round * 7919 % 300);
+        let deadline = Instant::now() + LIMIT;
+        while board.releases() - before < enough {
+            assert!(Instant::now() < deadline, "{:?}", board.snapshot());
+            std::thread::sleep(Duration::from_micros(20 + round));
+        }
         let victim = (round % 2) as usize;
         nodes[victim].kill();
         let at_death = board.snapshot();
