@@ -1,4 +1,4 @@
-//! The workshop of this repository: `cargo xtask demo | test | mpi4py | rsmpi | hpcc | gen | install | fpga | nightly-qemu | bench`.
+//! The workshop of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | rsmpi | hpcc | gen | install | fpga | nightly-qemu | bench`.
 //!
 //! Promise: one command takes a fresh Debian machine with Rust, gcc and git to a result that is explained on the screen.
 //! What is missing is installed when we may, and otherwise named together with the command that installs it.
@@ -9,6 +9,7 @@
 
 pub mod bench;
 pub mod cargo;
+pub mod debian_source;
 pub mod demo;
 pub mod fpga;
 #[path = "gen.rs"]
@@ -17,6 +18,7 @@ pub mod guests;
 pub mod hpcc;
 pub mod install;
 pub mod mpi4py;
+pub mod mpich_tests;
 pub mod packages;
 pub mod rsmpi;
 pub mod test;

@@ -20,6 +20,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cargo::Profile;
+use crate::debian_source::SourceError;
 use crate::install::{self, Contents, InstallError};
 use crate::packages::{self, PackagesError};
 use crate::process::{ProcessError, Running};
@@ -66,11 +67,8 @@ pub enum HpccError {
         /// The system's word.
         reason: std::io::Error,
     },
-    /// `apt-get source` ended well and left no source archive.
-    NoSource {
-        /// Where the archive should have been.
-        folder: PathBuf,
-    },
+    /// The source package could not be fetched or unpacked.
+    Source(SourceError),
     /// A run ended, and its output does not show that every check has passed.
     Unfit {
         /// Ours or a peer, as the tables call it.
@@ -90,13 +88,7 @@ impl fmt::Display for HpccError {
             Self::Venv(error) => error.fmt(f),
             Self::Process(error) => error.fmt(f),
             Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
-            Self::NoSource { folder } => {
-                write!(
-                    f,
-                    "apt-get has put no hpcc_*.orig.tar.* into {}",
-                    folder.display()
-                )
-            }
+            Self::Source(error) => error.fmt(f),
             Self::Unfit {
                 library,
                 ranks,

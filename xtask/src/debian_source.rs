@@ -1,0 +1,131 @@
+//! The source that a Debian package is made of, from the mirror that this machine uses.
+//!
+//! Most machines have no `deb-src` lines, so apt is given some for one command: those of its own binary packages' places,
+//! with folders of ours for everything that it would keep.
+//! Only the authors' archive is fetched, and apt checks it against the signed index.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process::{self, ProcessError};
+use crate::workspace;
+
+/// Why there is no source, or it could not be unpacked.
+#[derive(Debug)]
+pub enum SourceError {
+    /// apt or tar could not be started, failed or took too long.
+    Process(ProcessError),
+    /// A folder or a file could not be made or read.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// The system's word.
+        reason: std::io::Error,
+    },
+    /// `apt-get source` ended well and left no archive.
+    None {
+        /// Of which package.
+        package: &'static str,
+        /// Where the archive should have been.
+        folder: PathBuf,
+    },
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(error) => error.fmt(f),
+            Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
+            Self::None { package, folder } => write!(
+                f,
+                "apt-get has put no {package}_*.orig.tar.* into {}",
+                folder.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+fn file(path: &Path) -> impl FnOnce(std::io::Error) -> SourceError {
+    move |reason| SourceError::File {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// The authors' archive of a package, in a folder of the package; fetched unless it is there.
+pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
+    let folder = workspace::target().join(package);
+    if let Some(archive) = fetched(package, &folder)? {
+        return Ok(archive);
+    }
+    let apt = folder.join("apt");
+    for kept in ["lists/partial", "cache/archives/partial"] {
+        let kept = apt.join(kept);
+        fs::create_dir_all(&kept).map_err(file(&kept))?;
+    }
+    let sources = apt.join("sources.list");
+    fs::write(&sources, deb_src()?).map_err(file(&sources))?;
+    let apt_get = || {
+        let mut command = Command::new("apt-get");
+        let option = |name: &str, value: &Path| format!("{name}={}", value.display());
+        command
+            .arg("-qq")
+            .args(["-o", &option("Dir::Etc::SourceList", &sources)])
+            .args(["-o", "Dir::Etc::SourceParts=-"])
+            .args(["-o", &option("Dir::State::Lists", &apt.join("lists"))])
+            .args(["-o", &option("Dir::Cache", &apt.join("cache"))])
+            .args(["-o", "Acquire::Languages=none"])
+            // The folder belongs to whoever builds, so apt's own user could not write there.
+            .args(["-o", "APT::Sandbox::User=root"])
+            .current_dir(&folder);
+        command
+    };
+    let limit = Duration::from_secs(300);
+    process::output(apt_get().arg("update"), limit).map_err(SourceError::Process)?;
+    let fetch = ["source", "--download-only", "--tar-only", package];
+    process::output(apt_get().args(fetch), limit).map_err(SourceError::Process)?;
+    fetched(package, &folder)?.ok_or(SourceError::None { package, folder })
+}
+
+fn fetched(package: &str, folder: &Path) -> Result<Option<PathBuf>, SourceError> {
+    fs::create_dir_all(folder).map_err(file(folder))?;
+    for entry in fs::read_dir(folder).map_err(file(folder))? {
+        let path = entry.map_err(file(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(&format!("{package}_")) && name.contains(".orig.tar.") {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// The places of this machine's binary packages, as places of sources.
+fn deb_src() -> Result<String, SourceError> {
+    let mut ask = Command::new("apt-get");
+    ask.args(["indextargets", "--format"])
+        .arg("deb-src $(SITE) $(RELEASE) $(COMPONENT)")
+        .arg("Created-By: Packages");
+    let told = process::output(&mut ask, Duration::from_secs(60)).map_err(SourceError::Process)?;
+    let lines: BTreeSet<&str> = told.stdout.lines().collect();
+    Ok(lines.into_iter().map(|line| format!("{line}\n")).collect())
+}
+
+/// Unpacks what an archive has below its first folder, or the part of it that a pattern of tar's names, into an empty folder.
+pub fn unpack(archive: &Path, folder: &Path, part: Option<&str>) -> Result<(), SourceError> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).map_err(file(folder))?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(archive).arg("-C").arg(folder);
+    tar.arg("--strip-components=1");
+    if let Some(part) = part {
+        tar.args(["--wildcards", part]);
+    }
+    process::output(&mut tar, Duration::from_secs(600)).map_err(SourceError::Process)?;
+    Ok(())
+}

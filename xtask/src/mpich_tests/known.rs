@@ -1,0 +1,72 @@
+//! The list of programs that are known not to end well, each with the reason; it may only shrink.
+//!
+//! A line is `PROGRAM WHY REASON`: the program with its folder, one of the words of [`Why`], and a sentence. `#` begins a comment.
+
+use super::MpichTestsError;
+use std::collections::BTreeMap;
+
+/// What a program of the list does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It does not build.
+    Unbuilt,
+    /// It fails.
+    Fails,
+    /// It takes longer than it is worth, or ends this way or that, with MPICH too, and is left out.
+    Left,
+}
+
+/// The list.
+#[derive(Debug)]
+pub struct Known(BTreeMap<String, Why>);
+
+impl Known {
+    /// Reads it.
+    pub fn parse(text: &str) -> Result<Known, MpichTestsError> {
+        let mut known = BTreeMap::new();
+        for (line, text) in (1..).zip(text.lines()) {
+            let text = text.trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let mut words = text.splitn(3, ' ');
+            let (program, why, reason) = (words.next(), words.next(), words.next());
+            let why = match why {
+                Some("unbuilt") => Some(Why::Unbuilt),
+                Some("fails") => Some(Why::Fails),
+                Some("left") => Some(Why::Left),
+                _ => None,
+            };
+            match (program, why, reason) {
+                (Some(program), Some(why), Some(_)) => known.insert(program.to_owned(), why),
+                _ => return Err(MpichTestsError::Known { line }),
+            };
+        }
+        Ok(Known(known))
+    }
+
+    /// What is known of a program.
+    pub fn of(&self, program: &str) -> Option<Why> {
+        self.0.get(program).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_readable_and_a_line_without_a_reason_is_refused() {
+        let known = Known::parse(include_str!("known.txt")).expect("our own list");
+        assert!(known.0.keys().all(|program| program.contains('/')));
+        let refused = |text| match Known::parse(text) {
+            Err(MpichTestsError::Known { line }) => Some(line),
+            _ => None,
+        };
+        assert_eq!(
+            refused("# fine\na/b fails it is wrong\na/c breaks it is wrong"),
+            Some(3)
+        );
+        assert_eq!(refused("a/b fails"), Some(1));
+    }
+}

@@ -1,0 +1,256 @@
+//! `cargo xtask mpich-tests`: the tests that MPICH's authors wrote for MPICH, from Debian's source package, on our library.
+//!
+//! They were written over thirty years against the standard's text, by others than us, and ask for much that nobody thinks of when he writes a library.
+//! Promise: every program of the chosen folders is run as its list says (`list`), and has to say "No Errors" and end well,
+//! but those of `known.txt`, each with its reason, which must not (`known`).
+//!
+//! Everything is fetched, built with our `mpicc` and run below the target folder.
+
+mod known;
+mod list;
+mod source;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::debian_source::SourceError;
+use crate::install::{self, InstallError};
+use crate::packages::{self, PackagesError};
+use crate::process::{self, ProcessError};
+use crate::test;
+use crate::ui::{self, Steps};
+use known::{Known, Why};
+use list::Run;
+
+/// The folders of the chapters that are there.
+const FOLDERS: &[&str] = &[
+    "attr",
+    "coll",
+    "comm",
+    "datatype",
+    "errhan",
+    "errors/attr",
+    "errors/coll",
+    "errors/comm",
+    "errors/datatype",
+    "errors/group",
+    "errors/pt2pt",
+    "errors/topo",
+    "group",
+    "info",
+    "init",
+    "part",
+    "pt2pt",
+    "threads/coll",
+    "threads/comm",
+    "threads/part",
+    "threads/pt2pt",
+    "topo",
+];
+
+/// What is run.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Set a parameter of the library for all runs, as with mpirun
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = clap::ArgAction::Append)]
+    mca: Vec<String>,
+    /// Seconds that a program may take
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Only programs whose names contain this
+    #[arg(long, value_name = "PART")]
+    only: Option<String>,
+    /// Folders of tests; those of all chapters that are there if none is given
+    #[arg(value_name = "FOLDER")]
+    folders: Vec<String>,
+}
+
+/// Why the tests were not run, or did not end as they should.
+#[derive(Debug)]
+pub enum MpichTestsError {
+    /// A compiler or a tool is not there and could not be installed.
+    Packages(PackagesError),
+    /// Our own library, `mpicc` and launcher could not be made.
+    Install(InstallError),
+    /// The source package could not be fetched or unpacked.
+    Source(SourceError),
+    /// The tests could not be configured, or a program could not be started or waited for.
+    Process(ProcessError),
+    /// A file of the tests could not be read or written.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// The system's word.
+        reason: std::io::Error,
+    },
+    /// The list of those known to fail has a line that says nothing.
+    Known {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// All were run, and not all ended as they should.
+    Tests {
+        /// One for each that did not.
+        sentences: Vec<String>,
+    },
+}
+
+impl fmt::Display for MpichTestsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packages(error) => error.fmt(f),
+            Self::Install(error) => error.fmt(f),
+            Self::Source(error) => error.fmt(f),
+            Self::Process(error) => error.fmt(f),
+            Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
+            Self::Known { line } => write!(
+                f,
+                "line {line} of known.txt should be a program, one of unbuilt, fails and left, and a reason"
+            ),
+            Self::Tests { sentences } => {
+                write!(f, "MPICH's tests:\n  {}", sentences.join("\n  "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for MpichTestsError {}
+
+fn file(path: &Path) -> impl FnOnce(std::io::Error) -> MpichTestsError {
+    move |reason| MpichTestsError::File {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// The command.
+pub fn run(options: &Options) -> Result<(), MpichTestsError> {
+    let known = Known::parse(include_str!("known.txt"))?;
+    let mut steps = Steps::new(5);
+    steps
+        .step("looking for compilers and tools", packages::ensure)
+        .map_err(MpichTestsError::Packages)?;
+    let prefix = test::installation();
+    steps
+        .step("installing Portcullis", || {
+            install::install(&prefix, &test::CONTENTS)
+        })
+        .map_err(MpichTestsError::Install)?;
+    let root = steps.step("fetching the source package mpich", source::fetch)?;
+    let folders: Vec<&str> = match options.folders.is_empty() {
+        true => FOLDERS.to_vec(),
+        false => options.folders.iter().map(String::as_str).collect(),
+    };
+    steps.step("building its tests with our mpicc", || {
+        source::build(&root, &prefix.join("bin"), &folders)
+    })?;
+    steps.step("running them", || {
+        check(options, &prefix, &root, &folders, &known)
+    })
+}
+
+/// How one run ended.
+enum Verdict {
+    Good,
+    Unbuilt,
+    Bad(String),
+}
+
+/// Runs every program of the folders as often as their lists say.
+fn check(
+    options: &Options,
+    prefix: &Path,
+    root: &Path,
+    folders: &[&str],
+    known: &Known,
+) -> Result<(), MpichTestsError> {
+    let mut sentences = Vec::new();
+    let (mut good, mut as_known, mut left) = (0, 0, 0);
+    for folder in folders {
+        let path = root.join(folder).join("testlist");
+        let text = std::fs::read_to_string(&path).map_err(file(&path))?;
+        let runs = list::parse(&text);
+        let wanted = |run: &&Run| {
+            let only = options.only.as_ref();
+            only.is_none_or(|part| run.program.contains(part.as_str()))
+        };
+        for runs in runs.chunk_by(|a, b| a.program == b.program) {
+            let Some(first) = runs.iter().find(wanted) else {
+                continue;
+            };
+            let program = format!("{folder}/{}", first.program);
+            let why = known.of(&program);
+            if why == Some(Why::Left) {
+                left += runs.len();
+                continue;
+            }
+            let mut failures = Vec::new();
+            for run in runs {
+                match once(options, prefix, &root.join(folder), run)? {
+                    Verdict::Good => good += 1,
+                    Verdict::Bad(what) => failures.push((Why::Fails, format!("{run}: {what}"))),
+                    Verdict::Unbuilt => failures.push((Why::Unbuilt, "is not built".into())),
+                }
+            }
+            let surprises = failures.iter().filter(|(how, _)| Some(*how) != why);
+            sentences.extend(surprises.map(|(_, what)| format!("{program} {what}")));
+            as_known += failures.iter().filter(|(how, _)| Some(*how) == why).count();
+            if failures.is_empty() && why.is_some() {
+                sentences.push(format!("{program} ends well; remove its line of known.txt"));
+            }
+        }
+    }
+    ui::say(&format!(
+        "      {good} runs ended well, {as_known} as known.txt says, {left} were left out"
+    ));
+    match sentences.is_empty() {
+        true => Ok(()),
+        false => Err(MpichTestsError::Tests { sentences }),
+    }
+}
+
+/// One run of a program.
+fn once(
+    options: &Options,
+    prefix: &Path,
+    folder: &Path,
+    run: &Run,
+) -> Result<Verdict, MpichTestsError> {
+    let program = folder.join(&run.program);
+    if !program.is_file() {
+        return Ok(Verdict::Unbuilt);
+    }
+    let mut command = Command::new(prefix.join("bin/mpirun"));
+    command.args(["-n", &run.ranks.to_string()]);
+    for parameter in options.mca.chunks(2) {
+        command.arg("--mca").args(parameter);
+    }
+    command
+        .arg(&program)
+        .args(&run.arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    let running = process::Running::start(&mut command).map_err(MpichTestsError::Process)?;
+    Ok(match running.wait(Duration::from_secs(options.limit)) {
+        Ok(outcome) if run.must_fail => match outcome.status.success() {
+            true => Verdict::Bad("ended well, and should not have".into()),
+            false => Verdict::Good,
+        },
+        Ok(outcome) if outcome.status.success() && outcome.stdout.contains("No Errors") => {
+            Verdict::Good
+        }
+        Ok(outcome) => {
+            let said = outcome.stderr.lines().chain(outcome.stdout.lines());
+            let mut lines = said.filter(|line| !line.trim().is_empty());
+            Verdict::Bad(lines.next().unwrap_or("said nothing").trim().to_owned())
+        }
+        Err(ProcessError::TimedOut { after, .. }) => {
+            Verdict::Bad(format!("was not done after {:.0} s", after.as_secs_f64()))
+        }
+        Err(error) => return Err(MpichTestsError::Process(error)),
+    })
+}

@@ -1,0 +1,119 @@
+//! The tests' source as our `mpicc` takes it, and its build.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::{MpichTestsError, file};
+use crate::debian_source;
+use crate::process::{self, ProcessError};
+use crate::workspace;
+
+/// What is written for MPICH's own header: in which file, what, and what every header has.
+const PATCHES: &[(&str, &str, &str)] = &[
+    // Removed by MPI-3.
+    (
+        "dtpools/src/dtpools_custom.c",
+        "MPI_Type_hvector(",
+        "MPI_Type_create_hvector(",
+    ),
+    (
+        "dtpools/src/dtpools_custom.c",
+        "MPI_Type_hindexed(",
+        "MPI_Type_create_hindexed(",
+    ),
+    (
+        "dtpools/src/dtpools_custom.c",
+        "MPI_Type_struct(",
+        "MPI_Type_create_struct(",
+    ),
+    // In the standard since MPI 4.1.
+    (
+        "include/mtest_mpix.h",
+        "MPIX_Delete_error_",
+        "MPI_Remove_error_",
+    ),
+    // Handles are no numbers, and null handles of two kinds need not be equal.
+    (
+        "coll/nonblocking2.c",
+        "int *sendtypes",
+        "MPI_Datatype *sendtypes",
+    ),
+    (
+        "coll/nonblocking2.c",
+        "int *recvtypes",
+        "MPI_Datatype *recvtypes",
+    ),
+    (
+        "coll/nonblocking3.c",
+        "int *sendtypes",
+        "MPI_Datatype *sendtypes",
+    ),
+    (
+        "coll/nonblocking3.c",
+        "int *recvtypes",
+        "MPI_Datatype *recvtypes",
+    ),
+    (
+        "threads/pt2pt/mt_probe_impl.c",
+        "*message != MPI_REQUEST_NULL",
+        "*message != MPI_MESSAGE_NULL",
+    ),
+];
+
+/// The folder of the tests, unpacked and mended; fetched unless it is there.
+pub fn fetch() -> Result<PathBuf, MpichTestsError> {
+    let archive = debian_source::archive("mpich").map_err(MpichTestsError::Source)?;
+    let folder = workspace::target().join("mpich/source");
+    let root = folder.join("test/mpi");
+    if root.join("configure").is_file() {
+        return Ok(root);
+    }
+    debian_source::unpack(&archive, &folder, Some("*/test/mpi/*"))
+        .map_err(MpichTestsError::Source)?;
+    for (path, old, new) in PATCHES {
+        let path = root.join(path);
+        let text = fs::read_to_string(&path).map_err(file(&path))?;
+        fs::write(&path, text.replace(old, new)).map_err(file(&path))?;
+    }
+    Ok(root)
+}
+
+/// Configures the tests unless that was done, and builds what these folders and all need; a program that does not build is found missing later.
+pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTestsError> {
+    let path = match std::env::var_os("PATH") {
+        Some(path) => {
+            let all = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
+            std::env::join_paths(all).unwrap_or(path)
+        }
+        None => bin.into(),
+    };
+    let command = |program: &str| {
+        let mut command = Command::new(program);
+        command.current_dir(root).env("PATH", &path);
+        command
+    };
+    if !root.join("Makefile").is_file() {
+        // The header brings back what Fortran needs and the standard ABI leaves out; without optimisation it is built in half the time.
+        let mut configure = command("./configure");
+        configure
+            .args(["--disable-fortran", "--disable-cxx", "--enable-strictmpi"])
+            .arg(format!(
+                "--with-mpi={}",
+                bin.parent().unwrap_or(bin).display()
+            ))
+            .env("CFLAGS", "-O0 -w -include portcullis/fortran.h");
+        process::output(&mut configure, Duration::from_secs(600))
+            .map_err(MpichTestsError::Process)?;
+    }
+    for folder in ["dtpools", "util"].iter().chain(folders) {
+        let mut make = command("make");
+        make.args(["-k", "-j2", "-C", folder]);
+        match process::output(&mut make, Duration::from_secs(600)) {
+            Ok(_) | Err(ProcessError::Failed { .. }) => {}
+            Err(error) => return Err(MpichTestsError::Process(error)),
+        }
+    }
+    Ok(())
+}
