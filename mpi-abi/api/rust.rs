@@ -8,6 +8,7 @@
 //! A collective operation is there six times (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`
 //! that checks the arguments and makes a value of them; where there is a `brief_X`, the blocking ones ask that first.
 //! Everything else is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
+//! Whatever a function was to make, it leaves the null handle of its kind where it fails: that is written here, for all of them.
 
 use super::table::{Function, Functions, Item, Kind, Param, Section};
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,6 +213,8 @@ fn pointer_type(p: &Param) -> String {
 pub struct Exports<'a> {
     functions: &'a Functions,
     callbacks: BTreeSet<&'a str>,
+    /// The null handle of each type of handle.
+    nulls: BTreeMap<&'a str, &'a str>,
     /// The Rust path of each implementation found, by function name.
     found: &'a BTreeMap<String, String>,
 }
@@ -227,9 +230,18 @@ impl<'a> Exports<'a> {
             .filter(|s| matches!(s.kind, Kind::Callback | Kind::Alias))
             .flat_map(|s| s.items.iter().map(|i| i.name.as_str()))
             .collect();
+        let nulls = sections
+            .iter()
+            .filter(|s| s.kind == Kind::Handle)
+            .filter_map(|s| {
+                let null = s.items.iter().find(|i| i.name.ends_with("_NULL"))?;
+                Some((s.ctype.as_str(), null.name.as_str()))
+            })
+            .collect();
         Exports {
             functions,
             callbacks,
+            nulls,
             found,
         }
     }
@@ -291,7 +303,15 @@ impl<'a> Exports<'a> {
             format!("tool_call({id}, move || {body})")
         } else {
             let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
-            format!("call({id}, {target}, move || {body})")
+            match self.unmade(f) {
+                unmade if unmade.is_empty() => format!("call({id}, {target}, move || {body})"),
+                unmade => {
+                    // SAFETY: what is written here stands below PROMISE.
+                    format!(
+                        "call_making({id}, {target}, move || unsafe {{ {unmade} }}, move || {body})"
+                    )
+                }
+            }
         };
         let unused = if body.contains("unsupported") {
             "#[allow(unused_variables)]\n"
@@ -307,6 +327,19 @@ impl<'a> Exports<'a> {
              #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({params}) -> {result} {{\n    \
              {PROMISE}\n    {to_profiled}\n}}"
         );
+    }
+
+    /// The statements that make null what a call that failed has not made.
+    fn unmade(&self, f: &Function) -> String {
+        let made = f.params.iter().filter(|p| p.scalar_out() && !p.inout);
+        made.filter_map(|p| {
+            let null = match p.base.as_str() {
+                "int" if p.name.ends_with("keyval") => "MPI_KEYVAL_INVALID",
+                handle => self.nulls.get(handle)?,
+            };
+            Some(format!("unmake({}, {null});", ident(&p.name)))
+        })
+        .collect()
     }
 
     /// The expression that performs the call, none if nothing implements it.

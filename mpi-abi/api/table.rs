@@ -60,7 +60,7 @@ pub struct Param {
     pub stars: usize,
     /// What follows the name: nothing, `[]` or `[][3]`.
     pub array: String,
-    /// The scalar behind the pointer is read before it is written.
+    /// The scalar or handle behind the pointer is read.
     pub inout: bool,
 }
 
@@ -70,7 +70,7 @@ impl Param {
         self.stars == 0 && self.array.is_empty()
     }
 
-    /// One scalar behind a pointer that the function writes.
+    /// One scalar or handle behind a pointer that the function writes.
     pub fn scalar_out(&self) -> bool {
         self.stars == 1 && self.array.is_empty() && !self.is_const
     }

@@ -1,7 +1,7 @@
 //! What every exported function passes through.
 //!
-//! The promise: a panic never crosses the C boundary, a failure reaches the error handler that the standard names, and a call
-//! that succeeds costs neither allocation nor lock nor lookup here.
+//! The promise: a panic never crosses the C boundary, a failure reaches the error handler that the standard names and leaves
+//! null handles where new ones were to be, and a call that succeeds costs neither allocation nor lock nor lookup here.
 
 use crate::abi::*;
 use crate::error::{Failure, handler};
@@ -26,14 +26,44 @@ pub enum Target {
 /// Runs the body of function `id` (an index into [`crate::functions`]) and turns its outcome into an error code.
 #[inline]
 pub fn call(id: usize, target: Target, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    call_making(id, target, || (), body)
+}
+
+/// As [`call`], for a body that makes something; `unmade` says that it is not there, before an error handler looks.
+#[inline]
+pub fn call_making(
+    id: usize,
+    target: Target,
+    unmade: impl FnOnce(),
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
     let inside = state::enter(id);
     let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MPI_SUCCESS,
-        Ok(Err(failure)) => handler::raise(id, target, failure),
-        Err(panic) => handler::raise(id, target, from_panic(panic)),
+        Ok(Err(failure)) => {
+            unmade();
+            handler::raise(id, target, failure)
+        }
+        Err(panic) => {
+            unmade();
+            handler::raise(id, target, from_panic(panic))
+        }
     };
     state::leave(id, inside);
     code
+}
+
+/// Leaves `null` where a new handle was to be, unless the program gave no place for it.
+///
+/// # Safety
+/// `place` is null or an output argument of the caller.
+#[cold]
+#[inline(never)]
+pub unsafe fn unmake<T>(place: *mut T, null: T) {
+    if !place.is_null() {
+        // SAFETY: an output argument of the caller.
+        unsafe { place.write(null) };
+    }
 }
 
 /// As [`call`], for the tool interface, whose errors are only returned (section 15.3.10).

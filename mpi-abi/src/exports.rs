@@ -12,7 +12,7 @@
 
 use crate::FunctionInfo;
 use crate::abi::*;
-use crate::call::{Target, call, tool_call};
+use crate::call::{Target, call, call_making, tool_call, unmake};
 // Which conversions are needed depends on what is implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};

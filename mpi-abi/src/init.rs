@@ -16,6 +16,7 @@ use crate::info;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
 use mpi_base::cpu::Cores;
+use mpi_base::hardware::Confinement;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_core::btl::{self, Surroundings};
@@ -308,6 +309,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         node,
         neighbours: membership.local_ranks,
         cores,
+        confinement: Confinement::at_start(),
         btls: transports.btls,
         pml,
         coll: components::coll(&plugins),

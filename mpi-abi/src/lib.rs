@@ -17,12 +17,14 @@ pub mod convert;
 pub mod error;
 pub mod explain;
 mod exports;
+pub mod frameworks;
 pub mod handle;
 pub mod info;
 pub mod init;
 mod lock;
 pub mod object;
 pub mod state;
+pub mod tool;
 
 /// A function of the interface, as `mpi-info --functions` lists it.
 #[derive(Clone, Copy, Debug)]

@@ -107,8 +107,11 @@ static void attributes_go_with_their_datatype(void) {
     WORKS(MPI_Type_set_attr(MPI_INT, keyval, &one));
     WORKS(MPI_Type_get_attr(MPI_INT, keyval, &value, &flag));
     CLAIM(flag && value == &one);
-    WORKS(MPI_Type_delete_attr(MPI_INT, keyval));
+    int kept = keyval;
     WORKS(MPI_Type_free_keyval(&keyval));
+    WORKS(MPI_Type_get_attr(MPI_INT, kept, &value, &flag));
+    CLAIM(flag && value == &one);
+    WORKS(MPI_Type_delete_attr(MPI_INT, kept));
 }
 
 static MPI_Datatype seen;
@@ -153,6 +156,130 @@ static void statuses_are_the_programs(void) {
     CLAIM(n == MPI_UNDEFINED);
 }
 
+static void parameters_are_control_variables(void) {
+    int provided, n, i, index, len, count, of_categories = 0, categories, indices[1];
+    char name[256], value[1024];
+    MPI_Datatype type;
+    MPI_T_cvar_handle handle;
+    CLAIM(MPI_T_cvar_get_num(&n) == MPI_T_ERR_NOT_INITIALIZED);
+    CLAIM(MPI_T_finalize() == MPI_T_ERR_NOT_INITIALIZED);
+    setenv("PORTCULLIS_MCA_pml_ob1_unexpected_max", "9m", 1);
+    WORKS(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    WORKS(MPI_T_cvar_get_num(&n));
+    CLAIM(n > 10);
+    for (i = 0; i < n; i++) {
+        len = sizeof name;
+        WORKS(MPI_T_cvar_get_info(i, name, &len, NULL, &type, NULL, NULL, NULL, NULL, NULL));
+        CLAIM(len == (int)strlen(name) + 1 && type == MPI_CHAR);
+        WORKS(MPI_T_cvar_get_index(name, &index));
+        CLAIM(index == i);
+    }
+    CLAIM(MPI_T_cvar_get_info(n, name, &len, NULL, NULL, NULL, NULL, NULL, NULL, NULL) == MPI_T_ERR_INVALID_INDEX);
+    CLAIM(MPI_T_cvar_get_index("no such thing", &index) == MPI_T_ERR_INVALID_NAME);
+    CLAIM(MPI_T_pvar_get_index("no such thing", MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_T_ERR_INVALID_NAME);
+    CLAIM(MPI_T_category_get_index("no such thing", &index) == MPI_T_ERR_INVALID_NAME);
+    CLAIM(MPI_T_event_get_index("no such thing", &index) == MPI_T_ERR_INVALID_NAME);
+
+    WORKS(MPI_T_cvar_get_index("pml_ob1_unexpected_max", &index));
+    len = 4;
+    WORKS(MPI_T_cvar_get_info(index, name, &len, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+    CLAIM(!strcmp(name, "pml") && len == (int)sizeof "pml_ob1_unexpected_max");
+    WORKS(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count));
+    WORKS(MPI_T_cvar_read(handle, value));
+    CLAIM(!strcmp(value, "9m") && count == 3);
+    CLAIM(MPI_T_cvar_write(handle, "1m") == MPI_T_ERR_CVAR_SET_NEVER);
+    WORKS(MPI_T_cvar_handle_free(&handle));
+    CLAIM(handle == MPI_T_CVAR_HANDLE_NULL && MPI_T_cvar_handle_free(&handle) == MPI_T_ERR_INVALID_HANDLE);
+
+    WORKS(MPI_T_category_get_num(&categories));
+    for (i = 0; i < categories; i++) {
+        len = sizeof name;
+        WORKS(MPI_T_category_get_info(i, name, &len, NULL, NULL, &count, NULL, NULL));
+        WORKS(MPI_T_category_get_index(name, &index));
+        CLAIM(index == i);
+        of_categories += count;
+        WORKS(MPI_T_category_get_cvars(i, 1, indices));
+        len = sizeof value;
+        WORKS(MPI_T_cvar_get_info(indices[0], value, &len, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+        CLAIM(!strncmp(name, value, strlen(name)));
+    }
+    CLAIM(of_categories == n);
+    WORKS(MPI_T_finalize());
+    CLAIM(MPI_T_cvar_get_num(&n) == MPI_T_ERR_NOT_INITIALIZED);
+    unsetenv("PORTCULLIS_MCA_pml_ob1_unexpected_max");
+}
+
+static int refuse_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag) {
+    (void)type, (void)keyval, (void)extra, (void)in, (void)out;
+    *flag = 1;
+    return MPI_ERR_OTHER;
+}
+
+/* The call fails and leaves `null` in `handle`, which held something else. */
+#define MAKES_NOTHING(call, handle, before, null) do { handle = before; CLAIM((call) != MPI_SUCCESS); CLAIM(handle == null); } while (0)
+
+static void what_was_not_made_is_null(void) {
+    MPI_Comm comm, self = MPI_COMM_SELF;
+    MPI_Group group;
+    MPI_Datatype type;
+    MPI_Request request;
+    MPI_Message message;
+    MPI_Info info;
+    MPI_Errhandler errhandler;
+    MPI_Op op;
+    MPI_Session session;
+    MPI_Win win;
+    int flag, keyval, data = 0;
+    WORKS(MPI_Init(NULL, NULL));
+    WORKS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    WORKS(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    MAKES_NOTHING(MPI_Comm_dup(MPI_COMM_NULL, &comm), comm, MPI_COMM_WORLD, MPI_COMM_NULL);
+    MAKES_NOTHING(MPI_Cart_create(MPI_COMM_SELF, 1, (int[]){2}, (int[]){0}, 0, &comm), comm, MPI_COMM_WORLD, MPI_COMM_NULL);
+    MAKES_NOTHING(MPI_Group_incl(MPI_GROUP_EMPTY, 1, (int[]){0}, &group), group, MPI_GROUP_EMPTY, MPI_GROUP_NULL);
+    MAKES_NOTHING(MPI_Type_contiguous(-1, MPI_INT, &type), type, MPI_INT, MPI_DATATYPE_NULL);
+    MAKES_NOTHING(MPI_Type_contiguous_c(-1, MPI_INT, &type), type, MPI_INT, MPI_DATATYPE_NULL);
+    MAKES_NOTHING(MPI_Comm_create_errhandler(NULL, &errhandler), errhandler, MPI_ERRORS_RETURN, MPI_ERRHANDLER_NULL);
+    MAKES_NOTHING(MPI_Info_dup(MPI_INFO_NULL, &info), info, MPI_INFO_ENV, MPI_INFO_NULL);
+    MAKES_NOTHING(MPI_Op_create(NULL, 0, &op), op, MPI_SUM, MPI_OP_NULL);
+    MAKES_NOTHING(MPI_Session_init(MPI_INFO_NULL, MPI_ERRHANDLER_NULL, &session), session, MPI_Session_fromint(1), MPI_SESSION_NULL);
+    MAKES_NOTHING(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_NULL, &win), win, MPI_Win_fromint(1), MPI_WIN_NULL);
+    MAKES_NOTHING(MPI_Mprobe(5, 0, MPI_COMM_SELF, &message, MPI_STATUS_IGNORE), message, MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL);
+    MAKES_NOTHING(MPI_Improbe(5, 0, MPI_COMM_SELF, &flag, &message, MPI_STATUS_IGNORE), message, MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL);
+    MPI_Request some = MPI_Request_fromint(1);
+    MAKES_NOTHING(MPI_Isend(&data, 1, MPI_INT, 5, 0, MPI_COMM_SELF, &request), request, some, MPI_REQUEST_NULL);
+    MAKES_NOTHING(MPI_Irecv(&data, 1, MPI_INT, 0, 0, MPI_COMM_NULL, &request), request, some, MPI_REQUEST_NULL);
+    MAKES_NOTHING(MPI_Ibcast(&data, 1, MPI_INT, 5, MPI_COMM_SELF, &request), request, some, MPI_REQUEST_NULL);
+    MAKES_NOTHING(MPI_Bcast_init(&data, 1, MPI_INT, 5, MPI_COMM_SELF, MPI_INFO_NULL, &request), request, some, MPI_REQUEST_NULL);
+    comm = MPI_COMM_WORLD;
+    MAKES_NOTHING(MPI_Comm_idup(MPI_COMM_NULL, &comm, &request), request, some, MPI_REQUEST_NULL);
+    CLAIM(comm == MPI_COMM_NULL);
+    CLAIM(MPI_Type_contiguous(-1, MPI_INT, NULL) != MPI_SUCCESS);
+
+    /* A duplicate that an attribute keeps from being. */
+    WORKS(MPI_Type_create_keyval(refuse_copy, MPI_TYPE_NULL_DELETE_FN, &keyval, NULL));
+    WORKS(MPI_Type_set_attr(MPI_INT, keyval, NULL));
+    MAKES_NOTHING(MPI_Type_dup(MPI_INT, &type), type, MPI_INT, MPI_DATATYPE_NULL);
+    WORKS(MPI_Type_delete_attr(MPI_INT, keyval));
+    WORKS(MPI_Type_free_keyval(&keyval));
+
+    /* What a call is given to read stays what it was. */
+    CLAIM(MPI_Comm_free(&self) != MPI_SUCCESS && self == MPI_COMM_SELF);
+    type = MPI_INT;
+    CLAIM(MPI_Type_free(&type) != MPI_SUCCESS && type == MPI_INT);
+    keyval = MPI_TAG_UB;
+    CLAIM(MPI_Comm_free_keyval(&keyval) != MPI_SUCCESS && keyval == MPI_TAG_UB);
+    request = some;
+    CLAIM(MPI_Start(&request) != MPI_SUCCESS && request == some);
+    CLAIM(MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS && request == some);
+    CLAIM(MPI_Cancel(&request) != MPI_SUCCESS && request == some);
+    CLAIM(MPI_Request_free(&request) != MPI_SUCCESS && request == some);
+    message = MPI_Message_fromint(1);
+    CLAIM(MPI_Mrecv(&data, 1, MPI_INT, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS && message == MPI_Message_fromint(1));
+    MAKES_NOTHING(MPI_Imrecv(&data, 1, MPI_INT, &message, &request), request, some, MPI_REQUEST_NULL);
+    CLAIM(message == MPI_Message_fromint(1));
+    WORKS(MPI_Finalize());
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "freed") == 0) {
         MPI_Datatype type, stale;
@@ -169,5 +296,7 @@ int main(int argc, char **argv) {
     attributes_go_with_their_datatype();
     operators_combine_locally();
     statuses_are_the_programs();
+    parameters_are_control_variables();
+    what_was_not_made_is_null();
     return failed;
 }

@@ -4,6 +4,7 @@
 //! There may be several rings, deep ones of short cells and shallow ones of long cells;
 //! in which one an operation's data lie follows from what all members know alike, so they find the same [`Spot`].
 //! A cell is one run of words; the first holds the number of the operation whose data follow, and is written last.
+//! Beside the number there is room for how long they are, for who wants to say so ([`Cells::publish_of`], [`Cells::length`]).
 //! So a message of seven words or less is one cache line, written once and read once by each reader.
 //!
 //! Protocol of operation k in a ring of depth d:
@@ -57,6 +58,17 @@ const FETCHED: usize = 64;
 
 /// The bytes of data that travel with their number.
 const FIRST: usize = FETCHED - WORD;
+
+/// So many bits of the word of a number tell how long the data are; the others count operations for months without a pause.
+const LENGTH_BITS: u32 = 17;
+
+/// What is told is one more than the length, and none if nobody says; what is longer than this is told as this.
+const LONGEST_TOLD: u64 = (1 << LENGTH_BITS) - 1;
+
+#[inline(always)]
+fn told(bytes: usize) -> u64 {
+    (bytes as u64 + 1).min(LONGEST_TOLD)
+}
 
 /// A member may offer something in so many operations at a time that follow one another.
 pub const OFFERS: u64 = 4;
@@ -211,8 +223,35 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// Shows what the cell of an operation has been filled with.
     #[inline(always)]
     pub fn publish(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) {
+        self.publish_word(place, spot, 0);
+    }
+
+    /// The same, which says that it is so many bytes.
+    #[inline(always)]
+    pub fn publish_of(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, bytes: usize) {
+        self.publish_word(place, spot, told(bytes));
+    }
+
+    #[inline(always)]
+    fn publish_word(&self, place: impl Into<Place>, spot: Spot<'_>, told: u64) {
+        let word = spot.number << LENGTH_BITS | told;
         // SYNC POINT cells.shown
-        self.flag(place, spot).store(spot.number, Ordering::Release);
+        self.flag(place, spot).store(word, Ordering::Release);
+    }
+
+    /// Whether what a place shows, and has been seen, is said to be so many bytes; else what it is said to be, if anything is said.
+    #[inline(always)]
+    pub fn length(
+        &self,
+        place: impl Into<Place> + Copy,
+        spot: Spot<'_>,
+        expected: usize,
+    ) -> Result<(), Option<usize>> {
+        let said = self.flag(place, spot).load(Ordering::Relaxed) & LONGEST_TOLD;
+        match said == told(expected) {
+            true => Ok(()),
+            false => Err((said as usize).checked_sub(1)),
+        }
     }
 
     /// Counts in an operation, in place of data: from zero, which is written before it is published, and then up.
@@ -264,8 +303,9 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     #[inline(always)]
     pub fn watch(&self, place: impl Into<Place>, spot: Spot<'_>) -> impl Fn() -> bool {
         let flag = self.flag(place, spot);
+        let number = spot.number << LENGTH_BITS;
         // SYNC POINT cells.shown
-        move || flag.load(Ordering::Acquire) >= spot.number
+        move || flag.load(Ordering::Acquire) >= number
     }
 
     /// Reads the data from byte `at` on; they have been seen.

@@ -43,6 +43,9 @@ impl Kind {
     }
 }
 
+/// In place of an instance where there is none.
+const NOWHERE: u32 = u32::MAX;
+
 /// Where a process may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
@@ -51,16 +54,25 @@ pub struct Confinement {
 }
 
 impl Confinement {
+    /// Of a process that may run anywhere on its machine.
+    pub const FREE: Confinement = Confinement {
+        instances: [Some(0), None, None, None, None],
+    };
+
+    /// Of this process, quickly: one that may use all processors is [`Confinement::FREE`], without a question about each of them.
+    pub fn at_start() -> Confinement {
+        let sys = Path::new("/sys/devices/system/cpu");
+        let allowed = crate::cpu::processors().unwrap_or_default();
+        let online = fs::read_to_string(sys.join("online")).unwrap_or_default();
+        match crate::ranges::read(online.trim(), rustix::thread::CpuSet::MAX_CPU) {
+            Some(online) if online != allowed => Confinement::of(&allowed, sys),
+            _ => Confinement::FREE,
+        }
+    }
+
     /// Of the calling thread, now.
     pub fn of_this_process() -> Confinement {
-        let mask = rustix::thread::sched_getaffinity(None);
-        let allowed = mask.map_or_else(
-            |_| Vec::new(),
-            |mask| {
-                let all = 0..rustix::thread::CpuSet::MAX_CPU;
-                all.filter(|cpu| mask.is_set(*cpu)).collect()
-            },
-        );
+        let allowed = crate::cpu::processors().unwrap_or_default();
         Confinement::of(&allowed, Path::new("/sys/devices/system/cpu"))
     }
 
@@ -76,6 +88,18 @@ impl Confinement {
         };
         Confinement {
             instances: std::array::from_fn(only),
+        }
+    }
+
+    /// As words that another process of the machine can read.
+    pub fn words(&self) -> [u32; Kind::ALL.len()] {
+        self.instances.map(|instance| instance.unwrap_or(NOWHERE))
+    }
+
+    /// What [`Confinement::words`] wrote.
+    pub fn from_words(words: [u32; Kind::ALL.len()]) -> Confinement {
+        Confinement {
+            instances: words.map(|word| (word != NOWHERE).then_some(word)),
         }
     }
 
@@ -146,6 +170,14 @@ mod tests {
         );
         assert_eq!(of(&[1]), [Some(0), Some(0), Some(0), Some(0), Some(1)]);
         fs::remove_dir_all(sys).unwrap();
+    }
+
+    #[test]
+    fn words_bring_it_to_another_process() {
+        let bound = Confinement::of(&[0], Path::new("/sys/devices/system/cpu"));
+        for here in [bound, Confinement::FREE, Confinement::at_start()] {
+            assert_eq!(Confinement::from_words(here.words()), here);
+        }
     }
 
     #[test]

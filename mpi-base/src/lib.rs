@@ -19,6 +19,7 @@ pub mod ear;
 #[cfg(not(loom))]
 pub mod fdpass;
 pub mod fence;
+#[cfg(not(loom))]
 pub mod hardware;
 pub mod inbox;
 #[cfg(not(loom))]

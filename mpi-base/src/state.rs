@@ -5,15 +5,18 @@
 //! From it `mpirun` says what a dead rank did last and explains a hang.
 //!
 //! Protocol: only the owning process stores, always relaxed; anybody may load, always relaxed.
-//! Nothing is ordered by it and nothing may depend on it but messages to people:
+//! Nothing is ordered by it and nothing may depend on it but messages to people,
+//! except for where the rank is confined to, which is written once and released by a flag of its own:
 //! a reader may see the peer of one call beside the tag of the next.
 //! [`StatePage::snapshot`] reads until the call counter stands still, which on real machines makes that rare.
 //! A page full of zero bytes, as a new memfd is, is a valid page of a rank that has not come yet.
 //!
 //! A rank with several threads stores the latest call of any of them, and of collective operations at the same time the first.
 
+use crate::hardware::{Confinement, Kind};
 use std::fmt;
-use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
 
 /// What a rank waits for in its current call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +93,10 @@ pub struct StatePage {
     pid: AtomicU32,
     rank: AtomicU32,
     phase: AtomicU32,
-    _line0: [u32; 13],
+    /// A [`Confinement`]'s words, once `placed` is not 0.
+    place: [AtomicU32; Kind::ALL.len()],
+    placed: AtomicU32,
+    _line0: [u32; 7],
     // The second line is the current call.
     /// Counts up at each `enter` and each `leave`: odd inside a call.
     calls: AtomicU64,
@@ -141,6 +147,21 @@ impl StatePage {
         self.pid.store(pid, Relaxed);
         self.rank.store(rank, Relaxed);
         self.phase.store(Phase::Starting as u32, Relaxed);
+    }
+
+    /// Where the rank may run; told once.
+    pub fn confine(&self, here: &Confinement) {
+        for (place, word) in self.place.iter().zip(here.words()) {
+            place.store(word, Relaxed);
+        }
+        self.placed.store(1, Release);
+    }
+
+    /// What the owner said with [`StatePage::confine`]; nothing before.
+    pub fn confinement(&self) -> Option<Confinement> {
+        let placed = self.placed.load(Acquire) != 0;
+        let words = || std::array::from_fn(|kind| self.place[kind].load(Relaxed));
+        placed.then(|| Confinement::from_words(words()))
     }
 
     /// `MPI_Init` has returned.

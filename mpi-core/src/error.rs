@@ -6,6 +6,7 @@ use crate::op::OpError;
 use crate::pml::PmlError;
 use crate::pml::buffered::BufferError;
 use crate::record::RecordError;
+use crate::request::Status;
 use std::fmt;
 
 /// An error of any operation; its text is a sentence.
@@ -18,6 +19,24 @@ impl Error {
     /// What is looked at where a class is assigned; for the user there is the sentence.
     pub fn kind(&self) -> &ErrorKind {
         &self.0
+    }
+
+    /// The message that a failed receive got, if it got one: whose it was, and how much of it is in the buffer.
+    pub fn received(&self) -> Option<Status> {
+        match *self.0 {
+            ErrorKind::Pml(PmlError::Truncated {
+                source,
+                tag,
+                capacity,
+                ..
+            }) => Some(Status {
+                source,
+                tag,
+                bytes: capacity,
+                cancelled: false,
+            }),
+            _ => None,
+        }
     }
 }
 

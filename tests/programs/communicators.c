@@ -98,8 +98,16 @@ static void attributes(void)
     OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &kept, &flag));
     CHECK(!flag && deletions == 2, "deleted %d times", deletions);
+    /* Freed while it is in use: whoever kept the number reads, frees it again, and deletes by it. */
+    int again = key, last = key;
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, name));
     OK(MPI_Comm_free_keyval(&key));
     CHECK(key == MPI_KEYVAL_INVALID, "key %d", key);
+    OK(MPI_Comm_free_keyval(&again));
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, last, &kept, &flag));
+    CHECK(flag && kept == name, "an attribute went with its key");
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, last));
+    CHECK(deletions == 3, "deleted %d times", deletions);
 }
 
 /* Parts of the machine: by name, and by the next level. */

@@ -21,6 +21,15 @@ static void expect(int code, int class_, const char *what)
     CHECK(length > 0 && (size_t)length == strlen(text), "%s has no sentence", what);
 }
 
+/* What failed still tells which message it got, and how much of it is in the buffer. */
+static void names(const MPI_Status *status, int source, int tag, int ints)
+{
+    int count;
+    OK(MPI_Get_count(status, MPI_INT, &count));
+    CHECK(status->MPI_SOURCE == source && status->MPI_TAG == tag && count == ints,
+          "the status of a failed receive names %d numbers of rank %d, tag %d", count, status->MPI_SOURCE, status->MPI_TAG);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -46,6 +55,15 @@ int main(int argc, char **argv)
     /* A message too long for its buffer. */
     OK(MPI_Isend(data, 100, MPI_INT, partner, 3, MPI_COMM_WORLD, &request));
     expect(MPI_Recv(small, 10, MPI_INT, partner, 3, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE, "a message too long");
+    names(&status, partner, 3, 10);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    expect(MPI_Sendrecv(data, 100, MPI_INT, partner, 3, small, 10, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE, "an exchange too long");
+    names(&status, partner, 3, 10);
+    MPI_Message message;
+    OK(MPI_Isend(data, 100, MPI_INT, partner, 3, MPI_COMM_WORLD, &request));
+    OK(MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+    expect(MPI_Mrecv(small, 10, MPI_INT, &message, &status), MPI_ERR_TRUNCATE, "a probed message too long");
+    names(&status, partner, 3, 10);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 
     /* Of several, the one that failed is named in its status. */
@@ -64,6 +82,7 @@ int main(int argc, char **argv)
         if (statuses[0].MPI_ERROR != MPI_ERR_PENDING)
             break;
     }
+    names(&statuses[1], partner, 5, 1);
     CHECK(code != MPI_SUCCESS, "a failed receive was accepted");
 
     /* A large message too long for its buffer, too. */
@@ -73,7 +92,50 @@ int main(int argc, char **argv)
     static int out[200000];
     OK(MPI_Isend(out, 200000, MPI_INT, partner, 6, MPI_COMM_WORLD, &send));
     expect(MPI_Wait(&request, &status), MPI_ERR_TRUNCATE, "a large message too long");
+    names(&status, partner, 6, 1000);
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+
+    /* A group that is no part of the communicator, at members of it and at others. */
+    MPI_Comm part;
+    MPI_Group all, first, others, own;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    OK(MPI_Group_incl(all, 1, (int[]){0}, &first));
+    OK(MPI_Group_difference(all, first, &others));
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &part));
+    if (size > 1) {
+        MPI_Group wrong[2] = {all, rank == 0 ? others : first};
+        for (int i = 0; i < 2; i++) {
+            comm = MPI_COMM_WORLD;
+            expect(MPI_Comm_create(part, wrong[i], &comm), MPI_ERR_GROUP, "a group with a stranger");
+            CHECK(comm == MPI_COMM_NULL, "a failed call left a communicator");
+        }
+        expect(MPI_Comm_create_group(part, all, 3, &comm), MPI_ERR_GROUP, "a group with a stranger");
+    }
+    OK(MPI_Comm_group(part, &own));
+    OK(MPI_Comm_create(part, own, &comm));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free(&part));
+    MPI_Group *groups[] = {&all, &first, &others, &own};
+    for (int i = 0; i < 4; i++)
+        if (*groups[i] != MPI_GROUP_EMPTY)
+            OK(MPI_Group_free(groups[i]));
+
+    /* A broadcast of another length than a buffer has, either way, is told where the buffer is, and writes nothing beyond it. */
+    for (int i = 0; i < 4; i++) {
+        int more = i % 2, mine = (rank == 0) == more ? 10 : 3;
+        memset(small, 7, sizeof small);
+        code = i < 2 ? MPI_Bcast(rank == 0 ? data : small, mine, MPI_INT, 0, MPI_COMM_WORLD)
+                     : MPI_Ibcast(rank == 0 ? data : small, mine, MPI_INT, 0, MPI_COMM_WORLD, &request);
+        if (i >= 2 && code == MPI_SUCCESS)
+            code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank == 0)
+            CHECK(code == MPI_SUCCESS, "the root is told of a length that it cannot know: %d", code);
+        else
+            expect(code, MPI_ERR_TRUNCATE, "a broadcast of another length");
+        for (int at = mine; rank != 0 && at < 10; at++)
+            CHECK(small[at] == 0x07070707, "place %d of %d holds %d", at, mine, small[at]);
+    }
+    OK(MPI_Bcast(small, 10, MPI_INT, 0, MPI_COMM_WORLD));
 
     /* The user's handler. */
     OK(MPI_Comm_create_errhandler(handler, &mine));

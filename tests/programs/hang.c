@@ -1,7 +1,7 @@
 /*
  * Programs that hang, each by one of the common mistakes, so that a report can be made of it.
  *
- *     hang crossed|tag|missing|computes|left|collective|root|absent|any|waitall|inner|straggler|self
+ *     hang crossed|tag|missing|computes|left|collective|root|absent|any|waitall|inner|straggler|self|length
  *
  * Nothing of it ends by itself; run it under a time limit.
  */
@@ -45,6 +45,13 @@ int main(int argc, char **argv)
             OK(MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
         else
             OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "length")) {
+        /* The root sends less than the other one expects, and goes on. */
+        static int words[4000];
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Scatter(words, rank == 0 ? 1 : 2000, MPI_INT, words + 2000, rank == 0 ? 1 : 2000, MPI_INT, 0, MPI_COMM_WORLD));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "root")) {
         /* Each waits for what the other one is to send. */

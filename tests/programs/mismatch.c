@@ -39,6 +39,12 @@ int main(int argc, char **argv)
     say("another amount for one member", MPI_Alltoallv(six, more, places, MPI_INT, result, counts, places, MPI_INT, MPI_COMM_WORLD));
     say("another amount for the root", MPI_Gatherv(value, rank == 3 ? 2 : 1, MPI_INT, result, counts, places, MPI_INT, 0, MPI_COMM_WORLD));
     say("another amount than the root's", MPI_Scatterv(six, counts, places, MPI_INT, result, rank == 2 ? 3 : 1, MPI_INT, 0, MPI_COMM_WORLD));
+    say("another amount than all expect", MPI_Allgather(value, rank == 0 ? 1 : 2, MPI_INT, result, 2, MPI_INT, MPI_COMM_WORLD));
+    say("another amount than all others expect", MPI_Alltoall(six, rank == 0 ? 1 : 2, MPI_INT, result, 2, MPI_INT, MPI_COMM_WORLD));
+    code = MPI_Ialltoall(six, rank == 2 ? 0 : 2, MPI_INT, result, 2, MPI_INT, MPI_COMM_WORLD, &request);
+    say("the same, nonblocking", waited(code, &request));
+    say("another amount of the root itself", MPI_Gather(value, rank == 1 ? 1 : 2, MPI_INT, result, 2, MPI_INT, 1, MPI_COMM_WORLD));
+    say("another amount for the root itself", MPI_Scatter(six, 1, MPI_INT, result, rank == 1 ? 2 : 1, MPI_INT, 1, MPI_COMM_WORLD));
     if (rank == 3)
         counts[0] = 2;
     say("other counts of a sum", MPI_Reduce_scatter(six, result, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD));

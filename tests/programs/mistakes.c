@@ -46,6 +46,10 @@ int main(int argc, char **argv)
     say("a root that does not exist", MPI_Bcast(value, 1, MPI_INT, 2, MPI_COMM_WORLD));
     say("in place where it is not allowed", MPI_Send(MPI_IN_PLACE, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
     say("an operator for other types", MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_FLOAT, MPI_BAND, MPI_COMM_WORLD));
+    say("one buffer twice", MPI_Allreduce(value, value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    say("a block that lies where it is received", MPI_Allgather(value + rank, 1, MPI_INT, value, 1, MPI_INT, MPI_COMM_WORLD));
+    say("one buffer twice, and no communication", MPI_Reduce_local(value, value, 1, MPI_INT, MPI_SUM));
+    say("more for oneself than there is room for", MPI_Alltoall(value, 2, MPI_INT, value + 3, 1, MPI_SHORT, MPI_COMM_WORLD));
     OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
     say("a rank named twice", MPI_Group_incl(group, 2, (int[]){1, 1}, &group));
     say("an intercommunicator that is none", MPI_Comm_remote_size(MPI_COMM_WORLD, &flag));

@@ -190,6 +190,9 @@ int main(int argc, char **argv)
     LOGICAL(int, MPI_INT);
     LOGICAL(unsigned long, MPI_UNSIGNED_LONG);
     LOGICAL(uint8_t, MPI_UINT8_T);
+    LOGICAL(MPI_Aint, MPI_AINT);
+    LOGICAL(MPI_Offset, MPI_OFFSET);
+    LOGICAL(MPI_Count, MPI_COUNT);
     locations();
     users();
     return finish("operators");

@@ -54,6 +54,7 @@ mistakes! {
     what_a_waitall_waits_for_is_named: "waitall" on 2;
     ranks_of_other_communicators_are_found_in_the_job: "inner" on 3;
     a_rank_that_waits_for_itself_is_told_so: "self" on 1;
+    other_lengths_of_a_scatter_are_suspected: "length" on 2;
 }
 
 #[test]

@@ -24,10 +24,13 @@ programs! {
     a_barrier_does_not_stop_a_large_send: "late_send" on [2, 3, 8];
     messages_match_in_order_whatever_the_receiver_asks_for: "wildcard" on [1, 2, 3, 16];
     a_probed_message_is_the_one_received: "probe" on [1, 2, 5];
+    sends_are_taken_back: "taken_back" on [1, 2, 3, 8];
     every_form_of_wait_and_test_completes: "requests" on [1, 2, 5, 20];
     collectives_agree_with_local_computation: "collectives" with "5000" on [1, 2, 3, 4, 7];
     collectives_agree_on_many_ranks: "collectives" with "100" on [16, 33];
     large_collectives_agree_with_local_computation: "collectives" with "40000" on [2, 4];
+    shared_memory_of_two_arguments_is_refused: "aliased" on [1, 2, 3, 4];
+    persistent_collectives_are_started_in_any_order: "any_order" on [1, 2, 3, 8];
     operators_agree_with_c: "operators" on [1, 2, 3, 8, 13];
     communicators_are_made_used_and_freed: "communicators" on [1, 2, 3, 8, 17];
     messages_arrive_in_parts: "partitioned" on [1, 2, 3, 7];
@@ -35,9 +38,22 @@ programs! {
     sessions_come_and_go: "sessions" on [1, 2, 3, 5];
     derived_datatypes_arrive_as_they_are_laid_out: "datatypes" on [1, 2, 3];
     topologies_say_who_is_next_to_whom: "topologies" on [1, 2, 3, 6, 12];
+    ranks_are_reordered_to_be_near_their_neighbours: "reordered" on [1, 2, 3, 4, 7, 8, 12];
     neighbours_exchange_in_every_form: "neighbors" on [1, 2, 3, 4, 6, 12];
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
+}
+
+#[test]
+fn persistent_collectives_are_started_in_any_order_over_messages() {
+    let job = Job::of("any_order").ranks(4);
+    job.with(["--mca", "coll", "^shm"]).holds();
+}
+
+#[test]
+fn sends_are_taken_back_over_tcp() {
+    let job = Job::of("taken_back").ranks(3);
+    job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
 /// Kept whole, a million messages are more than 100 MiB.

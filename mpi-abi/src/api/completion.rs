@@ -9,10 +9,13 @@ use super::args::{out, read};
 use super::scripted::look_one;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::object::request::{self, EMPTY, Finished, Look, c_status, finish, finish_simple, look};
+use crate::object::request::{
+    self, EMPTY, Finished, Look, c_status, failed_status, finish, finish_simple, look,
+};
 use crate::state;
 use batch::Batch;
 use mpi_core::record::Asker;
+use mpi_core::request::Status;
 use std::ffi::c_int;
 
 /// Stores a status in the fields that calls returning one status set; the error field stays (section 3.2.5).
@@ -41,6 +44,36 @@ pub(super) unsafe fn set_empty(to: *mut MPI_Status) {
         // SAFETY: not null, and otherwise valid by the caller's promise.
         unsafe { to.write(EMPTY) };
     }
+}
+
+/// Stores how a blocking receive ended, also where it failed and yet a message came.
+///
+/// # Safety
+/// As [`set_status`].
+#[inline(always)]
+pub(super) unsafe fn set_received(
+    to: *mut MPI_Status,
+    received: Result<Status, mpi_core::Error>,
+) -> Outcome {
+    // SAFETY: passed on.
+    unsafe {
+        match received {
+            Ok(status) => set_status(to, &c_status(status)),
+            Err(error) => return Err(failed(to, error)),
+        }
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As [`set_status`].
+#[cold]
+unsafe fn failed(to: *mut MPI_Status, error: mpi_core::Error) -> Failure {
+    if error.received().is_some() {
+        // SAFETY: passed on.
+        unsafe { set_status(to, &failed_status(&error)) };
+    }
+    error.into()
 }
 
 /// Finishes the request at a place of the caller, which becomes null unless it is persistent.

@@ -29,4 +29,5 @@ mod scripted;
 pub mod sendrecv;
 pub mod session;
 pub mod status;
+pub mod tool;
 pub mod topology;

@@ -1,6 +1,7 @@
 //! Reduction operators of the program, and reducing without communication (section 6.9).
 
 use super::args::{out, read, recv_buf, send_buf};
+use super::collective::apart;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::handle::{FIRST_DYNAMIC, Kind, wrong};
@@ -123,5 +124,9 @@ pub unsafe fn MPI_Reduce_local_c(
             recv_buf(inoutbuf, count, datatype)?,
         )
     };
+    let shared = inbuf == inoutbuf.cast_const() && !inbuf.is_null() && input.bytes() > 0;
+    if shared {
+        return Err(apart::without_another_form("inoutbuf", "inbuf"));
+    }
     Ok(op.apply(&input, &mut inout)?)
 }

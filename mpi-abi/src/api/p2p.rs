@@ -1,11 +1,11 @@
 //! Point-to-point communication: sending and receiving, blocking, nonblocking and persistent (sections 3.2 to 3.10 but send-receive).
 
 use super::args::{out, plain_data, plain_room, recv_buf, send_buf};
-use super::completion::set_status;
+use super::completion::set_received;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
-use crate::object::request::{DONE, c_status, persistent, running, running_for};
+use crate::object::request::{DONE, persistent, running, running_for};
 use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::pml::Mode;
@@ -401,15 +401,14 @@ pub unsafe fn MPI_Recv_c(
     // SAFETY: a buffer and an output argument of the caller.
     unsafe {
         let received = match plain_room(buf, count, datatype) {
-            Some(room) => object.comm.recv_bytes(room, source, tag)?,
+            Some(room) => object.comm.recv_bytes(room, source, tag),
             None => {
                 let buf = recv_buf(buf, count, datatype)?;
-                object.comm.recv(buf, source, tag)?
+                object.comm.recv(buf, source, tag)
             }
         };
-        set_status(status, &c_status(received));
+        set_received(status, received)
     }
-    Ok(())
 }
 
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! Probing, and receiving what a matched probe took (section 3.8).
 
 use super::args::{out, read, recv_buf};
-use super::completion::set_status;
+use super::completion::{set_received, set_status};
 use super::p2p::check_recv_tag;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -157,12 +157,11 @@ pub unsafe fn MPI_Mrecv_c(
     // SAFETY: a buffer and arguments of the caller.
     unsafe {
         let received = match take(buf, count, datatype, message)? {
-            Taken::Nothing => Status::PROC_NULL,
-            Taken::Receiving(req, comm) => comm.comm.engine().wait(&req)?,
+            Taken::Nothing => Ok(Status::PROC_NULL),
+            Taken::Receiving(req, comm) => comm.comm.engine().wait(&req),
         };
-        set_status(status, &c_status(received));
+        set_received(status, received)
     }
-    Ok(())
 }
 
 pub unsafe fn MPI_Imrecv_c(

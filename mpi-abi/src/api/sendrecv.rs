@@ -1,16 +1,16 @@
 //! Send-receive, which cannot deadlock with itself: blocking, nonblocking, and with one buffer for both (section 3.11).
 
 use super::args::{out, recv_buf};
-use super::completion::set_status;
+use super::completion::set_received;
 use super::p2p::{check_recv_tag, check_tag, incoming, outgoing};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
-use crate::object::request::{RequestObject, c_status, register};
+use crate::object::request::{RequestObject, register};
 use mpi_core::datatype::{RecvBuf, Scratch, SendBuf};
 use mpi_core::pml::Mode;
 use mpi_core::pml::ob1::Sent;
-use mpi_core::request::Req;
+use mpi_core::request::{Req, Status};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
@@ -45,13 +45,13 @@ impl Exchange {
     }
 
     /// Waits for both halves.
-    fn wait(self) -> Result<MPI_Status, Failure> {
+    fn wait(self) -> Result<Status, mpi_core::Error> {
         let engine = self.comm.comm.engine();
         let received = engine.wait(&self.receive);
         if let Some(send) = &self.send {
             engine.wait(send)?;
         }
-        Ok(c_status(received?))
+        received
     }
 
     /// A handle for both halves.
@@ -138,9 +138,8 @@ pub unsafe fn MPI_Sendrecv_c(
             sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
             recvtag, comm,
         )?;
-        set_status(status, &exchange.wait()?);
+        set_received(status, exchange.wait())
     }
-    Ok(())
 }
 
 pub unsafe fn MPI_Isendrecv_c(
@@ -182,9 +181,8 @@ pub unsafe fn MPI_Sendrecv_replace_c(
     unsafe {
         let exchange =
             exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
-        set_status(status, &exchange.wait()?);
+        set_received(status, exchange.wait())
     }
-    Ok(())
 }
 
 pub unsafe fn MPI_Isendrecv_replace_c(

@@ -1,11 +1,13 @@
 //! Error classes and codes that programs add (section 9.5), and the text of every code.
 //!
 //! Codes of the standard are their own class.
-//! Added classes and codes are numbered from `MPI_ERR_LASTCODE + 1`; removed ones leave holes that are not used again.
+//! Added classes and codes are numbered from `MPI_ERR_LASTCODE + 1`; the numbers of removed ones are not used again, and nothing of
+//! them is kept, so that a library inside a program may add and remove its own as often as it is called.
 //! All functions here may be called at any time from any thread, so the registry has its own mutex.
 
 use super::{Failure, class_text};
 use crate::abi::*;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,21 +16,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 struct Added {
     /// Its class; a class is its own.
     class: c_int,
+    /// How many codes a class has.
+    codes: usize,
     text: Option<String>,
 }
 
-static ADDED: Mutex<Vec<Option<Added>>> = Mutex::new(Vec::new());
+/// What the program added, by number.
+#[derive(Debug)]
+struct Registry {
+    last: c_int,
+    added: BTreeMap<c_int, Added>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 
 /// The last failure that was raised, so that the text of its code can say what happened.
 static LAST: Mutex<Option<(c_int, String)>> = Mutex::new(None);
 
-fn added() -> MutexGuard<'static, Vec<Option<Added>>> {
-    ADDED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The index of an added code.
-fn index(code: c_int) -> Option<usize> {
-    usize::try_from(i64::from(code) - i64::from(MPI_ERR_LASTCODE) - 1).ok()
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn unknown(what: &str, code: c_int) -> Failure {
@@ -38,87 +44,126 @@ fn unknown(what: &str, code: c_int) -> Failure {
     )
 }
 
-/// Adds a class (none given) or a code of a class.
-pub fn add(class: Option<c_int>) -> Result<c_int, Failure> {
-    let mut list = added();
-    let code = i64::from(MPI_ERR_LASTCODE) + 1 + list.len() as i64;
-    let code = c_int::try_from(code)
-        .map_err(|_| Failure::new(MPI_ERR_OTHER, "no error codes are left"))?;
-    if let Some(class) = class {
-        let known = class_text(class).is_some()
-            || index(class)
-                .and_then(|i| list.get(i)?.as_ref())
-                .is_some_and(|a| a.class == class);
-        if !known {
-            return Err(Failure::new(
-                MPI_ERR_ARG,
-                format!("{class} is not an error class"),
-            ));
+impl Registry {
+    const fn new() -> Self {
+        Registry {
+            last: MPI_ERR_LASTCODE,
+            added: BTreeMap::new(),
         }
     }
-    list.push(Some(Added {
-        class: class.unwrap_or(code),
-        text: None,
-    }));
-    Ok(code)
+
+    /// The added class of this number.
+    fn class_mut(&mut self, class: c_int) -> Option<&mut Added> {
+        self.added.get_mut(&class).filter(|a| a.class == class)
+    }
+
+    fn add(&mut self, class: Option<c_int>) -> Result<c_int, Failure> {
+        let code = self
+            .last
+            .checked_add(1)
+            .ok_or_else(|| Failure::new(MPI_ERR_OTHER, "no error codes are left"))?;
+        if let Some(class) = class {
+            match self.class_mut(class) {
+                Some(added) => added.codes += 1,
+                None if class_text(class).is_some() => {}
+                None => {
+                    return Err(Failure::new(
+                        MPI_ERR_ARG,
+                        format!("{class} is not an error class"),
+                    ));
+                }
+            }
+        }
+        self.last = code;
+        let added = Added {
+            class: class.unwrap_or(code),
+            codes: 0,
+            text: None,
+        };
+        self.added.insert(code, added);
+        Ok(code)
+    }
+
+    fn remove_class(&mut self, class: c_int) -> Result<(), Failure> {
+        let added = self.removable(class, "error class", |a| a.class == class)?;
+        if added.codes > 0 {
+            return Err(Failure::new(
+                MPI_ERR_OTHER,
+                format!("error class {class} still has error codes"),
+            ));
+        }
+        self.added.remove(&class);
+        Ok(())
+    }
+
+    fn remove_code(&mut self, code: c_int) -> Result<(), Failure> {
+        let class = self
+            .removable(code, "error code", |a| a.class != code)?
+            .class;
+        self.added.remove(&code);
+        if let Some(added) = self.class_mut(class) {
+            added.codes -= 1;
+        }
+        Ok(())
+    }
+
+    /// An added class or code that has no text.
+    fn removable(
+        &self,
+        code: c_int,
+        what: &str,
+        is_one: impl Fn(&Added) -> bool,
+    ) -> Result<&Added, Failure> {
+        let added = self.added.get(&code).filter(|a| is_one(a));
+        let added = added.ok_or_else(|| unknown(what, code))?;
+        match added.text {
+            Some(_) => Err(Failure::new(
+                MPI_ERR_OTHER,
+                format!("{what} {code} still has a text"),
+            )),
+            None => Ok(added),
+        }
+    }
+
+    fn set_text(&mut self, code: c_int, text: Option<String>) -> Result<(), Failure> {
+        let added = self
+            .added
+            .get_mut(&code)
+            .ok_or_else(|| unknown("error class or code", code))?;
+        if text.is_none() && added.text.is_none() {
+            return Err(Failure::new(
+                MPI_ERR_ARG,
+                format!("error code {code} has no text to remove"),
+            ));
+        }
+        added.text = text;
+        Ok(())
+    }
+
+    fn last_used(&self) -> c_int {
+        let last = self.added.last_key_value();
+        last.map_or(MPI_ERR_LASTCODE, |(code, _)| *code)
+    }
+}
+
+/// Adds a class (none given) or a code of a class.
+pub fn add(class: Option<c_int>) -> Result<c_int, Failure> {
+    registry().add(class)
 }
 
 /// Removes an added class; codes of it, and its text, must have been removed before.
 pub fn remove_class(class: c_int) -> Result<(), Failure> {
-    let mut list = added();
-    let at = removable(&list, class, "error class", |a| a.class == class)?;
-    let used =
-        |(i, a): (usize, &Option<Added>)| i != at && a.as_ref().is_some_and(|a| a.class == class);
-    if list.iter().enumerate().any(used) {
-        return Err(Failure::new(
-            MPI_ERR_OTHER,
-            format!("error class {class} still has error codes"),
-        ));
-    }
-    list[at] = None;
-    Ok(())
+    registry().remove_class(class)
 }
 
 /// Removes an added code; its text must have been removed before.
 pub fn remove_code(code: c_int) -> Result<(), Failure> {
-    let mut list = added();
-    let at = removable(&list, code, "error code", |a| a.class != code)?;
-    list[at] = None;
-    Ok(())
-}
-
-/// The place of an added class or code that has no text.
-fn removable(
-    list: &[Option<Added>],
-    code: c_int,
-    what: &str,
-    is_one: impl Fn(&Added) -> bool,
-) -> Result<usize, Failure> {
-    let at = index(code).ok_or_else(|| unknown(what, code))?;
-    let entry = list.get(at).and_then(Option::as_ref).filter(|a| is_one(a));
-    match entry.ok_or_else(|| unknown(what, code))?.text {
-        Some(_) => Err(Failure::new(
-            MPI_ERR_OTHER,
-            format!("{what} {code} still has a text"),
-        )),
-        None => Ok(at),
-    }
+    registry().remove_code(code)
 }
 
 /// Gives an added class or code a text, or takes it away.
 pub fn set_text(code: c_int, text: Option<String>) -> Result<(), Failure> {
-    let mut list = added();
-    let entry = index(code)
-        .and_then(|i| list.get_mut(i)?.as_mut())
-        .ok_or_else(|| unknown("error class or code", code))?;
-    if text.is_none() && entry.text.is_none() {
-        return Err(Failure::new(
-            MPI_ERR_ARG,
-            format!("error code {code} has no text to remove"),
-        ));
-    }
-    entry.text = text;
-    Ok(())
+    registry().set_text(code, text)
 }
 
 /// The class of a code.
@@ -126,9 +171,8 @@ pub fn class(code: c_int) -> Result<c_int, Failure> {
     if class_text(code).is_some() {
         return Ok(code);
     }
-    index(code)
-        .and_then(|i| added().get(i)?.as_ref().map(|a| a.class))
-        .ok_or_else(|| Failure::new(MPI_ERR_ARG, format!("{code} is not an error code")))
+    let class = registry().added.get(&code).map(|a| a.class);
+    class.ok_or_else(|| Failure::new(MPI_ERR_ARG, format!("{code} is not an error code")))
 }
 
 /// The text of a code: what the standard says of the class, and for the failure raised last also what happened.
@@ -140,24 +184,63 @@ pub fn text(code: c_int) -> Result<String, Failure> {
             _ => format!("{name}: {text}"),
         });
     }
-    index(code)
-        .and_then(|i| {
-            added()
-                .get(i)?
-                .as_ref()
-                .map(|a| a.text.clone().unwrap_or_default())
-        })
+    let text = registry().added.get(&code).map(|a| a.text.clone());
+    text.map(Option::unwrap_or_default)
         .ok_or_else(|| Failure::new(MPI_ERR_ARG, format!("{code} is not an error code")))
 }
 
 /// The largest code in use, the value of the attribute `MPI_LASTUSEDCODE`.
 pub fn last_used() -> c_int {
-    let list = added();
-    let used = list.iter().rposition(Option::is_some).map_or(0, |i| i + 1);
-    MPI_ERR_LASTCODE.saturating_add(c_int::try_from(used).unwrap_or(c_int::MAX))
+    registry().last_used()
 }
 
 /// Remembers what was raised.
 pub fn remember(code: c_int, message: String) {
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((code, message));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_goes_when_its_codes_have_gone_and_its_number_never_comes_back() {
+        let mut registry = Registry::new();
+        let class = registry.add(None).unwrap();
+        let codes = [(); 2].map(|()| registry.add(Some(class)).unwrap());
+        let of_the_standard = registry.add(Some(MPI_ERR_TAG)).unwrap();
+        assert_eq!(registry.last_used(), of_the_standard);
+        registry.remove_code(of_the_standard).unwrap();
+        assert_eq!(registry.last_used(), codes[1]);
+        for code in codes {
+            assert_eq!(
+                registry.remove_class(class).unwrap_err().code(),
+                MPI_ERR_OTHER
+            );
+            registry.remove_code(code).unwrap();
+            assert_eq!(registry.remove_code(code).unwrap_err().code(), MPI_ERR_ARG);
+        }
+        registry.remove_class(class).unwrap();
+        assert_eq!(
+            registry.add(Some(class)).unwrap_err().code(),
+            MPI_ERR_ARG,
+            "a code of a class that has gone"
+        );
+        assert!(registry.add(None).unwrap() > of_the_standard);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_was_removed() {
+        let mut registry = Registry::new();
+        for _ in 0..1000 {
+            let class = registry.add(None).unwrap();
+            let code = registry.add(Some(class)).unwrap();
+            registry.set_text(code, Some("gone".into())).unwrap();
+            registry.set_text(code, None).unwrap();
+            registry.remove_code(code).unwrap();
+            registry.remove_class(class).unwrap();
+        }
+        assert!(registry.added.is_empty());
+        assert_eq!(registry.last_used(), MPI_ERR_LASTCODE);
+    }
 }

@@ -98,11 +98,13 @@ impl From<Error> for Failure {
             // A run that does not repeat what was recorded is worth nothing, whatever the program does with errors.
             ErrorKind::Record(e) => crate::init::abort(1, &e.to_string()),
             ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
+            ErrorKind::Comm(CommError::Outsider { .. }) => MPI_ERR_GROUP,
             // The class that this crate has told the leader's group.
             ErrorKind::Comm(CommError::Astray { astray, .. }) => astray.code,
             ErrorKind::Comm(
                 CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. },
             ) => MPI_ERR_COMM,
+            ErrorKind::Coll(CollError::Length { .. }) => MPI_ERR_TRUNCATE,
             ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
             ErrorKind::Op(e) => return e.clone().into(),
             ErrorKind::Buffer(e) => return e.clone().into(),

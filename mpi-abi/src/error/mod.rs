@@ -57,7 +57,7 @@ impl Failure {
     pub fn unsupported_tool() -> Self {
         Failure::new(
             MPI_T_ERR_NOT_SUPPORTED,
-            "the tool interface is not implemented yet",
+            "this function of the tool interface is not implemented yet",
         )
     }
 

@@ -1,8 +1,9 @@
 //! Attributes that programs cache on communicators, datatypes and windows (section 7.7).
 //!
 //! A keyval names an attribute and the functions that copy and delete it.
-//! Protocol: the program's functions may call MPI again, so no borrow is held while one runs; and a keyval that is freed lives
-//! on until the last attribute under it has gone, because its delete function is still needed.
+//! Protocol: the program's functions may call MPI again, so no borrow is held while one runs.
+//! A keyval that is freed lives on until the last attribute under it has gone: its functions are still called, a program that
+//! kept the number reads and deletes those attributes by it and may free it again, but no attribute comes under it any more.
 
 use crate::abi::*;
 use crate::error::{Failure, class_text};
@@ -97,9 +98,11 @@ impl Keyvals {
             .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many keyvals"))
     }
 
-    /// The program's reference goes; attributes under it stay.
+    /// The program's reference goes, if it has not gone already; attributes under it stay.
     pub fn free(&self, carrier: Carrier, keyval: c_int) -> Result<(), Failure> {
-        self.live(carrier, keyval)?;
+        if self.known(carrier, keyval)?.freed {
+            return Ok(());
+        }
         if let Some(Some(k)) = self.0.borrow_mut().get_mut(index(keyval)) {
             k.freed = true;
         }
@@ -107,11 +110,25 @@ impl Keyvals {
         Ok(())
     }
 
+    /// A keyval that there is, if only because there are attributes under it.
+    fn known(&self, carrier: Carrier, keyval: c_int) -> Result<Keyval, Failure> {
+        self.get(keyval)
+            .filter(|k| k.carrier == carrier)
+            .ok_or_else(|| unknown(keyval))
+    }
+
     /// A keyval that the program may use for new attributes.
     fn live(&self, carrier: Carrier, keyval: c_int) -> Result<Keyval, Failure> {
-        self.get(keyval)
-            .filter(|k| k.carrier == carrier && !k.freed)
-            .ok_or_else(|| unknown(keyval))
+        let known = self.known(carrier, keyval)?;
+        if known.freed {
+            return Err(Failure::new(
+                MPI_ERR_KEYVAL,
+                format!(
+                    "keyval {keyval} has been freed: the attributes that are still under it can be read and deleted, but none can be set"
+                ),
+            ));
+        }
+        Ok(known)
     }
 
     fn get(&self, keyval: c_int) -> Option<Keyval> {
@@ -188,7 +205,7 @@ fn refused(which: &str, keyval: c_int, code: c_int) -> Failure {
 impl Owner<'_> {
     /// The value under a keyval.
     pub fn get(&self, keyval: c_int) -> Result<Option<*mut c_void>, Failure> {
-        self.keyvals.live(self.carrier, keyval)?;
+        self.keyvals.known(self.carrier, keyval)?;
         Ok(self
             .attributes
             .borrow()
@@ -263,9 +280,14 @@ impl Owner<'_> {
         Ok(())
     }
 
+    /// Takes an attribute off the object, if its delete function has not done so itself.
     fn forget(&self, keyval: c_int) {
-        self.attributes.borrow_mut().0.retain(|(k, _)| *k != keyval);
-        self.keyvals.release(keyval);
+        let mut attributes = self.attributes.borrow_mut();
+        let before = attributes.0.len();
+        attributes.0.retain(|(k, _)| *k != keyval);
+        if attributes.0.len() < before {
+            self.keyvals.release(keyval);
+        }
     }
 
     fn call_delete(&self, keyval: c_int, value: *mut c_void) -> Result<(), Failure> {

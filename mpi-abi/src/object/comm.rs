@@ -59,15 +59,7 @@ impl CommObject {
 
     /// The name the program gave, or what can be said without one.
     pub fn label(&self) -> String {
-        let name = self.comm.name();
-        if name.is_empty() && self.comm.is_inter() {
-            let (here, there) = (self.comm.size(), self.comm.peers().size());
-            format!("an intercommunicator of {here} and {there} processes")
-        } else if name.is_empty() {
-            format!("a communicator of {} processes", self.comm.size())
-        } else {
-            name
-        }
+        self.comm.label()
     }
 
     pub fn owner(&self) -> Owner<'_> {

@@ -12,9 +12,11 @@ mod leaving;
 mod outcome;
 
 pub use general::{General, complete_general};
-pub use handles::{DONE, persistent, register, running, running_for};
+pub use handles::{DONE, persistent, persistent_in, register, running, running_for};
 pub use leaving::{cancel, free, reap_orphans};
-pub use outcome::{EMPTY, Finished, c_status, finish, finish_simple, finish_simple_ones, peek};
+pub use outcome::{
+    EMPTY, Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, peek,
+};
 
 use handles::{direct, object, with_table};
 

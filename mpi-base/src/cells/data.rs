@@ -18,7 +18,8 @@ pub use words::{change, show};
 /// Copies `data` to a cell, of which `room` is the beginning: last what travels with the number.
 #[inline(always)]
 pub fn lay(data: &[u8], room: &mut [u8]) {
-    let room = &mut room[..data.len()];
+    let len = data.len().min(room.len());
+    let (data, room) = (&data[..len], &mut room[..len]);
     if let (Some((room, behind)), Some((data, rest))) = (
         room.split_first_chunk_mut::<FIRST>(),
         data.split_first_chunk::<FIRST>(),

@@ -212,3 +212,35 @@ fn memory_that_is_too_small_is_refused() {
         assert!(refused(&memory[..], 0, &[Ring { cell, ..SHORT }]));
     }
 }
+
+#[test]
+fn data_beyond_their_room_are_cut() {
+    let data: Vec<u8> = (0..200).collect();
+    for room in [0, 5, 56, 57, 100] {
+        let mut cell = vec![0; room];
+        lay(&data, &mut cell);
+        assert_eq!(cell, data[..room]);
+    }
+}
+
+#[test]
+fn how_long_data_are_travels_with_their_number() {
+    let memory = board(2, &[LONG]);
+    let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
+    let (a, b) = (member(0), member(1));
+    let track = tracks(2, &[LONG])[0];
+    let long = 1 << 20;
+    for (number, bytes) in (1..).zip([0, 7, 65_664, long]) {
+        let spot = track.spot(number);
+        assert!(!b.seen(0, spot));
+        a.publish_of(0, spot, bytes);
+        assert!(b.seen(0, spot) && !b.seen(0, track.spot(number + 4)));
+        assert_eq!(b.length(0, spot, bytes), Ok(()));
+        if bytes < long {
+            assert_eq!(b.length(0, spot, bytes + 1), Err(Some(bytes)));
+        }
+    }
+    let spot = track.spot(5);
+    a.publish(0, spot);
+    assert_eq!(b.length(0, spot, 0), Err(None), "nobody says");
+}

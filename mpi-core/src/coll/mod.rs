@@ -26,7 +26,7 @@ pub(crate) mod turns;
 pub(crate) use algo::bytes as scratch;
 pub use brief::Brief;
 pub use call::{Call, CallId, CallSet};
-pub use check::{Mismatch, Said};
+pub use check::{CHECK, Mismatch, Said};
 pub use cx::{Cx, Pending};
 pub use select::Table;
 
@@ -178,6 +178,15 @@ pub enum CollError {
     },
     /// The members do not call the same operation.
     Mismatch(Mismatch),
+    /// The root of a broadcast sends another length than a member expects.
+    Length {
+        comm: String,
+        me: u32,
+        root: u32,
+        /// If it says so: what is sent in another way is longer than what goes in this one, or shorter.
+        sent: Option<usize>,
+        expected: usize,
+    },
     /// What a component reads before it can serve anybody cannot be used.
     Unusable { component: String, reason: String },
     /// A member's memory cannot be reached any more, though it could when the communicator was made.
@@ -215,6 +224,19 @@ impl fmt::Display for CollError {
                 write!(f, "{call} on {comm}: component {component}: {reason}")
             }
             CollError::Mismatch(e) => e.fmt(f),
+            CollError::Length {
+                comm,
+                me,
+                root,
+                sent,
+                expected,
+            } => {
+                match sent {
+                    Some(sent) => write!(f, "rank {root}, the root, broadcasts {sent} bytes")?,
+                    None => write!(f, "rank {root}, the root, broadcasts another length")?,
+                }
+                write!(f, " on {comm}, but rank {me} has a buffer of {expected}")
+            }
             CollError::Unusable { component, reason } => {
                 write!(
                     f,

@@ -459,7 +459,7 @@ impl Table {
 pub(super) fn unserved(comm: &Comm, call: CallId) -> Error {
     CollError::Unserved {
         call,
-        comm: comm.name(),
+        comm: comm.label(),
     }
     .into()
 }

@@ -1,7 +1,7 @@
 //! Making communicators out of communicators (MPI 5.0, section 7.4.2).
 
 use super::words::Words;
-use super::{Circle, Comm, Context, Purpose, serial};
+use super::{Circle, Comm, CommError, Context, Purpose, serial};
 use crate::Error;
 use crate::coll::{Cx, algo};
 use crate::group::Group;
@@ -34,7 +34,16 @@ impl Comm {
         }
         // Disjoint groups may be given, each with a first member of its own, and who is in none has nothing to hear.
         let cx = self.hidden();
+        self.check_has(group)?;
         self.found_in(&cx, group, Purpose::Program).await
+    }
+
+    /// That all members of a group are members here.
+    ///
+    /// Each caller looks for itself: where a group is wrong, nobody is certain to be there who could be asked.
+    /// A collective that fails so has drawn its numbers before, like one at a member that was given a right group.
+    fn check_has(&self, group: &Group) -> Result<(), CommError> {
+        is_part(group, "the communicator", self.group())
     }
 
     /// The same for a component that carries out calls on this communicator in steps on its parts.
@@ -48,6 +57,7 @@ impl Comm {
     /// `MPI_Comm_create_group`: only members of `group` call; `tag` keeps calls apart that overlap.
     pub async fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
         self.only_intra("MPI_Comm_create_group")?;
+        self.check_has(group)?;
         let cx = self.group_conversation(tag);
         self.found_in(&cx, group, Purpose::Program).await
     }
@@ -146,5 +156,18 @@ impl Comm {
         let comm = Comm::assemble(self.engine(), context, group, rank, name);
         comm.choose_coll().await?;
         Ok(comm)
+    }
+}
+
+/// That all members of `group` are in `whole`, which a sentence calls so.
+pub(super) fn is_part(group: &Group, called: &'static str, whole: &Group) -> Result<(), CommError> {
+    match group.outsider(whole) {
+        None => Ok(()),
+        Some((rank, proc)) => Err(CommError::Outsider {
+            rank,
+            proc,
+            whole: called,
+            size: whole.size(),
+        }),
     }
 }

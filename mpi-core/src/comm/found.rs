@@ -68,11 +68,7 @@ impl Comm {
         // The two that exist from the start are told of by the layer above, or by nobody.
         let later = self.0.context.number() > 1;
         if later && self.rank() == 0 && self.engine().explains() {
-            let name = match self.name() {
-                name if name.is_empty() => format!("a communicator of {} ranks", self.size()),
-                name => name,
-            };
-            for line in table.explain(&name) {
+            for line in table.explain(&self.label()) {
                 eprintln!("explain: {line}");
             }
         }

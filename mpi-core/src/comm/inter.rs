@@ -13,6 +13,7 @@
 //! So both groups come to the same result without another word.
 
 use super::astray::{self, ASTRAY, Astray};
+use super::create::is_part;
 use super::words::Words;
 use super::{Comm, CommError, Context, SplitKey, serial};
 use crate::Error;
@@ -196,11 +197,22 @@ impl Comm {
     }
 
     /// `MPI_Comm_create` of an intercommunicator: `group` is a part of our own; members of both new groups are connected.
+    ///
+    /// Everybody looks at what both leaders say, so that a wrong group on one side fails on both.
     pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
         let local = self.local("MPI_Comm_create")?;
         let (mine, link) = self.lead(self.hidden(), 1, procs(group));
         let (ours, theirs) = swap(local, 0, link, &mine).await?;
         let remote = theirs.group();
+        let (this, that) = ("this side", "the other side");
+        let sides = [
+            (&ours.group(), this, self.group()),
+            (&remote, that, self.peers()),
+            (group, this, self.group()),
+        ];
+        for (part, called, whole) in sides {
+            is_part(part, called, whole)?;
+        }
         connect(self.engine(), (&ours, group.clone()), (&theirs, remote), 0).await
     }
 

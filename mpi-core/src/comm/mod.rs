@@ -168,6 +168,21 @@ impl Comm {
         self.0.name.borrow().clone()
     }
 
+    /// What sentences call it: its name, or without one how many members it has.
+    pub fn label(&self) -> String {
+        let name = self.name();
+        if !name.is_empty() {
+            return name;
+        }
+        match self.is_inter() {
+            true => {
+                let (here, there) = (self.size(), self.peers().size());
+                format!("an intercommunicator of {here} and {there} processes")
+            }
+            false => format!("a communicator of {} processes", self.size()),
+        }
+    }
+
     /// As `MPI_Comm_set_name`: for this process alone, and for the reports that name the communicator.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();

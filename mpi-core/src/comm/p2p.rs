@@ -17,6 +17,13 @@ pub enum CommError {
     Rank { rank: i64, size: u32, comm: String },
     /// The two groups of an intercommunicator to be share a process.
     Overlap { proc: ProcId },
+    /// A communicator was to be made of a group with a member, by its rank there and in the job, that is not in the whole of which it is to be a part.
+    Outsider {
+        rank: u32,
+        proc: ProcId,
+        whole: &'static str,
+        size: u32,
+    },
     /// The process that was to number a communicator has no number left.
     NoNumber { leader: ProcId },
     /// The leader of a group was told a wrong way to the other group.
@@ -44,6 +51,17 @@ impl fmt::Display for CommError {
                 write!(
                     f,
                     "the two groups share a process, number {proc} of the job"
+                )
+            }
+            CommError::Outsider {
+                rank,
+                proc,
+                whole,
+                size,
+            } => {
+                write!(
+                    f,
+                    "no communicator was made: rank {rank} of the group given, which is rank {proc} of the job, is not among the {size} members of {whole}"
                 )
             }
             CommError::NoNumber { leader } => {
@@ -337,8 +355,8 @@ impl Comm {
             rank,
             size: self.peers().size(),
             comm: match self.is_inter() {
-                true => format!("the remote group of {}", self.name()),
-                false => self.name(),
+                true => format!("the remote group of {}", self.label()),
+                false => self.label(),
             },
         }
         .into()

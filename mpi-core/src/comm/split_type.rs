@@ -1,7 +1,8 @@
-//! `MPI_Comm_split_type` (MPI 5.0, section 7.4.2): communicators of processes that share memory or another part of a machine.
+//! Where members are: communicators of processes that share memory or another part of a machine (`MPI_Comm_split_type`, MPI 5.0, section 7.4.2).
 
 use super::{Comm, SplitKey};
 use crate::Error;
+use crate::topo::reorder::Place;
 use mpi_base::hardware::{Confinement, Kind};
 
 impl Comm {
@@ -39,6 +40,42 @@ impl Comm {
         let color = color.filter(|p| *p != NOWHERE);
         let new = self.split(SplitKey { color, key }).await?;
         Ok(new.zip(found))
+    }
+
+    /// Where each member is, by rank; every member calls it.
+    pub async fn places(&self) -> Result<Vec<Place>, Error> {
+        self.only_intra("finding out where members are")?;
+        let page = self.engine().state();
+        let here = page.confinement().unwrap_or(Confinement::FREE);
+        let all = self.share(&self.whole_place(&here)).await?;
+        Ok(all.as_chunks().0.to_vec())
+    }
+
+    /// The same without a message, if all members share this node's memory.
+    pub fn places_here(&self) -> Option<Vec<Place>> {
+        let engine = self.engine();
+        let mut places = vec![Place::default(); self.size() as usize];
+        let mut found = 0;
+        for (rank, local) in engine.members_here(self.group()) {
+            let page = engine.node().state(local).ok()?;
+            // Whoever is in a communicator is in MPI_Init at least, where this comes before the first message.
+            let here = loop {
+                match page.confinement() {
+                    Some(here) => break here,
+                    None => std::thread::yield_now(),
+                }
+            };
+            places[rank as usize] = self.whole_place(&here);
+            found += 1;
+        }
+        (found == self.size()).then_some(places)
+    }
+
+    /// A place of this node among those of all nodes.
+    fn whole_place(&self, here: &Confinement) -> Place {
+        let node = u64::from(self.engine().node_id()) << 32;
+        // The machine's own number says nothing; the node's does. Where a process is free it is beside the others that are.
+        here.words().map(|word| node | u64::from(word))
     }
 
     /// An instance of a kind of hardware as a number that no other machine of the job uses.

@@ -1,4 +1,4 @@
-//! Leaders that cannot lead, having no number left for a communicator or a wrong way to the other group:
+//! Leaders that cannot lead, having no number left for a communicator or a wrong way to the other group, and groups that are no part of the parent:
 //! whoever would have been a member hears so, and nobody waits for it.
 
 use super::{Astray, Comm, CommError, SplitKey, Words};
@@ -185,5 +185,88 @@ fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
         assert_eq!(*error.kind(), ErrorKind::Comm(CommError::Strange { words }));
         let text = error.to_string();
         assert!(text.contains("do both groups call the same"), "{text}");
+    });
+}
+
+/// The call has failed because of a member of a group that is not in the whole, and says so.
+#[track_caller]
+fn outside<T: Debug>(
+    rank: u32,
+    proc: u32,
+    whole: &'static str,
+    size: u32,
+    outcome: Result<T, Error>,
+) {
+    let error = outcome.expect_err("no part");
+    let expected = CommError::Outsider {
+        rank,
+        proc,
+        whole,
+        size,
+    };
+    assert_eq!(*error.kind(), ErrorKind::Comm(expected));
+    let text = error.to_string();
+    let names = format!(
+        "rank {rank} of the group given, which is rank {proc} of the job, is not among the {size} members of {whole}"
+    );
+    assert!(text.ends_with(&names), "{text}");
+}
+
+#[test]
+fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
+    Job::of(6).run(|engine| {
+        let world = engine.world().expect("a world");
+        let me = engine.me();
+        let part = side(engine, &world, u64::from(me < 2));
+        if me < 2 {
+            // Rank 0 of the job is not in the group, rank 1 is; the others of it know nothing.
+            let group = Group::from_procs(vec![1, 4, 5]);
+            let whole = "the communicator";
+            outside(1, 4, whole, 2, made(engine.block_on(part.create(&group))));
+            let created = engine.block_on(part.create_group(&group, 7));
+            outside(1, 4, whole, 2, made(created));
+            // Nothing of it hangs in the air: the next call is everybody's next.
+            let twin = engine.block_on(part.create(&Group::range(0, 2)));
+            assert_eq!(made(twin), Ok(Some(2)));
+        }
+        engine.block_on(world.fence()).expect("a fence");
+    });
+}
+
+#[test]
+fn a_wrong_group_on_one_side_of_an_intercommunicator_fails_on_both() {
+    Job::of(5).run(|engine| {
+        let world = engine.world().expect("a world");
+        let me = engine.me();
+        let part = side(engine, &world, u64::from(me % 2));
+        let bridge = Some(Ok((&world, 1 - me % 2)));
+        let inter = engine.block_on(part.inter(0, bridge, 1));
+        let inter = inter.expect("an intercommunicator");
+        // The odd ones give a group with an even one in it.
+        let (group, whole) = match me % 2 {
+            0 => (inter.group().clone(), "the other side"),
+            _ => (Group::from_procs(vec![3, 2]), "this side"),
+        };
+        outside(1, 2, whole, 2, made(engine.block_on(inter.create(&group))));
+        let own = inter.group().clone();
+        let size = own.size();
+        assert_eq!(made(engine.block_on(inter.create(&own))), Ok(Some(size)));
+    });
+}
+
+#[test]
+fn a_communicator_without_a_name_is_told_by_its_size() {
+    Job::of(2).run(|engine| {
+        let world = engine.world().expect("a world");
+        let everybody = side(engine, &world, 0);
+        let told = |comm: &Comm| comm.no_rank(9).to_string();
+        assert_eq!(
+            told(&world),
+            "rank 9 is not in MPI_COMM_WORLD, which has ranks 0 to 1"
+        );
+        assert_eq!(
+            told(&everybody),
+            "rank 9 is not in a communicator of 2 processes, which has ranks 0 to 1"
+        );
     });
 }

@@ -27,6 +27,7 @@ use crate::request::Req;
 use crate::{Error, Witness};
 use mpi_base::cpu::Cores;
 use mpi_base::ear::Ear;
+use mpi_base::hardware::Confinement;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, NodeError};
 use mpi_base::param::{Level, Param, Params};
@@ -57,8 +58,10 @@ pub struct Parts {
     pub node: Node,
     /// Job ranks of this node's processes, by rank on the node.
     pub neighbours: Vec<ProcId>,
-    /// Where this process may run.
+    /// How many cores this process may keep busy.
     pub cores: Cores,
+    /// Which parts of the machine it cannot leave.
+    pub confinement: Confinement,
     pub btls: Vec<Transport>,
     pub pml: Config,
     pub coll: Vec<Box<dyn Component>>,
@@ -129,6 +132,7 @@ impl Engine {
             node,
             neighbours,
             cores,
+            confinement,
             btls,
             pml,
             coll,
@@ -140,6 +144,7 @@ impl Engine {
         }
         let state = node.state(node.rank())?;
         state.start(std::process::id(), me);
+        state.confine(&confinement);
         Ok(Engine(Rc::new(Inner {
             me,
             size,

@@ -155,6 +155,7 @@ impl Job {
             node,
             neighbours,
             cores: mpi_base::cpu::Cores::of_this_process(),
+            confinement: mpi_base::hardware::Confinement::FREE,
             btls: opened.btls,
             pml: self.pml,
             coll: (self.coll)(),

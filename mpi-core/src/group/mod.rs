@@ -248,6 +248,16 @@ impl Group {
         )
     }
 
+    /// The first member, by its rank here and in the job, that is not in `other`.
+    pub fn outsider(&self, other: &Group) -> Option<(u32, ProcId)> {
+        if Rc::ptr_eq(&self.0, &other.0) {
+            return None;
+        }
+        (0..)
+            .zip(self.iter())
+            .find(|(_, proc)| other.rank_of(*proc).is_none())
+    }
+
     /// Identical in members and order, similar in members only, or unequal.
     pub fn compare(&self, other: &Group) -> Comparison {
         if Rc::ptr_eq(&self.0, &other.0)

@@ -77,3 +77,13 @@ fn a_rank_named_twice_is_refused() {
         Ok(vec![1, 2])
     );
 }
+
+#[test]
+fn the_first_member_outside_another_group_is_found() {
+    let all = Group::range(2, 4);
+    assert_eq!(all.outsider(&all), None);
+    assert_eq!(group(&[5, 2]).outsider(&all), None);
+    assert_eq!(Group::empty().outsider(&all), None);
+    assert_eq!(group(&[5, 7, 1]).outsider(&all), Some((1, 7)));
+    assert_eq!(all.outsider(&group(&[3, 2])), Some((2, 4)));
+}

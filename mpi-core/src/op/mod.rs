@@ -1,7 +1,7 @@
 //! Reduction operators: `inout[i] = in[i] op inout[i]`, in MPI's order (MPI 5.0, section 6.9).
 //!
 //! Predefined operators are compiled loops, one for each (operator, scalar) pair, found through one table ([`table`]).
-//! They are defined on predefined datatypes only, as the standard's table says; [`Op::check`] refuses the rest with a
+//! They are defined on predefined datatypes only, as the standard's table says and what [`table`] adds to it; [`Op::check`] refuses the rest with a
 //! sentence, before anybody communicates.
 //! User operators are callbacks; they see whole elements of the datatype that the user passed.
 //!

@@ -4,9 +4,13 @@
 //! |---|---|
 //! | MAX, MIN | C integer, Fortran integer, floating point, multi-language |
 //! | SUM, PROD | the same and complex |
-//! | LAND, LOR, LXOR | C integer, logical |
+//! | LAND, LOR, LXOR | C integer, logical; and multi-language |
 //! | BAND, BOR, BXOR | C integer, Fortran integer, byte, multi-language |
 //! | MAXLOC, MINLOC | pairs |
+//!
+//! The standard's table does not have logical operators on `MPI_AINT`, `MPI_OFFSET` and `MPI_COUNT`.
+//! Open MPI and MPICH both allow them, and programs use them; so they are allowed here too.
+//! What only one of the two allows beyond the table (logical operators on floating point, anything on `MPI_CHAR`) is an error.
 
 use half::f16;
 
@@ -124,7 +128,7 @@ macro_rules! words {
 
 fn truth<O: Bitwise>(kind: Kind, level: Level) -> Found {
     match kind {
-        Kind::CInteger(s) | Kind::Logical(s) => words!(level, s, Truth<O>),
+        Kind::CInteger(s) | Kind::Logical(s) | Kind::Multi(s) => words!(level, s, Truth<O>),
         _ => Found::NotDefined,
     }
 }

@@ -116,7 +116,7 @@ fn parts(kind: Kind) -> Vec<(Scalar, usize)> {
     }
 }
 
-/// The standard's table (section 6.9.2): which operators are defined on which types.
+/// The standard's table (section 6.9.2): which operators are defined on which types; and logical ones on multi-language types.
 fn allowed(op: Predefined, kind: Kind) -> bool {
     use Kind::*;
     use Predefined::*;
@@ -126,7 +126,7 @@ fn allowed(op: Predefined, kind: Kind) -> bool {
             kind,
             CInteger(_) | FInteger(_) | Float(_) | Complex(_) | Multi(_)
         ),
-        Land | Lor | Lxor => matches!(kind, CInteger(_) | Logical(_)),
+        Land | Lor | Lxor => matches!(kind, CInteger(_) | Logical(_) | Multi(_)),
         Band | Bor | Bxor => matches!(kind, CInteger(_) | FInteger(_) | Byte | Multi(_)),
         Maxloc | Minloc => matches!(kind, Pair(..)),
         Replace | NoOp => true,

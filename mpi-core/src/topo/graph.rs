@@ -71,6 +71,9 @@ impl Graph {
     }
 }
 
+/// From whom, to whom, and how heavy.
+pub type Edge = (u32, u32, i32);
+
 /// One process's edges in a graph that nobody knows whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DistGraph {
@@ -92,10 +95,15 @@ impl DistGraph {
             .collect()
     }
 
-    /// This process's part of all edges `(source, destination, weight)`.
-    pub fn of(rank: u32, edges: &[(u32, u32, i32)], weighted: bool) -> DistGraph {
-        let into: Vec<_> = edges.iter().filter(|e| e.1 == rank).collect();
-        let out: Vec<_> = edges.iter().filter(|e| e.0 == rank).collect();
+    /// This process's part of all edges, each told once.
+    pub fn of(rank: u32, edges: &[Edge], weighted: bool) -> DistGraph {
+        DistGraph::of_ends(rank, edges, edges, weighted)
+    }
+
+    /// The same where both ends of each edge have told it: who is led to, and who leads.
+    pub fn of_ends(rank: u32, into: &[Edge], out: &[Edge], weighted: bool) -> DistGraph {
+        let into: Vec<_> = into.iter().filter(|e| e.1 == rank).collect();
+        let out: Vec<_> = out.iter().filter(|e| e.0 == rank).collect();
         DistGraph {
             sources: into.iter().map(|e| e.0).collect(),
             destinations: out.iter().map(|e| e.1).collect(),
@@ -106,6 +114,23 @@ impl DistGraph {
                 )
             }),
         }
+    }
+
+    /// The edges into the process that has this part, and those out of it; without weights they weigh 0.
+    pub fn edges(&self, rank: u32) -> (Vec<Edge>, Vec<Edge>) {
+        let none = (Vec::new(), Vec::new());
+        let (into, out) = self.weights.as_ref().unwrap_or(&none);
+        let weight = |of: &[i32], at: usize| of.get(at).copied().unwrap_or(0);
+        let sources = self.sources.iter().enumerate();
+        let destinations = self.destinations.iter().enumerate();
+        (
+            sources
+                .map(|(at, from)| (*from, rank, weight(into, at)))
+                .collect(),
+            destinations
+                .map(|(at, to)| (rank, *to, weight(out, at)))
+                .collect(),
+        )
     }
 }
 
@@ -140,7 +165,13 @@ mod tests {
     fn each_process_finds_its_own_edges() {
         let edges = [(0, 1, 5), (1, 0, 6), (2, 1, 7)];
         let mine = DistGraph::of(1, &edges, true);
-        assert_eq!((mine.sources, mine.destinations), (vec![0, 2], vec![0]));
+        assert_eq!((&mine.sources, &mine.destinations), (&vec![0, 2], &vec![0]));
         assert_eq!(mine.weights, Some((vec![5, 7], vec![6])));
+        let (into, out) = mine.edges(1);
+        assert_eq!(
+            (&into[..], &out[..]),
+            (&[edges[0], edges[2]][..], &edges[1..2])
+        );
+        assert_eq!(DistGraph::of_ends(1, &into, &out, true), mine);
     }
 }

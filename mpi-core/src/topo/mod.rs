@@ -1,14 +1,17 @@
 //! Virtual topologies (MPI 5.0, chapter 8): how the processes of a communicator are arranged, as plain values.
 //!
 //! A topology says who is next to whom; it sends nothing and knows no communicator.
-//! Ranks keep their order: on one node every neighbour is equally near, so a reordering would promise what it cannot keep.
+//! Where a program lets ranks be reordered, [`reorder`] puts neighbours near each other.
 
 mod cart;
+mod dims;
 mod graph;
 mod neighbours;
+pub mod reorder;
 
 pub use cart::Cart;
-pub use graph::{DistGraph, Graph};
+pub use dims::balanced;
+pub use graph::{DistGraph, Edge, Graph};
 pub use neighbours::Neighbours;
 
 use std::fmt;

@@ -14,6 +14,9 @@ pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
     found.extend(culprits(ranks, &graph));
     found.extend(nobody_sends(ranks, &graph));
     found.extend(wires(ranks));
+    if found.is_empty() {
+        found.extend(unended(ranks));
+    }
     found
 }
 
@@ -83,6 +86,33 @@ fn tags_differ(a: &Seen, b: &Seen) -> bool {
         _ => return false,
     };
     out.comm == back.comm && back.tag.is_some() && out.tag != back.tag
+}
+
+/// Rounds in which somebody waits though all members have come, the earliest of each communicator: what they give and expect does not fit together.
+///
+/// Only for want of a better reason: where members help each other on, one that waits elsewhere may be it.
+fn unended(ranks: &[Seen]) -> Vec<Finding> {
+    let mut earliest = BTreeSet::new();
+    rounds(ranks)
+        .into_iter()
+        .filter_map(|((comm, _), inside)| {
+            let (_, round) = *inside.first()?;
+            let come: Vec<u32> = ranks
+                .iter()
+                .filter(|seen| super::graph::has_come(seen, round))
+                .map(|seen| seen.rank)
+                .collect();
+            let all = earliest.insert(comm)
+                && missing(round, ranks).is_empty()
+                && come.len() == round.members as usize;
+            let inside: Vec<u32> = inside.iter().map(|(seen, _)| seen.rank).collect();
+            all.then(|| Finding::Unended {
+                operation: Told(round).to_string(),
+                left: come.into_iter().filter(|r| !inside.contains(r)).collect(),
+                inside,
+            })
+        })
+        .collect()
 }
 
 /// Rounds that lack members, unless the members are in a circle with it that has been told; the earliest of each communicator.

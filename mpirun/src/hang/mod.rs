@@ -66,6 +66,13 @@ pub enum Finding {
         unknown: u32,
         doing: Vec<String>,
     },
+    /// A collective operation does not end though all its members have come.
+    Unended {
+        operation: String,
+        inside: Vec<u32>,
+        /// For whom it has ended.
+        left: Vec<u32>,
+    },
     /// Ranks wait for one that waits for nobody.
     Culprit {
         waiting: Vec<u32>,
@@ -234,6 +241,27 @@ impl fmt::Display for Finding {
                     0 => Ok(()),
                     more => write!(f, "\n  and {more} more"),
                 }
+            }
+            Finding::Unended {
+                operation,
+                inside,
+                left,
+            } => {
+                let verb = if inside.len() == 1 { "is" } else { "are" };
+                write!(
+                    f,
+                    "{} {verb} in {operation}, which does not end though all its members have come",
+                    named(inside)
+                )?;
+                match left.as_slice() {
+                    [] => {}
+                    [_] => write!(f, ", and {} has left it", named(left))?,
+                    _ => write!(f, ", and {} have left it", named(left))?,
+                }
+                write!(
+                    f,
+                    ": the lengths that they give and expect may differ, which --mca coll_base_check true compares"
+                )
             }
             Finding::Culprit {
                 waiting,

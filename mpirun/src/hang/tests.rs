@@ -239,3 +239,23 @@ fn tools_get_kind_ranks_and_sentence_of_each_finding() {
         "waits in MPI_Ssend to rank 0, tag 7, 8 bytes, for 31 s"
     );
 }
+
+/// Ranks 1 to 3 expect more than rank 0 has sent, and so will they for ever.
+#[test]
+fn an_operation_that_does_not_end_though_all_have_come_is_told() {
+    let mut ranks: Vec<Seen> = (1..4)
+        .map(|rank| meets(rank, "MPI_Scatter from rank 0 of 40 bytes", 1))
+        .collect();
+    ranks.insert(0, meets(0, "MPI_Reduce to rank 0 of 4 bytes", 2));
+    insta::assert_snapshot!(report(ranks.clone()));
+    // Who left it may compute as well, or have left altogether.
+    ranks[0] = with(meets(0, "MPI_Scatter", 1), |glimpse| {
+        glimpse.round.as_mut().expect("a round").inside = false;
+    });
+    let told = report(ranks.clone());
+    assert!(told.contains("and rank 0 has left it:"), "{told}");
+    // As long as one has not come, it is no wonder.
+    ranks[0] = idle(0);
+    let told = report(ranks);
+    assert!(!told.contains("coll_base_check"), "{told}");
+}

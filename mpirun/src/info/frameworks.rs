@@ -1,72 +1,14 @@
-//! The frameworks of the library with their components and parameters, gathered from where each declares its own.
+//! The frameworks of the library and of the launcher with their components and parameters.
 
 use crate::launch::srun;
-use mpi_base::param::{About, Params};
-use mpi_core::engine::EXPLAIN;
-use mpi_core::record::{RECORD, REPLAY};
-use mpi_core::trace::TRACE;
-use mpi_core::{btl, coll, pml, rte};
-
-/// A framework as a listing shows it.
-pub struct Framework {
-    pub name: &'static str,
-    pub what: &'static str,
-    /// Its own parameters, its selection above all.
-    pub params: Vec<&'static About>,
-    pub components: Vec<Component>,
-}
-
-pub struct Component {
-    pub name: String,
-    pub params: Vec<&'static About>,
-}
-
-impl Component {
-    fn new(name: &str, params: &[&'static About]) -> Component {
-        Component {
-            name: name.to_string(),
-            params: params.to_vec(),
-        }
-    }
-}
+use mpi_abi::frameworks;
+pub use mpi_abi::frameworks::{Component, Framework};
+use mpi_base::param::Params;
 
 /// All frameworks, by name.
 pub fn all(params: &Params) -> Vec<Framework> {
-    vec![
-        Framework {
-            name: "btl",
-            what: "moves bytes between two processes",
-            params: vec![btl::SELECTION.about()],
-            components: btl::BUILT_IN
-                .iter()
-                .map(|component| Component::new(component.name, component.params))
-                .chain(
-                    btl::DECORATORS
-                        .iter()
-                        .map(|decorator| Component::new(decorator.name, decorator.params)),
-                )
-                .collect(),
-        },
-        Framework {
-            name: "coll",
-            what: "collective operations",
-            params: vec![coll::select::SELECTION.about()],
-            components: mpi_abi::components::coll(&mpi_abi::components::catalogue(params))
-                .iter()
-                .map(|component| Component::new(component.name(), &component.params()))
-                .collect(),
-        },
-        Framework {
-            name: "mpi",
-            what: "the library as a whole",
-            params: vec![
-                EXPLAIN.about(),
-                TRACE.about(),
-                RECORD.about(),
-                REPLAY.about(),
-            ],
-            components: Vec::new(),
-        },
+    let mut all = frameworks::all(params);
+    all.extend([
         Framework {
             name: "mpirun",
             what: "the launcher",
@@ -82,20 +24,7 @@ pub fn all(params: &Params) -> Vec<Framework> {
                 Component::new("srun", &[srun::MPI.about()]),
             ],
         },
-        Framework {
-            name: "pml",
-            what: "matching, eager and rendezvous protocols",
-            params: Vec::new(),
-            components: vec![Component::new("ob1", pml::ob1::PARAMS)],
-        },
-        Framework {
-            name: "rte",
-            what: "who we are and how we find each other",
-            params: vec![rte::SELECT.about()],
-            components: rte::BUILT_IN
-                .iter()
-                .map(|component| Component::new(component.name, component.params))
-                .collect(),
-        },
-    ]
+    ]);
+    all.sort_by_key(|framework| framework.name);
+    all
 }

@@ -2,7 +2,8 @@
 //!
 //! A function `brief_X` has the arguments of `MPI_X`.
 //! It answers `None`, and has done nothing, unless all arguments are in order and of the simplest kind:
-//! predefined types without holes, a predefined operator, no `MPI_IN_PLACE`, one group, and a call that is taken in brief.
+//! predefined types without holes, a predefined operator, no `MPI_IN_PLACE`, one group, a call that is taken in brief,
+//! and buffers that do not begin where another does.
 //! What is wrong with others, `plan_X` says.
 
 use crate::abi::*;
@@ -99,8 +100,9 @@ pub unsafe fn brief_Gather(
         };
         (send, recv)
     };
-    if let Some(recv) = recv {
+    if let Some(recv) = &recv {
         holds_blocks(&comm, recv.len(), send.len())?;
+        apart(sendbuf, own_block(&comm, recvbuf, send.len()))?;
     }
     carry_out(&comm, &Brief::Gather { send, recv, root })
 }
@@ -127,6 +129,7 @@ pub unsafe fn brief_Scatter(
     };
     if let Some(send) = send {
         holds_blocks(&comm, send.len(), recv.len())?;
+        apart(own_block(&comm, sendbuf, recv.len()), recvbuf)?;
     }
     carry_out(&comm, &Brief::Scatter { send, recv, root })
 }
@@ -149,6 +152,7 @@ pub unsafe fn brief_Allgather(
         )
     };
     holds_blocks(&comm, recv.len(), send.len())?;
+    apart(sendbuf, own_block(&comm, recvbuf, send.len()))?;
     carry_out(&comm, &Brief::Allgather { send, recv })
 }
 
@@ -172,6 +176,7 @@ pub unsafe fn brief_Alltoall(
     };
     let block = one.len();
     (send.len() == recv.len()).then_some(())?;
+    apart(sendbuf, recvbuf)?;
     carry_out(&comm, &Brief::Alltoall { send, recv, block })
 }
 
@@ -191,7 +196,10 @@ pub unsafe fn brief_Reduce(
     let (send, recv) = unsafe {
         let send = plain_data(sendbuf, count.wide(), datatype)?;
         let recv = match here {
-            true => Some(plain_room(recvbuf, count.wide(), datatype)?),
+            true => {
+                apart(sendbuf, recvbuf)?;
+                Some(plain_room(recvbuf, count.wide(), datatype)?)
+            }
             false => None,
         };
         (send, recv)
@@ -217,6 +225,7 @@ unsafe fn combine<'a>(
     comm: MPI_Comm,
     brief: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> Brief<'a>,
 ) -> Option<Outcome> {
+    apart(sendbuf, recvbuf)?;
     let (comm, op) = (among(comm)?, dense(op, datatype)?);
     // SAFETY: passed on.
     let (send, recv) = unsafe {
@@ -293,6 +302,7 @@ pub unsafe fn brief_Reduce_scatter_block(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
+    apart(sendbuf, recvbuf)?;
     let comm = among(comm)?;
     let op = dense(op, datatype)?;
     // SAFETY: buffers of the caller.
@@ -315,4 +325,16 @@ fn every(comm: &CommObject, count: impl Wide) -> Option<i64> {
 #[inline(always)]
 fn holds_blocks(comm: &CommObject, all: usize, one: usize) -> Option<()> {
     (all == one * comm.comm.size() as usize).then_some(())
+}
+
+/// Whether what is read and what is written begin at different places; where they do not, [`apart`](super::apart) says whether that is wrong.
+#[inline(always)]
+fn apart(reads: *const c_void, writes: *const c_void) -> Option<()> {
+    (reads != writes).then_some(())
+}
+
+/// Where this rank's own block of so many bytes begins.
+#[inline(always)]
+fn own_block(comm: &CommObject, blocks: *const c_void, one: usize) -> *const c_void {
+    blocks.wrapping_byte_add(comm.comm.rank() as usize * one)
 }

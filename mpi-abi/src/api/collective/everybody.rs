@@ -26,7 +26,7 @@ pub unsafe fn plan_Allgather(
         )
     };
     let call = Call::Allgather { send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Allgatherv(
@@ -49,7 +49,7 @@ pub unsafe fn plan_Allgatherv(
         (comm.sent(sendbuf, sendcount, sendtype)?, recv)
     };
     let call = Call::Allgatherv { send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Alltoall(
@@ -70,7 +70,7 @@ pub unsafe fn plan_Alltoall(
         )
     };
     let call = Call::Alltoall { send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Alltoallv(
@@ -101,7 +101,7 @@ pub unsafe fn plan_Alltoallv(
         )
     };
     let call = Call::Alltoallv { send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Alltoallw(
@@ -132,5 +132,5 @@ pub unsafe fn plan_Alltoallw(
         )
     };
     let call = Call::Alltoallw { send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }

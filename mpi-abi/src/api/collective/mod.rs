@@ -9,10 +9,12 @@
 //!
 //! Arguments that are significant only at the root are not looked at elsewhere.
 
+pub mod apart;
 mod blocks;
 pub mod brief;
 pub mod everybody;
 pub mod neighbor;
+mod own;
 pub mod reduction;
 pub mod rooted;
 
@@ -21,7 +23,8 @@ use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info;
 use crate::object::comm::CommObject;
-use crate::object::request::{persistent, running};
+use crate::object::request::{persistent_in, running};
+use crate::state;
 use mpi_core::coll::{Call, inter};
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::request::Operation;
@@ -35,6 +38,16 @@ pub struct Plan {
 }
 
 type Planned = Result<Plan, Failure>;
+
+impl Plan {
+    /// What all arguments together say; here is looked at what one alone does not show.
+    #[inline(always)]
+    fn of(comm: Rc<CommObject>, call: Call) -> Planned {
+        apart::check(&comm.comm, &call)?;
+        own::check(&comm.comm, &call)?;
+        Ok(Plan { comm, call })
+    }
+}
 
 /// Carries an operation out.
 pub(crate) fn perform(plan: Plan) -> Outcome {
@@ -60,18 +73,36 @@ pub(crate) unsafe fn begin(plan: Plan, request: *mut MPI_Request) -> Outcome {
     unsafe { out(request, running(req, &plan.comm)?, "request") }
 }
 
+/// With this hint a program promises that all members start their persistent operations in the same order (section 7.4.4).
+const SAME_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
+
 /// Keeps an operation to be started later.
+///
+/// Members agree in the order in which they make persistent operations, not in the one in which they start them (section 6.13).
+/// So each has a communicator of its own, in which nothing else is counted, unless the program promises more;
+/// making one may wait for the others, which these calls may do.
 ///
 /// # Safety
 /// `request` is an output argument of the caller.
 pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Request) -> Outcome {
     // The hints that the standard knows for this change nothing here; a wrong handle is still an error.
     info::hints(info)?;
+    let parent = &plan.comm;
+    let promised = parent.attached.hints.borrow().get(SAME_ORDER) == Some("true");
+    let alone = parent.comm.size() == 1 && !parent.comm.is_inter();
+    let own = match promised || alone {
+        true => parent.comm.clone(),
+        false => {
+            let own = state::engine()?.block_on(parent.comm.dup())?;
+            own.set_name(&parent.label());
+            own
+        }
+    };
     // SAFETY: passed on.
     unsafe {
         out(
             request,
-            persistent(&plan.comm, Operation::Collective(plan.call))?,
+            persistent_in(&own, parent, Operation::Collective(plan.call))?,
             "request",
         )
     }

@@ -66,7 +66,7 @@ pub unsafe fn plan_Neighbor_allgather(
         )
     };
     let call = Call::NeighborAllgather { near, send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Neighbor_allgatherv(
@@ -90,7 +90,7 @@ pub unsafe fn plan_Neighbor_allgatherv(
         )
     };
     let call = Call::NeighborAllgatherv { near, send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Neighbor_alltoall(
@@ -112,7 +112,7 @@ pub unsafe fn plan_Neighbor_alltoall(
         )
     };
     let call = Call::NeighborAlltoall { near, send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Neighbor_alltoallv(
@@ -137,7 +137,7 @@ pub unsafe fn plan_Neighbor_alltoallv(
         )
     };
     let call = Call::NeighborAlltoallv { near, send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Neighbor_alltoallw(
@@ -168,5 +168,5 @@ pub unsafe fn plan_Neighbor_alltoallw(
         )
     };
     let call = Call::NeighborAlltoallw { near, send, recv };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }

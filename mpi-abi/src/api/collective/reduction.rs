@@ -93,7 +93,7 @@ pub unsafe fn plan_Reduce(
             op,
             root,
         };
-        return Ok(Plan { comm, call });
+        return Plan::of(comm, call);
     }
     let (op, datatype) = operator(op, datatype)?;
     let (is_root, count) = (comm.is_root(root), count.wide());
@@ -110,7 +110,7 @@ pub unsafe fn plan_Reduce(
         op,
         root,
     };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Allreduce(
@@ -126,7 +126,7 @@ pub unsafe fn plan_Allreduce(
     let (send, recv, op) =
         unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Allreduce { send, recv, op };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Scan(
@@ -143,7 +143,7 @@ pub unsafe fn plan_Scan(
     let (send, recv, op) =
         unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Scan { send, recv, op };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Exscan(
@@ -160,7 +160,7 @@ pub unsafe fn plan_Exscan(
     let (send, recv, op) =
         unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
     let call = Call::Exscan { send, recv, op };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Reduce_scatter(
@@ -202,7 +202,7 @@ pub unsafe fn plan_Reduce_scatter(
         counts,
         op,
     };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Reduce_scatter_block(
@@ -224,5 +224,5 @@ pub unsafe fn plan_Reduce_scatter_block(
         )
     };
     let call = Call::ReduceScatterBlock { send, recv, op };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }

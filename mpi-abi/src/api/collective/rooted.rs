@@ -10,10 +10,7 @@ use mpi_core::datatype::RecvBuf;
 use std::ffi::{c_int, c_void};
 
 pub unsafe fn plan_Barrier(comm: MPI_Comm) -> Planned {
-    Ok(Plan {
-        comm: state::comm(comm)?,
-        call: Call::Barrier,
-    })
+    Plan::of(state::comm(comm)?, Call::Barrier)
 }
 
 pub unsafe fn plan_Bcast(
@@ -31,7 +28,7 @@ pub unsafe fn plan_Bcast(
         _ => unsafe { recv_buf(buffer, count.wide(), datatype)? },
     };
     let call = Call::Bcast { buf, root };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Gather(
@@ -57,7 +54,7 @@ pub unsafe fn plan_Gather(
         )
     };
     let call = Call::Gather { send, recv, root };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Gatherv(
@@ -85,7 +82,7 @@ pub unsafe fn plan_Gatherv(
         (comm.sent_to(root, sendbuf, sendcount, sendtype)?, recv)
     };
     let call = Call::Gatherv { send, recv, root };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Scatter(
@@ -111,7 +108,7 @@ pub unsafe fn plan_Scatter(
         )
     };
     let call = Call::Scatter { send, recv, root };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }
 
 pub unsafe fn plan_Scatterv(
@@ -142,5 +139,5 @@ pub unsafe fn plan_Scatterv(
         )
     };
     let call = Call::Scatterv { send, recv, root };
-    Ok(Plan { comm, call })
+    Plan::of(comm, call)
 }

@@ -1,12 +1,13 @@
 //! Cartesian topologies (section 8.5).
 
-use super::{arranged, lacks, split};
+use super::{arranged, lacks, local_seat, new_seat, same_seat, split, told};
 use crate::abi::*;
 use crate::api::args::{length, out, slice, slice_mut, wides};
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
 use crate::state;
 use mpi_core::comm::SplitKey;
+use mpi_core::topo::reorder::Wires;
 use mpi_core::topo::{Cart, Topology};
 use std::ffi::c_int;
 
@@ -58,14 +59,18 @@ pub unsafe fn MPI_Cart_create(
     ndims: c_int,
     dims: *const c_int,
     periods: *const c_int,
-    _reorder: c_int,
+    reorder: c_int,
     comm_cart: *mut MPI_Comm,
 ) -> Outcome {
     let parent = state::comm(comm_old)?;
     // SAFETY: arrays and an output argument of the caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(parent.comm.size())?;
-        let new = arranged(&parent, cart.size(), || Topology::Cart(cart.clone()))?;
+        let seat = match reorder {
+            0 => same_seat(&parent, cart.size()),
+            _ => new_seat(&parent, &Wires::of_cart(&cart), Some(&cart))?,
+        };
+        let new = arranged(&parent, seat, || Topology::Cart(cart))?;
         out(comm_cart, new, "comm_cart")
     }
 }
@@ -78,16 +83,11 @@ pub unsafe fn MPI_Cart_map(
     newrank: *mut c_int,
 ) -> Outcome {
     let object = state::comm(comm)?;
-    let rank = object.comm.rank();
     // SAFETY: arrays and an output argument of the caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(object.comm.size())?;
-        let inside = u64::from(rank) < cart.size();
-        out(
-            newrank,
-            if inside { rank as c_int } else { MPI_UNDEFINED },
-            "newrank",
-        )
+        let seat = local_seat(&object, &Wires::of_cart(&cart), Some(&cart));
+        out(newrank, told(seat), "newrank")
     }
 }
 

@@ -1,14 +1,14 @@
 //! Graphs of which each process knows its own edges (section 8.5.4).
 
-use super::{arranged, lacks};
+use super::{arranged, lacks, new_seat};
 use crate::abi::*;
 use crate::api::args::{length, out, slice, slice_mut, wides};
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
 use crate::state;
-use mpi_core::topo::{DistGraph, Topology};
+use mpi_core::topo::reorder::Wires;
+use mpi_core::topo::{DistGraph, Edge, Topology};
 use std::ffi::c_int;
-use std::rc::Rc;
 
 fn dist_graph(comm: &CommObject) -> Result<&DistGraph, Failure> {
     match comm.topology.get() {
@@ -40,10 +40,15 @@ unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<
     Ok(unsafe { slice(weights, len, name)? }.to_vec())
 }
 
-/// All members with their edges as a new communicator.
-fn made(parent: &Rc<CommObject>, graph: DistGraph) -> Result<MPI_Comm, Failure> {
-    let all = u64::from(parent.comm.size());
-    arranged(parent, all, || Topology::DistGraph(graph))
+/// Where this process comes when ranks may be reordered, among all edges.
+fn seat(parent: &CommObject, edges: &[Edge]) -> Result<u32, Failure> {
+    let weighed = edges
+        .iter()
+        .map(|(from, to, weight)| (*from, *to, u64::try_from(*weight).unwrap_or(0)));
+    let wires = Wires::new(parent.comm.size(), weighed);
+    let seat = new_seat(parent, &wires, None)?;
+    // Everybody has one: there are as many vertices as members.
+    Ok(seat.unwrap_or(parent.comm.rank()))
 }
 
 pub unsafe fn MPI_Dist_graph_create_adjacent(
@@ -55,7 +60,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
     destinations: *const c_int,
     destweights: *const c_int,
     _info: MPI_Info,
-    _reorder: c_int,
+    reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> Outcome {
     let parent = state::comm(comm_old)?;
@@ -76,12 +81,20 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
             read_weights(sourceweights, indegree, "sourceweights")?,
             read_weights(destweights, outdegree, "destweights")?,
         );
-        let graph = DistGraph {
+        let mut graph = DistGraph {
             sources: DistGraph::ranks(&wides(sources, indegree, "sources")?, size)?,
             destinations: DistGraph::ranks(&wides(destinations, outdegree, "destinations")?, size)?,
             weights: (!is_unweighted(sourceweights)).then_some(weights),
         };
-        out(comm_dist_graph, made(&parent, graph)?, "comm_dist_graph")
+        let mut place = parent.comm.rank();
+        if reorder != 0 {
+            let (into, from) = graph.edges(place);
+            let (into, from) = (share(&parent, &into)?, share(&parent, &from)?);
+            place = seat(&parent, &from)?;
+            graph = DistGraph::of_ends(place, &into, &from, graph.weights.is_some());
+        }
+        let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
+        out(comm_dist_graph, new, "comm_dist_graph")
     }
 }
 
@@ -93,7 +106,7 @@ pub unsafe fn MPI_Dist_graph_create(
     destinations: *const c_int,
     weights: *const c_int,
     _info: MPI_Info,
-    _reorder: c_int,
+    reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> Outcome {
     let parent = state::comm(comm_old)?;
@@ -119,13 +132,15 @@ pub unsafe fn MPI_Dist_graph_create(
             .map(|(at, (from, to))| (from, to, given.get(at).copied().unwrap_or(0)))
             .collect();
         let all = share(&parent, &mine)?;
-        let graph = DistGraph::of(parent.comm.rank(), &all, !is_unweighted(weights));
-        out(comm_dist_graph, made(&parent, graph)?, "comm_dist_graph")
+        let place = match reorder {
+            0 => parent.comm.rank(),
+            _ => seat(&parent, &all)?,
+        };
+        let graph = DistGraph::of(place, &all, !is_unweighted(weights));
+        let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
+        out(comm_dist_graph, new, "comm_dist_graph")
     }
 }
-
-/// From whom, to whom, and how heavy.
-type Edge = (u32, u32, i32);
 
 /// Everybody's edges at everybody, in the order of ranks.
 ///

@@ -1,11 +1,12 @@
 //! Graphs that every process knows whole (section 8.5.3).
 
-use super::{arranged, lacks};
+use super::{arranged, lacks, local_seat, new_seat, same_seat, told};
 use crate::abi::*;
 use crate::api::args::{length, out, slice_mut, wides};
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
 use crate::state;
+use mpi_core::topo::reorder::Wires;
 use mpi_core::topo::{Graph, Topology};
 use std::ffi::c_int;
 
@@ -48,15 +49,18 @@ pub unsafe fn MPI_Graph_create(
     nnodes: c_int,
     indx: *const c_int,
     edges: *const c_int,
-    _reorder: c_int,
+    reorder: c_int,
     comm_graph: *mut MPI_Comm,
 ) -> Outcome {
     let parent = state::comm(comm_old)?;
     // SAFETY: arrays and an output argument of the caller.
     unsafe {
         let graph = read(nnodes, indx, edges)?.fit(parent.comm.size())?;
-        let nodes = graph.index().len() as u64;
-        let new = arranged(&parent, nodes, || Topology::Graph(graph))?;
+        let seat = match reorder {
+            0 => same_seat(&parent, graph.index().len() as u64),
+            _ => new_seat(&parent, &Wires::of_graph(&graph), None)?,
+        };
+        let new = arranged(&parent, seat, || Topology::Graph(graph))?;
         out(comm_graph, new, "comm_graph")
     }
 }
@@ -69,16 +73,11 @@ pub unsafe fn MPI_Graph_map(
     newrank: *mut c_int,
 ) -> Outcome {
     let object = state::comm(comm)?;
-    let rank = object.comm.rank();
     // SAFETY: arrays and an output argument of the caller.
     unsafe {
         let graph = read(nnodes, indx, edges)?.fit(object.comm.size())?;
-        let inside = (rank as usize) < graph.index().len();
-        out(
-            newrank,
-            if inside { rank as c_int } else { MPI_UNDEFINED },
-            "newrank",
-        )
+        let seat = local_seat(&object, &Wires::of_graph(&graph), None);
+        out(newrank, told(seat), "newrank")
     }
 }
 

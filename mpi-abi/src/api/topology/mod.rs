@@ -11,7 +11,8 @@ use crate::error::{Failure, Outcome};
 use crate::object::comm::{CommObject, register};
 use crate::state;
 use mpi_core::comm::SplitKey;
-use mpi_core::topo::Topology;
+use mpi_core::topo::reorder::{Place, Wires, reorder};
+use mpi_core::topo::{Cart, Topology};
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -35,16 +36,53 @@ fn lacks(comm: &CommObject, what: &str) -> Failure {
     )
 }
 
-/// A communicator of the first `members` processes of the parent, with a topology; none for the others.
+/// A process's rank in a topology of the first members of a communicator, where their order stays.
+fn same_seat(comm: &CommObject, members: u64) -> Option<u32> {
+    let rank = comm.comm.rank();
+    (u64::from(rank) < members).then_some(rank)
+}
+
+/// The same, where ranks may be reordered; all members call it.
+fn new_seat(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Result<Option<u32>, Failure> {
+    let places = state::engine()?.block_on(comm.comm.places())?;
+    Ok(seat_among(comm, wires, grid, &places))
+}
+
+/// The same for a call that may not wait for others: where that takes asking other nodes, the order stays.
+fn local_seat(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Option<u32> {
+    match comm.comm.places_here() {
+        Some(places) => seat_among(comm, wires, grid, &places),
+        None => same_seat(comm, wires.vertices() as u64),
+    }
+}
+
+fn seat_among(
+    comm: &CommObject,
+    wires: &Wires,
+    grid: Option<&Cart>,
+    places: &[Place],
+) -> Option<u32> {
+    let layout = reorder(wires, grid, places);
+    let seat = layout
+        .iter()
+        .position(|process| *process == comm.comm.rank());
+    seat.map(|seat| seat as u32)
+}
+
+/// A seat as `MPI_Cart_map` and `MPI_Graph_map` tell it.
+fn told(seat: Option<u32>) -> c_int {
+    seat.map_or(MPI_UNDEFINED, |seat| seat as c_int)
+}
+
+/// A communicator of the processes that have a seat, by their seats, with a topology; none for the others.
 fn arranged(
     parent: &Rc<CommObject>,
-    members: u64,
+    seat: Option<u32>,
     topology: impl FnOnce() -> Topology,
 ) -> Result<MPI_Comm, Failure> {
-    let rank = parent.comm.rank();
     let mine = SplitKey {
-        color: (u64::from(rank) < members).then_some(0),
-        key: rank as i32,
+        color: seat.map(|_| 0),
+        key: seat.unwrap_or(0) as i32,
     };
     split(parent, mine, topology)
 }

@@ -96,16 +96,47 @@ fn a_freed_keyval_serves_its_attributes_to_their_end() {
     };
     owner.set(keyval, value(1)).unwrap();
     keyvals.free(Carrier::Win, keyval).unwrap();
-    assert_eq!(
-        owner.set(keyval, value(2)).unwrap_err().code(),
-        MPI_ERR_KEYVAL
-    );
+    let refused = owner.set(keyval, value(2)).unwrap_err();
+    assert_eq!(refused.code(), MPI_ERR_KEYVAL);
+    assert!(refused.message().contains("has been freed"));
     owner.delete_all().unwrap();
     assert_eq!(*CALLS.lock().unwrap(), [('d', 3, keyval)]);
     assert!(
         keyvals.get(keyval).is_none(),
         "the last attribute takes the keyval with it"
     );
+}
+
+#[test]
+fn who_kept_the_number_of_a_freed_keyval_reads_and_deletes_what_is_left_under_it() {
+    for carrier in [Carrier::Comm, Carrier::Type, Carrier::Win] {
+        let keyvals = Keyvals::new();
+        let keyval = keyvals
+            .create(carrier, Copy::Never, None, value(0))
+            .unwrap();
+        let (first, second) = (RefCell::default(), RefCell::default());
+        let owner = |handle, attributes| Owner {
+            carrier,
+            handle,
+            attributes,
+            keyvals: &keyvals,
+        };
+        let (first, second) = (owner(1, &first), owner(2, &second));
+        first.set(keyval, value(1)).unwrap();
+        second.set(keyval, value(2)).unwrap();
+        for _ in 0..3 {
+            keyvals.free(carrier, keyval).unwrap();
+        }
+        first.delete(keyval).unwrap();
+        assert_eq!(first.get(keyval).unwrap(), None, "{carrier:?}");
+        assert_eq!(second.get(keyval).unwrap(), Some(value(2)), "{carrier:?}");
+        second.delete(keyval).unwrap();
+        assert_eq!(second.get(keyval).unwrap_err().code(), MPI_ERR_KEYVAL);
+        assert_eq!(
+            keyvals.free(carrier, keyval).unwrap_err().code(),
+            MPI_ERR_KEYVAL
+        );
+    }
 }
 
 #[test]

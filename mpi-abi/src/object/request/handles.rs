@@ -10,6 +10,7 @@ use crate::error::Failure;
 use crate::handle::{self, Kind, wrong};
 use crate::object::comm::CommObject;
 use crate::state::state;
+use mpi_core::comm::Comm;
 use mpi_core::request::{Operation, Persistent, Req, Table};
 use std::any::Any;
 use std::cell::RefCell;
@@ -74,7 +75,16 @@ pub(super) fn with_table<R>(use_it: impl FnOnce(&Table) -> Option<R>) -> Option<
 
 /// A handle for a persistent operation.
 pub fn persistent(comm: &Rc<CommObject>, operation: Operation) -> Result<MPI_Request, Failure> {
-    let operation = RefCell::new(Persistent::new(&comm.comm, operation));
+    persistent_in(&comm.comm, comm, operation)
+}
+
+/// The same for an operation that is carried out `within` another communicator than the one it was made on.
+pub fn persistent_in(
+    within: &Comm,
+    comm: &Rc<CommObject>,
+    operation: Operation,
+) -> Result<MPI_Request, Failure> {
+    let operation = RefCell::new(Persistent::new(within, operation));
     register(RequestObject::Persistent(Rc::new(PersistentObject {
         operation,
         comm: comm.clone(),

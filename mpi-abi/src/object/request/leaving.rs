@@ -49,7 +49,7 @@ pub fn reap_orphans() {
     });
 }
 
-/// Asks for cancellation (section 3.8.4); it succeeds for receives that no message has met.
+/// Asks for cancellation (section 3.8.4); it succeeds for receives that no message has met, and for sends that no receive has met.
 pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());
@@ -66,6 +66,9 @@ pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
 }
 
 fn cancel_operation(engine: &Engine, req: &Req) -> Result<(), Failure> {
+    if engine.pml().cancel_send(req) {
+        return Ok(());
+    }
     match engine.script() {
         Some(script) => script.cancel(engine, req)?,
         None => {

@@ -37,6 +37,11 @@ pub fn c_status(status: Status) -> MPI_Status {
     c
 }
 
+/// The status of an operation that failed: that of its message if it got one, so that a program can tell which it was.
+pub fn failed_status(error: &mpi_core::Error) -> MPI_Status {
+    error.received().map_or(EMPTY, c_status)
+}
+
 /// Status and failure of an outcome of the engine.
 fn settle(
     outcome: Result<Status, mpi_core::Error>,
@@ -45,10 +50,11 @@ fn settle(
     match outcome {
         Ok(status) => (c_status(status), None),
         Err(e) => {
+            let seen = failed_status(&e);
             let failure = Failure::from(e).on(target);
             let status = MPI_Status {
                 MPI_ERROR: failure.code(),
-                ..EMPTY
+                ..seen
             };
             (status, Some(failure))
         }

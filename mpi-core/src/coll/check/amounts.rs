@@ -1,4 +1,5 @@
-//! What each member sends to each other and what that one expects, for calls in which no number is the same everywhere.
+//! What each member sends to each other and what that one expects, for calls in which no number is the same everywhere,
+//! and for those in which what a member sends and what it expects have a count each.
 //!
 //! MPI 5.0, sections 6.5 to 6.10: what rank i gives rank j has to be what j takes from i, for each pair.
 //! Every member tells each other how much it sends there, everybody compares with what it expects, and tells all what it found;
@@ -29,43 +30,56 @@ impl Amounts {
         };
         let of_send = |bufs: &[SendBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let of_recv = |bufs: &[RecvBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
+        let each = |bytes: i64| vec![bytes as u64; size as usize];
+        // In place nobody takes anything from himself.
+        let gathered = |send: &Option<SendBuf>, expects: Vec<u64>, root: u32| {
+            let own = expects[me as usize] as i64;
+            Amounts {
+                sends: only(root, send.as_ref().map_or(own, SendBuf::bytes)),
+                expects,
+            }
+        };
+        let scattered = |sends: Vec<u64>, recv: &Option<RecvBuf>, root: u32| {
+            let own = sends[me as usize] as i64;
+            Amounts {
+                expects: only(root, recv.as_ref().map_or(own, RecvBuf::bytes)),
+                sends,
+            }
+        };
         Some(match call {
+            Call::Gather { send, recv, root } => {
+                let recv = recv.as_ref().filter(|_| *root == me);
+                let expects = recv.map_or_else(none, |recv| each(recv.bytes()));
+                gathered(send, expects, *root)
+            }
             Call::Gatherv { send, recv, root } => {
-                let expects: Vec<u64> = match recv {
-                    Some(recv) if *root == me => of_recv(recv),
-                    _ => none(),
-                };
-                // In place the root takes nothing from itself.
-                let own = send
-                    .as_ref()
-                    .map_or(expects[me as usize] as i64, SendBuf::bytes);
-                Amounts {
-                    sends: only(*root, own),
-                    expects,
-                }
+                let recv = recv.as_ref().filter(|_| *root == me);
+                gathered(send, recv.map_or_else(none, |recv| of_recv(recv)), *root)
+            }
+            Call::Scatter { send, recv, root } => {
+                let send = send.as_ref().filter(|_| *root == me);
+                let sends = send.map_or_else(none, |send| each(send.bytes()));
+                scattered(sends, recv, *root)
             }
             Call::Scatterv { send, recv, root } => {
-                let sends: Vec<u64> = match send {
-                    Some(send) if *root == me => of_send(send),
-                    _ => none(),
-                };
-                let own = recv
-                    .as_ref()
-                    .map_or(sends[me as usize] as i64, RecvBuf::bytes);
-                Amounts {
-                    expects: only(*root, own),
-                    sends,
-                }
+                let send = send.as_ref().filter(|_| *root == me);
+                scattered(send.map_or_else(none, |send| of_send(send)), recv, *root)
             }
+            Call::Allgather { send, recv } => Amounts {
+                sends: each(send.as_ref().map_or(recv.bytes(), SendBuf::bytes)),
+                expects: each(recv.bytes()),
+            },
             Call::Allgatherv { send, recv } => {
-                let own = send
-                    .as_ref()
-                    .map_or(recv[me as usize].bytes(), SendBuf::bytes);
+                let own = recv[me as usize].bytes();
                 Amounts {
-                    sends: vec![own as u64; size as usize],
+                    sends: each(send.as_ref().map_or(own, SendBuf::bytes)),
                     expects: of_recv(recv),
                 }
             }
+            Call::Alltoall { send, recv } => Amounts {
+                sends: each(send.as_ref().map_or(recv.bytes(), SendBuf::bytes)),
+                expects: each(recv.bytes()),
+            },
             Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => Amounts {
                 // In place what goes to a member is as much as what comes from it.
                 sends: send

@@ -6,7 +6,7 @@
 //! where two differ, the call ends at every member with a sentence that says who calls what ([`Mismatch`]).
 //!
 //! Compared are the operation, its root, its operator, and the bytes that the standard makes equal at all members (MPI 5.0, section 6.1);
-//! for calls with a count for each rank, what each member sends to each other with what that one expects ([`amounts`]);
+//! for calls with several counts, what each member sends to each other with what that one expects ([`amounts`]);
 //! for calls among neighbours, the same along each edge of the topology ([`edges`]).
 //! The messages of the check are the first of the invocation between any two members, so they never mix with those of the operation.
 

@@ -193,6 +193,47 @@ fn a_member_with_another_length_is_told_by_those_who_expect_it() {
 }
 
 #[test]
+fn a_member_that_sends_another_amount_than_all_expect_is_told() {
+    let send = |rank: u32| Some(words(if rank == 1 { 1 } else { 2 }).as_send());
+    let to_all =
+        "rank 1 sends rank 0 4 bytes, who expects 8; rank 1 sends rank 1 4 bytes, who expects 8";
+    let allgather = |rank| Call::Allgather {
+        send: send(rank),
+        recv: words(2),
+    };
+    differ(2, allgather, &format!("MPI_Allgather: {to_all}"));
+    let alltoall = |rank| Call::Alltoall {
+        send: send(rank),
+        recv: words(2),
+    };
+    differ(2, alltoall, &format!("MPI_Alltoall: {to_all}"));
+}
+
+#[test]
+fn a_root_that_gives_itself_another_amount_is_told() {
+    let gather = |rank: u32| Call::Gather {
+        send: Some(words(if rank == 1 { 1 } else { 2 }).as_send()),
+        recv: (rank == 1).then(|| words(2)),
+        root: 1,
+    };
+    differ(
+        3,
+        gather,
+        "MPI_Gather: rank 1 sends rank 1 4 bytes, who expects 8",
+    );
+    let scatter = |rank: u32| Call::Scatter {
+        send: (rank == 1).then(|| words(2).as_send()),
+        recv: Some(words(if rank == 1 { 3 } else { 2 })),
+        root: 1,
+    };
+    differ(
+        3,
+        scatter,
+        "MPI_Scatter: rank 1 sends rank 1 8 bytes, who expects 12",
+    );
+}
+
+#[test]
 fn no_more_than_four_pairs_are_named() {
     let call = |rank: u32| Call::Alltoallv {
         send: Some(row([i64::from(rank == 5); 6], |b| b.as_send())),

@@ -346,6 +346,7 @@ impl Module for ShmModule {
             kind: small.kind,
             members: &state.members,
             engine,
+            comm,
             number: small.cells.begin(1),
             wait: Here,
         };

@@ -84,7 +84,7 @@ fn said(
     bytes: usize,
 ) -> Result<(), Error> {
     Ok(copied.map_err(|why| CollError::Unreachable {
-        comm: cx.comm().name(),
+        comm: cx.comm().label(),
         me: cx.rank(),
         rank,
         copying,

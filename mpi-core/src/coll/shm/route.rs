@@ -166,6 +166,7 @@ impl State {
             kind: small.kind,
             members: &self.members,
             engine: cx.engine(),
+            comm: cx.comm(),
             number: begun.number,
             wait,
         })

@@ -27,6 +27,7 @@ mod pace;
 mod peer;
 mod probe;
 mod recv;
+mod retract;
 mod send;
 mod stash;
 mod stream;
@@ -381,6 +382,8 @@ impl Ob1 {
             wire::FOLLOWED => self.on_followed(from, header, payload),
             wire::PIECE => self.on_piece(from, header, payload),
             wire::FOLLOW => self.on_follow(from, header),
+            wire::RETRACT => self.on_retract(from, header, payload),
+            wire::RETRACTED => self.on_retracted(from, header),
             _ => self.garble(),
         }
     }

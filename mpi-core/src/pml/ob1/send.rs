@@ -52,6 +52,11 @@ impl SendBody {
         self.buf.bytes() as u64
     }
 
+    /// Whether its data go in fragments or pieces.
+    pub(super) fn is_streaming(&self) -> bool {
+        self.stream.is_some()
+    }
+
     pub(super) fn mode(&self) -> Mode {
         self.mode
     }

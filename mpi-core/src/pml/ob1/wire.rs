@@ -35,6 +35,11 @@ pub const PIECE: Am = 10;
 /// Receiver to sender: how it wants messages of an order of size. Header: [order, 1 if their data are to follow, 0 if they are to ask].
 pub const FOLLOW: Am = 11;
 
+/// Sender to receiver: takes a message back that was announced. Header as EAGER; payload: sender's request, u64.
+pub const RETRACT: Am = 13;
+/// Receiver to sender: the message is dropped that was to be taken back. Header: [sender's request, 0].
+pub const RETRACTED: Am = 14;
+
 /// A message's match header in two words.
 #[inline]
 pub fn match_header(context: Context, source: i32, tag: i32) -> Header {

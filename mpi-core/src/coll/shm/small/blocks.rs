@@ -4,14 +4,17 @@ use super::data::{CopyTo, Given, Room};
 use super::steps::{await_room, show};
 use super::{Placed, Turn};
 use crate::Error;
+use crate::coll::CollError;
 use crate::coll::shm::cells::Flow;
 use crate::coll::shm::wait::Waits;
 use mpi_base::cells::Place;
 use mpi_base::copy::copy;
 
 impl<W: Waits> Turn<'_, W> {
+    /// The root's data of another length are taken as far as they go, and told.
     #[inline]
-    pub(super) async fn bcast(&self, buf: &impl Room, root: u32) {
+    pub(super) async fn bcast(&self, buf: &impl Room, root: u32) -> Result<(), Error> {
+        let mut length = Ok(());
         let turn = &self.fitting(Flow::OneWay, buf.bytes());
         if turn.me() == root {
             show!(turn, buf);
@@ -21,8 +24,22 @@ impl<W: Waits> Turn<'_, W> {
                 turn.await_cell(root).await;
             }
             turn.take(root, 0, buf);
+            length = turn.cells.length(root, turn.spot, buf.bytes());
         }
         turn.cells.end(turn.members, turn.number);
+        length.map_err(|sent| self.other_length(root, sent, buf.bytes()))
+    }
+
+    #[cold]
+    fn other_length(&self, root: u32, sent: Option<usize>, expected: usize) -> Error {
+        CollError::Length {
+            comm: self.comm.label(),
+            me: self.me(),
+            root,
+            sent,
+            expected,
+        }
+        .into()
     }
 
     /// `recv` has a block of `len` bytes for each rank; without `send` this rank's own is in its place.

@@ -24,6 +24,7 @@ use super::scattered;
 use super::wait::Waits;
 use crate::Error;
 use crate::coll::{Brief, Call, CallId};
+use crate::comm::Comm;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::engine::Engine;
 use data::Given;
@@ -80,6 +81,8 @@ pub struct Turn<'a, W> {
     pub kind: Kind,
     pub members: &'a Members,
     pub engine: &'a Engine,
+    /// For what is said of it.
+    pub comm: &'a Comm,
     pub number: u64,
     pub wait: W,
 }
@@ -290,7 +293,7 @@ impl<'a, W: Waits> Turn<'a, W> {
             |recv: &RecvBuf| recv.with_count(all * recv.count()),
         );
         match call {
-            Call::Bcast { buf, root } => self.bcast(buf, *root).await,
+            Call::Bcast { buf, root } => return self.bcast(buf, *root).await,
             Call::Allreduce { send, recv, op } => {
                 return self.allreduce(send.as_ref(), recv, op).await;
             }
@@ -347,7 +350,7 @@ impl<'a, W: Waits> Turn<'a, W> {
     pub async fn run_brief(&self, brief: &Brief<'_>) -> Result<(), Error> {
         match brief {
             Brief::Barrier => {}
-            Brief::Bcast { data, root } => self.bcast(data, *root).await,
+            Brief::Bcast { data, root } => return self.bcast(data, *root).await,
             Brief::Gather { send, recv, root } => {
                 let len = send.len();
                 self.gather(Some(send), recv.as_ref(), len, *root).await;

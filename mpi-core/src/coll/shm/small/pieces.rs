@@ -217,10 +217,7 @@ impl<W: Waits> Turn<'_, W> {
             let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, piece));
             // An operator may fail, but nobody may be left waiting for the other pieces.
             outcome = outcome.and(match call {
-                Call::Bcast { buf, root } => {
-                    turn.bcast(&Cut::of(buf, &bytes), *root).await;
-                    Ok(())
-                }
+                Call::Bcast { buf, root } => turn.bcast(&Cut::of(buf, &bytes), *root).await,
                 Call::Gather { send, recv, root } => {
                     let send = send.as_ref().map(|send| Cut::of(send, &bytes));
                     let recv = recv

@@ -42,7 +42,7 @@ impl<W: Waits> Placed<'_, '_, W> {
     #[inline(always)]
     pub(super) fn show_at_once(&self, data: &impl Given) {
         self.fill(self.me(), data);
-        self.publish();
+        self.publish_of(data.bytes());
     }
 
     #[cold]
@@ -63,7 +63,13 @@ impl<W: Waits> Placed<'_, '_, W> {
     /// Shows what this rank's cell has been filled with, and asks for the line of the next one, where nobody else needs the core meanwhile.
     #[inline(always)]
     fn publish(&self) {
-        self.cells.publish(self.me(), self.spot);
+        self.publish_of(0);
+    }
+
+    /// The same, which says how long it is.
+    #[inline(always)]
+    fn publish_of(&self, bytes: usize) {
+        self.cells.publish_of(self.me(), self.spot, bytes);
         if self.kind == Kind::Flags {
             self.cells.fetch_next(self.spot);
         }

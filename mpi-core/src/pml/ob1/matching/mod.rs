@@ -133,6 +133,10 @@ impl<T> Queues<T> {
         self.by_key.get(&key)?.front()
     }
 
+    fn find(&self, key: Key, is: impl Fn(&T) -> bool) -> Option<&T> {
+        self.by_key.get(&key)?.iter().find(|item| is(item))
+    }
+
     fn pop(&mut self, key: Key) -> Option<T> {
         let queue = self.by_key.get_mut(&key)?;
         let item = queue.pop_front();

@@ -101,6 +101,22 @@ impl<M> Unexpected<M> {
             return None;
         }
         let mark = self.find(receive)?;
+        self.remove(mark)
+    }
+
+    /// Takes the earliest message of an exact key that `is` names.
+    pub fn take_one(&mut self, key: Key, is: impl Fn(&M) -> bool) -> Option<(Key, M)> {
+        let slots = &self.slots;
+        let named = |mark: &Mark| {
+            let slot = slots[mark.slot as usize].as_ref();
+            slot.is_some_and(|slot| is(&slot.message))
+        };
+        let mark = self.exact.find(key, named).copied()?;
+        self.remove(mark)
+    }
+
+    #[inline]
+    fn remove(&mut self, mark: Mark) -> Option<(Key, M)> {
         let slot = self.slots[mark.slot as usize].take()?;
         self.free.push(mark.slot);
         self.len -= 1;

@@ -110,3 +110,143 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         given_up.store(true, Ordering::Release);
     });
 }
+
+/// Of two messages under one name the first is taken back, and the second is what is received.
+///
+/// Nobody receives before the cancellation has its answer: a receive that is there would have met the first.
+#[test]
+fn a_send_that_nobody_has_asked_for_is_taken_back() {
+    let cases = [
+        (Mode::Synchronous, 0),
+        (Mode::Synchronous, 40),
+        (Mode::Synchronous, 100_000),
+        (Mode::Standard, 4 << 20),
+    ];
+    for (btl, (mode, len)) in ["", "self,tcp"]
+        .into_iter()
+        .flat_map(|btl| cases.map(|c| (btl, c)))
+    {
+        let cancelled = AtomicBool::new(false);
+        Job::of(2).with("btl", btl).run(|engine| {
+            let world = engine.world().expect("a world");
+            let receive_the_second = || {
+                let mut room = vec![0; len];
+                let status = recv_bytes(&world, &mut room, 0, 4).expect("received");
+                assert_eq!((status.bytes as usize, room), (len, content(2, len)));
+            };
+            if engine.me() == 1 {
+                eventually(engine, "the cancellation", || {
+                    cancelled.load(Ordering::Acquire)
+                });
+                receive_the_second();
+                return;
+            }
+            let data = scratch(len);
+            for to in [0, 1] {
+                data.all().unpack_at(0, &content(1, len));
+                let sent = world.isend(data.all().as_send(), to, 4, mode);
+                let Sent::Pending(first) = sent.expect("sent") else {
+                    panic!("{len} bytes went without a receive");
+                };
+                assert!(engine.pml().cancel_send(&first));
+                assert!(engine.wait(&first).expect("an end").cancelled);
+                cancelled.store(to == 1, Ordering::Release);
+                data.all().unpack_at(0, &content(2, len));
+                let second = world
+                    .isend(data.all().as_send(), to, 4, mode)
+                    .expect("sent");
+                if to == 0 {
+                    receive_the_second();
+                }
+                if let Sent::Pending(second) = second {
+                    assert!(!engine.wait(&second).expect("an end").cancelled);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_send_that_a_receive_has_met_is_not_taken_back() {
+    let received = AtomicBool::new(false);
+    Job::of(2).run(|engine| {
+        let world = engine.world().expect("a world");
+        if engine.me() == 1 {
+            let mut room = [0; 40];
+            recv_bytes(&world, &mut room, 0, 4).expect("received");
+            assert_eq!(room, content(1, 40)[..]);
+            received.store(true, Ordering::Release);
+            return;
+        }
+        let data = scratch(40);
+        data.all().unpack_at(0, &content(1, 40));
+        let sent = world
+            .isend(data.all().as_send(), 1, 4, Mode::Synchronous)
+            .expect("sent");
+        let Sent::Pending(req) = sent else {
+            panic!("it went without a receive");
+        };
+        until_set(&received);
+        assert!(engine.pml().cancel_send(&req));
+        assert!(!engine.wait(&req).expect("an end").cancelled);
+    });
+}
+
+#[test]
+fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
+    let cancelled = AtomicBool::new(false);
+    Job::of(2).run(|engine| {
+        let world = engine.world().expect("a world");
+        let data = scratch(4000);
+        if engine.me() == 1 {
+            until_set(&cancelled);
+            let mut seen = 0;
+            loop {
+                let mut room = [0; 4000];
+                match recv_bytes(&world, &mut room, 0, 4).expect("received").bytes {
+                    0 => break,
+                    _ => seen += 1,
+                }
+            }
+            let mut room = [0; 8];
+            recv_bytes(&world, &mut room, 0, 5).expect("received");
+            assert_eq!(u64::from_ne_bytes(room), seen);
+            return;
+        }
+        let mut pending = Vec::new();
+        let mut count = 0_u64;
+        // Nobody reads, so the way is full in the end.
+        while pending.is_empty() {
+            count += 1;
+            match world
+                .isend(data.all().as_send(), 1, 4, Mode::Standard)
+                .expect("sent")
+            {
+                Sent::Done => {}
+                Sent::Pending(req) => pending.push(req),
+            }
+        }
+        let sent = world
+            .isend(data.all().as_send(), 1, 4, Mode::Standard)
+            .expect("sent");
+        let Sent::Pending(req) = sent else {
+            panic!("it overtook one that waits");
+        };
+        assert!(engine.pml().cancel_send(&req));
+        assert!(req.is_complete(), "it was not in the queue");
+        assert!(engine.wait(&req).expect("an end").cancelled);
+        cancelled.store(true, Ordering::Release);
+        for req in pending {
+            assert!(!engine.wait(&req).expect("an end").cancelled);
+        }
+        let last = scratch(0);
+        world
+            .send(last.all().as_send(), 1, 4, Mode::Standard)
+            .expect("sent");
+        let told = scratch(8);
+        told.all().unpack_at(0, &count.to_ne_bytes());
+        world
+            .send(told.all().as_send(), 1, 5, Mode::Standard)
+            .expect("sent");
+    });
+}

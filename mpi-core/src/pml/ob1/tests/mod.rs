@@ -4,6 +4,7 @@ mod connecting;
 mod giving_up;
 mod losses;
 mod matching;
+mod nonsense;
 mod plan;
 mod turns;
 mod typed;

@@ -1,0 +1,225 @@
+//! Buffers of one call that are the same memory, which is what `MPI_IN_PLACE` is for.
+//!
+//! What a call writes must not be aliased with any of its other arguments (MPI 5.0, section 2.3), so an algorithm may write
+//! a result before it has read all operands; results would be wrong without a word.
+//! Found is what is certainly shared and costs no more than a comparison of addresses:
+//! blocks of data that begin at the same place and are elements of the same datatype.
+//! Of buffers with a block for each rank that is this rank's own one, which the standard's in-place forms leave where it is;
+//! where every block is exchanged, it is any two of the same rank.
+//!
+//! The calls in brief look at addresses only and leave what may be shared to this.
+
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use mpi_core::coll::Call;
+use mpi_core::comm::Comm;
+use mpi_core::datatype::{RecvBuf, SendBuf};
+
+/// The failure of a call of which a send and a receive buffer share memory.
+#[inline(always)]
+pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
+    match shared(comm, call) {
+        None => Ok(()),
+        Some(shared) => Err(refused(comm, shared)),
+    }
+}
+
+/// The failure of buffers that share memory where no form of the call is in place.
+#[cold]
+pub(crate) fn without_another_form(writes: &str, reads: &str) -> Failure {
+    let text = format!(
+        "{writes} is the same memory as {reads}, but what is written here must not lie where something is read: give one of them memory of its own"
+    );
+    Failure::new(MPI_ERR_BUFFER, text)
+}
+
+/// Which arguments share memory.
+enum Shared {
+    /// All of both.
+    Whole,
+    /// What is sent is the own block of what is received.
+    OwnOfRecv,
+    /// What is received is the own block of what is sent.
+    OwnOfSend,
+    /// Blocks among neighbours.
+    Neighbours,
+}
+
+#[cold]
+fn refused(comm: &Comm, shared: Shared) -> Failure {
+    if comm.is_inter() || matches!(shared, Shared::Neighbours) {
+        return without_another_form("recvbuf", "sendbuf");
+    }
+    let text = match shared {
+        Shared::OwnOfRecv => {
+            "sendbuf is the same memory as this rank's own block of recvbuf: pass MPI_IN_PLACE as sendbuf for data that are there already"
+        }
+        Shared::OwnOfSend => {
+            "recvbuf is the same memory as this rank's own block of sendbuf: pass MPI_IN_PLACE as recvbuf for data that stay there"
+        }
+        _ => {
+            "recvbuf is the same memory as sendbuf: pass MPI_IN_PLACE as sendbuf for data that the result replaces"
+        }
+    };
+    Failure::new(MPI_ERR_BUFFER, text)
+}
+
+#[inline(always)]
+fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
+    let (found, shared) = match call {
+        // On rank 0 of MPI_Exscan the receive buffer is not significant, but what is wrong everywhere is told everywhere.
+        Call::Allreduce {
+            send: Some(send),
+            recv,
+            ..
+        }
+        | Call::ReduceScatter {
+            send: Some(send),
+            recv,
+            ..
+        }
+        | Call::ReduceScatterBlock {
+            send: Some(send),
+            recv,
+            ..
+        }
+        | Call::Scan {
+            send: Some(send),
+            recv,
+            ..
+        }
+        | Call::Exscan {
+            send: Some(send),
+            recv,
+            ..
+        }
+        | Call::Reduce {
+            send: Some(send),
+            recv: Some(recv),
+            ..
+        }
+        | Call::Alltoall {
+            send: Some(send),
+            recv,
+        } => (overlap(send, recv), Shared::Whole),
+        Call::Gather {
+            send: Some(send),
+            recv: Some(recv),
+            ..
+        }
+        | Call::Allgather {
+            send: Some(send),
+            recv,
+        } => {
+            let own = own(comm, recv.count(), recv.datatype().extent());
+            let recv_at = recv.ptr().wrapping_byte_offset(own);
+            (begin_at(send, send.ptr(), recv, recv_at), Shared::OwnOfRecv)
+        }
+        Call::Scatter {
+            send: Some(send),
+            recv: Some(recv),
+            ..
+        } => {
+            let own = own(comm, send.count(), send.datatype().extent());
+            let send_at = send.ptr().wrapping_byte_offset(own);
+            (begin_at(send, send_at, recv, recv.ptr()), Shared::OwnOfSend)
+        }
+        Call::Gatherv {
+            send: Some(send),
+            recv: Some(recv),
+            ..
+        }
+        | Call::Allgatherv {
+            send: Some(send),
+            recv,
+        } => {
+            let own = recv.get(own_index(comm));
+            let found = own.is_some_and(|recv| overlap(send, recv));
+            (found, Shared::OwnOfRecv)
+        }
+        Call::Scatterv {
+            send: Some(send),
+            recv: Some(recv),
+            ..
+        } => {
+            let own = send.get(own_index(comm));
+            let found = own.is_some_and(|send| overlap(send, recv));
+            (found, Shared::OwnOfSend)
+        }
+        Call::Alltoallv {
+            send: Some(send),
+            recv,
+        }
+        | Call::Alltoallw {
+            send: Some(send),
+            recv,
+        } => {
+            let mut pairs = send.iter().zip(recv.iter());
+            (pairs.any(|(s, r)| overlap(s, r)), Shared::Whole)
+        }
+        // Beyond an open end of a grid a block is neither read nor written.
+        Call::NeighborAlltoall { near, send, recv } => {
+            let mut used = (near.sources().iter().zip(near.destinations()))
+                .map(|(from, to)| from.is_some() && to.is_some());
+            (
+                overlap(send, recv) && used.any(|used| used),
+                Shared::Neighbours,
+            )
+        }
+        Call::NeighborAlltoallv { near, send, recv }
+        | Call::NeighborAlltoallw { near, send, recv } => {
+            let ends = near.sources().iter().zip(near.destinations());
+            let mut pairs = ends.zip(send.iter().zip(recv.iter()));
+            let found =
+                pairs.any(|((from, to), (s, r))| from.is_some() && to.is_some() && overlap(s, r));
+            (found, Shared::Neighbours)
+        }
+        Call::NeighborAllgather { near, send, recv } => {
+            let first = near.sources().first().is_some_and(Option::is_some);
+            (
+                first && near.departures().next().is_some() && overlap(send, recv),
+                Shared::Neighbours,
+            )
+        }
+        Call::NeighborAllgatherv { near, send, recv } => {
+            let mut blocks = near.sources().iter().zip(recv.iter());
+            let found = blocks.any(|(from, r)| from.is_some() && overlap(send, r));
+            (
+                found && near.departures().next().is_some(),
+                Shared::Neighbours,
+            )
+        }
+        _ => return None,
+    };
+    found.then_some(shared)
+}
+
+/// Which block is this rank's own; between groups nobody has one, and the first is as good as any.
+fn own_index(comm: &Comm) -> usize {
+    match comm.is_inter() {
+        true => 0,
+        false => comm.rank() as usize,
+    }
+}
+
+/// Where it begins among blocks of `count` elements.
+fn own(comm: &Comm, count: i64, extent: i64) -> isize {
+    let index = own_index(comm) as i64;
+    index.wrapping_mul(count).wrapping_mul(extent) as isize
+}
+
+#[inline]
+fn overlap(send: &SendBuf, recv: &RecvBuf) -> bool {
+    begin_at(send, send.ptr(), recv, recv.ptr())
+}
+
+/// Whether data of these buffers that begin at these places share memory for certain.
+#[inline]
+fn begin_at(send: &SendBuf, send_at: *const u8, recv: &RecvBuf, recv_at: *mut u8) -> bool {
+    // What begins at MPI_BOTTOM (null) may be anywhere.
+    send_at == recv_at.cast_const()
+        && !send_at.is_null()
+        && send.bytes() > 0
+        && recv.bytes() > 0
+        && send.datatype().same(recv.datatype())
+}

@@ -1,0 +1,149 @@
+//! What the tool interface knows (section 15.3): every parameter of the library is a control variable, every framework a category.
+//!
+//! A variable is the parameter's text, as `mpi-info` shows it, and cannot be set: the library has read its parameters when it starts.
+//! There are no performance variables, no events and no sources of events.
+//!
+//! The interface may be used before `MPI_Init`, after `MPI_Finalize` and from any thread,
+//! so what it knows is gathered once, at its first initialization, and does not change any more.
+//! A handle of a variable is its index and one more, because nothing belongs to a handle.
+
+use crate::abi::*;
+use crate::error::Failure;
+use crate::frameworks;
+use mpi_base::param::{About, Params};
+use std::ffi::c_int;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// A parameter as a control variable.
+#[derive(Debug)]
+pub struct Variable {
+    pub name: String,
+    pub help: &'static str,
+    pub value: String,
+    pub verbosity: c_int,
+}
+
+/// A framework: the variables from `first` on, so many.
+#[derive(Debug)]
+pub struct Category {
+    pub name: &'static str,
+    pub what: &'static str,
+    pub first: usize,
+    pub len: usize,
+}
+
+#[derive(Debug)]
+pub struct Known {
+    pub variables: Vec<Variable>,
+    pub categories: Vec<Category>,
+}
+
+static KNOWN: OnceLock<Known> = OnceLock::new();
+
+/// How often the interface was initialized and not finalized since.
+static USERS: AtomicU32 = AtomicU32::new(0);
+
+impl Known {
+    fn gather(params: &Params) -> Known {
+        let (mut variables, mut categories) = (Vec::new(), Vec::new());
+        for framework in frameworks::all(params) {
+            let first = variables.len();
+            let of_components = framework.components.iter().flat_map(|c| &c.params);
+            for about in framework.params.iter().chain(of_components) {
+                variables.push(Variable::of(about, params));
+            }
+            categories.push(Category {
+                name: framework.name,
+                what: framework.what,
+                first,
+                len: variables.len() - first,
+            });
+        }
+        Known {
+            variables,
+            categories,
+        }
+    }
+}
+
+impl Variable {
+    fn of(about: &'static About, params: &Params) -> Variable {
+        // A zero byte inside would end the text for C.
+        let text = |text: &str| text.replace('\0', "");
+        Variable {
+            name: about.full_name(),
+            help: about.help,
+            value: text(params.text(about)),
+            verbosity: match about.level.0 {
+                0 | 1 => MPI_T_VERBOSITY_USER_BASIC,
+                2 => MPI_T_VERBOSITY_USER_DETAIL,
+                3 => MPI_T_VERBOSITY_USER_ALL,
+                4 => MPI_T_VERBOSITY_TUNER_BASIC,
+                5 => MPI_T_VERBOSITY_TUNER_DETAIL,
+                6 => MPI_T_VERBOSITY_TUNER_ALL,
+                7 => MPI_T_VERBOSITY_MPIDEV_BASIC,
+                8 => MPI_T_VERBOSITY_MPIDEV_DETAIL,
+                _ => MPI_T_VERBOSITY_MPIDEV_ALL,
+            },
+        }
+    }
+}
+
+/// One more user of the interface.
+pub fn begin() {
+    let params = || Params::from_process(crate::prefix().as_deref());
+    KNOWN.get_or_init(|| Known::gather(&params()));
+    USERS.fetch_add(1, Relaxed);
+}
+
+/// One user less.
+pub fn end() -> Result<(), Failure> {
+    USERS
+        .fetch_update(Relaxed, Relaxed, |users| users.checked_sub(1))
+        .map(|_| ())
+        .map_err(|_| not_initialized())
+}
+
+/// What there is, while somebody uses the interface.
+pub fn known() -> Result<&'static Known, Failure> {
+    match KNOWN.get() {
+        Some(known) if USERS.load(Relaxed) > 0 => Ok(known),
+        _ => Err(not_initialized()),
+    }
+}
+
+#[cold]
+fn not_initialized() -> Failure {
+    let sentence = "the tool interface is not initialized, see MPI_T_init_thread";
+    Failure::new(MPI_T_ERR_NOT_INITIALIZED, sentence)
+}
+
+/// The element at an index that a tool gave.
+pub fn at<'a, T>(all: &'a [T], index: c_int, what: &str) -> Result<&'a T, Failure> {
+    let found = usize::try_from(index).ok().and_then(|i| all.get(i));
+    found.ok_or_else(|| {
+        Failure::new(
+            MPI_T_ERR_INVALID_INDEX,
+            format!("{index} is the index of none of the {} {what}", all.len()),
+        )
+    })
+}
+
+/// The failure of a name that nothing has.
+#[cold]
+pub fn unknown(name: &str, what: &str) -> Failure {
+    Failure::new(
+        MPI_T_ERR_INVALID_NAME,
+        format!("there is no {what} called \"{name}\""),
+    )
+}
+
+/// The failure of a handle that was not given out.
+#[cold]
+pub fn no_handle(handle: usize) -> Failure {
+    Failure::new(
+        MPI_T_ERR_INVALID_HANDLE,
+        format!("{handle:#x} is not the handle of a control variable"),
+    )
+}

@@ -1,0 +1,176 @@
+//! Dividing processes among the dimensions of a grid (`MPI_Dims_create`, MPI 5.0, section 8.5.2).
+//!
+//! The standard wants extents "as close to each other as possible". Here that means: the difference between the largest and the smallest is least,
+//! and among such, a grid of boxes has the least surface, which is what neighbours exchange (the sum of 1/extent is least).
+
+/// `k` factors of `n`, the largest first and as close to each other as can be.
+pub fn balanced(n: u32, k: usize) -> Vec<u32> {
+    if k == 0 {
+        return Vec::new();
+    }
+    let divisors = divisors(n);
+    let mut search = Search {
+        divisors: &divisors,
+        n,
+        taken: Vec::with_capacity(k),
+        best: [vec![n], vec![1; k - 1]].concat(),
+    };
+    search.go_on(n, n, k);
+    search.best
+}
+
+/// Depth first through the falling sequences of factors, from the most even first factor on.
+struct Search<'a> {
+    /// Ascending.
+    divisors: &'a [u32],
+    n: u32,
+    taken: Vec<u32>,
+    best: Vec<u32>,
+}
+
+impl Search<'_> {
+    /// Takes `k` more factors, none above `most`, whose product is `rest`.
+    fn go_on(&mut self, rest: u32, most: u32, k: usize) {
+        if k == 1 {
+            if rest <= most {
+                self.taken.push(rest);
+                self.judge();
+                self.taken.pop();
+            }
+            return;
+        }
+        let from = self.divisors.partition_point(|d| !reaches(*d, k, rest));
+        let divisors = self.divisors;
+        for &factor in divisors[from..].iter().take_while(|d| **d <= most) {
+            if !rest.is_multiple_of(factor) {
+                continue;
+            }
+            let largest = self.taken.first().copied().unwrap_or(factor);
+            // All that follow are at least as large as what keeps the difference from growing beyond the best one.
+            let least = largest.saturating_sub(spread(&self.best)).max(1);
+            if exceeds(least, k - 1, rest / factor) {
+                // The larger this factor, the less is left for the others.
+                break;
+            }
+            if factor < least {
+                continue;
+            }
+            self.taken.push(factor);
+            self.go_on(rest / factor, factor, k - 1);
+            self.taken.pop();
+        }
+    }
+
+    fn judge(&mut self) {
+        let key = |f: &[u32]| -> (u32, u64) {
+            let surface = f.iter().map(|f| u64::from(self.n / f)).sum();
+            (spread(f), surface)
+        };
+        if key(&self.taken) < key(&self.best) {
+            self.best.clone_from(&self.taken);
+        }
+    }
+}
+
+/// How far the largest, which is the first, is from the smallest.
+fn spread(factors: &[u32]) -> u32 {
+    match factors {
+        [first, .., last] => first - last,
+        _ => 0,
+    }
+}
+
+/// Whether `k` factors of this size make at least `n`.
+fn reaches(factor: u32, k: usize, n: u32) -> bool {
+    factor.checked_pow(k as u32).is_none_or(|all| all >= n)
+}
+
+/// Whether `k` factors of this size make more than `n`.
+fn exceeds(factor: u32, k: usize, n: u32) -> bool {
+    factor.checked_pow(k as u32).is_none_or(|all| all > n)
+}
+
+/// Ascending; found from the prime factors, for trying all numbers takes long where `n` has few.
+fn divisors(n: u32) -> Vec<u32> {
+    let mut all = vec![1];
+    let (mut left, mut prime) = (n, 2);
+    while left > 1 {
+        if prime > left / prime {
+            prime = left;
+        }
+        let mut power = 1;
+        let so_far = all.len();
+        while left.is_multiple_of(prime) {
+            left /= prime;
+            power *= prime;
+            all.extend_from_within(..so_far);
+            let new = all.len() - so_far..;
+            all[new].iter_mut().for_each(|d| *d *= power);
+        }
+        prime += 1;
+    }
+    all.sort_unstable();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn dimensions_are_balanced_and_the_largest_comes_first() {
+        for (n, k, expected) in [
+            (6, 2, vec![3, 2]),
+            (60, 3, vec![5, 4, 3]),
+            (64, 3, vec![4, 4, 4]),
+            (7, 3, vec![7, 1, 1]),
+            (1, 2, vec![1, 1]),
+            (72, 3, vec![6, 4, 3]),
+            (1024, 2, vec![32, 32]),
+            (12, 1, vec![12]),
+            (5, 0, vec![]),
+            // The same difference as 20, 18, 14, and less surface.
+            (5040, 3, vec![21, 16, 15]),
+            (218_736, 5, vec![31, 14, 9, 8, 7]),
+            // A number with many divisors, and the largest prime of an int.
+            (2_095_133_040, 6, vec![39, 38, 36, 35, 34, 33]),
+            (2_147_483_647, 3, vec![2_147_483_647, 1, 1]),
+        ] {
+            assert_eq!(balanced(n, k), expected, "{n} in {k}");
+        }
+    }
+
+    /// All falling sequences of `k` factors.
+    fn all(n: u32, most: u32, k: usize) -> Vec<Vec<u32>> {
+        if k == 0 {
+            return if n == 1 { vec![vec![]] } else { vec![] };
+        }
+        let factors = (1..=most.min(n)).filter(|d| n.is_multiple_of(*d));
+        factors
+            .flat_map(|d| {
+                all(n / d, d, k - 1)
+                    .into_iter()
+                    .map(move |f| [vec![d], f].concat())
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_closer(n in 1..3000u32, k in 1..5usize) {
+            let found = balanced(n, k);
+            let key = |f: &Vec<u32>| (spread(f), f.iter().map(|f| n / f).sum::<u32>());
+            let best = all(n, n, k).iter().map(key).min();
+            prop_assert_eq!(found.iter().product::<u32>(), n);
+            prop_assert!(found.is_sorted_by(|a, b| a >= b));
+            prop_assert_eq!(Some(key(&found)), best);
+        }
+
+        #[test]
+        fn divisors_divide(n in 1..100_000u32) {
+            let tried: Vec<u32> = (1..=n).filter(|d| n.is_multiple_of(*d)).collect();
+            prop_assert_eq!(divisors(n), tried);
+        }
+    }
+}

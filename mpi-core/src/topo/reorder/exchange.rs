@@ -1,0 +1,61 @@
+//! Making a layout cheaper by exchanging two processes at a time, as long as that helps.
+
+use super::{Place, Wires, apart};
+
+/// How many exchanges are looked at before it is good enough: a tenth of a second at most.
+const LOOKS: usize = 1 << 20;
+
+/// Exchanges processes whose vertices have far neighbours with others that are near those.
+///
+/// `by_place` are all processes in the order of the machine.
+pub fn improve(layout: &mut [u32], by_place: &[u32], wires: &Wires, places: &[Place]) {
+    let place = |process: u32| &places[process as usize];
+    let mut vertex_of = vec![0; layout.len()];
+    for (vertex, process) in (0..).zip(layout.iter()) {
+        vertex_of[*process as usize] = vertex;
+    }
+    let mut looks = 0;
+    let mut better = true;
+    while better {
+        better = false;
+        for vertex in 0..layout.len() as u32 {
+            for &(neighbour, _) in wires.of(vertex) {
+                let there = *place(layout[neighbour as usize]);
+                let Some(level) = apart(&there, place(layout[vertex as usize])) else {
+                    continue;
+                };
+                // Anywhere in the part that the neighbour is in is nearer to him than here.
+                let part = |process: u32| &place(process)[..=level];
+                let from = by_place.partition_point(|process| *part(*process) < there[..=level]);
+                let beside = by_place[from..].iter();
+                for process in beside.take_while(|process| *part(**process) == there[..=level]) {
+                    if looks == LOOKS {
+                        return;
+                    }
+                    looks += 1;
+                    let other = vertex_of[*process as usize];
+                    if is_cheaper(vertex, other, layout, wires, places) {
+                        layout.swap(vertex as usize, other as usize);
+                        for moved in [vertex, other] {
+                            vertex_of[layout[moved as usize] as usize] = moved;
+                        }
+                        better = true;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether it is cheaper when two vertices exchange their processes.
+fn is_cheaper(a: u32, b: u32, layout: &[u32], wires: &Wires, places: &[Place]) -> bool {
+    let both = |of_a: u32, of_b: u32| {
+        let (a, b) = (
+            wires.cost_of(a, of_a, layout, places),
+            wires.cost_of(b, of_b, layout, places),
+        );
+        a.saturating_add(b)
+    };
+    both(b, a) < both(a, b)
+}
