@@ -5,9 +5,8 @@
 //! From it `mpirun` says what a dead rank did last and explains a hang.
 //!
 //! Protocol: only the owning process stores, always relaxed; anybody may load, always relaxed.
-//! Nothing is ordered by it and nothing may depend on it but messages to people,
-//! except for where the rank is confined to, which is written once and released by a flag of its own:
-//! a reader may see the peer of one call beside the tag of the next.
+//! Nothing is ordered by it and nothing may depend on it but messages to people: a reader may see the peer of one call beside the tag of the next.
+//! Where the rank is confined to is the exception: others lay out topologies by it, so a flag of its own releases it when it is whole.
 //! [`StatePage::snapshot`] reads until the call counter stands still, which on real machines makes that rare.
 //! A page full of zero bytes, as a new memfd is, is a valid page of a rank that has not come yet.
 //!

@@ -2,7 +2,7 @@
 
 use super::{Place, Wires, apart};
 
-/// How many exchanges are looked at before it is good enough: a tenth of a second at most.
+/// How many exchanges are looked at before it is good enough; each costs as much as the two vertices have neighbours.
 const LOOKS: usize = 1 << 20;
 
 /// Exchanges processes whose vertices have far neighbours with others that are near those.

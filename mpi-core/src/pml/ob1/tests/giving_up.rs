@@ -166,6 +166,53 @@ fn a_send_that_nobody_has_asked_for_is_taken_back() {
     }
 }
 
+/// Messages of one name leave in the order they were sent, the one that was taken back excepted, wherever among them it lay.
+#[test]
+fn of_several_sends_under_one_name_the_cancelled_one_is_taken_back() {
+    const COUNT: usize = 4;
+    for (btl, len, gone) in ["", "self,tcp"]
+        .into_iter()
+        .flat_map(|btl| [40, 100_000].map(|len| (btl, len)))
+        .flat_map(|(btl, len)| (0..COUNT).map(move |gone| (btl, len, gone)))
+    {
+        let cancelled = AtomicBool::new(false);
+        Job::of(2).with("btl", btl).run(|engine| {
+            let world = engine.world().expect("a world");
+            if engine.me() == 1 {
+                eventually(engine, "the cancellation", || {
+                    cancelled.load(Ordering::Acquire)
+                });
+                for left in (0..COUNT).filter(|which| *which != gone) {
+                    let mut room = vec![0; len];
+                    recv_bytes(&world, &mut room, 0, 4).expect("received");
+                    assert_eq!(room, content(left, len), "without {gone}");
+                }
+                return;
+            }
+            let data = [(); COUNT].map(|()| scratch(len));
+            let reqs: Vec<_> = data
+                .iter()
+                .zip(0..)
+                .map(|(data, which)| {
+                    data.all().unpack_at(0, &content(which, len));
+                    let sent = world.isend(data.all().as_send(), 1, 4, Mode::Synchronous);
+                    match sent.expect("sent") {
+                        Sent::Pending(req) => req,
+                        Sent::Done => panic!("{len} bytes went without a receive"),
+                    }
+                })
+                .collect();
+            assert!(engine.pml().cancel_send(&reqs[gone]));
+            assert!(engine.wait(&reqs[gone]).expect("an end").cancelled);
+            cancelled.store(true, Ordering::Release);
+            for (which, req) in reqs.iter().enumerate().filter(|(which, _)| *which != gone) {
+                let status = engine.wait(req).expect("an end");
+                assert!(!status.cancelled, "{which} for {gone}");
+            }
+        });
+    }
+}
+
 #[test]
 fn a_send_that_a_receive_has_met_is_not_taken_back() {
     let received = AtomicBool::new(false);
