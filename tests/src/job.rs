@@ -226,6 +226,23 @@ impl Started {
         }
     }
 
+    /// Waits until the launcher or a rank has complained in these words so many times.
+    #[track_caller]
+    pub fn complains(&self, words: &str, times: usize) {
+        let begin = Instant::now();
+        loop {
+            let printed = self.running.stderr_so_far();
+            if printed.matches(words).count() >= times {
+                return;
+            }
+            assert!(
+                begin.elapsed() < self.limit,
+                "{words:?} is not {times} times in:\n{printed}"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Sends a signal to the launcher only.
     pub fn signal(&self, signal: Signal) {
         send(i32::try_from(self.running.id()).unwrap_or(0), signal);

@@ -7,7 +7,7 @@ use tests::hosts::Hosts;
 
 /// The report of a job that hangs, without what differs from run to run.
 fn report_of(job: Job) -> String {
-    let outcome = job.with(["--timeout", "700ms"]).run();
+    let outcome = job.with(["--timeout", "1500ms"]).run();
     assert_eq!(outcome.status.code(), Some(124), "{}", outcome.stderr);
     let (_, report) = outcome
         .stderr
@@ -97,20 +97,17 @@ fn stillness_and_a_signal_make_reports_and_the_job_goes_on() {
     let job = Job::of("leave").arg("wait").ranks(3);
     let job = job.with(["--hang-after", "300ms"]).start();
     job.ready(3);
-    std::thread::sleep(std::time::Duration::from_millis(1200));
+    let (still, circle) = (
+        "nothing has moved for 0.3 s",
+        "ranks 0, 1, 2 wait for each other in a circle",
+    );
+    job.complains(circle, 1);
+    // Time for a second report of the same stillness, which must not come.
+    std::thread::sleep(std::time::Duration::from_millis(700));
     job.signal(Signal::USR1);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    job.complains(circle, 2);
     job.signal(Signal::TERM);
     let said = job.wait().stderr;
-    assert_eq!(
-        said.matches("nothing has moved for 0.3 s").count(),
-        1,
-        "{said}"
-    );
-    assert_eq!(
-        said.matches("ranks 0, 1, 2 wait for each other in a circle")
-            .count(),
-        2,
-        "{said}"
-    );
+    assert_eq!(said.matches(still).count(), 1, "{said}");
+    assert_eq!(said.matches(circle).count(), 2, "{said}");
 }
