@@ -2,9 +2,12 @@
 
 use std::io::{Seek as _, Write as _};
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use tests::hosts::Hosts;
 use tests::{Job, compile, installation, mpich};
+use xtask::process;
 
 /// Programs that touch start, point-to-point and collectives.
 const PROGRAMS: [&str; 3] = ["hello", "ring", "operators"];
@@ -57,6 +60,20 @@ fn the_same_binary_reports_the_library_it_runs_on() {
             );
         }
     }
+}
+
+/// A number of ranks and no launcher: it brings its own.
+#[test]
+fn mpi_bench_starts_as_many_ranks_as_it_is_told() {
+    let mut bench = Command::new(installation().join("bin/mpi-bench"));
+    bench.args(["barrier", "-n", "3", "--iterations", "10", "--rounds", "1"]);
+    let outcome = process::output(&mut bench, Duration::from_secs(60)).expect("a run");
+    assert!(
+        outcome.stdout.contains("mpi-bench barrier, 3 ranks"),
+        "{}{}",
+        outcome.stdout,
+        outcome.stderr
+    );
 }
 
 trait ShortRun {

@@ -59,13 +59,13 @@ pub struct Options {
     #[arg(long, value_name = "LIBDIR")]
     pub vs: Vec<PathBuf>,
 
-    /// Start the library's own launcher and compare with nobody
+    /// Start the library's own launcher and compare with nobody; so does -n without --vs
     #[arg(long, conflicts_with = "vs")]
     pub alone: bool,
 
-    /// Ranks, with --vs or --alone
-    #[arg(short = 'n', long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..))]
-    pub ranks: u32,
+    /// Ranks, where launchers are started [default: 2]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks: Option<u32>,
 
     /// How often the libraries take turns, with --vs
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..))]
@@ -91,7 +91,13 @@ pub struct Options {
 impl Options {
     /// Whether this process is to be a rank, and not what starts ranks.
     pub fn is_of_ranks(&self) -> bool {
-        self.vs.is_empty() && !self.alone && self.benchmark != Benchmark::Launch
+        let starts = !self.vs.is_empty() || self.alone || self.ranks.is_some();
+        !starts && self.benchmark != Benchmark::Launch
+    }
+
+    /// How many ranks a launcher is to start.
+    pub fn ranks(&self) -> u32 {
+        self.ranks.unwrap_or(2)
     }
 }
 

@@ -32,9 +32,11 @@ impl fmt::Display for NotFound {
 impl std::error::Error for NotFound {}
 
 /// The library to measure: what `--lib` says, else the first in `LD_LIBRARY_PATH`, else the one beside this program.
+///
+/// A folder may be the library's own or the one that it was installed to.
 pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let folders = match named {
-        Some(path) if path.is_dir() => vec![path.to_owned()],
+        Some(path) if path.is_dir() => vec![path.to_owned(), path.join("lib")],
         Some(path) => return Ok(path.to_owned()),
         None => search_path(),
     };
@@ -83,6 +85,17 @@ mod tests {
         }
         assert_eq!(in_folders(&[a.clone(), b.clone()]), Some(b.join(STANDARD)));
         assert_eq!(in_folders(std::slice::from_ref(&a)), Some(a.join(OPEN_MPI)));
+    }
+
+    #[test]
+    fn a_folder_may_be_the_one_that_a_library_was_installed_to() {
+        let root = tempfile::tempdir().unwrap();
+        let lib = root.path().join("lib");
+        std::fs::create_dir(&lib).unwrap();
+        std::fs::write(lib.join(OPEN_MPI), b"").unwrap();
+        for named in [root.path(), &lib, &lib.join(OPEN_MPI)] {
+            assert_eq!(library(Some(named)).unwrap(), lib.join(OPEN_MPI));
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
 //! - as `mpi-bench tune` it starts our launcher for each algorithm and writes a decision table;
 //! - as `mpi-bench endings` it ends jobs in every way and measures how soon they are gone;
-//! - with `--vs LIBDIR` it starts launchers itself, alternates between the libraries and prints ratios of medians.
+//! - with `-n N` it starts our launcher itself;
+//! - with `--vs LIBDIR` it starts all launchers itself, alternates between the libraries and prints ratios of medians.
 //!
 //! Promise: every figure printed was measured in this run; a setting that cannot be measured is named with its reason and never replaced.
 #![deny(unsafe_code)]
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
         Task::Endings(options) => starts("endings", || endings::run(&options)),
         Task::Leave(task) => endings::leave(&task).map_err(sentence),
         Task::Measure(options) if options.is_of_ranks() => measure_here(&options),
+        Task::Measure(options) if options.vs.is_empty() => {
+            starts("mpi-bench with -n", || versus::run(&options))
+        }
         Task::Measure(options) => starts("a comparison", || versus::run(&options)),
     };
     match outcome {

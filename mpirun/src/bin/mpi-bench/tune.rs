@@ -92,9 +92,9 @@ pub fn run(options: &Options) -> Result<(), TuneError> {
     let mut text = format!(
         "# Measured by mpi-bench tune on up to {} ranks and {cores} cores; of the rows that a call meets the last one counts.\n\
          # call                  ranks   bytes     cores   algorithm\n",
-        options.ranks
+        options.ranks()
     );
-    for ranks in rank_counts(options.ranks) {
+    for ranks in rank_counts(options.ranks()) {
         for (benchmark, call) in CALLS {
             let figures = measure(options, &ours, ranks, benchmark, call);
             for rule in rules(call, ranks, ranks as usize > cores, &figures) {
@@ -138,7 +138,7 @@ fn measure(
     let sizes = options.sizes.clone().unwrap_or(powers_of_two(4, 1 << 20));
     let job = Options {
         benchmark,
-        ranks,
+        ranks: Some(ranks),
         sizes: Some(sizes),
         ..options.clone()
     };

@@ -122,7 +122,7 @@ fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
     let mut all = Vec::new();
     for folder in std::iter::once(&own).chain(&options.vs) {
         let installation = Installation::at(folder).map_err(VersusError::Peer)?;
-        for setting in installation.settings(options.settings, options.benchmark, options.ranks) {
+        for setting in installation.settings(options.settings, options.benchmark, options.ranks()) {
             all.push(Contestant {
                 installation: installation.clone(),
                 setting,
@@ -144,16 +144,14 @@ fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
 impl Contestant {
     fn take_turn(&mut self, options: &Options, arguments: &[String]) {
         let Options {
-            ranks,
-            timeout,
-            our_arg,
-            ..
+            timeout, our_arg, ..
         } = options;
+        let ranks = options.ranks();
         if options.benchmark == Benchmark::Launch {
-            let size = *ranks as usize;
+            let size = ranks as usize;
             let nothing = self
                 .installation
-                .run_nothing(self.setting, *ranks, our_arg, *timeout);
+                .run_nothing(self.setting, ranks, our_arg, *timeout);
             match nothing {
                 Ok(took) => {
                     let took = took.as_secs_f64() * 1e3;
@@ -165,7 +163,7 @@ impl Contestant {
         }
         match self
             .installation
-            .run(self.setting, *ranks, our_arg, arguments, *timeout)
+            .run(self.setting, ranks, our_arg, arguments, *timeout)
         {
             Ok((report, took)) => {
                 for row in report.rows {
@@ -215,7 +213,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
     let row =
         |size: usize, ours: f64, unit, figures: &dyn Fn(&Contestant) -> Option<f64>| Comparison {
             benchmark: options.benchmark.name(),
-            ranks: options.ranks,
+            ranks: options.ranks(),
             size,
             unit,
             ours,
@@ -237,7 +235,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
         for (name, times) in times {
             if let Some(time) = median(times(ours)) {
                 let figure = |c: &Contestant| median(times(c));
-                let mut whole = row(options.ranks as usize, time, unit, &figure);
+                let mut whole = row(options.ranks() as usize, time, unit, &figure);
                 whole.benchmark = name.into();
                 rows.push(whole);
             }
@@ -297,7 +295,7 @@ fn print_table(options: &Options, rows: &[Comparison]) {
     println!(
         "# mpi-bench {}, {} ranks, medians of {} rounds in {unit}; ratio above 1: ours is better",
         options.benchmark.name(),
-        options.ranks,
+        options.ranks(),
         options.rounds
     );
     let peers: &[Best] = rows.first().map_or(&[], |row| &row.peers);

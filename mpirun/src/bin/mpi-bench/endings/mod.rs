@@ -173,7 +173,7 @@ pub fn run(options: &Options) -> Result<(), EndingsError> {
 fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, EndingsError> {
     let folder = Folder::new().map_err(EndingsError::Folder)?;
     let [plain] = AS_IT_COMES;
-    let mut command = one.launch(plain, options.ranks, &options.our_arg);
+    let mut command = one.launch(plain, options.ranks(), &options.our_arg);
     if deed.way == Way::Deaf {
         // What a process ignores it ignores after exec too.
         command.args(["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]);
@@ -187,7 +187,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
         .env("TMPDIR", folder.temporary());
     let segments = watch::segments();
     let running = Running::start(&mut command).map_err(EndingsError::Start)?;
-    let Some(mut pids) = folder.await_ranks(options.ranks, options.timeout) else {
+    let Some(mut pids) = folder.await_ranks(options.ranks(), options.timeout) else {
         let said = running.stderr_so_far();
         return Err(EndingsError::NotReady {
             launcher: one.launcher.clone(),
