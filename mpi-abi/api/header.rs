@@ -42,9 +42,62 @@ pub fn header(functions: &Functions, sections: &[Section]) -> String {
             }
         }
     }
+    write_fortran(&mut out, functions);
     out.push_str("\n#if defined(__cplusplus)\n}\n#endif\n\n#endif /* MPI_H_ABI */\n");
     out
 }
+
+/// Handles and statuses of Fortran, which C programs have had since MPI-2.
+///
+/// They are in the C interface (sections 19.3.4 and 19.3.5) and not in the binary one, since only a Fortran compiler knows its `INTEGER` (section 20.5).
+/// As macros they leave nothing in a program but calls that every library has.
+fn write_fortran(out: &mut String, functions: &Functions) {
+    out.push_str(FORTRAN_TYPES);
+    for prefix in ["MPI_", "PMPI_"] {
+        out.push('\n');
+        let names = functions.functions.iter().map(|f| &f.name);
+        for name in names.filter_map(|name| name.strip_prefix("MPI_")?.strip_suffix("_toint")) {
+            let _ = writeln!(
+                out,
+                "#define {prefix}{name}_c2f(handle)  {prefix}{name}_toint(handle)\n\
+                 #define {prefix}{name}_f2c(integer) {prefix}{name}_fromint(integer)"
+            );
+        }
+    }
+    let kinds = [
+        ("c", "MPI_Status"),
+        ("f", "MPI_Fint"),
+        ("f08", "MPI_F08_status"),
+    ];
+    let pairs = kinds
+        .iter()
+        .flat_map(|from| kinds.iter().map(move |to| (from, to)));
+    for ((from, have), (to, want)) in pairs.filter(|(from, to)| from != to) {
+        let name = format!("Status_{from}2{to}");
+        let _ = writeln!(
+            out,
+            "\nMPI_ABI_INLINE int MPI_{name}(const {have} *{from}_status, {want} *{to}_status)\n\
+             {{\n    *(MPI_Status *){to}_status = *(const MPI_Status *){from}_status;\n    return MPI_SUCCESS;\n}}\n\
+             #define PMPI_{name} MPI_{name}"
+        );
+    }
+}
+
+const FORTRAN_TYPES: &str = "
+/* Handles and statuses of Fortran, which are no part of the binary interface: they come down to what is.
+ * An INTEGER is taken to be a C int, as it is with every usual compiler and its usual options. */
+typedef int MPI_Fint;
+typedef MPI_Status MPI_F08_status;
+#define MPI_F_STATUS_IGNORE     ((MPI_Fint *)0)
+#define MPI_F_STATUSES_IGNORE   ((MPI_Fint *)0)
+#define MPI_F08_STATUS_IGNORE   ((MPI_F08_status *)0)
+#define MPI_F08_STATUSES_IGNORE ((MPI_F08_status *)0)
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define MPI_ABI_INLINE static inline
+#else
+#define MPI_ABI_INLINE static __inline
+#endif
+";
 
 fn write_section(out: &mut String, section: &Section) {
     let _ = writeln!(out, "/* {} */", section.title);

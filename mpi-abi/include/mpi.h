@@ -2709,6 +2709,108 @@ int PMPI_Type_toint(MPI_Datatype datatype);
 MPI_Win PMPI_Win_fromint(int win);
 int PMPI_Win_toint(MPI_Win win);
 
+/* Handles and statuses of Fortran, which are no part of the binary interface: they come down to what is.
+ * An INTEGER is taken to be a C int, as it is with every usual compiler and its usual options. */
+typedef int MPI_Fint;
+typedef MPI_Status MPI_F08_status;
+#define MPI_F_STATUS_IGNORE     ((MPI_Fint *)0)
+#define MPI_F_STATUSES_IGNORE   ((MPI_Fint *)0)
+#define MPI_F08_STATUS_IGNORE   ((MPI_F08_status *)0)
+#define MPI_F08_STATUSES_IGNORE ((MPI_F08_status *)0)
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define MPI_ABI_INLINE static inline
+#else
+#define MPI_ABI_INLINE static __inline
+#endif
+
+#define MPI_Comm_c2f(handle)  MPI_Comm_toint(handle)
+#define MPI_Comm_f2c(integer) MPI_Comm_fromint(integer)
+#define MPI_Errhandler_c2f(handle)  MPI_Errhandler_toint(handle)
+#define MPI_Errhandler_f2c(integer) MPI_Errhandler_fromint(integer)
+#define MPI_File_c2f(handle)  MPI_File_toint(handle)
+#define MPI_File_f2c(integer) MPI_File_fromint(integer)
+#define MPI_Group_c2f(handle)  MPI_Group_toint(handle)
+#define MPI_Group_f2c(integer) MPI_Group_fromint(integer)
+#define MPI_Info_c2f(handle)  MPI_Info_toint(handle)
+#define MPI_Info_f2c(integer) MPI_Info_fromint(integer)
+#define MPI_Message_c2f(handle)  MPI_Message_toint(handle)
+#define MPI_Message_f2c(integer) MPI_Message_fromint(integer)
+#define MPI_Op_c2f(handle)  MPI_Op_toint(handle)
+#define MPI_Op_f2c(integer) MPI_Op_fromint(integer)
+#define MPI_Request_c2f(handle)  MPI_Request_toint(handle)
+#define MPI_Request_f2c(integer) MPI_Request_fromint(integer)
+#define MPI_Session_c2f(handle)  MPI_Session_toint(handle)
+#define MPI_Session_f2c(integer) MPI_Session_fromint(integer)
+#define MPI_Type_c2f(handle)  MPI_Type_toint(handle)
+#define MPI_Type_f2c(integer) MPI_Type_fromint(integer)
+#define MPI_Win_c2f(handle)  MPI_Win_toint(handle)
+#define MPI_Win_f2c(integer) MPI_Win_fromint(integer)
+
+#define PMPI_Comm_c2f(handle)  PMPI_Comm_toint(handle)
+#define PMPI_Comm_f2c(integer) PMPI_Comm_fromint(integer)
+#define PMPI_Errhandler_c2f(handle)  PMPI_Errhandler_toint(handle)
+#define PMPI_Errhandler_f2c(integer) PMPI_Errhandler_fromint(integer)
+#define PMPI_File_c2f(handle)  PMPI_File_toint(handle)
+#define PMPI_File_f2c(integer) PMPI_File_fromint(integer)
+#define PMPI_Group_c2f(handle)  PMPI_Group_toint(handle)
+#define PMPI_Group_f2c(integer) PMPI_Group_fromint(integer)
+#define PMPI_Info_c2f(handle)  PMPI_Info_toint(handle)
+#define PMPI_Info_f2c(integer) PMPI_Info_fromint(integer)
+#define PMPI_Message_c2f(handle)  PMPI_Message_toint(handle)
+#define PMPI_Message_f2c(integer) PMPI_Message_fromint(integer)
+#define PMPI_Op_c2f(handle)  PMPI_Op_toint(handle)
+#define PMPI_Op_f2c(integer) PMPI_Op_fromint(integer)
+#define PMPI_Request_c2f(handle)  PMPI_Request_toint(handle)
+#define PMPI_Request_f2c(integer) PMPI_Request_fromint(integer)
+#define PMPI_Session_c2f(handle)  PMPI_Session_toint(handle)
+#define PMPI_Session_f2c(integer) PMPI_Session_fromint(integer)
+#define PMPI_Type_c2f(handle)  PMPI_Type_toint(handle)
+#define PMPI_Type_f2c(integer) PMPI_Type_fromint(integer)
+#define PMPI_Win_c2f(handle)  PMPI_Win_toint(handle)
+#define PMPI_Win_f2c(integer) PMPI_Win_fromint(integer)
+
+MPI_ABI_INLINE int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+{
+    *(MPI_Status *)f_status = *(const MPI_Status *)c_status;
+    return MPI_SUCCESS;
+}
+#define PMPI_Status_c2f MPI_Status_c2f
+
+MPI_ABI_INLINE int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+    *(MPI_Status *)f08_status = *(const MPI_Status *)c_status;
+    return MPI_SUCCESS;
+}
+#define PMPI_Status_c2f08 MPI_Status_c2f08
+
+MPI_ABI_INLINE int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+{
+    *(MPI_Status *)c_status = *(const MPI_Status *)f_status;
+    return MPI_SUCCESS;
+}
+#define PMPI_Status_f2c MPI_Status_f2c
+
+MPI_ABI_INLINE int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
+{
+    *(MPI_Status *)f08_status = *(const MPI_Status *)f_status;
+    return MPI_SUCCESS;
+}
+#define PMPI_Status_f2f08 MPI_Status_f2f08
+
+MPI_ABI_INLINE int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+    *(MPI_Status *)c_status = *(const MPI_Status *)f08_status;
+    return MPI_SUCCESS;
+}
+#define PMPI_Status_f082c MPI_Status_f082c
+
+MPI_ABI_INLINE int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
+{
+    *(MPI_Status *)f_status = *(const MPI_Status *)f08_status;
+    return MPI_SUCCESS;
+}
+#define PMPI_Status_f082f MPI_Status_f082f
+
 #if defined(__cplusplus)
 }
 #endif

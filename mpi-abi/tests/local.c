@@ -27,6 +27,30 @@ static void errors_have_classes_and_texts(void) {
     WORKS(MPI_Remove_error_class(class));
 }
 
+/* What C programs with parts in Fortran have used since MPI-2, with nothing but mpi.h. */
+static void handles_and_statuses_go_to_fortran_and_back(void) {
+    MPI_Fint integer = MPI_Comm_c2f(MPI_COMM_WORLD), there[MPI_F_STATUS_SIZE];
+    MPI_F08_status modern;
+    MPI_Status status, back;
+    CLAIM(MPI_Comm_f2c(integer) == MPI_COMM_WORLD && PMPI_Comm_f2c(PMPI_Comm_c2f(MPI_COMM_SELF)) == MPI_COMM_SELF);
+    CLAIM(MPI_Type_f2c(MPI_Type_c2f(MPI_DOUBLE)) == MPI_DOUBLE && MPI_Op_f2c(MPI_Op_c2f(MPI_SUM)) == MPI_SUM);
+    CLAIM(MPI_Request_f2c(MPI_Request_c2f(MPI_REQUEST_NULL)) == MPI_REQUEST_NULL);
+    memset(&status, 0, sizeof status);
+    status.MPI_SOURCE = 3;
+    status.MPI_TAG = 4;
+    status.MPI_ERROR = MPI_ERR_TAG;
+    WORKS(MPI_Status_set_elements(&status, MPI_INT, 5));
+    WORKS(MPI_Status_c2f(&status, there));
+    CLAIM(there[MPI_F_SOURCE] == 3 && there[MPI_F_TAG] == 4 && there[MPI_F_ERROR] == MPI_ERR_TAG);
+    WORKS(MPI_Status_f2f08(there, &modern));
+    CLAIM(modern.MPI_SOURCE == 3);
+    WORKS(MPI_Status_f082c(&modern, &back));
+    CLAIM(memcmp(&back, &status, sizeof back) == 0);
+    memset(&back, 0, sizeof back);
+    WORKS(PMPI_Status_f2c(there, &back));
+    CLAIM(memcmp(&back, &status, sizeof back) == 0);
+}
+
 static void info_keeps_its_keys_in_order(void) {
     MPI_Info info, copy;
     char value[64], key[MPI_MAX_INFO_KEY];
@@ -291,6 +315,7 @@ int main(int argc, char **argv) {
     }
     if (argc > 1 && strcmp(argv[1], "absent") == 0) return MPI_Win_fence(0, MPI_WIN_NULL);
     errors_have_classes_and_texts();
+    handles_and_statuses_go_to_fortran_and_back();
     info_keeps_its_keys_in_order();
     datatypes_know_their_shape();
     attributes_go_with_their_datatype();

@@ -52,10 +52,6 @@ const LINKS: &[(&str, &str)] = &[
 const HEADERS: &[(&str, &str)] = &[
     ("mpi-abi/include/mpi.h", "include/mpi.h"),
     (
-        "mpi-abi/include/portcullis/fortran.h",
-        "include/portcullis/fortran.h",
-    ),
-    (
         "mpi-core/include/portcullis/plugin.h",
         "include/portcullis/plugin.h",
     ),

@@ -1,7 +1,6 @@
 //! `cargo xtask rsmpi`: the crate `mpi` (rsmpi), built with our `mpicc`, and its examples under our `mpirun`.
 //!
-//! rsmpi is written against what C headers have had since MPI-2, and the standard ABI leaves one part of that out: `MPI_Fint` and the Fortran handles.
-//! The header `portcullis/fortran.h` of an installation brings it back, and is given to the compiler and to bindgen from outside, so that the crate stays as it is published.
+//! The crate stays as it is published, and is told which `mpicc` to use and no more.
 //!
 //! Promise: every example ends well on every number of processes asked for, but those of `MISSING`, which must not.
 
@@ -199,29 +198,13 @@ struct Package {
 
 /// The programs of the examples, in the order of their names.
 fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
-    let include = prefix.join("include");
-    let fortran = include.join("portcullis/fortran.h");
     let target = workspace::target().join("rsmpi");
     process::run(
         cargo()
             .current_dir(source)
             .args(["build", "--examples", "--locked", "--target-dir"])
             .arg(&target)
-            .env("MPICC", prefix.join("bin/mpicc"))
-            // The C parts of other crates are given the header as well, and have no mpicc that finds what it includes;
-            // what they ask of the system's headers has to be asked before it.
-            .env(
-                "CFLAGS",
-                format!(
-                    "-D_GNU_SOURCE=1 -I{} -include {}",
-                    include.display(),
-                    fortran.display()
-                ),
-            )
-            .env(
-                "BINDGEN_EXTRA_CLANG_ARGS",
-                format!("-I{} -include {}", include.display(), fortran.display()),
-            ),
+            .env("MPICC", prefix.join("bin/mpicc")),
     )
     .map_err(RsmpiError::Process)?;
     let sources = source.join("examples");

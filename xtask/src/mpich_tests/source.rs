@@ -95,7 +95,7 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
         command
     };
     if !root.join("Makefile").is_file() {
-        // The header brings back what Fortran needs and the standard ABI leaves out; without optimisation it is built in half the time.
+        // Without optimisation it is built in half the time.
         let mut configure = command("./configure");
         configure
             .args(["--disable-fortran", "--disable-cxx", "--enable-strictmpi"])
@@ -103,7 +103,7 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
                 "--with-mpi={}",
                 bin.parent().unwrap_or(bin).display()
             ))
-            .env("CFLAGS", "-O0 -w -include portcullis/fortran.h");
+            .env("CFLAGS", "-O0 -w");
         process::output(&mut configure, Duration::from_secs(600))
             .map_err(MpichTestsError::Process)?;
     }
