@@ -1,14 +1,63 @@
-//! `mpicc`: the C compiler with what an MPI program needs, found from where `mpicc` itself lies.
+//! `mpicc` and `mpicxx`: the C or C++ compiler with what an MPI program needs, found from where they lie themselves.
 //!
+//! They are one program, which goes by the name that it is called by.
 //! It understands the questions of both families, as CMake's FindMPI, autoconf macros and people ask them:
 //! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command` and MPICH's `-show`, `-compile_info`, `-link_info`;
 //! each with one dash or two.
-//! `MPICC_CC` names the compiler, and `-cc=NAME` does for one call.
+//! `MPICC_CC` names the compiler, and `-cc=NAME` does for one call; of `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// What a call of `mpicc` comes to.
+/// What a wrapper compiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    C,
+    Cxx,
+}
+
+impl Language {
+    /// Of a wrapper that is called by this name, as Open MPI and MPICH name theirs.
+    pub fn of_wrapper(called: &OsStr) -> Language {
+        match Path::new(called).file_name().and_then(OsStr::to_str) {
+            Some("mpicxx" | "mpic++" | "mpiCC") => Language::Cxx,
+            _ => Language::C,
+        }
+    }
+
+    /// The wrapper's usual name.
+    pub fn wrapper(self) -> &'static str {
+        match self {
+            Language::C => "mpicc",
+            Language::Cxx => "mpicxx",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Language::C => "C",
+            Language::Cxx => "C++",
+        }
+    }
+
+    /// The compiler that every system has under this name.
+    fn compiler(self) -> &'static str {
+        match self {
+            Language::C => "cc",
+            Language::Cxx => "c++",
+        }
+    }
+
+    /// What names another one: in the environment, and on the command line.
+    fn choices(self) -> (&'static str, &'static str) {
+        match self {
+            Language::C => ("MPICC_CC", "-cc="),
+            Language::Cxx => ("MPICXX_CXX", "-cxx="),
+        }
+    }
+}
+
+/// What a call of a wrapper comes to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this line and end well: a question was asked.
@@ -20,6 +69,8 @@ pub enum Action {
 /// A wrapper of one installation.
 #[derive(Clone, Debug)]
 pub struct Wrapper {
+    /// What it compiles.
+    pub language: Language,
     /// The compiler's name, possibly with arguments of its own, as in `MPICC_CC="gcc -m64"`.
     pub compiler: OsString,
     /// The installation: `include` and `lib` lie in it.
@@ -62,14 +113,22 @@ const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
 impl Wrapper {
     /// The installation that this program belongs to, and the compiler that the environment names.
-    pub fn of_this_process() -> Result<Wrapper, String> {
-        let compiler = std::env::var_os("MPICC_CC")
+    pub fn of_this_process(language: Language) -> Result<Wrapper, String> {
+        let (variable, _) = language.choices();
+        let compiler = std::env::var_os(variable)
             .filter(|name| !name.is_empty())
-            .unwrap_or_else(|| "cc".into());
-        let prefix = crate::prefix::prefix().ok_or(
-            "mpicc does not lie in the bin folder of an installation, so it cannot say where mpi.h and the library are",
-        )?;
-        Ok(Wrapper { compiler, prefix })
+            .unwrap_or_else(|| language.compiler().into());
+        let prefix = crate::prefix::prefix().ok_or_else(|| {
+            format!(
+                "{} does not lie in the bin folder of an installation, so it cannot say where mpi.h and the library are",
+                language.wrapper()
+            )
+        })?;
+        Ok(Wrapper {
+            language,
+            compiler,
+            prefix,
+        })
     }
 
     /// What to do with these arguments, without the program's own name.
@@ -77,9 +136,10 @@ impl Wrapper {
         let mut compiler = self.compiler.clone();
         let mut question = None;
         let mut rest = Vec::new();
+        let (_, choice) = self.language.choices();
         for arg in args {
             let text = arg.to_string_lossy();
-            if let Some(name) = text.strip_prefix("-cc=") {
+            if let Some(name) = text.strip_prefix(choice) {
                 compiler = name.into();
             } else if let Some(asked) = question_in(&text) {
                 question = Some(asked);
@@ -104,8 +164,10 @@ impl Wrapper {
             Question::Libs => "mpi_abi".into(),
             Question::Version => {
                 format!(
-                    "mpicc: Portcullis {} (Language: C)",
-                    env!("CARGO_PKG_VERSION")
+                    "{}: Portcullis {} (Language: {})",
+                    self.language.wrapper(),
+                    env!("CARGO_PKG_VERSION"),
+                    self.language.name()
                 )
             }
         })
@@ -185,12 +247,17 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn answer(args: &str) -> Action {
+    fn answer_of(language: Language, args: &str) -> Action {
         let wrapper = Wrapper {
-            compiler: "cc".into(),
+            language,
+            compiler: language.compiler().into(),
             prefix: "/opt/p".into(),
         };
         wrapper.answer(args.split_whitespace().map(OsString::from))
+    }
+
+    fn answer(args: &str) -> Action {
+        answer_of(Language::C, args)
     }
 
     fn printed(args: &str) -> String {
@@ -238,6 +305,25 @@ mod tests {
             panic!("nothing was asked");
         };
         assert_eq!((&command[0], &command[2]), (&"tcc".into(), &"x.c".into()));
+    }
+
+    #[test]
+    fn the_name_it_is_called_by_says_the_language() {
+        for (called, language) in [
+            ("mpicc", Language::C),
+            ("/opt/p/bin/mpicxx", Language::Cxx),
+            ("./mpic++", Language::Cxx),
+            ("", Language::C),
+        ] {
+            assert_eq!(Language::of_wrapper(called.as_ref()), language, "{called}");
+        }
+        let shown = answer_of(Language::Cxx, "-show -cxx=clang++ -cc=x a.cc -c");
+        let line = "clang++ -I/opt/p/include -cc=x a.cc -c";
+        assert_eq!(shown, Action::Print(line.into()));
+        let Action::Run(command) = answer_of(Language::Cxx, "a.cc") else {
+            panic!("nothing was asked");
+        };
+        assert_eq!(command[0], "c++");
     }
 
     #[test]

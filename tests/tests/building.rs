@@ -1,4 +1,4 @@
-//! How programs are built: `mpicc`, pkg-config and CMake's FindMPI.
+//! How programs are built: `mpicc`, `mpicxx`, pkg-config and CMake's FindMPI.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,15 +30,33 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(source).arg("-B").arg(build.path());
     configure.arg(format!("-DPROGRAMS={}", workspace::programs().display()));
-    // Only MPI's own compiler is said; everything else has to be found out from it.
-    configure.arg(format!(
-        "-DMPI_C_COMPILER={}",
-        installation().join("bin/mpicc").display()
-    ));
+    // Only MPI's own compilers are said; everything else has to be found out from them.
+    for (language, wrapper) in [("C", "mpicc"), ("CXX", "mpicxx")] {
+        let wrapper = installation().join("bin").join(wrapper);
+        configure.arg(format!("-DMPI_{language}_COMPILER={}", wrapper.display()));
+    }
     let told = output(&mut configure).stdout;
     assert!(told.contains("Found MPI"), "{told}");
     output(Command::new("cmake").arg("--build").arg(build.path()));
     runs(&build.path().join("hello"));
+    runs(&build.path().join("objects"));
+}
+
+#[test]
+fn a_program_in_cpp_is_built_by_either_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("objects");
+    for wrapper in ["mpicxx", "mpic++"] {
+        let mut command = Command::new(installation().join("bin").join(wrapper));
+        command
+            .args(["-std=c++11", "-Wall", "-Wextra", "-Werror", "-o"])
+            .arg(&program)
+            .arg(workspace::programs().join("objects.cc"));
+        output(&mut command);
+        runs(&program);
+        let said = output(Command::new(command.get_program()).arg("--showme:version")).stdout;
+        assert!(said.starts_with("mpicxx: Portcullis"), "{said}");
+    }
 }
 
 #[test]

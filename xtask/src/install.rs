@@ -45,6 +45,8 @@ pub const PLUGIN: &str = "coll_hwbarr.so";
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
     ("bin/mpiexec", "mpirun"),
+    ("bin/mpicxx", "mpicc"),
+    ("bin/mpic++", "mpicc"),
     ("share/man/man1/mpiexec.1", "mpirun.1"),
 ];
 

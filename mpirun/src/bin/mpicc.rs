@@ -1,31 +1,36 @@
-//! `mpicc`: compiles C programs against this installation.
+//! `mpicc`, and `mpicxx` by that name: compiles programs against this installation.
 
-use mpirun::wrapper::{Action, Wrapper};
+use mpirun::wrapper::{Action, Language, Wrapper};
+use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    let wrapper = match Wrapper::of_this_process() {
+    let mut args = std::env::args_os();
+    let called = args.next().unwrap_or_default();
+    let language = Language::of_wrapper(&called);
+    let name = language.wrapper();
+    let wrapper = match Wrapper::of_this_process(language) {
         Ok(wrapper) => wrapper,
         Err(reason) => {
-            eprintln!("mpicc: {reason}");
+            eprintln!("{name}: {reason}");
             return ExitCode::FAILURE;
         }
     };
-    match wrapper.answer(std::env::args_os().skip(1)) {
+    match wrapper.answer(args) {
         Action::Print(text) => {
             println!("{text}");
             ExitCode::SUCCESS
         }
         Action::Run(command) => {
             let Some((program, args)) = command.split_first() else {
-                eprintln!("mpicc: no compiler is named");
+                eprintln!("{name}: no compiler is named");
                 return ExitCode::FAILURE;
             };
             let error = Command::new(program).args(args).exec();
             eprintln!(
-                "mpicc: the compiler {} cannot be run: {error}",
-                program.to_string_lossy()
+                "{name}: the compiler {} cannot be run: {error}",
+                OsStr::to_string_lossy(program)
             );
             ExitCode::from(127)
         }
