@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 /// What a wrapper compiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
+    /// As `mpicc`.
     C,
+    /// C++, as `mpicxx`.
     Cxx,
 }
 
