@@ -50,7 +50,7 @@ pub fn header(functions: &Functions, sections: &[Section]) -> String {
 /// Handles and statuses of Fortran, which C programs have had since MPI-2.
 ///
 /// They are in the C interface (sections 19.3.4 and 19.3.5) and not in the binary one, since only a Fortran compiler knows its `INTEGER` (section 20.5).
-/// As macros they leave nothing in a program but calls that every library has (docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md).
+/// Macros and functions of the header's own leave nothing in a program but calls that every library has (docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md).
 fn write_fortran(out: &mut String, functions: &Functions) {
     out.push_str(FORTRAN_TYPES);
     for prefix in ["MPI_", "PMPI_"] {
