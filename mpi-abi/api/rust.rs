@@ -17,6 +17,9 @@ use std::fmt::Write;
 /// Handle types whose argument decides which error handler a failing call reaches.
 const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Session"];
 
+/// The chapter on files.
+const FILES: u32 = 14;
+
 /// Words that C uses as parameter names and Rust reserves.
 const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
 
@@ -273,6 +276,21 @@ impl<'a> Exports<'a> {
         out
     }
 
+    /// Whose error handler a failing call reaches, as an expression.
+    fn error_target(&self, f: &Function) -> String {
+        let of_kinds = |kinds: &[&str]| {
+            let mut handles = f.params.iter().filter(|p| p.by_value());
+            let handle = handles.find(|p| kinds.contains(&p.base.as_str()))?;
+            let kind = handle.base.trim_start_matches("MPI_");
+            Some(format!("Target::{kind}({})", ident(&handle.name)))
+        };
+        // What opens or removes a file has none yet, and is no failure of the communicator (MPI 5.0, section 14.7).
+        if self.functions.chapters[f.chapter].number == FILES {
+            return of_kinds(&["MPI_File"]).unwrap_or("Target::File(MPI_FILE_NULL)".into());
+        }
+        of_kinds(&ERROR_TARGETS).unwrap_or("Target::None".into())
+    }
+
     fn export(&self, out: &mut String, id: usize, f: &Function, body: Option<String>) {
         let name = &f.name;
         let params: Vec<String> = f
@@ -284,17 +302,7 @@ impl<'a> Exports<'a> {
         let params = params.join(", ");
         let args = arguments(f);
         let result = base_type(&f.returns);
-        let target = f
-            .params
-            .iter()
-            .find(|p| p.by_value() && ERROR_TARGETS.contains(&p.base.as_str()))
-            .map_or("Target::None".to_string(), |p| {
-                format!(
-                    "Target::{}({})",
-                    p.base.trim_start_matches("MPI_"),
-                    ident(&p.name)
-                )
-            });
+        let target = self.error_target(f);
         let body = if f.returns_value() {
             // There is no error to return, so the few functions of this sort must be there.
             body.unwrap_or_else(|| format!("compile_error!(\"{name} has no implementation\")"))

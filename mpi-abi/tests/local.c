@@ -242,6 +242,27 @@ static int refuse_copy(MPI_Datatype type, int keyval, void *extra, void *in, voi
 /* The call fails and leaves `null` in `handle`, which held something else. */
 #define MAKES_NOTHING(call, handle, before, null) do { handle = before; CLAIM((call) != MPI_SUCCESS); CLAIM(handle == null); } while (0)
 
+static int file_errors;
+
+static void count_file_error(MPI_File *file, int *code, ...) {
+    (void)code;
+    file_errors += *file == MPI_FILE_NULL;
+}
+
+/* While errors on communicators end the program. */
+static void files_that_are_not_there_raise_errors_on_the_handler_of_no_file(void) {
+    MPI_Errhandler counting;
+    MPI_File file = MPI_File_fromint(1);
+    int class;
+    WORKS(MPI_Error_class(MPI_File_open(MPI_COMM_SELF, "there/is/none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), &class));
+    CLAIM(class == MPI_ERR_UNSUPPORTED_OPERATION && file == MPI_FILE_NULL);
+    WORKS(MPI_File_create_errhandler(count_file_error, &counting));
+    WORKS(MPI_File_set_errhandler(MPI_FILE_NULL, counting));
+    WORKS(MPI_Errhandler_free(&counting));
+    CLAIM(MPI_File_delete("there/is/none", MPI_INFO_NULL) != MPI_SUCCESS && file_errors == 1);
+    WORKS(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+}
+
 static void what_was_not_made_is_null(void) {
     MPI_Comm comm, self = MPI_COMM_SELF;
     MPI_Group group;
@@ -255,6 +276,7 @@ static void what_was_not_made_is_null(void) {
     MPI_Win win;
     int flag, keyval, data = 0;
     WORKS(MPI_Init(NULL, NULL));
+    files_that_are_not_there_raise_errors_on_the_handler_of_no_file();
     WORKS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     WORKS(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     MAKES_NOTHING(MPI_Comm_dup(MPI_COMM_NULL, &comm), comm, MPI_COMM_WORLD, MPI_COMM_NULL);
