@@ -202,7 +202,7 @@ fn an_abort_ends_all_with_its_code_and_says_why() {
     assert_eq!(done.code, 42);
     assert!(
         done.stderr
-            .contains("called MPI_Abort with code 42: out of cheese."),
+            .contains("aborted the job with code 42: out of cheese."),
         "{}",
         done.stderr
     );

@@ -147,7 +147,7 @@ fn an_abort_ends_the_job_with_its_code() {
     assert!(done.stderr.contains("rank 1 (of 3;"), "{}", done.stderr);
     assert!(
         done.stderr
-            .contains("called MPI_Abort with code 42: out of cheese.")
+            .contains("aborted the job with code 42: out of cheese.")
     );
 }
 
@@ -314,7 +314,7 @@ fn an_abort_of_a_program_of_mpich_keeps_its_code() {
     let done = foreign(&dir, "3", &folder.path().join("abort"));
     assert_eq!(done.code, 42, "{done:?}");
     assert!(
-        done.stderr.contains("called MPI_Abort with code 42"),
+        done.stderr.contains("aborted the job with code 42"),
         "{}",
         done.stderr
     );

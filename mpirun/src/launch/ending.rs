@@ -67,11 +67,11 @@ impl fmt::Display for Cause {
             Cause::Aborted {
                 code,
                 message: None,
-            } => write!(f, "called MPI_Abort with code {code}"),
+            } => write!(f, "aborted the job with code {code}"),
             Cause::Aborted {
                 code,
                 message: Some(message),
-            } => write!(f, "called MPI_Abort with code {code}: {message}"),
+            } => write!(f, "aborted the job with code {code}: {message}"),
             Cause::LeftOthersWaiting { waiting } => {
                 let (ranks, wait) = match waiting.len() {
                     1 => ("rank", "waits"),
