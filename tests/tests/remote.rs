@@ -139,7 +139,11 @@ fn the_end_of_a_rank_elsewhere_is_told_with_its_host_and_last_call() {
         ),
         ("exit", 3, &["rank 1", "on h1", "exited with status 3"]),
         ("quiet", 1, &["rank 1", "on h1", "MPI_Finalize"]),
-        ("abort", 42, &["rank 1", "on h1", "MPI_Abort with code 42"]),
+        (
+            "abort",
+            42,
+            &["rank 1", "on h1", "with code 42", "called MPI_Abort"],
+        ),
     ] {
         let outcome = leaves(&hosts, way).run();
         assert_eq!(
