@@ -23,7 +23,7 @@ pub struct Options {
     #[arg(value_enum)]
     pub benchmark: Benchmark,
 
-    /// The MPI library to measure: a file, or a folder that holds one
+    /// The MPI library to measure: a file, its folder, or the one it was installed to
     #[arg(long, value_name = "PATH")]
     pub lib: Option<PathBuf>,
 
@@ -55,7 +55,7 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
 
-    /// Measure against the library in this folder, each under its own launcher (may be repeated)
+    /// Measure against the library in this folder, or installed to it, each under its own launcher (may be repeated)
     #[arg(long, value_name = "LIBDIR")]
     pub vs: Vec<PathBuf>,
 
