@@ -15,7 +15,7 @@ use crate::object::attribute::Keyvals;
 use crate::object::buffer::UserBuffer;
 use crate::object::comm::CommObject;
 use crate::object::datatype::TypeObject;
-use crate::object::request::RequestObject;
+use crate::object::request::{FreedGeneral, Orphan, RequestObject};
 use crate::object::session::SessionObject;
 use mpi_base::inbox::Inbox;
 use mpi_base::state::StatePage;
@@ -25,10 +25,9 @@ use mpi_core::engine::Threads;
 use mpi_core::group::Group;
 use mpi_core::op::{DenseOp, Op};
 use mpi_core::pml::ob1::Message;
-use mpi_core::request::Req;
 use mpi_core::trace::Trace;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed};
 
 /// The state of the process.
@@ -43,12 +42,16 @@ pub struct State {
     pub world: RefCell<Option<Rc<CommObject>>>,
     pub myself: RefCell<Option<Rc<CommObject>>>,
     pub comms: RefCell<Table<Rc<CommObject>>>,
+    /// Communicators that were freed and live on while operations on them are under way, whose failures their handlers hear.
+    pub freed_comms: RefCell<Vec<Weak<CommObject>>>,
     /// Groups, each with the session it comes from.
     pub groups: RefCell<Table<(Group, Option<Rc<SessionObject>>)>>,
     pub sessions: RefCell<Table<Rc<SessionObject>>>,
     pub requests: RefCell<Table<RequestObject>>,
     /// Operations whose handles were freed while they were under way.
-    pub orphans: RefCell<Vec<Req>>,
+    pub orphans: RefCell<Vec<Orphan>>,
+    /// Generalized requests whose handles were freed before they were complete.
+    pub freed_general: RefCell<Vec<FreedGeneral>>,
     /// Messages that a matched probe has taken.
     pub messages: RefCell<Table<(Message, Rc<CommObject>)>>,
     pub types: RefCell<Table<Rc<TypeObject>>>,
@@ -76,10 +79,12 @@ static GLOBAL: Global = Global(State {
     world: RefCell::new(None),
     myself: RefCell::new(None),
     comms: RefCell::new(Table::new(Kind::Comm)),
+    freed_comms: RefCell::new(Vec::new()),
     groups: RefCell::new(Table::new(Kind::Group)),
     sessions: RefCell::new(Table::new(Kind::Session)),
     requests: RefCell::new(Table::new(Kind::Request)),
     orphans: RefCell::new(Vec::new()),
+    freed_general: RefCell::new(Vec::new()),
     messages: RefCell::new(Table::new(Kind::Message)),
     types: RefCell::new(Table::new(Kind::Datatype)),
     named_types: RefCell::new(Vec::new()),
@@ -279,6 +284,15 @@ pub(crate) fn comm(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     })
 }
 
+/// A communicator that is there or was freed and is still in use.
+fn known_comm(handle: MPI_Comm) -> Option<Rc<CommObject>> {
+    comm(handle).ok().or_else(|| {
+        let freed = state().freed_comms.borrow();
+        let mut alive = freed.iter().filter_map(Weak::upgrade);
+        alive.find(|object| object.handle() == handle)
+    })
+}
+
 /// A datatype argument.
 #[inline]
 pub(crate) fn datatype(handle: MPI_Datatype) -> Result<Datatype, Failure> {
@@ -337,7 +351,7 @@ pub(crate) fn session(handle: MPI_Session) -> Result<Rc<SessionObject>, Failure>
 /// latter is asked.
 pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     let own = match target {
-        Target::Comm(c) => comm(c).ok().map(|c| c.attached.errhandler()),
+        Target::Comm(c) => known_comm(c).map(|c| c.attached.errhandler()),
         Target::File(MPI_FILE_NULL) => Some(state().no_file.errhandler()),
         Target::Session(s) => session(s).ok().map(|s| s.attached.errhandler()),
         Target::New(handler) => Some(handler),
@@ -356,7 +370,7 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
 /// ` on MPI_COMM_WORLD`, or nothing where no communicator is concerned.
 pub fn describe(target: Target) -> String {
     match target {
-        Target::Comm(c) => comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
+        Target::Comm(c) => known_comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
         _ => String::new(),
     }
 }

@@ -108,6 +108,23 @@ pub unsafe fn string(
     Ok(text.to_string_lossy().into_owned())
 }
 
+/// A name for an object, cut to the length that names may have (section 7.8).
+///
+/// # Safety
+/// As [`string`].
+pub unsafe fn name(from: *const c_char, argument: &str) -> Result<String, Failure> {
+    if from.is_null() {
+        return Err(null(argument));
+    }
+    // SAFETY: not null, and otherwise valid by the caller's promise.
+    let text = unsafe { CStr::from_ptr(from) }.to_string_lossy();
+    let mut end = text.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    Ok(text[..end].to_string())
+}
+
 /// Stores a string and its length, cut to the room of `max` bytes with the terminating zero.
 ///
 /// # Safety

@@ -1,13 +1,14 @@
 //! Communicators (section 7.4).
 
-use super::args::{out, read, string, write_string};
+use super::args::{name, out, read, write_string};
 use super::groups;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::info;
+use crate::info::{self, Hints};
 use crate::object::Attached;
+use crate::object::attribute::Owner;
 use crate::object::comm::{CommObject, register, register_with, remove};
-use crate::object::request::running;
+use crate::object::request::{self, reap_orphans, running, wait_for_orphans};
 use crate::object::session::SessionObject;
 use crate::state;
 use mpi_base::hardware::Kind;
@@ -58,15 +59,11 @@ fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
     register_some(new, attached, parent.session.clone())
 }
 
-/// Copies what hangs on the parent of a duplicate; if the program's functions refuse, the duplicate goes again.
-fn dress(new: Comm, parent: &CommObject, hints: Option<info::Hints>) -> Result<MPI_Comm, Failure> {
+/// Gives a duplicate what hangs on its parent; if the program's functions refuse, the duplicate goes again.
+fn dress(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Failure> {
     let object = register(new, parent)?;
-    if let Some(topology) = parent.topology.get() {
-        // A communicator made a moment ago has none yet.
-        let _ = object.topology.set(topology.clone());
-    }
-    *object.attached.hints.borrow_mut() =
-        hints.unwrap_or_else(|| parent.attached.hints.borrow().clone());
+    arrange_as(&object, parent);
+    *object.attached.hints.borrow_mut() = Hints::known(hints);
     if let Err(failure) = parent.owner().copy_all(&object.owner()) {
         let _ = object.owner().delete_all();
         remove(object.handle())?;
@@ -75,11 +72,20 @@ fn dress(new: Comm, parent: &CommObject, hints: Option<info::Hints>) -> Result<M
     Ok(object.handle())
 }
 
+/// Gives a duplicate the topology of its parent.
+fn arrange_as(object: &CommObject, parent: &CommObject) {
+    if let Some(topology) = parent.topology.get() {
+        // A communicator made a moment ago has none yet.
+        let _ = object.topology.set(topology.clone());
+    }
+}
+
 pub unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
     let parent = state::comm(comm)?;
     let new = state::engine()?.block_on(parent.comm.dup())?;
+    // The hints of the parent stay with it, since MPI-4.0 (section 7.4.2).
     // SAFETY: an output argument of the caller.
-    unsafe { out(newcomm, dress(new, &parent, None)?, "newcomm") }
+    unsafe { out(newcomm, dress(new, &parent, &Hints::new())?, "newcomm") }
 }
 
 pub unsafe fn MPI_Comm_dup_with_info(
@@ -90,11 +96,28 @@ pub unsafe fn MPI_Comm_dup_with_info(
     let (parent, hints) = (state::comm(comm)?, info::hints(info)?);
     let new = state::engine()?.block_on(parent.comm.dup())?;
     // SAFETY: an output argument of the caller.
-    unsafe { out(newcomm, dress(new, &parent, Some(hints))?, "newcomm") }
+    unsafe { out(newcomm, dress(new, &parent, &hints)?, "newcomm") }
 }
 
 /// An output argument of a nonblocking call, which is written when the operation ends.
 struct Later(*mut MPI_Comm);
+
+/// What the duplicate of a communicator will have, as it is now: what the program changes until the duplicate is there, stays
+/// with the parent (section 7.4.2).
+fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
+    let attached = Attached::inheriting(&parent.attached);
+    *attached.hints.borrow_mut() = Hints::known(hints);
+    let unborn = Owner {
+        handle: MPI_COMM_NULL.0,
+        attributes: &attached.attributes,
+        ..parent.owner()
+    };
+    if let Err(failure) = parent.owner().copy_all(&unborn) {
+        let _ = unborn.delete_all();
+        return Err(failure);
+    }
+    Ok(attached)
+}
 
 /// Starts a duplication that stores its result when it is complete.
 ///
@@ -102,7 +125,7 @@ struct Later(*mut MPI_Comm);
 /// The output arguments stay valid until the request is complete.
 unsafe fn idup(
     comm: MPI_Comm,
-    hints: Option<info::Hints>,
+    hints: &Hints,
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
@@ -110,18 +133,32 @@ unsafe fn idup(
     let (later, source) = (Later(newcomm), parent.clone());
     // SAFETY: an output argument of the caller; until the operation is complete the handle is null.
     unsafe { out(newcomm, MPI_COMM_NULL, "newcomm")? };
+    let (attached, refusal) = match copied(&parent, hints) {
+        Ok(attached) => (Some(attached), None),
+        Err(failure) => (None, Some(failure)),
+    };
     let duplication = async move {
         let new = source.comm.dup().await?;
-        // A failing copy function leaves the null handle; there is no object yet on which it could be raised.
-        if let Ok(handle) = dress(new, &source, hints) {
+        let Some(attached) = attached else {
+            return Ok(());
+        };
+        // There is no handle left for it only if the program holds 2^19 others; the null handle says so.
+        if let Ok(object) = register_with(new, attached, source.session.clone()) {
+            arrange_as(&object, &source);
             // SAFETY: the caller promised the place until now.
-            unsafe { later.0.write(handle) };
+            unsafe { later.0.write(object.handle()) };
         }
         Ok(())
     };
     let req = state::engine()?.spawn(Box::pin(duplication));
+    let handle = running(req, &parent)?;
+    if let Some(refusal) = refusal {
+        // The other members make theirs, for which they need this one; here nobody gets it.
+        request::free(handle)?;
+        return Err(refusal);
+    }
     // SAFETY: an output argument of the caller.
-    unsafe { out(request, running(req, &parent)?, "request") }
+    unsafe { out(request, handle, "request") }
 }
 
 pub unsafe fn MPI_Comm_idup(
@@ -130,7 +167,7 @@ pub unsafe fn MPI_Comm_idup(
     request: *mut MPI_Request,
 ) -> Outcome {
     // SAFETY: passed on.
-    unsafe { idup(comm, None, newcomm, request) }
+    unsafe { idup(comm, &Hints::new(), newcomm, request) }
 }
 
 pub unsafe fn MPI_Comm_idup_with_info(
@@ -140,7 +177,7 @@ pub unsafe fn MPI_Comm_idup_with_info(
     request: *mut MPI_Request,
 ) -> Outcome {
     // SAFETY: passed on.
-    unsafe { idup(comm, Some(info::hints(info)?), newcomm, request) }
+    unsafe { idup(comm, &info::hints(info)?, newcomm, request) }
 }
 
 pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Outcome {
@@ -239,25 +276,35 @@ pub unsafe fn MPI_Comm_split_type(
 pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
     // SAFETY: an argument of the caller that is read.
     let handle = unsafe { read(comm, "comm")? };
-    let object = state::comm(handle)?;
-    if handle == MPI_COMM_WORLD || handle == MPI_COMM_SELF {
-        return Err(Failure::new(
-            MPI_ERR_COMM,
-            format!("{} cannot be freed", object.label()),
-        ));
-    }
+    let object = freeable(handle)?;
     object.owner().delete_all()?;
     if object.buffer.is_attached() {
         object.buffer.flush(&state::engine()?)?;
     }
     // What is under way keeps the object to its end.
     remove(handle)?;
+    reap_orphans();
     // SAFETY: an argument of the caller that is written.
     unsafe { out(comm, MPI_COMM_NULL, "comm") }
 }
 
+/// A communicator that the program may free.
+fn freeable(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
+    let object = state::comm(handle)?;
+    match handle {
+        MPI_COMM_WORLD | MPI_COMM_SELF => Err(Failure::new(
+            MPI_ERR_COMM,
+            format!("{} cannot be freed", object.label()),
+        )),
+        _ => Ok(object),
+    }
+}
+
 pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
-    // Communication must be complete when it is called (section 11.10.4), so there is nothing to wait for.
+    // SAFETY: an argument of the caller that is read.
+    let object = freeable(unsafe { read(comm, "comm")? })?;
+    // What the program can wait for, it has waited for (section 11.10.4); what it has freed the handles of, is waited for here.
+    wait_for_orphans(&object)?;
     // SAFETY: passed on.
     unsafe { MPI_Comm_free(comm) }
 }
@@ -265,7 +312,7 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
 pub unsafe fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> Outcome {
     let object = state::comm(comm)?;
     // SAFETY: a string of the caller.
-    let name = unsafe { string(comm_name, MPI_MAX_OBJECT_NAME, MPI_ERR_ARG, "comm_name")? };
+    let name = unsafe { name(comm_name, "comm_name")? };
     object.comm.set_name(&name);
     Ok(())
 }
@@ -294,21 +341,13 @@ pub unsafe fn MPI_Comm_get_name(
 
 pub unsafe fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
     let object = state::comm(comm)?;
-    for (key, value) in info::read(info, info::Hints::clone)?.iter() {
-        // Hints that the standard defines are kept; others mean nothing to us and are not given back (section 7.4.4).
-        if key.starts_with("mpi_") {
-            object
-                .attached
-                .hints
-                .borrow_mut()
-                .set(key.to_string(), value.to_string());
-        }
-    }
+    let given = info::read(info, Hints::clone)?;
+    object.attached.hints.borrow_mut().take_known(&given);
     Ok(())
 }
 
 pub unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Outcome {
-    let hints = state::comm(comm)?.attached.hints.borrow().clone();
+    let hints = state::comm(comm)?.attached.hints.borrow().in_force();
     // SAFETY: an output argument of the caller.
     unsafe { out(info_used, info::create(hints)?, "info_used") }
 }

@@ -82,12 +82,34 @@ pub unsafe fn MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
     addr1.wrapping_sub(addr2)
 }
 
-pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, _info: MPI_Info, baseptr: *mut c_void) -> Outcome {
+/// Bytes of a cache line, to which memory is aligned unless more is asked for.
+const CACHE_LINE: usize = 64;
+
+/// The alignment of memory under an info argument: the hint of section 9.2 asks for at least so many bytes.
+fn alignment(info: MPI_Info) -> Result<usize, Failure> {
+    const KEY: &str = "mpi_minimum_memory_alignment";
+    let hints = info::hints(info)?;
+    let asked = match hints.get(KEY) {
+        None => return Ok(CACHE_LINE),
+        Some(text) => text.trim().parse::<usize>().ok(),
+    };
+    let power = asked.filter(|n| n.is_power_of_two());
+    power.map(|n| n.max(CACHE_LINE)).ok_or_else(|| {
+        let text = hints.get(KEY).unwrap_or_default();
+        Failure::new(
+            MPI_ERR_INFO_VALUE,
+            format!("{KEY} is `{text}`, which is not a power of two"),
+        )
+    })
+}
+
+pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> Outcome {
     let bytes = usize::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
+    let alignment = alignment(info)?;
     let mut memory = std::ptr::null_mut();
-    // SAFETY: 64 is a power of two and a multiple of a pointer's size; the result goes into a local.
-    let failed = unsafe { libc::posix_memalign(&mut memory, 64, bytes.max(1)) };
+    // SAFETY: a power of two and a multiple of a pointer's size; the result goes into a local.
+    let failed = unsafe { libc::posix_memalign(&mut memory, alignment, bytes.max(1)) };
     if failed != 0 {
         return Err(Failure::new(
             MPI_ERR_NO_MEM,

@@ -156,15 +156,9 @@ fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     }
 }
 
-/// Sends through the attached buffer: that of the communicator, or else of its session, or else of the process (section 3.6).
+/// Sends through the attached buffer.
 fn send_buffered(comm: &CommObject, buf: &SendBuf, dest: c_int, tag: c_int) -> Outcome {
-    let engine = comm.comm.engine();
-    let buffer = match &comm.session {
-        _ if comm.buffer.is_attached() => &comm.buffer,
-        Some(session) => &session.buffer,
-        None => engine.buffer(),
-    };
-    Ok(buffer.send(&comm.comm, buf, dest, tag)?)
+    Ok(comm.send_buffer().send(&comm.comm, buf, dest, tag)?)
 }
 
 #[inline(always)]

@@ -126,6 +126,11 @@ pub unsafe fn MPI_Pready_list(
 }
 
 pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Outcome {
+    // Nothing is left to arrive (section 4.2.2).
+    if request == MPI_REQUEST_NULL {
+        // SAFETY: an output argument of the caller.
+        return unsafe { out(flag, 1, "flag") };
+    }
     let arrived = || {
         with_partitioned(request, |partitioned| match partitioned {
             Partitioned::Recv(recv, _) => Ok(recv.arrived(partition.into())?),

@@ -5,6 +5,7 @@ use super::{comm::register_some, groups, intercomm::astray};
 use crate::abi::*;
 use crate::error::handler;
 use crate::error::{Failure, Outcome};
+use crate::info::Hints;
 use crate::object::{Attached, session};
 use crate::state;
 use crate::{call::Target, info, init};
@@ -124,7 +125,7 @@ pub unsafe fn MPI_Session_get_pset_info(
     state::session(session)?;
     // SAFETY: a string of the caller.
     let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
-    let mut hints = info::Hints::new();
+    let mut hints = Hints::new();
     hints.set("mpi_size".into(), process_set(&name)?.size().to_string());
     // SAFETY: an output argument of the caller.
     unsafe { out(info, info::create(hints)?, "info") }
@@ -163,7 +164,7 @@ pub unsafe fn MPI_Comm_create_from_group(
         let (members, session) = (state::group(group)?, groups::session_of(group));
         // SAFETY: a string of the caller.
         let tag = unsafe { tag_of(stringtag)? };
-        *attached.hints.borrow_mut() = info::hints(info)?;
+        *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let engine = state::engine()?;
         let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
         // SAFETY: an output argument of the caller.
@@ -198,7 +199,7 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
         let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));
         // SAFETY: a string of the caller.
         let tag = unsafe { tag_of(stringtag)? };
-        *attached.hints.borrow_mut() = info::hints(info)?;
+        *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let made = engine.inter_from_groups((&members, leader), other, &tag);
         let new = engine.block_on(made)?;
         // SAFETY: an output argument of the caller.

@@ -62,6 +62,16 @@ impl CommObject {
         self.comm.label()
     }
 
+    /// What its buffered sends go through: its own buffer, or else that of its session, or else that of the process
+    /// (section 3.6).
+    pub fn send_buffer(&self) -> &Buffer {
+        match &self.session {
+            _ if self.buffer.is_attached() => &self.buffer,
+            Some(session) => &session.buffer,
+            None => self.comm.engine().buffer(),
+        }
+    }
+
     pub fn owner(&self) -> Owner<'_> {
         Owner {
             carrier: Carrier::Comm,
@@ -95,7 +105,11 @@ pub fn register_with(
 /// Takes a communicator out of the table; operations under way keep it.
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().comms.borrow_mut().remove(handle.0);
-    removed
-        .map(|_| ())
-        .ok_or_else(|| wrong(Kind::Comm, handle.0))
+    let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
+    let mut freed = state().freed_comms.borrow_mut();
+    freed.retain(|object| object.strong_count() > 0);
+    if Rc::strong_count(&removed) > 1 {
+        freed.push(Rc::downgrade(&removed));
+    }
+    Ok(())
 }

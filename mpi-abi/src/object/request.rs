@@ -13,7 +13,7 @@ mod outcome;
 
 pub use general::{General, complete_general};
 pub use handles::{DONE, persistent, persistent_in, register, running, running_for};
-pub use leaving::{cancel, free, reap_orphans};
+pub use leaving::{FreedGeneral, Orphan, cancel, free, reap_orphans, wait_for_orphans};
 pub use outcome::{
     EMPTY, Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, peek,
 };
@@ -163,7 +163,9 @@ pub fn start(handle: MPI_Request) -> Result<(), Failure> {
     if operation.is_active() {
         return Err(Failure::new(MPI_ERR_REQUEST, "the request is active already").on(target));
     }
-    operation.start().map_err(|e| Failure::from(e).on(target))
+    operation
+        .start(p.comm.send_buffer())
+        .map_err(|e| Failure::from(e).on(target))
 }
 
 /// Uses a partitioned operation; what goes wrong is raised where its other failures are.

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{NoMemory, Scratch, SendBuf};
 use crate::engine::Engine;
-use crate::request::Req;
+use crate::request::{PROC_NULL, Req};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -106,6 +106,10 @@ impl Buffer {
 
     /// `MPI_Bsend`: returns as soon as the data are copied.
     pub fn send(&self, comm: &Comm, buf: &SendBuf, dest: i32, tag: i32) -> Result<(), Error> {
+        if dest == PROC_NULL {
+            // Nothing is sent, so nothing need be kept: it goes without a buffer as well.
+            return Ok(());
+        }
         let engine = comm.engine();
         let bytes = buf.bytes() as u64 + OVERHEAD;
         self.reap(engine);
@@ -129,17 +133,13 @@ impl Buffer {
         if let Some(target) = copy.all().contiguous() {
             buf.pack_at(0, target);
         }
-        let sent = if dest == crate::request::PROC_NULL {
-            Sent::Done
-        } else {
-            comm.isend_on(
-                Plane::User,
-                copy.all().as_send(),
-                dest as u32,
-                tag,
-                Mode::Standard,
-            )?
-        };
+        let sent = comm.isend_on(
+            Plane::User,
+            copy.all().as_send(),
+            dest as u32,
+            tag,
+            Mode::Standard,
+        )?;
         if let (Sent::Pending(req), Some(attached)) = (sent, &mut *self.attached.borrow_mut()) {
             attached.held.push(Held { req, bytes });
         }
@@ -207,6 +207,16 @@ impl Buffer {
 mod tests {
     use super::*;
     use crate::engine::testing::Job;
+
+    #[test]
+    fn what_goes_nowhere_needs_no_buffer() {
+        Job::of(1).run(|engine| {
+            let (world, buffer) = (engine.world().expect("a world"), Buffer::default());
+            let word = Scratch::bytes(8).expect("memory");
+            let sent = buffer.send(&world, &word.all().as_send(), PROC_NULL, 7);
+            assert!(sent.is_ok(), "{sent:?}");
+        });
+    }
 
     #[test]
     fn a_message_that_no_memory_holds_a_copy_of_is_refused_and_the_next_one_goes() {

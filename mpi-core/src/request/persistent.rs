@@ -8,6 +8,7 @@ use crate::coll::Call;
 use crate::comm::Comm;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::pml::Mode;
+use crate::pml::buffered::Buffer;
 use crate::pml::ob1::Sent;
 
 /// An operation that can be started again and again; at most once at a time.
@@ -25,7 +26,7 @@ pub enum Operation {
         tag: i32,
         mode: Mode,
     },
-    /// A send through the attached buffer of the process.
+    /// A send through the buffer that is attached for the communicator when it is started.
     Buffered {
         buf: SendBuf,
         dest: i32,
@@ -69,7 +70,8 @@ impl Persistent {
     }
 
     /// `MPI_Start`; the caller has made sure that it is not active.
-    pub fn start(&mut self) -> Result<(), Error> {
+    /// A buffered send goes through `buffer`.
+    pub fn start(&mut self, buffer: &Buffer) -> Result<(), Error> {
         let comm = &self.comm;
         self.active = Some(match &mut self.operation {
             Operation::Send {
@@ -82,7 +84,7 @@ impl Persistent {
                 Sent::Pending(req) => Active::Pending(req),
             },
             Operation::Buffered { buf, dest, tag } => {
-                comm.engine().buffer().send(comm, buf, *dest, *tag)?;
+                buffer.send(comm, buf, *dest, *tag)?;
                 Active::Done
             }
             Operation::Recv { buf, source, tag } => {

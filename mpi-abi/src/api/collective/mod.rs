@@ -23,6 +23,7 @@ use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info;
 use crate::object::comm::CommObject;
+use crate::object::hints::STRICT_ORDER;
 use crate::object::request::{persistent_in, running};
 use crate::state;
 use mpi_core::coll::{Call, inter};
@@ -73,9 +74,6 @@ pub(crate) unsafe fn begin(plan: Plan, request: *mut MPI_Request) -> Outcome {
     unsafe { out(request, running(req, &plan.comm)?, "request") }
 }
 
-/// With this hint a program promises that all members start their persistent operations in the same order (section 7.4.4).
-const SAME_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
-
 /// Keeps an operation to be started later.
 ///
 /// Members agree in the order in which they make persistent operations, not in the one in which they start them (section 6.13).
@@ -88,7 +86,7 @@ pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Reque
     // The hints that the standard knows for this change nothing here; a wrong handle is still an error.
     info::hints(info)?;
     let parent = &plan.comm;
-    let promised = parent.attached.hints.borrow().get(SAME_ORDER) == Some("true");
+    let promised = parent.attached.hints.borrow().get(STRICT_ORDER) == Some("true");
     let alone = parent.comm.size() == 1 && !parent.comm.is_inter();
     let own = match promised || alone {
         true => parent.comm.clone(),

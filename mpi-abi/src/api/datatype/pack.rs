@@ -5,6 +5,7 @@
 use crate::abi::*;
 use crate::api::args::{out, read, recv_buf, send_buf, slice, slice_mut};
 use crate::error::{Failure, Outcome};
+use crate::init;
 use crate::state;
 use std::ffi::c_void;
 
@@ -27,6 +28,16 @@ pub(super) fn room(
     Ok((position as usize, needed as usize))
 }
 
+/// Packed data are the same for every communicator, but a handle that leads to none is wrong all the same.
+///
+/// Before initialization there are no communicators, and packing may be asked for already.
+fn check_comm(comm: MPI_Comm) -> Outcome {
+    if init::initialized() {
+        state::comm(comm)?;
+    }
+    Ok(())
+}
+
 pub unsafe fn MPI_Pack_c(
     inbuf: *const c_void,
     incount: MPI_Count,
@@ -34,8 +45,9 @@ pub unsafe fn MPI_Pack_c(
     outbuf: *mut c_void,
     outsize: MPI_Count,
     position: *mut MPI_Count,
-    _comm: MPI_Comm,
+    comm: MPI_Comm,
 ) -> Outcome {
+    check_comm(comm)?;
     // SAFETY: buffers of the caller that hold what the arguments say.
     unsafe {
         let data = send_buf(inbuf, incount, datatype)?;
@@ -54,8 +66,9 @@ pub unsafe fn MPI_Unpack_c(
     outbuf: *mut c_void,
     outcount: MPI_Count,
     datatype: MPI_Datatype,
-    _comm: MPI_Comm,
+    comm: MPI_Comm,
 ) -> Outcome {
+    check_comm(comm)?;
     // SAFETY: buffers of the caller that hold what the arguments say.
     unsafe {
         let mut data = recv_buf(outbuf, outcount, datatype)?;
@@ -70,9 +83,10 @@ pub unsafe fn MPI_Unpack_c(
 pub unsafe fn MPI_Pack_size_c(
     incount: MPI_Count,
     datatype: MPI_Datatype,
-    _comm: MPI_Comm,
+    comm: MPI_Comm,
     size: *mut MPI_Count,
 ) -> Outcome {
+    check_comm(comm)?;
     let datatype = state::datatype(datatype)?;
     if incount < 0 {
         return Err(Failure::new(

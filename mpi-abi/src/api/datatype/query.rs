@@ -1,7 +1,7 @@
 //! What a datatype is: size, extent, name, and the predefined one of a size (sections 5.1.5 to 5.1.7 and 7.8).
 
 use crate::abi::*;
-use crate::api::args::{out, string, write_string};
+use crate::api::args::{name, out, write_string};
 use crate::error::{Failure, Outcome};
 use crate::object::datatype::object;
 use crate::state;
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Type_get_true_extent_x(
 pub unsafe fn MPI_Type_set_name(datatype: MPI_Datatype, type_name: *const c_char) -> Outcome {
     let object = object(datatype)?;
     // SAFETY: a string of the caller.
-    let name = unsafe { string(type_name, MPI_MAX_OBJECT_NAME, MPI_ERR_ARG, "type_name")? };
+    let name = unsafe { name(type_name, "type_name")? };
     *object.name.borrow_mut() = Some(name);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Cartesian topologies (section 8.5).
 
-use super::{arranged, lacks, local_seat, new_seat, same_seat, split, told};
+use super::{arranged, lacks, local_seat, new_seat, parent_of, same_seat, split, told};
 use crate::abi::*;
 use crate::api::args::{length, out, slice, slice_mut, wides};
 use crate::error::{Failure, Outcome};
@@ -62,7 +62,7 @@ pub unsafe fn MPI_Cart_create(
     reorder: c_int,
     comm_cart: *mut MPI_Comm,
 ) -> Outcome {
-    let parent = state::comm(comm_old)?;
+    let parent = parent_of(comm_old)?;
     // SAFETY: arrays and an output argument of the caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(parent.comm.size())?;
@@ -82,7 +82,7 @@ pub unsafe fn MPI_Cart_map(
     periods: *const c_int,
     newrank: *mut c_int,
 ) -> Outcome {
-    let object = state::comm(comm)?;
+    let object = parent_of(comm)?;
     // SAFETY: arrays and an output argument of the caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(object.comm.size())?;

@@ -1,6 +1,6 @@
 //! Graphs of which each process knows its own edges (section 8.5.4).
 
-use super::{arranged, lacks, new_seat};
+use super::{arranged, lacks, new_seat, parent_of};
 use crate::abi::*;
 use crate::api::args::{length, out, slice, slice_mut, wides};
 use crate::error::{Failure, Outcome};
@@ -63,7 +63,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
     reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> Outcome {
-    let parent = state::comm(comm_old)?;
+    let parent = parent_of(comm_old)?;
     let size = parent.comm.size();
     let (indegree, outdegree) = (
         length(indegree, "indegree")?,
@@ -109,7 +109,7 @@ pub unsafe fn MPI_Dist_graph_create(
     reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> Outcome {
-    let parent = state::comm(comm_old)?;
+    let parent = parent_of(comm_old)?;
     let size = parent.comm.size();
     let n = length(n, "n")?;
     // SAFETY: arrays and an output argument of the caller.

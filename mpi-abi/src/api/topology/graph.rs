@@ -1,6 +1,6 @@
 //! Graphs that every process knows whole (section 8.5.3).
 
-use super::{arranged, lacks, local_seat, new_seat, same_seat, told};
+use super::{arranged, lacks, local_seat, new_seat, parent_of, same_seat, told};
 use crate::abi::*;
 use crate::api::args::{length, out, slice_mut, wides};
 use crate::error::{Failure, Outcome};
@@ -52,7 +52,7 @@ pub unsafe fn MPI_Graph_create(
     reorder: c_int,
     comm_graph: *mut MPI_Comm,
 ) -> Outcome {
-    let parent = state::comm(comm_old)?;
+    let parent = parent_of(comm_old)?;
     // SAFETY: arrays and an output argument of the caller.
     unsafe {
         let graph = read(nnodes, indx, edges)?.fit(parent.comm.size())?;
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Graph_map(
     edges: *const c_int,
     newrank: *mut c_int,
 ) -> Outcome {
-    let object = state::comm(comm)?;
+    let object = parent_of(comm)?;
     // SAFETY: arrays and an output argument of the caller.
     unsafe {
         let graph = read(nnodes, indx, edges)?.fit(object.comm.size())?;

@@ -36,6 +36,21 @@ fn lacks(comm: &CommObject, what: &str) -> Failure {
     )
 }
 
+/// The communicator of processes that are to be arranged; those of an intercommunicator cannot be (sections 8.5.1 to 8.5.4).
+fn parent_of(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
+    let parent = state::comm(handle)?;
+    if parent.comm.is_inter() {
+        return Err(Failure::new(
+            MPI_ERR_COMM,
+            format!(
+                "{} is an intercommunicator, and only the processes of an intracommunicator have a topology",
+                parent.label()
+            ),
+        ));
+    }
+    Ok(parent)
+}
+
 /// A process's rank in a topology of the first members of a communicator, where their order stays.
 fn same_seat(comm: &CommObject, members: u64) -> Option<u32> {
     let rank = comm.comm.rank();

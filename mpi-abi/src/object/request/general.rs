@@ -3,6 +3,7 @@
 //! Protocol: the program says that the operation is complete, whoever waits asks it for the status with its query function,
 //! and its free function is called once, when the handle goes.
 
+use super::leaving::take_freed_general;
 use super::{EMPTY, RequestObject, object};
 use crate::abi::*;
 use crate::error::Failure;
@@ -22,6 +23,10 @@ pub struct General {
 
 /// Marks a generalized request as complete.
 pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
+    if let Some(freed) = take_freed_general(handle) {
+        freed.complete.set(true);
+        return freed.free().map_or(Ok(()), Err);
+    }
     let RequestObject::General(g) = object(handle)? else {
         return Err(Failure::new(
             MPI_ERR_REQUEST,

@@ -7,6 +7,7 @@ use crate::coll::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running
 use crate::comm::{Comm, SplitKey};
 use crate::engine::Engine;
 use crate::engine::testing::Job;
+use crate::pml::buffered::Buffer;
 use crate::request::{Operation, Persistent, Req};
 use mpi_base::param::Source;
 use std::rc::Rc;
@@ -120,7 +121,7 @@ pub(in crate::coll) fn exercise(job: &Job, seed: u64) {
                     _ => {
                         let call = Operation::Collective(part.call.clone());
                         let mut persistent = Persistent::new(comm, call);
-                        persistent.start().expect("a collective");
+                        persistent.start(&Buffer::default()).expect("a collective");
                         flights.push((case, part, Flight::Persistent(persistent)));
                     }
                 }
@@ -153,7 +154,7 @@ fn a_persistent_collective_started_again_gives_the_same_again() {
                 let operation = Operation::Collective(part.call.clone());
                 let mut persistent = Persistent::new(&world, operation);
                 for _ in 0..3 {
-                    persistent.start().expect("a collective");
+                    persistent.start(&Buffer::default()).expect("a collective");
                     engine.wait_until(|| persistent.is_complete());
                     persistent.finish().expect("the end of a collective");
                     part.check(&case);

@@ -1,0 +1,66 @@
+//! The hints that communicators know (section 7.4.4 of MPI 5.0).
+//!
+//! The promise: a hint that the standard does not define is dropped when it is given, and whoever asks gets what was
+//! given and is known, and what goes without saying for the rest.
+
+use crate::info::Hints;
+
+/// What a program may assert of a communicator; each is false until it does.
+const ASSERTIONS: [&str; 5] = [
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+    STRICT_ORDER,
+];
+
+/// With this hint a program promises that all members start their persistent collectives in the same order.
+pub const STRICT_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
+
+/// Hints for sessions and communicators under this prefix are the standard's, and implementations define none (section 10.1).
+const STANDARD: &str = "mpi_";
+
+impl Hints {
+    /// Takes over those that the standard defines.
+    pub fn take_known(&mut self, given: &Hints) {
+        for (key, value) in given.iter().filter(|(key, _)| key.starts_with(STANDARD)) {
+            self.set(key.to_string(), value.to_string());
+        }
+    }
+
+    /// Those of a new communicator.
+    pub fn known(given: &Hints) -> Hints {
+        let mut known = Hints::new();
+        known.take_known(given);
+        known
+    }
+
+    /// All that is in force on a communicator, with what nobody has set.
+    pub fn in_force(&self) -> Hints {
+        let mut all = self.clone();
+        for key in ASSERTIONS {
+            if all.get(key).is_none() {
+                all.set(key.into(), "false".into());
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_standard_defines_is_kept_and_the_rest_of_it_is_false() {
+        let mut given = Hints::new();
+        given.set("mpi_assert_no_any_tag".into(), "true".into());
+        given.set("colour".into(), "green".into());
+        let known = Hints::known(&given);
+        assert_eq!((known.len(), known.get("colour")), (1, None));
+        let all = known.in_force();
+        assert_eq!(all.get("mpi_assert_no_any_tag"), Some("true"));
+        assert_eq!(all.get("mpi_assert_exact_length"), Some("false"));
+        assert_eq!(all.len(), ASSERTIONS.len());
+    }
+}
