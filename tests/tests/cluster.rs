@@ -74,12 +74,10 @@ fn four_hosts_are_the_nodes_of_a_served_board_and_communicators_have_its_channel
     hold(Board::OfHosts, &[&["barrier_loop", "30", "0"]]);
 }
 
-/// All programs of messages and collectives but `communicators`, which claims that all ranks share a machine:
-/// `cargo test -p tests --test cluster -- --ignored`.
+/// All programs of messages and collectives but `communicators`, which claims that all ranks share a machine.
 #[test]
-#[ignore = "minutes: cargo test -p tests --test cluster -- --ignored"]
 fn every_program_holds_on_sixty_ranks_of_four_hosts() {
-    let programs: [&[&str]; 17] = [
+    let programs: [&[&str]; 18] = [
         &["hello"],
         &["ring"],
         &["sendrecv"],
@@ -96,6 +94,7 @@ fn every_program_holds_on_sixty_ranks_of_four_hosts() {
         &["neighbors"],
         &["sessions"],
         &["errors"],
+        &["lives"],
         &["barrier_loop", "200", "0"],
     ];
     hold(Board::OfRanks, &programs);

@@ -2,6 +2,7 @@
 
 use super::sys::{Ended, signal_name};
 use crate::glimpse::{Glimpse, Stage};
+use mpi_abi::abi::MPI_ERR_PROC_ABORTED;
 use std::fmt;
 
 /// Who a message is about.
@@ -50,6 +51,13 @@ pub enum Cause {
         host: String,
         why: String,
     },
+}
+
+impl Cause {
+    /// Whether a rank ends the job because it saw another one go, which is not what people want to know.
+    pub fn is_another_s_end(&self) -> bool {
+        matches!(self, Cause::Aborted { code, .. } if *code == MPI_ERR_PROC_ABORTED)
+    }
 }
 
 impl fmt::Display for Cause {

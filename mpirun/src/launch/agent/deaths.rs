@@ -23,6 +23,16 @@ pub(super) struct Doubt {
     asked: Vec<Proc>,
 }
 
+impl Doubt {
+    /// Somebody else asks for the end: the first who does so for a reason of its own is believed.
+    fn hear(&mut self, who: Proc, cause: Cause, code: i32) {
+        self.asked.push(who);
+        if self.cause.is_another_s_end() && !cause.is_another_s_end() {
+            (self.who, self.cause, self.code) = (who, cause, code);
+        }
+    }
+}
+
 impl Agent<'_> {
     /// A rank asks for the end of the job.
     ///
@@ -35,14 +45,18 @@ impl Agent<'_> {
         if !self.is_running() {
             return;
         }
-        let doubt = self.doubt.get_or_insert_with(|| Doubt {
-            until: Instant::now() + HEARSAY,
-            who,
-            cause,
-            code,
-            asked: Vec::new(),
-        });
-        doubt.asked.push(who);
+        match &mut self.doubt {
+            Some(doubt) => doubt.hear(who, cause, code),
+            None => {
+                self.doubt = Some(Doubt {
+                    until: Instant::now() + HEARSAY,
+                    who,
+                    cause,
+                    code,
+                    asked: vec![who],
+                })
+            }
+        }
     }
 
     /// Believes an abort that nothing else has explained in the meantime.
