@@ -6,9 +6,12 @@
 //! nobody takes its rubbish for a result, and whoever should have had data from it goes the same way.
 //! When the algorithm has ended its call fails, with what was found first.
 //!
-//! This is for algorithms whose messages, but not their lengths, follow from what all members know;
 //! [`Cx::enduring`](super::Cx::enduring) begins it and [`Cx::verdict`](super::Cx::verdict) ends it.
-//! In all other conversations such a message is an error at once.
+//! In all other conversations, such as agreements of members on something, a message of another length is an error at once.
+//!
+//! It does not help where lengths decide who sends what to whom:
+//! members whose lengths make them choose different algorithms, or cut a pipeline into different numbers of segments, may wait for each other still.
+//! Nor does shared memory say how long its data are, but in a broadcast.
 
 use super::CollError;
 use crate::comm::WeakComm;
