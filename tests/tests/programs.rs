@@ -52,6 +52,14 @@ fn persistent_collectives_are_started_in_any_order_over_messages() {
 }
 
 #[test]
+fn errors_are_returned_and_leave_everything_working_over_messages() {
+    for ranks in [2, 3, 5] {
+        let job = Job::of("errors").ranks(ranks);
+        job.with(["--mca", "coll", "^shm"]).holds();
+    }
+}
+
+#[test]
 fn sends_are_taken_back_over_tcp() {
     let job = Job::of("taken_back").ranks(3);
     job.with(["--mca", "btl", "self,tcp"]).holds();

@@ -104,7 +104,7 @@ impl From<Error> for Failure {
             ErrorKind::Comm(
                 CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. },
             ) => MPI_ERR_COMM,
-            ErrorKind::Coll(CollError::Length { .. }) => MPI_ERR_TRUNCATE,
+            ErrorKind::Coll(CollError::Length { .. } | CollError::Short { .. }) => MPI_ERR_TRUNCATE,
             ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
             ErrorKind::Op(e) => return e.clone().into(),
             ErrorKind::Buffer(e) => return e.clone().into(),

@@ -77,7 +77,7 @@ typedef struct portcullis_host {
 
     /*
      * Point-to-point among this module's members, apart from all other messages. Blocking.
-     * Between two ranks messages arrive in the order in which they were sent; both sides know the length.
+     * Between two ranks messages arrive in the order in which they were sent; both sides know the length, and another one is a failure.
      */
     int (*send)(portcullis_comm *, uint32_t dest, const void *data, size_t bytes, portcullis_why *);
     int (*recv)(portcullis_comm *, uint32_t source, void *data, size_t bytes, portcullis_why *);

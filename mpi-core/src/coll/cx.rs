@@ -3,14 +3,18 @@
 //! Every invocation has its own tag in the communicator's collective plane, drawn in the order in which the members call,
 //! which the standard requires to be the same everywhere; so invocations that overlap in time never mix.
 //! Between one pair of ranks the messages of an invocation match in the order in which they were sent.
+//! The receiver of a message knows how long it is, since the standard makes lengths agree (MPI 5.0, section 6.1); where they differ it is told.
 
+use super::spoilt::{Due, Invocation};
+use super::{Call, CollError, algo};
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::engine::Engine;
 use crate::pml::ob1::Sent;
-use crate::pml::{Mode, Plane};
+use crate::pml::{Mode, Plane, PmlError};
 use crate::request::Req;
+use std::cmp::Ordering;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,6 +27,8 @@ pub struct Cx {
     tag: i32,
     /// How many components above this one handed the call down.
     depth: usize,
+    /// What it is a part of, if that goes on where lengths differ: see [`spoilt`](super::spoilt).
+    endures: Option<Invocation>,
 }
 
 impl Cx {
@@ -32,6 +38,7 @@ impl Cx {
             plane,
             tag,
             depth,
+            endures: None,
         }
     }
 
@@ -81,23 +88,98 @@ impl Cx {
         })
     }
 
+    /// The same invocation as a step of it sees it that is a call on another communicator, of some of its members.
+    pub(crate) fn step_on(&self, comm: &Comm) -> Cx {
+        Cx {
+            comm: comm.clone(),
+            plane: Plane::Collective,
+            tag: self.tag,
+            depth: 0,
+            endures: self.endures,
+        }
+    }
+
+    /// The same invocation, which from now on a message of another length does not end: see [`spoilt`](super::spoilt).
+    /// `None` if it goes on so already, as a part of a larger one; otherwise the caller asks for its [`Cx::verdict`].
+    pub(super) fn enduring(&self) -> Option<Cx> {
+        let invocation = Invocation {
+            context: self.comm.context().plane(self.plane),
+            tag: self.tag,
+        };
+        self.endures.is_none().then(|| Cx {
+            endures: Some(invocation),
+            ..self.clone()
+        })
+    }
+
+    /// How an invocation ended that was to endure.
+    pub(super) fn verdict(&self, outcome: Result<(), Error>) -> Result<(), Error> {
+        let spoilt = self.endures.and_then(|i| self.engine().spoilt().take(i));
+        match spoilt {
+            Some(error) => Err(error),
+            None => outcome,
+        }
+    }
+
+    /// The outcome of a part, with which an invocation that endures goes on.
+    pub(super) fn endure(&self, outcome: Result<(), Error>) -> Result<(), Error> {
+        outcome.or_else(|e| self.engine().spoilt().keep(self.endures, e))
+    }
+
+    /// Whether what this process would send is rubbish.
+    #[inline]
+    fn is_spoilt(&self) -> bool {
+        self.endures.is_some_and(|i| self.engine().spoilt().has(i))
+    }
+
+    /// In place of a broadcast whose data at the root are rubbish, one of nothing, for components that tell lengths apart without messages.
+    #[inline]
+    pub(super) fn emptied(&self, call: &Call) -> Option<Call> {
+        match call {
+            Call::Bcast { root, .. } if *root == self.rank() && self.is_spoilt() => {
+                Some(Call::Bcast {
+                    buf: RecvBuf::empty(),
+                    root: *root,
+                })
+            }
+            _ => None,
+        }
+    }
+
     /// Starts sending to `dest`; the future ends when `buf` may be reused.
     pub fn isend(&self, buf: &SendBuf, dest: u32) -> Pending {
+        let buf = match self.is_spoilt() {
+            true => SendBuf::empty(),
+            false => buf.clone(),
+        };
         Pending::new(
             self.engine(),
             self.comm
-                .isend_on(self.plane, buf.clone(), dest, self.tag, Mode::Standard),
+                .isend_on(self.plane, buf, dest, self.tag, Mode::Standard),
+            None,
         )
     }
 
-    /// Starts receiving from `source`; the future ends when `buf` is filled.
+    /// Starts receiving from `source`; the future ends when `buf` is filled, and a message of another length is an error.
     pub fn irecv(&self, buf: &RecvBuf, source: u32) -> Pending {
-        Pending::new(
-            self.engine(),
-            self.comm
-                .irecv_on(self.plane, buf.clone(), source as i32, self.tag)
-                .map(Sent::Pending),
-        )
+        let due = Due {
+            bytes: buf.bytes() as u64,
+            comm: self.comm.downgrade(),
+            invocation: self.endures,
+        };
+        self.receive(buf, source, Some(due))
+    }
+
+    /// Starts receiving from `source` a message that may be shorter than `buf`, where what it says tells how long it is.
+    pub fn irecv_up_to(&self, buf: &RecvBuf, source: u32) -> Pending {
+        self.receive(buf, source, None)
+    }
+
+    fn receive(&self, buf: &RecvBuf, source: u32, due: Option<Due>) -> Pending {
+        let req = self
+            .comm
+            .irecv_on(self.plane, buf.clone(), source as i32, self.tag);
+        Pending::new(self.engine(), req.map(Sent::Pending), due)
     }
 
     /// As [`Cx::isend`], waited for at once: it may wait for the receive.
@@ -105,12 +187,17 @@ impl Cx {
         self.isend(buf, dest).await
     }
 
-    /// As [`Cx::irecv`], waited for at once; a longer message than `buf` is an error.
+    /// As [`Cx::irecv`], waited for at once.
     pub async fn recv(&self, buf: &RecvBuf, source: u32) -> Result<(), Error> {
         self.irecv(buf, source).await
     }
 
-    /// Sends and receives at the same time.
+    /// As [`Cx::irecv_up_to`], waited for at once.
+    pub async fn recv_up_to(&self, buf: &RecvBuf, source: u32) -> Result<(), Error> {
+        self.irecv_up_to(buf, source).await
+    }
+
+    /// Sends and receives at the same time; what comes is as long as `recv`.
     pub async fn sendrecv(
         &self,
         send: &SendBuf,
@@ -123,6 +210,31 @@ impl Cx {
         let outgoing = self.isend(send, dest);
         incoming.await?;
         outgoing.await
+    }
+
+    /// Copies what `source` has sent, among other data, to where it belongs; of another length it is an error like a message.
+    pub(super) fn deliver(&self, block: &SendBuf, to: &RecvBuf, source: u32) -> Result<(), Error> {
+        algo::copy(block, to);
+        let (bytes, due) = (block.bytes() as u64, to.bytes() as u64);
+        match bytes.cmp(&due) {
+            Ordering::Equal => Ok(()),
+            Ordering::Less => self.endure(Err(CollError::Short {
+                comm: self.comm.label(),
+                me: Some(self.rank()),
+                source: source as i32,
+                bytes,
+                due,
+            }
+            .into())),
+            Ordering::Greater => self.endure(Err(PmlError::Truncated {
+                receiver: self.rank() as i32,
+                source: source as i32,
+                tag: self.tag,
+                bytes,
+                capacity: due,
+            }
+            .into())),
+        }
     }
 
     /// Waits for all of them, and reports the first error after all have ended.
@@ -141,6 +253,8 @@ impl Cx {
 pub struct Pending {
     engine: Engine,
     state: State,
+    /// What it has to bring, if it is to be received and that is known.
+    due: Option<Due>,
 }
 
 enum State {
@@ -150,7 +264,7 @@ enum State {
 }
 
 impl Pending {
-    pub(crate) fn new(engine: &Engine, started: Result<Sent, Error>) -> Pending {
+    fn new(engine: &Engine, started: Result<Sent, Error>, due: Option<Due>) -> Pending {
         let state = match started {
             Ok(Sent::Done) => State::Done,
             Ok(Sent::Pending(req)) => State::Waiting(req),
@@ -159,6 +273,7 @@ impl Pending {
         Pending {
             engine: engine.clone(),
             state,
+            due,
         }
     }
 }
@@ -171,7 +286,11 @@ impl Future for Pending {
             State::Done => Poll::Ready(Ok(())),
             State::Failed(e) => Poll::Ready(Err(e)),
             State::Waiting(req) if req.is_complete() => {
-                Poll::Ready(self.engine.pml().requests().finish(&req).map(|_| ()))
+                let outcome = self.engine.pml().requests().finish(&req);
+                Poll::Ready(match &self.due {
+                    Some(due) => due.judge(&self.engine, outcome),
+                    None => outcome.map(|_| ()),
+                })
             }
             waiting => {
                 self.state = waiting;

@@ -50,50 +50,53 @@ impl Module for Inter {
     }
 }
 
+/// Where lengths differ both groups go on to the end: see [`spoilt`](super::spoilt).
 async fn carry_out(cx: Cx, call: Call) -> Result<(), Error> {
+    let cx = cx.enduring().unwrap_or(cx);
+    let outcome = between(&cx, call).await;
+    cx.verdict(outcome)
+}
+
+async fn between(cx: &Cx, call: Call) -> Result<(), Error> {
     let here = cx.inside(call.id().name())?;
     let remote = cx.comm().peers().size();
     match call {
-        Call::Barrier => barrier(&cx, &here).await,
-        Call::Bcast { buf, root } => bcast(&cx, &here, &buf, root).await,
+        Call::Barrier => barrier(cx, &here).await,
+        Call::Bcast { buf, root } => bcast(cx, &here, &buf, root).await,
         Call::Gather { send, recv, root } => {
             let recv = recv.map(|r| Blocks::equal(&r, remote));
-            to_root(&cx, send, recv, root).await
+            to_root(cx, send, recv, root).await
         }
-        Call::Gatherv { send, recv, root } => {
-            to_root(&cx, send, recv.map(Blocks::Each), root).await
-        }
+        Call::Gatherv { send, recv, root } => to_root(cx, send, recv.map(Blocks::Each), root).await,
         Call::Scatter { send, recv, root } => {
             let send = send.map(|s| Blocks::equal(&s, remote));
-            from_root(&cx, send, recv, root).await
+            from_root(cx, send, recv, root).await
         }
         Call::Scatterv { send, recv, root } => {
-            from_root(&cx, send.map(Blocks::Each), recv, root).await
+            from_root(cx, send.map(Blocks::Each), recv, root).await
         }
         Call::Allgather { send, recv } => {
             let recv = Blocks::equal(&recv, remote);
-            exchange(&cx, |_| send.clone(), recv).await
+            exchange(cx, |_| send.clone(), recv).await
         }
-        Call::Allgatherv { send, recv } => {
-            exchange(&cx, |_| send.clone(), Blocks::Each(recv)).await
-        }
+        Call::Allgatherv { send, recv } => exchange(cx, |_| send.clone(), Blocks::Each(recv)).await,
         Call::Alltoall { send, recv } => {
             let send = send.map(|s| Blocks::equal(&s, remote));
             let block = |r| send.as_ref().map(|s| s.of(r));
-            exchange(&cx, block, Blocks::equal(&recv, remote)).await
+            exchange(cx, block, Blocks::equal(&recv, remote)).await
         }
         Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => {
             let block = |r: u32| send.as_ref().map(|s| s[r as usize].clone());
-            exchange(&cx, block, Blocks::Each(recv)).await
+            exchange(cx, block, Blocks::Each(recv)).await
         }
         Call::Reduce {
             send,
             recv,
             op,
             root,
-        } => reduce(&cx, &here, send, recv, &op, root).await,
+        } => reduce(cx, &here, send, recv, &op, root).await,
         Call::Allreduce { send, recv, op } => {
-            reduce_to_leader(&cx, &here, send, &op, &recv).await?;
+            reduce_to_leader(cx, &here, send, &op, &recv).await?;
             bcast_binomial::bcast(&here, &recv, LEADER).await
         }
         Call::ReduceScatter {
@@ -101,10 +104,10 @@ async fn carry_out(cx: Cx, call: Call) -> Result<(), Error> {
             recv,
             counts,
             op,
-        } => reduce_scatter(&cx, &here, send, recv, &counts, &op).await,
+        } => reduce_scatter(cx, &here, send, recv, &counts, &op).await,
         Call::ReduceScatterBlock { send, recv, op } => {
             let counts = vec![recv.count(); here.size() as usize];
-            reduce_scatter(&cx, &here, send, recv, &counts, &op).await
+            reduce_scatter(cx, &here, send, recv, &counts, &op).await
         }
         // The table has no module for these.
         Call::Scan { .. }

@@ -18,6 +18,7 @@ pub mod inter;
 mod reproducible;
 pub mod select;
 mod shm;
+mod spoilt;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;
 mod tuned;
@@ -29,6 +30,7 @@ pub use call::{Call, CallId, CallSet};
 pub use check::{CHECK, Mismatch, Said};
 pub use cx::{Cx, Pending};
 pub use select::Table;
+pub(crate) use spoilt::Spoilt;
 
 use crate::Error;
 use crate::comm::Comm;
@@ -178,6 +180,16 @@ pub enum CollError {
     },
     /// The members do not call the same operation.
     Mismatch(Mismatch),
+    /// A member sends less than another expects, or has received something else than it expects itself and so sends nothing.
+    Short {
+        comm: String,
+        /// The receiver; unknown only where the communicator is gone.
+        me: Option<u32>,
+        /// In the group that messages name.
+        source: i32,
+        bytes: u64,
+        due: u64,
+    },
     /// The root of a broadcast sends another length than a member expects.
     Length {
         comm: String,
@@ -224,6 +236,29 @@ impl fmt::Display for CollError {
                 write!(f, "{call} on {comm}: component {component}: {reason}")
             }
             CollError::Mismatch(e) => e.fmt(f),
+            CollError::Short {
+                comm,
+                me,
+                source,
+                bytes,
+                due,
+            } => {
+                write!(
+                    f,
+                    "rank {source} sends {bytes} bytes in a collective operation on {comm}, but "
+                )?;
+                match me {
+                    Some(me) => write!(f, "rank {me} expects {due}")?,
+                    None => write!(f, "{due} are expected")?,
+                }
+                match bytes {
+                    0 => write!(
+                        f,
+                        "; who has received another length than it expects sends nothing more"
+                    ),
+                    _ => Ok(()),
+                }
+            }
             CollError::Length {
                 comm,
                 me,

@@ -269,18 +269,16 @@ impl Comm {
         Ok(self.engine().spawn(running))
     }
 
-    /// Carries out a step of a call on another communicator, whose number this is; see [`Comm::create_for_steps`].
+    /// Carries out a step of a call on another communicator, `of` there; see [`Comm::create_for_steps`].
     ///
     /// The number is the call's, so that steps of different calls meet their like whatever the order in which they begin.
-    pub(crate) fn step(&self, number: i32, call: Call) -> Result<(), Error> {
-        let cx = Cx::new(self.clone(), Plane::Collective, number, 0);
-        Table::of(self, call.id())?.run(&cx, &call)
+    pub(crate) fn step(&self, of: &Cx, call: &Call) -> Result<(), Error> {
+        Table::of(self, call.id())?.run(&of.step_on(self), call)
     }
 
     /// Begins such a step, for the call to wait for.
-    pub(crate) fn begin_step(&self, number: i32, call: Call) -> Result<Running, Error> {
-        let cx = Cx::new(self.clone(), Plane::Collective, number, 0);
-        Table::of(self, call.id())?.start(cx, call)
+    pub(crate) fn begin_step(&self, of: &Cx, call: Call) -> Result<Running, Error> {
+        Table::of(self, call.id())?.start(of.step_on(self), call)
     }
 
     /// Whether it was made by a component for steps of its calls on another communicator.

@@ -58,7 +58,9 @@ impl<'a> Circle<'a> {
         let mut head = [0; HEAD];
         match tree.parent() {
             Some(parent) => {
-                self.cx.recv(&first, self.called(parent)).await?;
+                // Few words are a short message.
+                let parent = self.called(parent);
+                self.cx.recv_up_to(&first, parent).await?;
                 first.as_send().pack_at(0, &mut head);
             }
             None => {

@@ -15,8 +15,8 @@ pub use progress::Restless;
 
 use crate::bml::Bml;
 use crate::btl::{ProcId, Transport};
-use crate::coll::Component;
 use crate::coll::select::Candidates;
+use crate::coll::{Component, Spoilt};
 use crate::comm::Comm;
 use crate::group::Group;
 use crate::pml::Context;
@@ -87,6 +87,7 @@ struct Inner {
     pml: Ob1,
     coll: Vec<Box<dyn Component>>,
     coll_candidates: OnceCell<Candidates>,
+    spoilt: Spoilt,
     policy: WaitPolicy,
     /// Where the bell is heard while transports wait for descriptors; made by the first such sleep.
     ear: OnceCell<Option<Ear>>,
@@ -155,6 +156,7 @@ impl Engine {
             pml: Ob1::new(Bml::new(me, size, btls), size, pml),
             coll,
             coll_candidates: OnceCell::new(),
+            spoilt: Spoilt::default(),
             policy,
             ear: OnceCell::new(),
             state,
@@ -333,6 +335,12 @@ impl Engine {
     /// Those of them that may serve, once the first communicator has asked.
     pub(crate) fn coll_candidates(&self) -> &OnceCell<Candidates> {
         &self.0.coll_candidates
+    }
+
+    /// Its collective invocations in which lengths differ.
+    #[inline]
+    pub(crate) fn spoilt(&self) -> &Spoilt {
+        &self.0.spoilt
     }
 
     /// What to call between two polls of a wait, so that other threads get in.

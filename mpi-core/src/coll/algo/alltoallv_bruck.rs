@@ -52,7 +52,8 @@ pub async fn alltoall(
     }
     // A block that has arrived after travelling i ranks started i ranks behind.
     for (number, block) in (0..).zip(&blocks) {
-        copy(block, &recv.of(behind(me, number, size)));
+        let from = behind(me, number, size);
+        cx.deliver(block, &recv.of(from), from)?;
     }
     Ok(())
 }

@@ -50,7 +50,8 @@ pub async fn gather(
     if let Some(recv) = recv {
         for number in 1..turn.size {
             let block = blocks.send(range(number, number + 1));
-            copy(&block, &recv.of(turn.rank(number)));
+            let rank = turn.rank(number);
+            cx.deliver(&block, &recv.of(rank), rank)?;
         }
         if let Some(send) = send {
             copy(send, &recv.of(me));

@@ -4,7 +4,8 @@
 //! * they serve every size of communicator, one and odd ones included, every root, zero counts and every datatype;
 //! * `send: None` is `MPI_IN_PLACE`;
 //! * operands keep the order of ranks unless the file says that it needs a commutative operator;
-//! * nothing is decided by time, so a repeated call gives the same bits.
+//! * nothing is decided by time, so a repeated call gives the same bits;
+//! * they end, with an error, also where members give different counts, but for pipelines that have different numbers of segments then.
 //!
 //! What travels is always packed data, so members may describe the same data by different datatypes.
 //! Sums of different algorithms may differ in the last bit; within one call all members get the same.

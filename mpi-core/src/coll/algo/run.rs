@@ -17,7 +17,16 @@ const WINDOW: u32 = 32;
 
 impl Algorithm {
     /// Carries a call out; one that the algorithm does not serve goes to the first that does.
+    ///
+    /// Where lengths differ it goes on, and fails at its end: see [`spoilt`](crate::coll::spoilt).
     pub async fn run(self, cx: &Cx, call: &Call) -> Result<(), Error> {
+        match cx.enduring() {
+            Some(cx) => cx.verdict(self.carry_out(&cx, call).await),
+            None => self.carry_out(cx, call).await,
+        }
+    }
+
+    async fn carry_out(self, cx: &Cx, call: &Call) -> Result<(), Error> {
         use Call::*;
         use Which::*;
         let size = cx.size();

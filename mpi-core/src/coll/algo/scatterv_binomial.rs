@@ -46,8 +46,9 @@ pub async fn scatter(
         ]
     };
     let outgoing = tree.children().flat_map(down).collect();
-    if let Some(recv) = recv {
-        copy(&blocks.send(range(0, 1)), recv);
-    }
-    cx.all(outgoing).await
+    let delivered = match recv {
+        Some(recv) => cx.deliver(&blocks.send(range(0, 1)), recv, root),
+        None => Ok(()),
+    };
+    cx.all(outgoing).await.and(delivered)
 }

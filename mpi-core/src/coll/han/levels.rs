@@ -59,16 +59,16 @@ impl Way<'_> {
         }
     }
 
+    /// Where lengths differ the steps behind it are taken all the same, or others would wait there.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
-        let number = self.cx.tag();
         if self.blocking {
-            return on.step(number, call);
+            return self.cx.endure(on.step(self.cx, &call));
         }
-        let running = on.begin_step(number, call)?;
+        let running = on.begin_step(self.cx, call)?;
         if last {
             self.turn.pass();
         }
-        running.await
+        self.cx.endure(running.await)
     }
 
     /// Waits for a message of this invocation itself.

@@ -248,12 +248,23 @@ async fn carry_out(
     blocking: bool,
     call: Call,
 ) -> Result<(), Error> {
+    let enduring = cx.enduring();
+    let cx = enduring.as_ref().unwrap_or(cx);
     let way = &Way {
         levels,
         cx,
         turn,
         blocking,
     };
+    let outcome = take_steps(way, call).await;
+    match &enduring {
+        Some(cx) => cx.verdict(outcome),
+        None => outcome,
+    }
+}
+
+async fn take_steps(way: &Way<'_>, call: Call) -> Result<(), Error> {
+    let cx = way.cx;
     match call {
         Call::Bcast { buf, root } => whole::bcast(way, &buf, root).await,
         Call::Reduce {

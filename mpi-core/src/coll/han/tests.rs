@@ -115,3 +115,55 @@ fn calls_that_are_under_way_together_do_not_overtake_each_other() {
         }
     });
 }
+
+/// Rank 1 leads the other node: what it cannot use it does not pass on, and the members behind it hear of it though their own counts are right.
+#[test]
+fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
+    for components in ["han,shm,tuned", "han,tuned"] {
+        job(6, 2).with("coll", components).run(|engine| {
+            let world = engine.world().expect("a world");
+            let me = world.rank();
+            let room = |count| {
+                let memory = crate::coll::algo::bytes(count);
+                memory.expect("memory").all()
+            };
+            let run = |blocking, call: Call| match blocking {
+                true => world.collective(call),
+                false => engine.wait(&world.icollective(call)?).map(|_| ()),
+            };
+            for (odd, blocking) in [(0, true), (1, true), (0, false), (1, false)] {
+                let count = if me == odd { 8 } else { 16 };
+                let outcome = run(
+                    blocking,
+                    Call::Bcast {
+                        buf: room(count),
+                        root: 0,
+                    },
+                );
+                // Dealt one after another, the nodes have the even and the odd ranks.
+                let is_told = match odd {
+                    0 => me != 0,
+                    _ => me % 2 == 1,
+                };
+                assert_eq!(
+                    outcome.is_err(),
+                    is_told,
+                    "{components} {me} {odd}: {outcome:?}"
+                );
+                let outcome = run(
+                    blocking,
+                    Call::Reduce {
+                        send: Some(room(count).as_send()),
+                        recv: (me == 0).then(|| room(count)),
+                        op: crate::op::Predefined::Bxor.into(),
+                        root: 0,
+                    },
+                );
+                if me == 0 {
+                    assert!(outcome.is_err(), "{components} {odd}");
+                }
+                engine.block_on(world.fence()).expect("a fence");
+            }
+        });
+    }
+}

@@ -267,7 +267,7 @@ impl Module for ShmModule {
         })
     }
 
-    fn start(&self, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Cx, mut call: Call) -> Running {
         let state = self.0.clone();
         if let Call::Barrier = call {
             let mut pass = state.begin();
@@ -282,14 +282,19 @@ impl Module for ShmModule {
         let route = state.route(lane, &call);
         match route.and_then(|route| state.begin_data(lane, route)) {
             // What a short call keeps is less than half of what others do, and allocators are quicker with that.
-            Some(begun) if begun.route == Route::Cells(Shape::Whole) => Box::pin(async move {
-                let _restless = cx.engine().restless();
-                match state.in_cells(&begun, Later, &cx) {
-                    Some(turn) => turn.run_at_once(&call).await,
-                    // Nothing is taken up without them.
-                    None => Ok(()),
+            Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
+                if let Some(emptied) = cx.emptied(&call) {
+                    call = emptied;
                 }
-            }),
+                Box::pin(async move {
+                    let _restless = cx.engine().restless();
+                    match state.in_cells(&begun, Later, &cx) {
+                        Some(turn) => turn.run_at_once(&call).await,
+                        // Nothing is taken up without them.
+                        None => Ok(()),
+                    }
+                })
+            }
             Some(begun) => Box::pin(async move {
                 let _restless = cx.engine().restless();
                 state.carry_out(begun, Later, &cx, &call).await
@@ -314,6 +319,12 @@ impl Module for ShmModule {
         let Some(begun) = state.begin_data(Lane::Blocking, route) else {
             return Ok(());
         };
+        if route == Route::Cells(Shape::Whole)
+            && let Some(emptied) = cx.emptied(call)
+        {
+            let emptied = state.carry_out(begun, Here, cx, &emptied);
+            return wait::now(cx.engine(), emptied);
+        }
         // Each future around a short call is a good part of it.
         match (route, state.in_cells(&begun, Here, cx)) {
             (Route::Cells(shape), Some(turn)) => wait::now(cx.engine(), turn.run(call, shape)),
