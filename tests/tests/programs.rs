@@ -30,6 +30,7 @@ programs! {
     collectives_agree_on_many_ranks: "collectives" with "100" on [16, 33];
     large_collectives_agree_with_local_computation: "collectives" with "40000" on [2, 4];
     shared_memory_of_two_arguments_is_refused: "aliased" on [1, 2, 3, 4];
+    who_gets_nothing_gives_no_buffer: "nothing" on [1, 2, 3, 5, 8];
     persistent_collectives_are_started_in_any_order: "any_order" on [1, 2, 3, 8];
     operators_agree_with_c: "operators" on [1, 2, 3, 8, 13];
     communicators_are_made_used_and_freed: "communicators" on [1, 2, 3, 8, 17];
@@ -48,6 +49,12 @@ programs! {
 #[test]
 fn persistent_collectives_are_started_in_any_order_over_messages() {
     let job = Job::of("any_order").ranks(4);
+    job.with(["--mca", "coll", "^shm"]).holds();
+}
+
+#[test]
+fn who_gets_nothing_gives_no_buffer_over_messages() {
+    let job = Job::of("nothing").ranks(4);
     job.with(["--mca", "coll", "^shm"]).holds();
 }
 

@@ -9,7 +9,10 @@ pub mod handler;
 
 use crate::abi::*;
 use crate::call::{self, Target};
+use crate::object::comm::CommObject;
+use std::any::Any;
 use std::ffi::c_int;
+use std::rc::Rc;
 
 /// Why a call failed.
 ///
@@ -22,6 +25,8 @@ struct Inner {
     code: c_int,
     message: String,
     target: Option<Target>,
+    /// What has to live until the failure has been heard.
+    kept: Option<Rc<dyn Any>>,
 }
 
 impl Failure {
@@ -32,6 +37,7 @@ impl Failure {
             code,
             message: message.into(),
             target: None,
+            kept: None,
         }))
     }
 
@@ -41,6 +47,13 @@ impl Failure {
     pub fn on(mut self, target: Target) -> Self {
         self.0.target = Some(target);
         self
+    }
+
+    /// The same failure of an operation on a communicator, which may have been freed and is kept until its handler has heard.
+    pub fn of(self, comm: &Rc<CommObject>) -> Self {
+        let mut failure = self.on(Target::Comm(comm.handle()));
+        failure.0.kept = Some(comm.clone());
+        failure
     }
 
     /// Function `id` is not there yet.

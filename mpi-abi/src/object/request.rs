@@ -115,13 +115,11 @@ impl RequestObject {
     }
 
     /// Where failures of the operation are raised.
-    fn target(&self) -> Target {
+    fn comm(&self) -> Option<&Rc<CommObject>> {
         match self {
-            RequestObject::Running { comm, .. } => comm
-                .as_ref()
-                .map_or(Target::None, |comm| Target::Comm(comm.handle())),
-            RequestObject::Persistent(p) => Target::Comm(p.comm.handle()),
-            RequestObject::General(_) => Target::None,
+            RequestObject::Running { comm, .. } => comm.as_ref(),
+            RequestObject::Persistent(p) => Some(&p.comm),
+            RequestObject::General(_) => None,
         }
     }
 }

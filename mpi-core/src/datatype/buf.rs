@@ -75,6 +75,11 @@ impl SendBuf {
         })
     }
 
+    /// Whether the data of all elements lie in one run, wherever that is.
+    pub fn is_one_run(&self) -> bool {
+        self.datatype.contiguous_bytes(self.count).is_some()
+    }
+
     /// Copies packed bytes from `at` on to `out`; answers how many there were.
     #[inline]
     pub fn pack_at(&self, at: i64, out: &mut [u8]) -> usize {

@@ -156,10 +156,18 @@ pub unsafe fn plan_Exscan(
 ) -> Planned {
     let comm = state::comm(comm)?;
     comm.only_intra()?;
+    let count = count.wide();
+    let (op, datatype) = operator(op, datatype)?;
     // SAFETY: buffers of the caller.
-    let (send, recv, op) =
-        unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
-    let call = Call::Exscan { send, recv, op };
+    let call = unsafe {
+        let send = sent(&comm, sendbuf, count, &datatype)?;
+        // Nothing comes before rank 0, which needs no room for it (section 6.11.2).
+        let recv = match send.is_some() && comm.comm.rank() == 0 {
+            true => RecvBuf::new(recvbuf.cast(), count, datatype),
+            false => recv_of(recvbuf, count, &datatype)?,
+        };
+        Call::Exscan { send, recv, op }
+    };
     Plan::of(comm, call)
 }
 

@@ -5,8 +5,10 @@ use super::handles::{DONE, direct, object};
 use crate::abi::*;
 use crate::call::Target;
 use crate::error::Failure;
+use crate::object::comm::CommObject;
 use crate::state::{self, state};
 use mpi_core::request::Status;
+use std::rc::Rc;
 
 /// How an operation ended.
 pub struct Finished {
@@ -45,13 +47,17 @@ pub fn failed_status(error: &mpi_core::Error) -> MPI_Status {
 /// Status and failure of an outcome of the engine.
 fn settle(
     outcome: Result<Status, mpi_core::Error>,
-    target: Target,
+    comm: Option<&Rc<CommObject>>,
 ) -> (MPI_Status, Option<Failure>) {
     match outcome {
         Ok(status) => (c_status(status), None),
         Err(e) => {
             let seen = failed_status(&e);
-            let failure = Failure::from(e).on(target);
+            let failure = Failure::from(e);
+            let failure = match comm {
+                Some(comm) => failure.of(comm),
+                None => failure.on(Target::None),
+            };
             let status = MPI_Status {
                 MPI_ERROR: failure.code(),
                 ..seen
@@ -71,7 +77,6 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
         });
     }
     let object = object(handle)?;
-    let target = object.target();
     let gone = !matches!(object, RequestObject::Persistent(_));
     let (status, failure) = match &object {
         RequestObject::Running { req, also, comm } => {
@@ -85,11 +90,14 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
             };
             let sent = also.as_ref().map_or(Ok(Status::EMPTY), |r| table.finish(r));
             let received = table.finish(req);
-            settle(received.and_then(|status| sent.map(|_| status)), target)
+            settle(
+                received.and_then(|status| sent.map(|_| status)),
+                object.comm(),
+            )
         }
         RequestObject::Persistent(p) => {
             let outcome = p.operation.borrow_mut().finish();
-            settle(outcome, target)
+            settle(outcome, object.comm())
         }
         RequestObject::General(g) => g.query(),
     };
@@ -147,10 +155,9 @@ pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failur
         return Ok((EMPTY, None));
     }
     let object = object(handle)?;
-    let target = object.target();
     Ok(match &object {
-        RequestObject::Running { req, .. } => settle(req.peek(), target),
-        RequestObject::Persistent(p) => settle(p.operation.borrow().peek(), target),
+        RequestObject::Running { req, .. } => settle(req.peek(), object.comm()),
+        RequestObject::Persistent(p) => settle(p.operation.borrow().peek(), object.comm()),
         RequestObject::General(g) => g.query(),
     })
 }

@@ -129,8 +129,10 @@ fn either(send: &Option<SendBuf>, recv: &Option<RecvBuf>) -> i64 {
 }
 
 /// Whether operands can be cut anywhere between elements: predefined types without holes, which are the same at all members.
+///
+/// Members give the same type and count, so they all answer the same; where the data lie does not matter, who has none may have no buffer.
 fn plain(buf: &SendBuf) -> bool {
-    buf.datatype().as_named().is_some() && buf.contiguous().is_some()
+    buf.datatype().as_named().is_some() && buf.is_one_run()
 }
 
 /// Memory that others read, and what keeps it.

@@ -1,0 +1,90 @@
+/* Who gets nothing, or whose buffer is not significant, gives no buffer: lengths as they go through cells, straight from memory and through messages. */
+#include "check.h"
+
+static const int lengths[] = {0, 1, 40, 3000, 24000};
+
+static long sum_of(long place)
+{
+    return (long)size * place + (long)size * (size - 1) / 2;
+}
+
+/* Blocking, nonblocking, persistent. */
+static void reduce_scatter(int way, const long *data, long *room, const int *counts)
+{
+    MPI_Request request;
+    switch (way) {
+    case 0: OK(MPI_Reduce_scatter(data, room, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD)); return;
+    case 1: OK(MPI_Ireduce_scatter(data, room, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request)); break;
+    default:
+        OK(MPI_Reduce_scatter_init(data, room, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+        OK(MPI_Start(&request));
+    }
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    if (way == 2)
+        OK(MPI_Request_free(&request));
+}
+
+/* Every rank in turn is the one that gets all, and the others get nothing. */
+static void all_to_one(int n)
+{
+    long *data = malloc((n + 1) * sizeof *data), *room = malloc((n + 1) * sizeof *room);
+    int *counts = calloc(size, sizeof *counts), *starts = calloc(size, sizeof *starts);
+    for (int way = 0; way < 3; way++)
+        for (int one = 0; one < size; one++) {
+            for (int i = 0; i < size; i++)
+                counts[i] = i == one ? n : 0;
+            for (int i = 0; i < n; i++)
+                data[i] = i + rank, room[i] = -1;
+            reduce_scatter(way, data, rank == one ? room : NULL, counts);
+            for (int i = 0; rank == one && i < n; i++)
+                CHECK(room[i] == sum_of(i), "way %d: element %d of %d is %ld", way, i, n, room[i]);
+            /* What one rank has goes there and back. */
+            OK(MPI_Gatherv(rank == one ? data : NULL, counts[rank], MPI_LONG, rank ? NULL : room, rank ? NULL : counts, rank ? NULL : starts, MPI_LONG, 0, MPI_COMM_WORLD));
+            OK(MPI_Scatterv(rank ? NULL : room, rank ? NULL : counts, rank ? NULL : starts, MPI_LONG, rank == one ? data : NULL, counts[rank], MPI_LONG, 0, MPI_COMM_WORLD));
+            for (int i = 0; rank == one && i < n; i++)
+                CHECK(data[i] == i + rank, "element %d of %d came back as %ld", i, n, data[i]);
+        }
+    free(data), free(room), free(counts), free(starts);
+}
+
+/* Nothing comes before rank 0, and only the root of a reduction gets something (6.9.1, 6.11.2). */
+static void before_the_first(int n)
+{
+    long *data = malloc((n + 1) * sizeof *data), *room = malloc((n + 1) * sizeof *room);
+    MPI_Request request;
+    for (int way = 0; way < 3; way++) {
+        for (int i = 0; i < n; i++)
+            data[i] = i + rank, room[i] = -1;
+        long *to = rank ? room : NULL;
+        if (way == 0) {
+            OK(MPI_Exscan(data, to, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+        } else {
+            if (way == 1) {
+                OK(MPI_Iexscan(data, to, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request));
+            } else {
+                OK(MPI_Exscan_init(data, to, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+                OK(MPI_Start(&request));
+            }
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            if (way == 2)
+                OK(MPI_Request_free(&request));
+        }
+        for (int i = 0; rank && i < n; i++)
+            CHECK(room[i] == (long)rank * i + (long)rank * (rank - 1) / 2, "element %d of %d is %ld", i, n, room[i]);
+        OK(MPI_Reduce(data, to, n, MPI_LONG, MPI_SUM, size - 1, MPI_COMM_WORLD));
+        for (int i = 0; rank && rank == size - 1 && i < n; i++)
+            CHECK(room[i] == sum_of(i), "element %d of %d is %ld", i, n, room[i]);
+    }
+    free(data), free(room);
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        all_to_one(lengths[i]);
+        if (size > 1)
+            before_the_first(lengths[i]);
+    }
+    return finish("nothing");
+}
