@@ -72,8 +72,11 @@ pub fn all(params: &Params) -> Vec<Framework> {
         Framework {
             name: "pml",
             what: "matching, eager and rendezvous protocols",
-            params: Vec::new(),
-            components: vec![Component::new("ob1", pml::ob1::PARAMS)],
+            params: vec![pml::select::SELECTION.about()],
+            components: pml::select::BUILT_IN
+                .iter()
+                .map(|component| Component::new(component.name, component.params))
+                .collect(),
         },
         Framework {
             name: "rte",

@@ -21,6 +21,7 @@ use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_core::btl::{self, Surroundings};
 use mpi_core::engine::Parts;
+use mpi_core::pml;
 use mpi_core::pml::ob1::Config;
 use mpi_core::rte::{self, Board, Env, Rte};
 use mpi_core::{Engine, Witness};
@@ -270,6 +271,8 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
     let rte = LAUNCHER.get_or_init(|| opened.rte);
     let identity = rte.identity();
+    // There is only one, so that it may serve is all there is to know.
+    pml::select::select(&params).map_err(at("messages cannot be carried"))?;
     let membership = rte
         .node_segment()
         .map_err(at("the memory of this node cannot be shared"))?;
