@@ -13,6 +13,7 @@ use crate::components;
 use crate::error::Failure;
 use crate::explain::{self, Findings};
 use crate::info;
+use crate::misspelt;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
 use mpi_base::cpu::Cores;
@@ -294,6 +295,9 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let wanted = params
         .get(&explain::EXPLAIN)
         .map_err(at("a parameter cannot be read"))?;
+    let tells = params
+        .get(&misspelt::TELL)
+        .map_err(at("a parameter cannot be read"))?;
     let explanation = (wanted && identity.rank == 0).then(|| {
         let found = Findings {
             rte: rte.component(),
@@ -319,6 +323,9 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         params,
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
+    if tells && identity.rank == 0 {
+        misspelt::tell(engine.params(), &plugins);
+    }
     Ok((engine, explanation))
 }
 
