@@ -137,7 +137,7 @@ fn a_directory_that_the_user_named_must_exist() {
 #[test]
 fn files_of_the_usual_directory_are_passed_over_where_another_is_named() {
     let (usual, named) = (Shelf::new().with("coll_c.so", &[]), Shelf::new());
-    let passed = |params| Catalogue::gather(&[], &[], &params, Some(usual.path())).passed;
+    let passed = |params| Catalogue::gather(&[], &[], &params, Some(&usual.path())).passed;
     assert!(passed(named.params()).reads("coll_c_size"));
     assert!(!passed(Default::default()).reads("coll_c_size"));
 }
