@@ -1,8 +1,9 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
-use crate::components;
+use crate::{components, misspelt};
 use mpi_base::param::{About, Params};
 use mpi_core::engine::EXPLAIN;
+use mpi_core::plugin::{self, Catalogue};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
 use mpi_core::{btl, coll, pml, rte};
@@ -34,6 +35,11 @@ impl Component {
 
 /// All frameworks of the library, by name.
 pub fn all(params: &Params) -> Vec<Framework> {
+    with(&components::catalogue(params))
+}
+
+/// The same with the plugins of a catalogue that is there already.
+pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
     vec![
         Framework {
             name: "btl",
@@ -53,10 +59,19 @@ pub fn all(params: &Params) -> Vec<Framework> {
             name: "coll",
             what: "collective operations",
             params: vec![coll::select::SELECTION.about()],
-            components: components::coll(&components::catalogue(params))
+            components: components::coll(catalogue)
                 .iter()
                 .map(|component| Component::new(component.name(), &component.params()))
                 .collect(),
+        },
+        Framework {
+            name: "mca",
+            what: "parameters and components themselves",
+            params: [misspelt::TELL.about()]
+                .into_iter()
+                .chain(plugin::params())
+                .collect(),
+            components: Vec::new(),
         },
         Framework {
             name: "mpi",
@@ -72,8 +87,11 @@ pub fn all(params: &Params) -> Vec<Framework> {
         Framework {
             name: "pml",
             what: "matching, eager and rendezvous protocols",
-            params: Vec::new(),
-            components: vec![Component::new("ob1", pml::ob1::PARAMS)],
+            params: vec![pml::select::SELECTION.about()],
+            components: pml::select::BUILT_IN
+                .iter()
+                .map(|component| Component::new(component.name, component.params))
+                .collect(),
         },
         Framework {
             name: "rte",

@@ -13,6 +13,7 @@ use crate::components;
 use crate::error::Failure;
 use crate::explain::{self, Findings};
 use crate::info;
+use crate::misspelt;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
 use mpi_base::cpu::Cores;
@@ -21,6 +22,7 @@ use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_core::btl::{self, Surroundings};
 use mpi_core::engine::Parts;
+use mpi_core::pml;
 use mpi_core::pml::ob1::Config;
 use mpi_core::rte::{self, Board, Env, Rte};
 use mpi_core::{Engine, Witness};
@@ -270,6 +272,8 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
     let rte = LAUNCHER.get_or_init(|| opened.rte);
     let identity = rte.identity();
+    // There is only one, so that it may serve is all there is to know.
+    pml::select::select(&params).map_err(at("messages cannot be carried"))?;
     let membership = rte
         .node_segment()
         .map_err(at("the memory of this node cannot be shared"))?;
@@ -290,6 +294,9 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let plugins = components::catalogue(&params);
     let wanted = params
         .get(&explain::EXPLAIN)
+        .map_err(at("a parameter cannot be read"))?;
+    let tells = params
+        .get(&misspelt::TELL)
         .map_err(at("a parameter cannot be read"))?;
     let explanation = (wanted && identity.rank == 0).then(|| {
         let found = Findings {
@@ -316,6 +323,9 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         params,
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
+    if tells && identity.rank == 0 {
+        misspelt::tell(engine.params(), &plugins);
+    }
     Ok((engine, explanation))
 }
 

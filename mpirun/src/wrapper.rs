@@ -2,9 +2,12 @@
 //!
 //! They are one program, which goes by the name that it is called by.
 //! It understands the questions of both families, as CMake's FindMPI, autoconf macros and people ask them:
-//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command` and MPICH's `-show`, `-compile_info`, `-link_info`;
+//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help` and MPICH's `-show`, `-compile_info`, `-link_info`;
 //! each with one dash or two.
+//! MPICH's `-help` has one dash only, because `--help` is the compiler's.
 //! `MPICC_CC` names the compiler, and `-cc=NAME` does for one call; of `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`.
+
+mod help;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -62,7 +65,7 @@ impl Language {
 /// What a call of a wrapper comes to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Print this line and end well: a question was asked.
+    /// Print this and end well: a question was asked.
     Print(String),
     /// Become this program.
     Run(Vec<OsString>),
@@ -92,23 +95,26 @@ enum Question {
     LibDirs,
     Libs,
     Version,
+    Help,
 }
 
-const QUESTIONS: &[(&str, Question)] = &[
-    ("show", Question::Command),
-    ("showme", Question::Command),
-    ("showme:command", Question::Compiler),
-    ("showme:compile", Question::Compile),
-    ("showme:link", Question::Link),
-    ("showme:incdirs", Question::IncDirs),
-    ("showme:libdirs", Question::LibDirs),
-    ("showme:libs", Question::Libs),
-    ("showme:version", Question::Version),
-    ("compile_info", Question::CompileInfo),
-    ("compile-info", Question::CompileInfo),
-    ("link_info", Question::LinkInfo),
-    ("link-info", Question::LinkInfo),
+/// What asks for it, without dashes: the name that help shows first, then others.
+const QUESTIONS: &[(&[&str], Question)] = &[
+    (&["showme", "show"], Question::Command),
+    (&["showme:command"], Question::Compiler),
+    (&["showme:compile"], Question::Compile),
+    (&["showme:link"], Question::Link),
+    (&["showme:incdirs"], Question::IncDirs),
+    (&["showme:libdirs"], Question::LibDirs),
+    (&["showme:libs"], Question::Libs),
+    (&["showme:version"], Question::Version),
+    (&["showme:help"], Question::Help),
+    (&["compile_info", "compile-info"], Question::CompileInfo),
+    (&["link_info", "link-info"], Question::LinkInfo),
 ];
+
+/// What asks for help with one dash, and goes to the compiler with two.
+const HELP: &str = "-help";
 
 /// Arguments after which nothing is linked.
 const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
@@ -153,6 +159,7 @@ impl Wrapper {
             return Action::Run(self.command(compiler, rest));
         };
         Action::Print(match question {
+            Question::Help => help::text(self, &compiler),
             Question::Command => line(self.command(compiler, rest)),
             Question::Compile => line(self.compile_flags()),
             Question::Link => line(self.link_flags()),
@@ -214,10 +221,13 @@ impl Wrapper {
 }
 
 fn question_in(arg: &str) -> Option<Question> {
+    if arg == HELP {
+        return Some(Question::Help);
+    }
     let name = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
     QUESTIONS
         .iter()
-        .find(|(known, _)| *known == name)
+        .find(|(names, _)| names.contains(&name))
         .map(|(_, question)| *question)
 }
 
@@ -326,6 +336,37 @@ mod tests {
             panic!("nothing was asked");
         };
         assert_eq!(command[0], "c++");
+    }
+
+    #[test]
+    fn help_is_asked_for_in_both_families_and_the_compilers_is_left_to_it() {
+        let help = printed("-help");
+        assert_eq!(printed("--showme:help"), help);
+        assert_eq!(printed("-showme:help -c a.c"), help);
+        for (names, _) in QUESTIONS {
+            for name in *names {
+                let shown = |line: &str| {
+                    let mut words = line.split([' ', ',']);
+                    words.any(|word| word.trim_start_matches('-') == *name)
+                };
+                assert!(help.lines().any(shown), "{name} is not in:\n{help}");
+            }
+        }
+        for language in [Language::C, Language::Cxx] {
+            let Action::Run(command) = answer_of(language, "--help") else {
+                panic!("--help is the compiler's");
+            };
+            assert_eq!(command[2], "--help");
+        }
+    }
+
+    #[test]
+    fn help_is_that_of_the_language() {
+        insta::assert_snapshot!("help_of_mpicc", printed("-help"));
+        let Action::Print(help) = answer_of(Language::Cxx, "-help -cxx=clang++") else {
+            panic!("help was asked for");
+        };
+        insta::assert_snapshot!("help_of_mpicxx", help);
     }
 
     #[test]

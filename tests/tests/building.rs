@@ -108,3 +108,20 @@ fn mpicc_shows_what_it_would_do() {
         assert!(told.contains(part), "{option}: {told}");
     }
 }
+
+#[test]
+fn the_wrappers_have_help_of_their_own_and_leave_the_compilers_to_it() {
+    for (wrapper, variable, compiler) in
+        [("mpicc", "MPICC_CC", "cc"), ("mpicxx", "MPICXX_CXX", "c++")]
+    {
+        let wrapper = installation().join("bin").join(wrapper);
+        let told = |option: &str| output(Command::new(&wrapper).arg(option)).stdout;
+        let help = told("-help");
+        for part in ["--showme:compile", "--showme:link", "-link_info", variable] {
+            assert!(help.contains(part), "no {part} in:\n{help}");
+        }
+        assert_eq!(told("--showme:help"), help);
+        let compilers = output(Command::new(compiler).arg("--help")).stdout;
+        assert_eq!(told("--help"), compilers);
+    }
+}

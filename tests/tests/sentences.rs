@@ -54,3 +54,90 @@ fn a_malformed_decision_table_ends_the_job_with_its_line() {
         "line 3, \"bcast 2 8k some chain\": expected any or shared in the column of cores",
     );
 }
+
+#[test]
+fn a_setting_that_no_parameter_has_is_told_of_once_wherever_it_comes_from() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join(".portcullis");
+    std::fs::create_dir(&folder).expect("a folder");
+    let file = folder.join("mca-params.conf");
+    std::fs::write(&file, "btl_sm_eager_limt = 8k\n").expect("a file");
+    let told = |job: Job| {
+        let job = job.env("HOME", home.path());
+        job.env("PORTCULLIS_MCA_orte_tmpdir", "/tmp").holds().stderr
+    };
+    let file = format!(
+        "rank 0: there is no parameter \"btl_sm_eager_limt\" (from file {}); the nearest name is btl_sm_eager_limit\n",
+        file.display()
+    );
+    let other = "rank 0: there is no parameter \"orte_tmpdir\" (from environment); mpi-info --all lists those there are\n";
+    let line = "rank 0: there is no parameter \"coll_check\" (from command line); the nearest name is coll_base_check\n";
+    let launched = Job::of("hello").ranks(3).with(["--mca", "coll_check", "1"]);
+    assert_eq!(told(launched), format!("{file}{line}{other}"));
+    assert_eq!(told(Job::of("hello").alone()), format!("{file}{other}"));
+}
+
+#[test]
+fn the_launcher_tells_of_what_was_meant_for_it() {
+    let misspelt = [
+        "--mca",
+        "mpirun_grase",
+        "1s",
+        "--mca",
+        "plm_rsh_agnet",
+        "ssh",
+    ];
+    let job = || Job::of("hello").ranks(2).with(misspelt);
+    assert_eq!(
+        job().holds().stderr,
+        "mpirun: there is no parameter \"mpirun_grase\" (from command line); the nearest name is mpirun_grace\n\
+         mpirun: there is no parameter \"plm_rsh_agnet\" (from command line); the nearest name is plm_rsh_agent\n"
+    );
+    let silent = [
+        "--mca",
+        "mca_base_tell_misspelt",
+        "no",
+        "--mca",
+        "coll_check",
+        "1",
+    ];
+    assert_eq!(job().with(silent).holds().stderr, "");
+}
+
+#[test]
+fn settings_for_what_is_left_out_on_purpose_are_not_told_of() {
+    let nowhere = tempfile::tempdir().expect("a folder");
+    let nowhere = nowhere.path().to_str().expect("a name");
+    // A component that is left out by name, and a file of the usual folder that is not looked at.
+    for (name, left_out) in [
+        ("coll_mine_size", ["--mca", "coll", "^mine"]),
+        (
+            "coll_hwbarr_other",
+            ["--mca", "mca_component_path", nowhere],
+        ),
+    ] {
+        let job = || Job::of("hello").ranks(2).with(["--mca", name, "4"]);
+        let told = job().holds().stderr;
+        let sentence = format!("rank 0: there is no parameter \"{name}\" (from command line); ");
+        assert!(told.starts_with(&sentence), "{told}");
+        assert_eq!(job().with(left_out).holds().stderr, "");
+    }
+}
+
+#[test]
+fn a_messaging_layer_that_is_not_there_ends_the_job_with_the_one_there_is() {
+    says(
+        "pml",
+        "ucx".as_ref(),
+        "messages cannot be carried: there is no pml component \"ucx\"; there is ob1",
+    );
+    says(
+        "pml",
+        "^ob1".as_ref(),
+        "messages cannot be carried: the parameter pml is \"^ob1\", which leaves no component; there is ob1",
+    );
+    for served in ["ob1", "^ucx"] {
+        let job = Job::of("hello").ranks(2).with(["--mca", "pml", served]);
+        assert_eq!(job.holds().stderr, "", "{served}");
+    }
+}

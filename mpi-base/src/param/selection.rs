@@ -54,9 +54,10 @@ impl fmt::Display for SelectionError {
                 name,
                 known,
             } => {
+                let are = if known.len() == 1 { "is" } else { "are" };
                 write!(
                     f,
-                    "there is no {framework} component \"{name}\"; there are {}",
+                    "there is no {framework} component \"{name}\"; there {are} {}",
                     known.join(", ")
                 )
             }

@@ -15,6 +15,7 @@ mod check;
 mod cx;
 mod han;
 pub mod inter;
+pub(crate) mod priority;
 mod reproducible;
 pub mod select;
 mod shm;

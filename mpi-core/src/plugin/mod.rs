@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`abi`] | the tables, as in the header |
+//! | `passed` | plugins that were passed over on purpose |
 //! | `table` | a foreign table, checked |
 //! | `load` | files become tables |
 //! | `seat` | a module's place at a communicator, with the services in safe code |
@@ -27,12 +28,14 @@ pub mod guest;
 mod host;
 mod load;
 mod memory;
+mod passed;
 mod seat;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use load::LoadError;
+pub use passed::Passed;
 pub use table::{Plugin, TableError};
 
 use crate::coll::Component;
@@ -107,6 +110,7 @@ impl fmt::Display for Rejected {
 pub struct Catalogue {
     pub taken: Vec<Taken>,
     pub rejected: Vec<Rejected>,
+    pub passed: Passed,
 }
 
 impl Catalogue {
@@ -132,12 +136,15 @@ impl Catalogue {
         let prefer = params.text(PREFER.about());
         for file in catalogue.files(params, usual) {
             let found = load::open(&file).and_then(|plugin| {
-                if engine_names.contains(&plugin.name) {
-                    return Err(LoadError::Reserved {
-                        name: plugin.name.into(),
-                    });
+                let (name, params) = (plugin.name, plugin.params);
+                if engine_names.contains(&name) {
+                    return Err(LoadError::Reserved { name: name.into() });
                 }
-                catalogue.take(plugin, Origin::File(file.clone()), prefer)
+                let taken = catalogue.take(plugin, Origin::File(file.clone()), prefer);
+                if taken.is_err() {
+                    catalogue.passed.params.push(params);
+                }
+                taken
             });
             if let Err(reason) = found {
                 catalogue.rejected.push(Rejected { file, reason });
@@ -158,6 +165,10 @@ impl Catalogue {
     /// The files to look at; directories that cannot be read are rejected if the user has named them.
     fn files(&mut self, params: &Params, usual: Option<&Path>) -> Vec<PathBuf> {
         let named = params.text(PATH.about());
+        if let (false, Some(directory)) = (named.is_empty(), usual) {
+            // Only names are wanted of it, so that it cannot be read says nothing.
+            self.passed.files = load::files(directory).unwrap_or_default();
+        }
         let usual = usual.filter(|_| named.is_empty()).map(Path::to_path_buf);
         let directories = std::env::split_paths(named).filter(|d| !d.as_os_str().is_empty());
         let mut all = Vec::new();
@@ -204,7 +215,8 @@ impl Catalogue {
                 other_version: present.plugin.version.into(),
             });
         }
-        *present = found;
+        let replaced = std::mem::replace(present, found);
+        self.passed.params.push(replaced.plugin.params);
         Ok(())
     }
 }

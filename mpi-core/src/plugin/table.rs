@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::abi;
+use crate::coll::priority;
 use mpi_base::param::{About, Kind, Level};
 use std::ffi::{CStr, c_char};
 use std::fmt;
@@ -147,7 +148,11 @@ impl Plugin {
         // SAFETY: as above.
         let version = unsafe { text(table.version, "version") }?;
         let query = table.query.ok_or(TableError::NoQuery)?;
-        let mut params = vec![priority(name, table.priority)];
+        let mut params = vec![priority::about(
+            name,
+            // A listing wants texts that live as long as the library; one short text for each plugin is what that costs.
+            table.priority.to_string().leak(),
+        )];
         if !table.params.is_null() {
             // SAFETY: the caller vouches for the array.
             let declared = unsafe { std::slice::from_raw_parts(table.params, table.param_count) };
@@ -168,19 +173,6 @@ impl Plugin {
     /// One of the component's own parameters.
     pub fn param(&self, name: &str) -> Option<&About> {
         self.params.iter().find(|p| p.name == name)
-    }
-}
-
-fn priority(component: &'static str, default: i32) -> About {
-    About {
-        framework: "coll",
-        component,
-        name: "priority",
-        // A listing wants texts that live as long as the library; one short text for each plugin is what that costs.
-        default: default.to_string().leak(),
-        help: "Priority of the component; the highest serves a call first",
-        level: Level(6),
-        kind: Kind::Int,
     }
 }
 

@@ -1,10 +1,11 @@
 //! PML, the point-to-point messaging layer: MPI's send and receive over the byte transfer layers.
 //!
 //! It decides which receive takes which message and which protocol carries the data; it leaves moving bytes to the BTLs.
-//! `ob1` is the only component, as in Open MPI the one that every other is measured against.
+//! `ob1` is the only component, as in Open MPI the one that every other is measured against; [`select`] says so to whom asks for another.
 
 pub mod buffered;
 pub mod ob1;
+pub mod select;
 
 use crate::btl::ProcId;
 use crate::request::{ANY_TAG, PartitionError};

@@ -26,6 +26,12 @@ fn main() {
 
 /// Runs a job, or gives it to whom it belongs.
 fn run(plan: &Plan) -> i32 {
+    if !plan.quiet {
+        for sentence in cli::misspelt(plan) {
+            // Nobody reads it when standard error is closed.
+            let _ = writeln!(std::io::stderr(), "mpirun: {sentence}");
+        }
+    }
     match srun::launcher(plan, |name| std::env::var(name).ok()) {
         Ok(Launcher::Ourselves) => front::run(plan),
         Ok(Launcher::OurselvesBecause(why)) => {

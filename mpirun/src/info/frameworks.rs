@@ -8,7 +8,14 @@ use mpi_base::param::Params;
 /// All frameworks, by name.
 pub fn all(params: &Params) -> Vec<Framework> {
     let mut all = frameworks::all(params);
-    all.extend([
+    all.extend(of_launcher());
+    all.sort_by_key(|framework| framework.name);
+    all
+}
+
+/// Those of the launcher.
+pub fn of_launcher() -> [Framework; 2] {
+    [
         Framework {
             name: "mpirun",
             what: "the launcher",
@@ -24,7 +31,5 @@ pub fn all(params: &Params) -> Vec<Framework> {
                 Component::new("srun", &[srun::MPI.about()]),
             ],
         },
-    ]);
-    all.sort_by_key(|framework| framework.name);
-    all
+    ]
 }

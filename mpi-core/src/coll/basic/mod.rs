@@ -3,12 +3,15 @@
 //! It never refuses, so no call stays unserved; `tuned` chooses better where there is something to choose.
 
 use super::algo::Algorithm;
+use super::priority;
 use super::reproducible::{REPRODUCIBLE, is_sensitive};
 use super::{Call, CallSet, Component, Cx, Module, Refusal, Running};
 use crate::Error;
 use crate::comm::Comm;
 use mpi_base::param::About;
 use std::rc::Rc;
+
+static PRIORITY: About = priority::about("basic", "10");
 
 /// The component.
 pub struct Basic;
@@ -23,7 +26,7 @@ impl Component for Basic {
     }
 
     fn params(&self) -> Vec<&'static About> {
-        vec![REPRODUCIBLE.about()]
+        vec![&PRIORITY, REPRODUCIBLE.about()]
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {

@@ -18,6 +18,7 @@ mod tests;
 
 pub use said::{Mismatch, Said};
 
+use super::priority;
 use super::turns::{Turn, Turns};
 use super::{Call, CallSet, CollError, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
@@ -36,6 +37,8 @@ pub static CHECK: Param<bool> = Param::new(
     "Compare what the members of a communicator call before each collective operation, and end those that differ with a sentence.",
 );
 
+static PRIORITY: About = priority::about("check", "1000");
+
 /// The component.
 pub struct Check;
 
@@ -49,7 +52,7 @@ impl Component for Check {
     }
 
     fn params(&self) -> Vec<&'static About> {
-        vec![CHECK.about()]
+        vec![&PRIORITY, CHECK.about()]
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {

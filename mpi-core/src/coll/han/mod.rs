@@ -26,6 +26,7 @@ mod tests;
 mod whole;
 
 use super::algo::Blocks;
+use super::priority;
 use super::reproducible::{REPRODUCIBLE, is_sensitive};
 use super::turns::{Turn, Turns};
 use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
@@ -52,6 +53,8 @@ pub static BLOCKS_UP_TO: Param<usize> = Param::new(
     "Gather, scatter and alltoall of blocks up to so many bytes go through the nodes' leaders, one message between two nodes; rank 0's value counts.",
 );
 
+static PRIORITY: About = priority::about("han", "50");
+
 /// The component.
 pub struct Han;
 
@@ -65,7 +68,7 @@ impl Component for Han {
     }
 
     fn params(&self) -> Vec<&'static About> {
-        vec![BLOCKS_UP_TO.about()]
+        vec![&PRIORITY, BLOCKS_UP_TO.about()]
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {

@@ -31,6 +31,7 @@ mod tests;
 mod wait;
 mod ways;
 
+use super::priority;
 use super::reproducible::REPRODUCIBLE;
 use super::{Brief, Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
 use crate::Error;
@@ -54,6 +55,8 @@ use wait::{Here, Later, Waits};
 
 const WORD: usize = size_of::<u64>();
 
+static PRIORITY: About = priority::about("shm", "60");
+
 /// The component.
 #[derive(Default)]
 pub struct Shm {
@@ -71,6 +74,7 @@ impl Component for Shm {
 
     fn params(&self) -> Vec<&'static About> {
         vec![
+            &PRIORITY,
             GATE.about(),
             SINGLE_COPY_FROM.about(),
             PIECES_UP_TO.about(),

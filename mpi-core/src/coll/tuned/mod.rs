@@ -12,6 +12,7 @@ mod rules;
 mod tests;
 
 use super::algo::Algorithm;
+use super::priority;
 use super::reproducible::{REPRODUCIBLE, is_sensitive};
 use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
 use crate::Error;
@@ -21,6 +22,8 @@ use rules::{Rules, Setting, Step, algorithm_named};
 use std::cell::{OnceCell, RefCell};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
+
+static PRIORITY: About = priority::about("tuned", "30");
 
 /// The component.
 #[derive(Default)]
@@ -39,7 +42,7 @@ impl Component for Tuned {
     }
 
     fn params(&self) -> Vec<&'static About> {
-        params::all().collect()
+        std::iter::once(&PRIORITY).chain(params::all()).collect()
     }
 
     fn verify(&self, params: &Params) -> Result<(), String> {

@@ -135,6 +135,14 @@ fn a_directory_that_the_user_named_must_exist() {
 }
 
 #[test]
+fn files_of_the_usual_directory_are_passed_over_where_another_is_named() {
+    let (usual, named) = (Shelf::new().with("coll_c.so", &[]), Shelf::new());
+    let passed = |params| Catalogue::gather(&[], &[], &params, Some(&usual.path())).passed;
+    assert!(passed(named.params()).reads("coll_c_size"));
+    assert!(!passed(Default::default()).reads("coll_c_size"));
+}
+
+#[test]
 fn the_newer_of_two_wins_and_a_preferred_file_always() {
     let as_old = ["-DNAME=\"old\"", "-DVERSION=\"1.9.0\""];
     let origin = |shelf: &Shelf, prefer| shelf.gather_preferring(prefer).taken[0].origin.clone();
@@ -149,6 +157,11 @@ fn the_newer_of_two_wins_and_a_preferred_file_always() {
         origin(&older, "x, old"),
         Origin::File(older.path().join("a.so"))
     );
+    // Whichever is passed over, what is set for it is no mistake.
+    for prefer in ["", "old"] {
+        let passed = older.gather_preferring(prefer).passed;
+        assert!(passed.reads("coll_old_priority"), "{prefer}");
+    }
     let newer = Shelf::new()
         .with("a.so", &["-DNAME=\"old\"", "-DVERSION=\"1.10\""])
         .with("b.so", &as_old);

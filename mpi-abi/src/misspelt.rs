@@ -1,0 +1,210 @@
+//! Settings that no parameter has: a sentence for each, with the name that was probably meant.
+//!
+//! Rank 0 of a world tells of them when everything that has parameters is there, and so does a process that runs alone.
+//!
+//! Not told of is what is set on purpose for somebody else: parameters of the launcher, which tells of its own ([`is_launchers`]),
+//! and those of components that are not here because a selection leaves them out by name or because their files were passed over.
+
+use crate::frameworks::{self, Framework};
+use mpi_base::param::{About, Kind, Level, Param, Params, Selection};
+use mpi_core::plugin::Catalogue;
+use std::io::Write as _;
+use strsim::normalized_damerau_levenshtein;
+
+/// Whether anything is told at all.
+pub static TELL: Param<bool> = Param::new(
+    "mca",
+    "base",
+    "tell_misspelt",
+    "true",
+    Level::USER,
+    "Whether rank 0, and mpirun of its own, tell of settings that no parameter has",
+);
+
+/// The frameworks of the launcher: which parameters they have is not known here.
+pub const LAUNCHERS: [&str; 2] = ["mpirun", "plm"];
+
+/// From here on, of 1, two names are near.
+const NEAR: f64 = 0.6;
+
+/// Whether a name is one that the launcher reads, or that was meant for it.
+pub fn is_launchers(name: &str) -> bool {
+    words(name)
+        .next()
+        .is_some_and(|first| LAUNCHERS.contains(&first))
+}
+
+/// Prints what there is to tell.
+pub fn tell(params: &Params, plugins: &Catalogue) {
+    // Most jobs set nothing.
+    if params.settings().next().is_none() {
+        return;
+    }
+    let known = frameworks::with(plugins);
+    let others = |name: &str| is_launchers(name) || plugins.passed.reads(name);
+    for sentence in sentences(params, &known, others) {
+        // Nobody reads it when standard error is closed.
+        let _ = writeln!(std::io::stderr(), "rank 0: {sentence}");
+    }
+}
+
+/// What is to be said of settings that none of these frameworks has and that are not somebody else's.
+pub fn sentences(
+    params: &Params,
+    known: &[Framework],
+    others: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let abouts: Vec<&About> = known.iter().flat_map(abouts).collect();
+    let names: Vec<String> = abouts.iter().map(|about| about.full_name()).collect();
+    let left_out = left_out(params, &abouts);
+    let unknown = params.settings().filter(|(name, ..)| {
+        !names.iter().any(|known| known == name)
+            && !left_out.iter().any(|begin| name.starts_with(begin))
+            && !others(name)
+    });
+    unknown
+        .map(|(name, _, source)| {
+            let instead = match nearest(name, &names) {
+                Some(near) => format!("the nearest name is {near}"),
+                None => {
+                    let framework = words(name).next();
+                    let listed = known.iter().find(|known| Some(known.name) == framework);
+                    let which = listed.map_or("--all".into(), |listed| {
+                        format!("--param {} all", listed.name)
+                    });
+                    format!("mpi-info {which} lists those there are")
+                }
+            };
+            format!("there is no parameter \"{name}\" (from {source}); {instead}")
+        })
+        .collect()
+}
+
+fn abouts(framework: &Framework) -> impl Iterator<Item = &About> {
+    let of_components = framework.components.iter().flat_map(|c| &c.params);
+    framework.params.iter().chain(of_components).copied()
+}
+
+/// What the names begin with whose components the user has left out by name; a setting may serve several installations.
+fn left_out(params: &Params, abouts: &[&About]) -> Vec<String> {
+    let selections = abouts.iter().filter(|about| about.kind == Kind::Selection);
+    selections
+        .flat_map(|about| {
+            let names = match Selection::parse(params.text(about)) {
+                Ok(Selection::Except(names)) => names,
+                _ => Vec::new(),
+            };
+            let begin = |name| format!("{}_{name}_", about.framework);
+            names.into_iter().map(begin)
+        })
+        .collect()
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split('_')
+}
+
+/// The name that was probably meant: the only one that has all words and more, as `coll_base_check` has those of `coll_check`,
+/// if need be the only one of them that ends alike; else the one that is spelt most alike.
+fn nearest<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {
+    let has_words = |known: &&String| {
+        let mut theirs = words(known);
+        words(name).all(|word| theirs.any(|their| their == word))
+    };
+    let ends_alike = |known: &&String| words(known).last() == words(name).last();
+    let longer = names.iter().filter(has_words);
+    if let Some(known) = only(longer.clone()).or_else(|| only(longer.filter(ends_alike))) {
+        return Some(known);
+    }
+    let alike = names.iter().map(|known| (likeness(name, known), known));
+    let near = alike.filter(|(likeness, _)| *likeness >= NEAR);
+    near.max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, known)| known)
+}
+
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// How alike two names are spelt, up to 1, in what is left without the words that both begin with:
+/// parameters of one component are not alike because it is one component.
+fn likeness(a: &str, b: &str) -> f64 {
+    match (a.split_once('_'), b.split_once('_')) {
+        (Some((first_a, rest_a)), Some((first_b, rest_b))) if first_a == first_b => {
+            likeness(rest_a, rest_b)
+        }
+        _ => normalized_damerau_levenshtein(a, b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpi_base::param::Source;
+
+    fn told(settings: &[(&str, &str)]) -> Vec<String> {
+        let mut params = Params::default();
+        for (name, value) in settings {
+            params.set(name, value, Source::CommandLine);
+        }
+        sentences(&params, &frameworks::all(&params), is_launchers)
+    }
+
+    #[test]
+    fn every_parameter_that_is_listed_can_be_set_without_a_word() {
+        let known = frameworks::all(&Params::default());
+        let names: Vec<String> = known
+            .iter()
+            .flat_map(abouts)
+            .map(|about| about.full_name())
+            .collect();
+        let settings: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+        assert!(names.contains(&"coll_tuned_priority".into()));
+        assert_eq!(told(&settings), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_name_that_is_near_is_suggested() {
+        for (written, meant) in [
+            ("coll_check", "coll_base_check"),
+            ("coll_tuned_bcast", "coll_tuned_bcast_algorithm"),
+            ("btl_tcp_lniks", "btl_tcp_links"),
+            ("btl_tpc_links", "btl_tcp_links"),
+            ("tcp_links", "btl_tcp_links"),
+            ("btl_sm_eager_limt", "btl_sm_eager_limit"),
+            ("cool", "coll"),
+        ] {
+            let sentence = format!(
+                "there is no parameter \"{written}\" (from command line); the nearest name is {meant}"
+            );
+            assert_eq!(told(&[(written, "1")]), [sentence]);
+        }
+    }
+
+    #[test]
+    fn where_no_name_is_near_the_list_is_named() {
+        for (written, list) in [
+            ("btl_tcp_zzzzz", "--param btl all"),
+            ("btl_base_verbose", "--param btl all"),
+            ("orte_tmpdir", "--all"),
+            ("", "--all"),
+        ] {
+            let sentence = format!(
+                "there is no parameter \"{written}\" (from command line); mpi-info {list} lists those there are"
+            );
+            assert_eq!(told(&[(written, "1")]), [sentence]);
+        }
+    }
+
+    #[test]
+    fn what_is_set_for_somebody_else_is_not_told_of() {
+        for settings in [
+            &[("mpirun_grace", "1s"), ("plm_rsh_agnet", "ssh")][..],
+            &[("coll", "^mine,basic"), ("coll_mine_size", "4")],
+        ] {
+            assert_eq!(told(settings), Vec::<String>::new());
+        }
+        let settings = [("coll", "mine"), ("coll_mine_size", "4")];
+        assert_eq!(told(&settings).len(), 1);
+    }
+}

@@ -1,0 +1,46 @@
+//! Plugins that were passed over on purpose: what is set for them is no mistake, though nothing reads it.
+
+use mpi_base::param::About;
+use std::path::{Path, PathBuf};
+
+/// Components that would have served under other settings or next to other versions.
+#[derive(Default)]
+pub struct Passed {
+    /// Parameters of tables that were read and not taken.
+    pub(super) params: Vec<&'static [About]>,
+    /// Files that were not even opened, because the user has named other directories.
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl Passed {
+    /// Whether a parameter of this name belongs to one of them.
+    ///
+    /// Of a file that was not opened only the name is known, which is the component's by custom: `coll_hwbarr.so`.
+    pub fn reads(&self, name: &str) -> bool {
+        let mut tables = self.params.iter().flat_map(|params| params.iter());
+        tables.any(|about| about.is_called(name)) || self.files.iter().any(|file| owns(file, name))
+    }
+}
+
+fn owns(file: &Path, name: &str) -> bool {
+    let stem = file.file_stem().and_then(|stem| stem.to_str());
+    let rest = stem.and_then(|stem| name.strip_prefix(stem));
+    rest.is_some_and(|rest| rest.starts_with('_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_not_opened_owns_the_parameters_that_begin_with_its_name() {
+        let passed = Passed {
+            params: Vec::new(),
+            files: vec!["/opt/p/lib/portcullis/coll_hwbarr.so".into()],
+        };
+        assert!(passed.reads("coll_hwbarr_port"));
+        for other in ["coll_hwbarr", "coll_hwbar_port", "coll_hwbarring_port"] {
+            assert!(!passed.reads(other), "{other}");
+        }
+    }
+}

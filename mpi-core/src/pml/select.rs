@@ -1,0 +1,109 @@
+//! Which messaging layer serves: one for the whole process, chosen when it starts.
+//!
+//! A component that is asked for must exist, and one must be left, else a sentence says what was asked for and which there are.
+
+use super::ob1;
+use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
+use std::fmt;
+
+/// A component of this framework.
+pub struct Component {
+    pub name: &'static str,
+    /// Everything `mpi-info` lists for it.
+    pub params: &'static [&'static About],
+}
+
+/// The components that are part of the library, the best first.
+pub static BUILT_IN: &[Component] = &[Component {
+    name: "ob1",
+    params: ob1::PARAMS,
+}];
+
+/// Which component may serve, `--mca pml ob1`.
+pub static SELECTION: Param<Selection> = Param::selection(
+    "pml",
+    "",
+    "Messaging layers that may serve, of which the first there is does; all, if empty",
+);
+
+/// Why no messaging layer serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectError {
+    Param(ParamError),
+    Selection(SelectionError),
+    /// Every component is left out.
+    NothingLeft {
+        /// The whole selection.
+        text: String,
+    },
+}
+
+impl fmt::Display for SelectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SelectError::Param(error) => error.fmt(f),
+            SelectError::Selection(error) => error.fmt(f),
+            SelectError::NothingLeft { text } => write!(
+                f,
+                "the parameter pml is \"{text}\", which leaves no component; there is {}",
+                names().join(", ")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SelectError {}
+
+fn names() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|component| component.name).collect()
+}
+
+/// The component that serves.
+pub fn select(params: &Params) -> Result<&'static Component, SelectError> {
+    let selection = params.get(&SELECTION).map_err(SelectError::Param)?;
+    selection
+        .check("pml", &names())
+        .map_err(SelectError::Selection)?;
+    let mut allowed = BUILT_IN.iter().filter(|c| selection.allows(c.name));
+    allowed.next().ok_or_else(|| SelectError::NothingLeft {
+        text: params.text(SELECTION.about()).into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpi_base::param::Source;
+
+    fn asked(text: &str) -> Result<&'static str, String> {
+        let mut params = Params::default();
+        params.set("pml", text, Source::Environment);
+        let selected = select(&params).map(|component| component.name);
+        selected.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn whatever_does_not_leave_it_out_selects_the_one_there_is() {
+        for text in ["", "ob1", "^ucx"] {
+            assert_eq!(asked(text), Ok("ob1"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_selects_nothing_is_answered_with_what_there_is() {
+        for (text, sentence) in [
+            ("ucx", "there is no pml component \"ucx\"; there is ob1"),
+            ("ob1,cm", "there is no pml component \"cm\"; there is ob1"),
+            (
+                "^ob1",
+                "the parameter pml is \"^ob1\", which leaves no component; there is ob1",
+            ),
+            (
+                "ob1,^cm",
+                "parameter pml has the value \"ob1,^cm\" (from environment), but a list such as self,sm or ^tcp, with ^ only as the first character, is expected",
+            ),
+        ] {
+            assert_eq!(asked(text), Err(sentence.into()), "{text}");
+        }
+    }
+}
