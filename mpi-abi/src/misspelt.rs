@@ -85,7 +85,8 @@ fn abouts(framework: &Framework) -> impl Iterator<Item = &About> {
     framework.params.iter().chain(of_components).copied()
 }
 
-/// What the names begin with whose components the user has left out by name; a setting may serve several installations.
+/// What the names begin with whose components are not here and that the user has left out by name;
+/// a setting may serve several installations.
 fn left_out(params: &Params, abouts: &[&About]) -> Vec<String> {
     let selections = abouts.iter().filter(|about| about.kind == Kind::Selection);
     selections
@@ -94,8 +95,12 @@ fn left_out(params: &Params, abouts: &[&About]) -> Vec<String> {
                 Ok(Selection::Except(names)) => names,
                 _ => Vec::new(),
             };
-            let begin = |name| format!("{}_{name}_", about.framework);
-            names.into_iter().map(begin)
+            let is_here = |name: &String| {
+                let mut of_framework = abouts.iter().filter(|a| a.framework == about.framework);
+                of_framework.any(|a| a.component == name)
+            };
+            let absent = names.into_iter().filter(move |name| !is_here(name));
+            absent.map(|name| format!("{}_{name}_", about.framework))
         })
         .collect()
 }
@@ -204,7 +209,11 @@ mod tests {
         ] {
             assert_eq!(told(settings), Vec::<String>::new());
         }
-        let settings = [("coll", "mine"), ("coll_mine_size", "4")];
-        assert_eq!(told(&settings).len(), 1);
+        for settings in [
+            [("coll", "mine"), ("coll_mine_size", "4")],
+            [("coll", "^shm"), ("coll_shm_size", "4")],
+        ] {
+            assert_eq!(told(&settings).len(), 1, "{settings:?}");
+        }
     }
 }
