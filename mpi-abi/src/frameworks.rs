@@ -1,7 +1,7 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
 use crate::{components, misspelt};
-use mpi_base::param::{About, Params};
+use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::plugin::{self, Catalogue};
 use mpi_core::record::{RECORD, REPLAY};
@@ -22,6 +22,23 @@ pub struct Framework {
 pub struct Component {
     pub name: String,
     pub params: Vec<&'static About>,
+}
+
+impl Framework {
+    /// All its parameters and those of its components.
+    pub fn abouts(&self) -> impl Iterator<Item = &'static About> {
+        let of_components = self.components.iter().flat_map(|c| &c.params);
+        self.params.iter().chain(of_components).copied()
+    }
+}
+
+/// Finds the first setting of these frameworks whose value is not of its parameter's kind.
+///
+/// A component that cannot read a value of its own would only not serve, and its user look for the reason elsewhere.
+pub fn malformed(params: &Params, known: &[Framework]) -> Result<(), ParamError> {
+    let is_set = |about: &&About| params.source(about) != Source::Default;
+    let mut abouts = known.iter().flat_map(Framework::abouts).filter(is_set);
+    abouts.try_for_each(|about| params.check(about))
 }
 
 impl Component {

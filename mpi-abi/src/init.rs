@@ -12,6 +12,7 @@ use crate::abi::*;
 use crate::components;
 use crate::error::Failure;
 use crate::explain::{self, Findings};
+use crate::frameworks;
 use crate::info;
 use crate::misspelt;
 use crate::object::comm::CommObject;
@@ -271,6 +272,12 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let opened =
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
     let rte = LAUNCHER.get_or_init(|| opened.rte);
+    let plugins = components::catalogue(&params);
+    // Most jobs set nothing.
+    if params.settings().next().is_some() {
+        frameworks::malformed(&params, &frameworks::with(&plugins))
+            .map_err(at("a parameter cannot be read"))?;
+    }
     let identity = rte.identity();
     // There is only one, so that it may serve is all there is to know.
     pml::select::select(&params).map_err(at("messages cannot be carried"))?;
@@ -291,7 +298,6 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         rte.fence()
             .map_err(at("the processes of the job cannot find each other"))?;
     }
-    let plugins = components::catalogue(&params);
     let wanted = params
         .get(&explain::EXPLAIN)
         .map_err(at("a parameter cannot be read"))?;

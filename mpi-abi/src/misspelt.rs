@@ -54,7 +54,7 @@ pub fn sentences(
     known: &[Framework],
     others: impl Fn(&str) -> bool,
 ) -> Vec<String> {
-    let abouts: Vec<&About> = known.iter().flat_map(abouts).collect();
+    let abouts: Vec<&About> = known.iter().flat_map(Framework::abouts).collect();
     let names: Vec<String> = abouts.iter().map(|about| about.full_name()).collect();
     let left_out = left_out(params, &abouts);
     let unknown = params.settings().filter(|(name, ..)| {
@@ -78,11 +78,6 @@ pub fn sentences(
             format!("there is no parameter \"{name}\" (from {source}); {instead}")
         })
         .collect()
-}
-
-fn abouts(framework: &Framework) -> impl Iterator<Item = &About> {
-    let of_components = framework.components.iter().flat_map(|c| &c.params);
-    framework.params.iter().chain(of_components).copied()
 }
 
 /// What the names begin with whose components are not here and that the user has left out by name;
@@ -160,7 +155,7 @@ mod tests {
         let known = frameworks::all(&Params::default());
         let names: Vec<String> = known
             .iter()
-            .flat_map(abouts)
+            .flat_map(Framework::abouts)
             .map(|about| about.full_name())
             .collect();
         let settings: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();

@@ -55,6 +55,21 @@ fn a_malformed_decision_table_ends_the_job_with_its_line() {
     );
 }
 
+/// Also where only one component would read it, which would then not serve without a word.
+#[test]
+fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
+    says(
+        "coll_base_check",
+        "maybe".as_ref(),
+        "mpirun: parameter coll_base_check has the value \"maybe\" (from command line), but true or false",
+    );
+    let job = Job::of("hello").env("PORTCULLIS_MCA_btl_sm_eager_limit", "lots");
+    let alone = job.alone().run();
+    assert!(!alone.status.success());
+    let sentence = "MPI_Init: a parameter cannot be read: parameter btl_sm_eager_limit has the value \"lots\" (from environment), but a size such as";
+    assert!(alone.stderr.contains(sentence), "{}", alone.stderr);
+}
+
 #[test]
 fn a_setting_that_no_parameter_has_is_told_of_once_wherever_it_comes_from() {
     let home = tempfile::tempdir().expect("a folder");

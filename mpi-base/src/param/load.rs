@@ -128,13 +128,22 @@ impl Params {
     /// The value of a parameter.
     pub fn get<T: Value>(&self, param: &Param<T>) -> Result<T, ParamError> {
         let about = param.about();
-        let text = self.text(about);
-        T::parse(text).map_err(|expected| ParamError::Malformed {
+        T::parse(self.text(about)).map_err(|expected| self.malformed(about, expected))
+    }
+
+    /// Whether the value of a parameter is of its kind.
+    pub fn check(&self, about: &About) -> Result<(), ParamError> {
+        let checked = about.kind.check(self.text(about));
+        checked.map_err(|expected| self.malformed(about, expected))
+    }
+
+    fn malformed(&self, about: &About, expected: String) -> ParamError {
+        ParamError::Malformed {
             name: about.full_name(),
-            value: text.to_string(),
+            value: self.text(about).to_string(),
             source: self.source(about),
             expected,
-        })
+        }
     }
 
     /// The value of a parameter as it is written.

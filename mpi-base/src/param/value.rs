@@ -1,5 +1,6 @@
 //! How a text becomes a value: one implementation of [`Value`] for each type a parameter can have.
 
+use super::Selection;
 use std::fmt;
 use std::time::Duration;
 
@@ -40,6 +41,24 @@ impl fmt::Display for Kind {
             Kind::Selection => "selection",
             Kind::OneOf(_) => "enumerator",
         })
+    }
+}
+
+impl Kind {
+    /// Whether a text is a value of this kind; the error says what was expected, as [`Value::parse`] does.
+    pub fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            Kind::Bool => bool::parse(text).map(drop),
+            Kind::Int => i32::parse(text).map(drop),
+            Kind::Unsigned => u32::parse(text).map(drop),
+            Kind::Size => usize::parse(text).map(drop),
+            Kind::Double => f64::parse(text).map(drop),
+            Kind::Duration => Duration::parse(text).map(drop),
+            Kind::Selection => <Selection as Value>::parse(text).map(drop),
+            Kind::Text => Ok(()),
+            Kind::OneOf(words) if words.contains(&text) => Ok(()),
+            Kind::OneOf(words) => Err(format!("one of {}", words.join(", "))),
+        }
     }
 }
 

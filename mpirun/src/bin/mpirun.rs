@@ -26,6 +26,10 @@ fn main() {
 
 /// Runs a job, or gives it to whom it belongs.
 fn run(plan: &Plan) -> i32 {
+    if let Err(error) = cli::check_values(plan) {
+        eprintln!("mpirun: {error}");
+        return 2;
+    }
     if !plan.quiet {
         for sentence in cli::misspelt(plan) {
             // Nobody reads it when standard error is closed.

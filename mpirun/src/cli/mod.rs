@@ -8,7 +8,7 @@
 //! `options` is the definition; `dashes` reads it for one dash, `help` makes screens and manual page of it, `completion` what shells complete,
 //! `configfile` reads parts from a file, this module puts the parts together, and `assemble` makes a [`Plan`] of them
 //! with what `placement`, `values` and `witness` read from single options.
-//! `misspelt` are settings that do nothing.
+//! `settings` says what is wrong with what is set.
 
 mod assemble;
 mod completion;
@@ -16,19 +16,19 @@ mod configfile;
 mod dashes;
 mod error;
 mod help;
-mod misspelt;
 mod not_yet;
 mod options;
 mod params;
 mod placement;
+mod settings;
 mod soft;
 mod values;
 mod witness;
 
 pub use assemble::spawned_app;
 pub use error::CliError;
-pub use misspelt::misspelt;
 pub use params::{FANOUT, GRACE, PARAMS, RSH_AGENT, SILENCE};
+pub use settings::{check_values, misspelt};
 
 use crate::launch::program::Plan;
 use assemble::assemble;
