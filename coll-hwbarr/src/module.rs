@@ -315,6 +315,16 @@ impl guest::Module for Module {
         })
     }
 
+    fn attend(&self) {
+        // Inside a look of its own this one is a part of it.
+        if let Ok(mut state) = self.state.try_borrow_mut()
+            && let Some(state) = state.as_mut()
+        {
+            // What went wrong is met again in the next barrier.
+            let _ = state.look_further(&self.comm, self.settings.timeout);
+        }
+    }
+
     fn disable(&self) {
         let Some(State {
             mut queue,

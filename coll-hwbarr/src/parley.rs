@@ -18,8 +18,9 @@
 //! for then everybody hears of it by the verdict, and none before all have entered.
 //! Barriers up to the verdict are over; those beyond are the next component's.
 //!
-//! A member looks only while it is in a barrier; one that never enters another is waited for as in every barrier.
-//! So who has not answered [`PATIENCE`] after it was asked has not entered, and that is how ports that cannot tell who is missing know it:
+//! A member looks whenever it is in a call of MPI that waits, be it for something else: one that was released may wait for one that was not.
+//! Only a member that computes keeps the others waiting, as in every barrier.
+//! Who has entered less often than others has not come yet, and that is how ports that cannot tell who is missing know it, and so is who has not answered [`PATIENCE`] after it was asked:
 //! rank 0 knows of everybody, and the others, who ask nobody else, know of rank 0.
 //! All messages are tested, never waited for, so that a nonblocking barrier can take part.
 

@@ -78,6 +78,24 @@ static void before_the_first(int n)
     free(data), free(room);
 }
 
+/* Everybody sends to rank 0 and nobody else, so most have no block to receive and rank 0 none to send (8.6). */
+static void without_neighbours(void)
+{
+    int sources[64], target = 0, mine = rank, got[64], *none = NULL;
+    MPI_Comm star;
+    for (int i = 1; i < size; i++)
+        sources[i - 1] = i;
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank ? 0 : size - 1, sources, MPI_UNWEIGHTED, rank ? 1 : 0, &target, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &star));
+    OK(MPI_Neighbor_alltoall(rank ? &mine : none, 1, MPI_INT, rank ? none : got, 1, MPI_INT, star));
+    for (int i = 1; rank == 0 && i < size; i++)
+        CHECK(got[i - 1] == i, "%d came from %d", got[i - 1], i);
+    memset(got, 0, sizeof got);
+    OK(MPI_Neighbor_allgather(rank ? &mine : none, 1, MPI_INT, rank ? none : got, 1, MPI_INT, star));
+    for (int i = 1; rank == 0 && i < size; i++)
+        CHECK(got[i - 1] == i, "%d came from %d", got[i - 1], i);
+    OK(MPI_Comm_free(&star));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -86,5 +104,6 @@ int main(int argc, char **argv)
         if (size > 1)
             before_the_first(lengths[i]);
     }
+    without_neighbours();
     return finish("nothing");
 }

@@ -15,15 +15,21 @@ pub enum Defect {
     Cut,
     /// The wire from the barrier floats and follows the one to it.
     Floating,
+    /// The wire from the barrier breaks after [`HEARD`] changes of the one to it, and keeps its level.
+    Deaf,
 }
 
+/// More changes than the self-test makes.
+const HEARD: u32 = 20;
+
 impl Defect {
-    /// Reads `cut:2` or `floating:3`.
+    /// Reads `cut:2`, `floating:3` or `deaf:1`.
     pub fn parse(text: &str) -> Option<(Defect, u32)> {
         let (defect, node) = text.split_once(':')?;
         let defect = match defect {
             "cut" => Defect::Cut,
             "floating" => Defect::Floating,
+            "deaf" => Defect::Deaf,
             _ => return None,
         };
         Some((defect, node.parse().ok()?))
@@ -49,14 +55,18 @@ impl Pair for Broken {
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
         let (out, input) = self.sim.pins()?;
         let follows = (self.defect == Some(Defect::Floating)).then(|| Rc::new(Cell::new(false)));
+        let changes = (self.defect == Some(Defect::Deaf)).then(|| Rc::new(Cell::new(0)));
         let input = Input {
             input,
             follows: follows.clone(),
+            changes: changes.clone(),
+            heard: false,
         };
         let out = Output {
             out,
             cut: self.defect == Some(Defect::Cut),
             follows,
+            changes,
         };
         Ok(Box::new(
             ToggleBarrier::open(out, input, fence).map_err(|e| e.to_string())?,
@@ -74,11 +84,16 @@ struct Output<O> {
     out: O,
     cut: bool,
     follows: Option<Rc<Cell<bool>>>,
+    /// How often the level has been set, where that matters.
+    changes: Option<Rc<Cell<u32>>>,
 }
 
 struct Input<I> {
     input: I,
     follows: Option<Rc<Cell<bool>>>,
+    changes: Option<Rc<Cell<u32>>>,
+    /// The level when it was last heard.
+    heard: bool,
 }
 
 impl<O: ErrorType> ErrorType for Output<O> {
@@ -102,6 +117,9 @@ impl<O: OutputPin> OutputPin for Output<O> {
         if let Some(follows) = &self.follows {
             follows.set(state == PinState::High);
         }
+        if let Some(changes) = &self.changes {
+            changes.set(changes.get() + 1);
+        }
         if self.cut {
             Ok(())
         } else {
@@ -112,10 +130,14 @@ impl<O: OutputPin> OutputPin for Output<O> {
 
 impl<I: InputPin> InputPin for Input<I> {
     fn is_high(&mut self) -> Result<bool, I::Error> {
-        match &self.follows {
-            Some(level) => Ok(level.get()),
-            None => self.input.is_high(),
+        if let Some(level) = &self.follows {
+            return Ok(level.get());
         }
+        let is_deaf = self.changes.as_ref().is_some_and(|n| n.get() > HEARD);
+        if !is_deaf {
+            self.heard = self.input.is_high()?;
+        }
+        Ok(self.heard)
     }
 
     fn is_low(&mut self) -> Result<bool, I::Error> {

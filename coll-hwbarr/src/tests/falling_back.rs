@@ -1,6 +1,9 @@
 //! When a barrier is not released in time, all members go on in software, together.
 
 use super::*;
+use mpi_core::datatype::Scratch;
+use mpi_core::pml::Mode;
+use mpi_core::pml::ob1::Sent;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -68,6 +71,31 @@ fn without_a_limit_it_waits_for_ever() {
         blocking(&world(engine));
     });
     assert_eq!(files.count("releases"), 2);
+}
+
+/// One member does not hear of a release that all others have heard; they wait for its messages meanwhile, and for each other in another communicator's barriers.
+#[test]
+fn members_that_were_released_take_part_whatever_they_wait_for() {
+    for deaf in [0, 2] {
+        let port = format!("deaf:{deaf}");
+        run(3, &[("port", &port), ("timeout", "200ms")], |engine| {
+            let world = world(engine);
+            let twin = engine.block_on(world.dup()).expect("a duplicate");
+            let (me, size) = (world.rank(), world.size());
+            let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+            let [out, room] = [(); 2].map(|()| Scratch::bytes(8).expect("memory"));
+            for round in 0..40 {
+                blocking(&world);
+                let sent = world.isend(out.all().as_send(), next as i32, round, Mode::Standard);
+                let received = world.recv(room.all(), before as i32, round);
+                assert_eq!(received.expect("a message").bytes, 8);
+                if let Sent::Pending(req) = sent.expect("sent") {
+                    engine.wait(&req).expect("sent");
+                }
+                blocking(&twin);
+            }
+        });
+    }
 }
 
 #[test]

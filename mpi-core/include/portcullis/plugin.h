@@ -70,7 +70,7 @@ typedef struct portcullis_host {
     /* Facts. */
     uint32_t (*comm_rank)(portcullis_comm *);
     uint32_t (*comm_size)(portcullis_comm *);
-    const char *(*comm_name)(portcullis_comm *); /* as it was when the module was asked */
+    const char *(*comm_name)(portcullis_comm *); /* as it was when the module was asked; of one without, a number */
     int (*comm_is_world)(portcullis_comm *);
     /* Writes up to capacity ranks of members that share this process's memory, ascending; returns how many there are. */
     uint32_t (*comm_node_ranks)(portcullis_comm *, uint32_t *ranks, uint32_t capacity);
@@ -151,6 +151,11 @@ typedef struct portcullis_module {
     void (*disable)(void *self);
     /* The last call. */
     void (*free)(void *self);
+    /*
+     * A message that was started is through, or some time has passed. Called between enable and disable while this process is in MPI,
+     * in a barrier or not, so that a member can answer what others ask it. It may call no blocking service.
+     */
+    void (*attend)(void *self);
 } portcullis_module;
 
 /* A parameter; users call it coll_<component>_<name>. The library adds the parameter "priority" by itself. */

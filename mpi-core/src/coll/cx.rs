@@ -278,6 +278,16 @@ impl Pending {
     }
 }
 
+impl Pending {
+    /// Whether it would end if it were asked.
+    pub(crate) fn is_through(&self) -> bool {
+        match &self.state {
+            State::Waiting(req) => req.is_complete(),
+            State::Done | State::Failed(_) => true,
+        }
+    }
+}
+
 impl Future for Pending {
     type Output = Result<(), Error>;
 

@@ -7,10 +7,12 @@
 //! Below `MPI_THREAD_MULTIPLE` nobody checks; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits;
 //! of several threads that wait, one looks for all ([`Threads`]).
 
+mod attend;
 mod progress;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+pub use attend::{Attend, Occasion};
 pub use progress::Restless;
 
 use crate::bml::Bml;
@@ -34,7 +36,7 @@ use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// Set by `mpirun --explain`.
 pub static EXPLAIN: Param<bool> = Param::new(
@@ -99,6 +101,9 @@ struct Inner {
     running: RefCell<Vec<Req>>,
     /// The completion count when they were last polled.
     polled: Cell<u64>,
+    /// Who takes part in something beside the operations, and whether there is anybody.
+    attendants: RefCell<Vec<Weak<dyn Attend>>>,
+    attended: Cell<bool>,
     /// How many [`progress::Restless`] live.
     restless: Cell<u32>,
     progressing: Cell<bool>,
@@ -163,6 +168,8 @@ impl Engine {
             buffer: Buffer::default(),
             running: RefCell::default(),
             polled: Cell::new(0),
+            attendants: RefCell::default(),
+            attended: Cell::new(false),
             restless: Cell::new(0),
             progressing: Cell::new(false),
             idle: Cell::new(0),

@@ -3,7 +3,7 @@
 //! Everything that happens in the engine happens in [`Engine::progress`]: transports are polled, queues move, collective operations advance.
 //! Nothing that blocks may be called from inside it; a nested call returns at once.
 
-use super::Engine;
+use super::{Engine, Occasion};
 use crate::Witness;
 use crate::coll::Running;
 use crate::pml::ob1::matching::Key;
@@ -27,7 +27,7 @@ impl Engine {
             return false;
         }
         let mut busy = self.0.pml.progress();
-        if !self.0.running.borrow().is_empty() {
+        if !self.0.running.borrow().is_empty() || self.0.attended.get() {
             busy |= self.advance();
         }
         self.0.progressing.set(false);
@@ -53,7 +53,7 @@ impl Engine {
         busy
     }
 
-    /// Polls collective operations, if anything completed since they were last polled; returns whether one of them ended.
+    /// Polls collective operations and attendants, if anything completed since they were last polled; returns whether an operation ended.
     fn advance(&self) -> bool {
         let requests = self.0.pml.requests();
         let seen = requests.completions();
@@ -64,6 +64,7 @@ impl Engine {
         let before = running.len();
         running.retain(|req| !self.poll_request(req));
         let ended = running.len() < before;
+        self.ask_attendants(Occasion::Completion);
         // Operations that were started meanwhile stand behind those that were there.
         let mut list = self.0.running.borrow_mut();
         running.append(&mut list);
@@ -195,6 +196,7 @@ impl Engine {
         if let Some(watch) = self.0.watch.get() {
             watch();
         }
+        self.ask_attendants(Occasion::Time);
     }
 
     /// Sleeps on the bell; with transports that wait for descriptors, on both.

@@ -153,6 +153,7 @@ pub struct ModuleTable {
         Option<unsafe extern "C" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int>,
     pub disable: Option<unsafe extern "C" fn(this: *mut c_void)>,
     pub free: Option<unsafe extern "C" fn(this: *mut c_void)>,
+    pub attend: Option<unsafe extern "C" fn(this: *mut c_void)>,
 }
 
 /// `portcullis_param`: a parameter of a plugin.

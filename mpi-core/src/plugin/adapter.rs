@@ -19,6 +19,7 @@ use crate::coll::select::Table;
 use crate::coll::turns::Turns;
 use crate::coll::{Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
 use crate::comm::Comm;
+use crate::engine::{Attend, Occasion};
 use mpi_base::param::About;
 use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
@@ -222,6 +223,17 @@ impl Inner {
     }
 }
 
+impl Attend for Inner {
+    fn attend(&self, occasion: Occasion) {
+        if let (true, Some(attend)) = (self.enabled.get(), self.table.attend)
+            && (occasion == Occasion::Time || self.seat.has_news())
+        {
+            // SAFETY: the module has not been freed.
+            unsafe { attend(self.this) };
+        }
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         self.disable();
@@ -253,6 +265,10 @@ impl Module for PluginModule {
             let inner = &*self.0;
             inner.seat.begin(comm);
             inner.enabled.set(true);
+            if inner.table.attend.is_some() {
+                let weak = Rc::downgrade(&self.0);
+                comm.engine().enlist(weak);
+            }
             let mut why = Why::new();
             let answered = match inner.table.enable {
                 // SAFETY: the module has not been freed.

@@ -92,7 +92,7 @@ impl Seat {
             rank: comm.rank(),
             size: comm.size(),
             is_world: comm.is_world(),
-            name: c_text(&comm.name()),
+            name: c_text(&comm.label()),
             group: comm.group().clone(),
             node: OnceCell::new(),
             tags: Cell::new(None),
@@ -239,6 +239,12 @@ impl Seat {
         }
         messages.remove(&number);
         outcome.map(|()| true).map_err(|e| e.to_string())
+    }
+
+    /// Whether a message that the plugin tests is through.
+    pub fn has_news(&self) -> bool {
+        let messages = self.messages.try_borrow();
+        messages.is_ok_and(|all| all.values().any(|message| message.pending.is_through()))
     }
 
     /// Waits until `ready`, or for so long; tells which.

@@ -31,6 +31,15 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
     Ok((comm, near.into()))
 }
 
+/// The count of each block of a buffer with a block for each of so many neighbours: where there are none, there need be no buffer either.
+fn of_blocks(count: impl Wide, neighbours: usize) -> i64 {
+    match neighbours {
+        // A negative one is wrong all the same.
+        0 => count.wide().min(0),
+        _ => count.wide(),
+    }
+}
+
 /// How many blocks a send buffer and a receive buffer have.
 fn degrees(near: &Neighbours) -> (usize, usize) {
     (near.destinations().len(), near.sources().len())
@@ -58,11 +67,12 @@ pub unsafe fn plan_Neighbor_allgather(
 ) -> Planned {
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
+    let (outdegree, indegree) = degrees(&near);
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         (
-            send_buf(sendbuf, sendcount.wide(), sendtype)?,
-            recv_buf(recvbuf, recvcount.wide(), recvtype)?,
+            send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
+            recv_buf(recvbuf, of_blocks(recvcount, indegree), recvtype)?,
         )
     };
     let call = Call::NeighborAllgather { near, send, recv };
@@ -81,11 +91,11 @@ pub unsafe fn plan_Neighbor_allgatherv(
 ) -> Planned {
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
-    let (_, indegree) = degrees(&near);
+    let (outdegree, indegree) = degrees(&near);
     // SAFETY: buffers and arrays of the caller.
     let (send, recv) = unsafe {
         (
-            send_buf(sendbuf, sendcount.wide(), sendtype)?,
+            send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
             received_blocks(recvbuf, blocks(indegree, recvcounts, displs, recvtype)?)?,
         )
     };
@@ -104,11 +114,12 @@ pub unsafe fn plan_Neighbor_alltoall(
 ) -> Planned {
     let (comm, near) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
+    let (outdegree, indegree) = degrees(&near);
     // SAFETY: buffers of the caller.
     let (send, recv) = unsafe {
         (
-            send_buf(sendbuf, sendcount.wide(), sendtype)?,
-            recv_buf(recvbuf, recvcount.wide(), recvtype)?,
+            send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
+            recv_buf(recvbuf, of_blocks(recvcount, indegree), recvtype)?,
         )
     };
     let call = Call::NeighborAlltoall { near, send, recv };

@@ -45,6 +45,9 @@ fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Datatype), Failur
     // Handles of predefined objects mean the same for ever.
     let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
         .then_some((op.0 as u64) << 32 | datatype.0 as u64);
+    if op == MPI_NO_OP {
+        return Err(combines_nothing());
+    }
     let (op, datatype) = (state::op(op)?, state::datatype(datatype)?);
     if pair != Some(LAST_CHECKED.load(Ordering::Relaxed)) {
         op.check(&datatype)?;
@@ -53,6 +56,12 @@ fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Datatype), Failur
         }
     }
     Ok((op, datatype))
+}
+
+#[cold]
+fn combines_nothing() -> Failure {
+    let text = "MPI_NO_OP combines nothing: it is for fetching in one-sided communication and not for reductions (section 12.3.4)";
+    Failure::new(MPI_ERR_OP, text)
 }
 
 /// An operand, or none for `MPI_IN_PLACE`.

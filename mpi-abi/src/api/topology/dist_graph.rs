@@ -4,6 +4,7 @@ use super::{arranged, lacks, new_seat, parent_of};
 use crate::abi::*;
 use crate::api::args::{length, out, slice, slice_mut, wides};
 use crate::error::{Failure, Outcome};
+use crate::info;
 use crate::object::comm::CommObject;
 use crate::state;
 use mpi_core::topo::reorder::Wires;
@@ -37,7 +38,14 @@ unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<
         ));
     }
     // SAFETY: passed on.
-    Ok(unsafe { slice(weights, len, name)? }.to_vec())
+    let weights = unsafe { slice(weights, len, name)? };
+    match weights.iter().find(|weight| **weight < 0) {
+        Some(negative) => Err(Failure::new(
+            MPI_ERR_ARG,
+            format!("{name} has {negative}, which is negative"),
+        )),
+        None => Ok(weights.to_vec()),
+    }
 }
 
 /// Where this process comes when ranks may be reordered, among all edges.
@@ -59,11 +67,13 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
     outdegree: c_int,
     destinations: *const c_int,
     destweights: *const c_int,
-    _info: MPI_Info,
+    info: MPI_Info,
     reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
+    // The standard knows no hints for this; a wrong handle is still an error.
+    info::hints(info)?;
     let size = parent.comm.size();
     let (indegree, outdegree) = (
         length(indegree, "indegree")?,
@@ -105,11 +115,13 @@ pub unsafe fn MPI_Dist_graph_create(
     degrees: *const c_int,
     destinations: *const c_int,
     weights: *const c_int,
-    _info: MPI_Info,
+    info: MPI_Info,
     reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
+    // The standard knows no hints for this; a wrong handle is still an error.
+    info::hints(info)?;
     let size = parent.comm.size();
     let n = length(n, "n")?;
     // SAFETY: arrays and an output argument of the caller.

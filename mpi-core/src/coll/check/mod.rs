@@ -113,7 +113,7 @@ async fn compare(cx: &Cx, call: &Call) -> Result<(), Error> {
     match what {
         None => Ok(()),
         Some(what) => Err(CollError::Mismatch(Mismatch::new(
-            cx.comm().name(),
+            cx.comm().label(),
             cx.tag(),
             what,
         )))?,

@@ -91,7 +91,7 @@ impl Comm {
         tell!(0, self.comm_size())
     }
 
-    /// What the program called it when the component was asked; empty if it had no name.
+    /// What the program called it when the component was asked, or what can be said of one without a name.
     pub fn name(&self) -> String {
         self.text(tell!(std::ptr::null(), self.comm_name()))
             .unwrap_or_default()

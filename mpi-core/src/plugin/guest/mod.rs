@@ -76,6 +76,10 @@ pub trait Module: 'static {
     /// The second half, until it is ready.
     fn test(&self, ticket: u64) -> Result<Poll<Served>, String>;
 
+    /// A message that was started with [`Comm::start_recv`] or [`Comm::start_send`] is through, or some time has passed,
+    /// whatever this process waits for; no blocking services.
+    fn attend(&self) {}
+
     /// The communicator goes away: leave everything as it was. Members do not call it together.
     fn disable(&self);
 }

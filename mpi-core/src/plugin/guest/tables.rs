@@ -56,6 +56,7 @@ impl<G: Guest> Tables<G> {
         barrier_test: Some(barrier_test::<G::Module>),
         disable: Some(disable::<G::Module>),
         free: Some(free::<G::Module>),
+        attend: Some(attend::<G::Module>),
     };
 }
 
@@ -162,6 +163,13 @@ unsafe extern "C" fn barrier_test<M: Module>(
     };
     // SAFETY: the host's `why` is writable.
     unsafe { answer(why, test) }
+}
+
+unsafe extern "C" fn attend<M: Module>(this: *mut c_void) {
+    // SAFETY: the host keeps the rule of `module`.
+    let module = unsafe { module::<M>(this) };
+    // What went wrong is met again by whoever asks for an outcome.
+    let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
 }
 
 unsafe extern "C" fn disable<M: Module>(this: *mut c_void) {
