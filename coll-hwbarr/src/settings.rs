@@ -1,5 +1,6 @@
 //! The parameters `coll_hwbarr_*`, read.
 
+use crate::port::wired;
 use embedded_hal::digital::PinState;
 use mpi_base::param::Value;
 use mpi_core::plugin::abi::Param;
@@ -101,8 +102,16 @@ pub struct SimFiles {
     pub nodes: u32,
 }
 
+/// Why there is nothing to serve with.
+pub enum Unfit {
+    /// The user does not ask for the component.
+    Unasked(String),
+    /// What the user has set cannot be meant.
+    Wrong(String),
+}
+
 impl Settings {
-    pub fn read(comm: &Comm) -> Result<Settings, String> {
+    pub fn read(comm: &Comm) -> Result<Settings, Unfit> {
         let port = Choice::read(comm)?;
         let timeout: Duration = value(comm, TIMEOUT)?;
         Ok(Settings {
@@ -111,9 +120,9 @@ impl Settings {
                 1 => Version::Toggle,
                 2 => Version::Channels,
                 other => {
-                    return Err(format!(
+                    return Err(Unfit::Wrong(format!(
                         "coll_hwbarr_version is {other}, and there are 1 and 2"
-                    ));
+                    )));
                 }
             },
             timeout: Some(timeout).filter(|t| !t.is_zero()),
@@ -123,9 +132,9 @@ impl Settings {
                 "low" => Some(PinState::Low),
                 "high" => Some(PinState::High),
                 other => {
-                    return Err(format!(
+                    return Err(Unfit::Wrong(format!(
                         "coll_hwbarr_reboot is \"{other}\", but none, low or high is expected"
-                    ));
+                    )));
                 }
             },
         })
@@ -133,25 +142,30 @@ impl Settings {
 }
 
 impl Choice {
-    fn read(comm: &Comm) -> Result<Choice, String> {
+    fn read(comm: &Comm) -> Result<Choice, Unfit> {
         let text = comm.param(PORT);
         #[cfg(test)]
         if let Some((defect, node)) = crate::port::broken::Defect::parse(&text) {
             return Ok(Choice::Broken(defect, node));
         }
         match text.as_str() {
-            "" | "none" => Err("no port is configured (coll_hwbarr_port is none)".into()),
+            "" | "none" => Err(Unfit::Unasked(
+                "no port is configured (coll_hwbarr_port is none)".into(),
+            )),
             "sim" => Ok(Choice::Sim(SimFiles::read(comm)?)),
             _ if text.starts_with(SCHEME) => match text.parse() {
                 Ok(server) => Ok(Choice::Served(server, value(comm, SIM_NODES)?)),
-                Err(refused) => Err(format!("coll_hwbarr_port: {refused}")),
+                Err(refused) => Err(Unfit::Wrong(format!("coll_hwbarr_port: {refused}"))),
             },
             _ => match text.strip_prefix("rtl") {
                 Some(rest) if rest.is_empty() || rest.starts_with(':') => Ok(Choice::Rtl(
                     SimFiles::read(comm)?,
                     RtlSource::read(comm, rest),
                 )),
-                _ => Ok(Choice::Wired(text)),
+                _ => match wired::is_known(&text) {
+                    Ok(()) => Ok(Choice::Wired(text)),
+                    Err(unknown) => Err(Unfit::Wrong(unknown)),
+                },
             },
         }
     }
@@ -168,7 +182,7 @@ impl RtlSource {
 }
 
 impl SimFiles {
-    fn read(comm: &Comm) -> Result<SimFiles, String> {
+    fn read(comm: &Comm) -> Result<SimFiles, Unfit> {
         let file = |name| path(comm.param(name));
         let vcd = file(SIM_VCD);
         let record = if vcd.is_some() {
@@ -191,12 +205,12 @@ fn path(text: String) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn value<T: Value>(comm: &Comm, name: &CStr) -> Result<T, String> {
+fn value<T: Value>(comm: &Comm, name: &CStr) -> Result<T, Unfit> {
     let text = comm.param(name);
     T::parse(&text).map_err(|expected| {
-        format!(
+        Unfit::Wrong(format!(
             "coll_hwbarr_{} is \"{text}\", but {expected} is expected",
             name.to_string_lossy()
-        )
+        ))
     })
 }

@@ -71,6 +71,31 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
 }
 
 #[test]
+fn a_hardware_barrier_that_cannot_be_meant_is_told_of_once_and_software_serves() {
+    for (name, value, why) in [
+        (
+            "port",
+            "nosuch",
+            "coll_hwbarr_port is \"nosuch\", and there are none, sim, and ports such as ",
+        ),
+        (
+            "version",
+            "3",
+            "coll_hwbarr_version is 3, and there are 1 and 2",
+        ),
+    ] {
+        let name = format!("coll_hwbarr_{name}");
+        let port = ["--mca", "coll_hwbarr_port", "sim"];
+        let job = Job::of("hello").ranks(3).with(port);
+        let told = job.with(["--mca", &name, value]).holds().stderr;
+        let sentence = format!("[rank 0 of MPI_COMM_WORLD] coll hwbarr: warning: {why}");
+        assert!(told.starts_with(&sentence), "{told}");
+        assert!(told.ends_with("; barriers go in software\n"), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+#[test]
 fn a_setting_that_no_parameter_has_is_told_of_once_wherever_it_comes_from() {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join(".portcullis");
