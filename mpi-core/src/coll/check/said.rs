@@ -8,6 +8,7 @@ use std::fmt;
 /// One member's call, as far as all members have to agree on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Said {
+    /// Which one, with [`IN_PLACE`] where that has to be said by all or by nobody.
     call: u64,
     /// One more than the root; zero if there is none.
     root: u64,
@@ -16,6 +17,9 @@ pub struct Said {
     /// One more than the bytes; zero if they may differ.
     bytes: u64,
 }
+
+/// Beside the number of a call whose data are where the result belongs.
+const IN_PLACE: u64 = 1 << 32;
 
 const USER: u64 = u64::MAX;
 const USER_COMMUTES: u64 = u64::MAX - 1;
@@ -46,6 +50,17 @@ impl Said {
             | Call::Exscan { op, .. }
             | Call::ReduceScatter { op, .. }
             | Call::ReduceScatterBlock { op, .. } => said.op(op),
+            _ => said,
+        };
+        // Of these the standard asks it of all processes (sections 6.8 and 6.10.1); of the others some may have nothing to lay anywhere.
+        let said = match call {
+            Call::Alltoall { send: None, .. }
+            | Call::Alltoallv { send: None, .. }
+            | Call::Alltoallw { send: None, .. }
+            | Call::ReduceScatterBlock { send: None, .. } => Said {
+                call: said.call | IN_PLACE,
+                ..said
+            },
             _ => said,
         };
         // Where each rank has a count of its own, who sends how much to whom is compared, and a sum would say less.
@@ -110,11 +125,15 @@ pub fn function(call: CallId) -> String {
 impl fmt::Display for Said {
     /// "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let call = CallId::ALL.into_iter().find(|c| *c as u64 == self.call);
+        let number = self.call & !IN_PLACE;
+        let call = CallId::ALL.into_iter().find(|c| *c as u64 == number);
         let Some(call) = call else {
             return write!(f, "an unknown operation");
         };
         f.write_str(&function(call))?;
+        if self.call != number {
+            f.write_str(" in place")?;
+        }
         if let Some(root) = self.root.checked_sub(1) {
             let way = match call {
                 CallId::Bcast | CallId::Scatter | CallId::Scatterv => "from",

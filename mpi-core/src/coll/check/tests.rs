@@ -77,6 +77,18 @@ fn another_count_is_told() {
 }
 
 #[test]
+fn in_place_at_some_only_is_told() {
+    differ(
+        3,
+        |rank| Call::Alltoall {
+            send: (rank > 0).then(|| words(2).as_send()),
+            recv: words(6).with_count(2),
+        },
+        "rank 0 calls MPI_Alltoall in place of 8 bytes; ranks 1, 2 call MPI_Alltoall of 8 bytes",
+    );
+}
+
+#[test]
 fn another_operator_is_told() {
     differ(
         3,
