@@ -25,6 +25,7 @@ mod lock;
 pub mod misspelt;
 pub mod object;
 pub mod state;
+mod text;
 pub mod tool;
 
 /// A function of the interface, as `mpi-info --functions` lists it.

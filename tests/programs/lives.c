@@ -193,6 +193,100 @@ static void a_freed_communicator_hears_of_its_failures(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
+/* A matched receive names no communicator, but its message came on one (9.3); and none is needed for a message from nobody. */
+static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
+{
+    int data[2] = {1, 2}, code;
+    MPI_Comm comm;
+    MPI_Message message = MPI_MESSAGE_NO_PROC;
+    MPI_Request request;
+    MPI_Errhandler handler;
+    OK(MPI_Comm_create_errhandler(hear, &handler));
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Send(data, 2, MPI_INT, 0, TAG, comm));
+    OK(MPI_Mprobe(0, TAG, comm, &message, MPI_STATUS_IGNORE));
+    heard = 0;
+    code = MPI_Mrecv(data, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    CHECK(code == MPI_ERR_TRUNCATE && heard == 1 && heard_on == comm, "MPI_Mrecv returned %d, the handler was called %d times", code, heard);
+    message = MPI_MESSAGE_NO_PROC;
+    OK(MPI_Imrecv(data, 1, MPI_INT, &message, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Comm_free(&comm));
+}
+
+/* Several looked at together: a failure is MPI_ERR_IN_STATUS, and all that is asked for is there (3.2.5). */
+static void failures_are_in_the_statuses_that_are_looked_at(void)
+{
+    int data[4] = {1, 2, 3, 4}, flag, code, n, indices[3];
+    MPI_Request requests[3];
+    MPI_Status statuses[3];
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Irecv(data + i, 1, MPI_INT, 0, i, comm, requests + i));
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Send(data, i == 1 ? 2 : 1, MPI_INT, 0, i, comm));
+    for (int some = 0; some < 2; some++) {
+        for (int i = 0; i < 3; i++)
+            statuses[i].MPI_ERROR = statuses[i].MPI_TAG = -77;
+        n = flag = -1;
+        code = some ? MPI_Request_get_status_some(3, requests, &n, indices, statuses)
+                    : MPI_Request_get_status_all(3, requests, &flag, statuses);
+        CHECK(code == MPI_ERR_IN_STATUS, "call %d returned %d", some, code);
+        CHECK(some ? n == 3 && indices[2] == 2 : flag == 1, "call %d: %d, %d", some, n, flag);
+        for (int i = 0; i < 3; i++)
+            CHECK(statuses[i].MPI_TAG == i && statuses[i].MPI_ERROR == (i == 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS),
+                  "status %d of call %d has tag %d and error %d", i, some, statuses[i].MPI_TAG, statuses[i].MPI_ERROR);
+    }
+    code = MPI_Waitall(3, requests, statuses);
+    CHECK(code == MPI_ERR_IN_STATUS, "MPI_Waitall returned %d", code);
+    OK(MPI_Comm_free(&comm));
+}
+
+/* Whoever wants no part of a split need not know how the others split (7.4.2). */
+static void nobody_need_know_how_the_others_split(void)
+{
+    const int types[] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_HW_GUIDED};
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm part;
+        OK(MPI_Comm_split_type(MPI_COMM_WORLD, rank == 0 ? MPI_UNDEFINED : types[i], 0, MPI_INFO_NULL, &part));
+        CHECK(rank || part == MPI_COMM_NULL, "a communicator without a part in the split");
+        CHECK(!rank || i || part != MPI_COMM_NULL, "none of those that share memory");
+        if (part != MPI_COMM_NULL)
+            OK(MPI_Comm_free(&part));
+    }
+}
+
+/* Text need not be UTF-8: what was set comes back (7.8, 10.1). */
+static void text_is_bytes(void)
+{
+    MPI_Info info;
+    int keys, length, there;
+    char value[MPI_MAX_INFO_VAL + 1], name[MPI_MAX_OBJECT_NAME], longest[MPI_MAX_INFO_VAL];
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "gr\xfcn", "caf\xe9"));
+    OK(MPI_Info_set(info, "gr\xfdn", "caf\xe8"));
+    memset(longest, 0xe9, sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    OK(MPI_Info_set(info, "longest", longest));
+    OK(MPI_Info_get_nkeys(info, &keys));
+    CHECK(keys == 3, "%d keys", keys);
+    OK(MPI_Info_get(info, "gr\xfcn", MPI_MAX_INFO_VAL, value, &there));
+    CHECK(there && strcmp(value, "caf\xe9") == 0, "\"%s\" came back", value);
+    OK(MPI_Info_get_valuelen(info, "longest", &length, &there));
+    CHECK(there && length == MPI_MAX_INFO_VAL - 1, "%d bytes", length);
+    OK(MPI_Info_free(&info));
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_set_name(comm, "gr\xfcn"));
+    OK(MPI_Comm_get_name(comm, name, &length));
+    CHECK(length == 4 && strcmp(name, "gr\xfcn") == 0, "\"%s\" came back", name);
+    OK(MPI_Comm_free(&comm));
+}
+
 static int queried, freed;
 
 static int query(void *extra, MPI_Status *status)
@@ -303,6 +397,10 @@ int main(int argc, char **argv)
     buffers_belong_to_communicators();
     disconnecting_waits_for_what_was_freed();
     a_freed_communicator_hears_of_its_failures();
+    a_matched_receive_fails_on_the_communicator_of_its_message();
+    failures_are_in_the_statuses_that_are_looked_at();
+    nobody_need_know_how_the_others_split();
+    text_is_bytes();
     a_freed_generalized_request_is_completed_later();
     small_things();
     return finish("lives");

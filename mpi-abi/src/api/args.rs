@@ -4,7 +4,7 @@
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::state;
+use crate::{state, text};
 use mpi_core::datatype::{Datatype, Named, RecvBuf, RecvBytes, SendBuf};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -105,7 +105,7 @@ pub unsafe fn string(
             ),
         ));
     }
-    Ok(text.to_string_lossy().into_owned())
+    Ok(text::from_bytes(text.to_bytes()))
 }
 
 /// A name for an object, cut to the length that names may have (section 7.8).
@@ -117,12 +117,15 @@ pub unsafe fn name(from: *const c_char, argument: &str) -> Result<String, Failur
         return Err(null(argument));
     }
     // SAFETY: not null, and otherwise valid by the caller's promise.
-    let text = unsafe { CStr::from_ptr(from) }.to_string_lossy();
-    let mut end = text.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
-    while !text.is_char_boundary(end) {
+    let all = unsafe { CStr::from_ptr(from) }.to_bytes();
+    let most = MPI_MAX_OBJECT_NAME as usize - 1;
+    let mut end = all.len().min(most);
+    // In UTF-8 not in the middle of a character, which begins at most three bytes before.
+    let continues = |at: usize| all.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+    while end > most.saturating_sub(3) && continues(end) {
         end -= 1;
     }
-    Ok(text[..end].to_string())
+    Ok(text::from_bytes(&all[..end]))
 }
 
 /// Stores a string and its length, cut to the room of `max` bytes with the terminating zero.
@@ -139,7 +142,7 @@ pub unsafe fn write_string(
     if to.is_null() {
         return Err(null(name));
     }
-    let bytes = text.as_bytes();
+    let bytes = text::to_bytes(text);
     let kept = bytes.len().min((max.max(1) - 1) as usize);
     // SAFETY: room for `kept` bytes and the zero by the caller's promise; the source is another object.
     unsafe {

@@ -231,6 +231,11 @@ pub unsafe fn MPI_Comm_split_type(
     let parent = state::comm(comm)?;
     let (engine, comm) = (state::engine()?, &parent.comm);
     let nobody = SplitKey { color: None, key };
+    let unguided = split_type == MPI_COMM_TYPE_HW_UNGUIDED;
+    let goes_down = match comm.is_inter() {
+        true => unguided,
+        false => engine.block_on(comm.any(unguided))?,
+    };
     let new = match split_type {
         MPI_COMM_TYPE_SHARED => engine.block_on(comm.split_shared(key))?,
         MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
@@ -254,12 +259,16 @@ pub unsafe fn MPI_Comm_split_type(
             }
         }
         MPI_COMM_TYPE_HW_UNGUIDED => {
-            let found = engine.block_on(comm.split_next_level(key))?;
+            let found = engine.block_on(comm.split_next_level(Some(key)))?;
             if let (Some((_, kind)), true) = (&found, info != MPI_INFO_NULL) {
                 let key = "mpi_hw_resource_type".to_string();
                 info::change(info, |hints| hints.set(key, kind.uri().into()))?;
             }
             found.map(|(new, _)| new)
+        }
+        MPI_UNDEFINED if goes_down => {
+            engine.block_on(comm.split_next_level(None))?;
+            None
         }
         MPI_UNDEFINED => engine.block_on(comm.split(nobody))?,
         other => {

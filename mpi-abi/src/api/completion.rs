@@ -4,6 +4,7 @@
 //! with the engine in between.
 
 mod batch;
+mod statuses;
 
 use super::args::{out, read};
 use super::scripted::look_one;
@@ -16,6 +17,7 @@ use crate::state;
 use batch::Batch;
 use mpi_core::record::Asker;
 use mpi_core::request::Status;
+pub(super) use statuses::Statuses;
 use std::ffi::c_int;
 
 /// Stores a status in the fields that calls returning one status set; the error field stays (section 3.2.5).

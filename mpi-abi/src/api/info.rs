@@ -4,6 +4,7 @@ use super::args::{length, out, read, string, write_string};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info::{self, Hints};
+use crate::text;
 use std::ffi::{c_char, c_int};
 
 /// A key argument.
@@ -132,7 +133,7 @@ pub unsafe fn MPI_Info_get_valuelen(
     unsafe {
         let found = value_of(info, key)?;
         if let Some(text) = &found {
-            out(valuelen, text.len() as c_int, "valuelen")?;
+            out(valuelen, text::to_bytes(text).len() as c_int, "valuelen")?;
         }
         out(flag, found.is_some().into(), "flag")
     }
@@ -155,7 +156,7 @@ pub unsafe fn MPI_Info_get_string(
                 write_string(value, &mut ignored, text, room, "value")?;
             }
             // The length asked for counts the terminating zero.
-            out(buflen, text.len() as c_int + 1, "buflen")?;
+            out(buflen, text::to_bytes(text).len() as c_int + 1, "buflen")?;
         }
         out(flag, found.is_some().into(), "flag")
     }

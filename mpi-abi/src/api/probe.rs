@@ -7,7 +7,7 @@ use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::handle::{Kind, wrong};
 use crate::object::comm::CommObject;
-use crate::object::request::{c_status, running};
+use crate::object::request::{c_status, running, running_for};
 use crate::state::{self, state};
 use mpi_core::comm::Probed;
 use mpi_core::request::{Req, Status};
@@ -156,11 +156,14 @@ pub unsafe fn MPI_Mrecv_c(
 ) -> Outcome {
     // SAFETY: a buffer and arguments of the caller.
     unsafe {
-        let received = match take(buf, count, datatype, message)? {
-            Taken::Nothing => Ok(Status::PROC_NULL),
-            Taken::Receiving(req, comm) => comm.comm.engine().wait(&req),
-        };
-        set_received(status, received)
+        match take(buf, count, datatype, message)? {
+            Taken::Nothing => set_received(status, Ok(Status::PROC_NULL)),
+            // The communicator is not among the arguments, but its handler hears.
+            Taken::Receiving(req, comm) => {
+                let received = comm.comm.engine().wait(&req);
+                set_received(status, received).map_err(|failure| failure.of(&comm))
+            }
+        }
     }
 }
 
@@ -174,10 +177,7 @@ pub unsafe fn MPI_Imrecv_c(
     // SAFETY: a buffer and arguments of the caller.
     unsafe {
         let handle = match take(buf, count, datatype, message)? {
-            Taken::Nothing => {
-                let world = state::comm(MPI_COMM_WORLD)?;
-                running(world.comm.completed(Status::PROC_NULL), &world)?
-            }
+            Taken::Nothing => running_for(state::engine()?.completed(Status::PROC_NULL), None)?,
             Taken::Receiving(req, comm) => running(req, &comm)?,
         };
         out(request, handle, "request")

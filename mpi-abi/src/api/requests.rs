@@ -2,11 +2,11 @@
 //! and generalized requests (13.2).
 
 use super::args::{length, out, read, slice};
-use super::completion::{set_empty, set_status};
+use super::completion::{Statuses, set_empty, set_status};
 use super::scripted::{self, look_one};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::object::request::{self, General, Look, RequestObject, look, peek};
+use crate::object::request::{self, EMPTY, General, Look, RequestObject, look, peek};
 use crate::state;
 use mpi_core::record::Asker;
 use std::ffi::{c_int, c_void};
@@ -26,6 +26,25 @@ unsafe fn peek_one(handle: MPI_Request, status: *mut MPI_Status) -> Outcome {
     // SAFETY: passed on.
     unsafe { set_status(status, &seen) };
     failure.map_or(Ok(()), Err)
+}
+
+/// Looks at a request that is not running, one of several, and stores its status at place `at`.
+///
+/// # Safety
+/// As [`Statuses::store`].
+unsafe fn peek_next(handle: MPI_Request, at: usize, statuses: &mut Statuses) -> Outcome {
+    let inactive = look(handle)? == Look::Inactive;
+    let (seen, failure) = match inactive {
+        true => (EMPTY, None),
+        false => peek(handle)?,
+    };
+    // SAFETY: passed on.
+    unsafe { statuses.store(at, &seen, failure) };
+    if let (true, Some(place)) = (inactive, statuses.place(at)) {
+        // SAFETY: passed on; the error field is part of an empty status (section 3.7.3).
+        unsafe { set_empty(place) };
+    }
+    Ok(())
 }
 
 pub unsafe fn MPI_Request_get_status(
@@ -87,13 +106,14 @@ pub unsafe fn MPI_Request_get_status_all(
         let (requests, looks) = looked_at(count, array_of_requests)?;
         let done = !looks.contains(&Look::Running);
         out(flag, done.into(), "flag")?;
-        if done && array_of_statuses.addr() != MPI_STATUSES_IGNORE.addr() {
+        let mut statuses = Statuses::at(array_of_statuses);
+        if done {
             for (i, handle) in requests.iter().enumerate() {
-                peek_one(*handle, array_of_statuses.add(i))?;
+                peek_next(*handle, i, &mut statuses)?;
             }
         }
+        statuses.report()
     }
-    Ok(())
 }
 
 pub unsafe fn MPI_Request_get_status_any(
@@ -133,29 +153,20 @@ pub unsafe fn MPI_Request_get_status_some(
         if looks.iter().all(|l| *l == Look::Inactive) {
             return out(outcount, MPI_UNDEFINED, "outcount");
         }
+        let mut statuses = Statuses::at(array_of_statuses);
+        let complete = (0..looks.len()).filter(|i| looks[*i] == Look::Complete);
         let mut found = 0;
-        for (i, _) in looks
-            .iter()
-            .enumerate()
-            .filter(|(_, l)| **l == Look::Complete)
-        {
+        for i in complete {
             out(
                 array_of_indices.wrapping_add(found),
                 i as c_int,
                 "array_of_indices",
             )?;
-            let ignored = array_of_statuses.addr() == MPI_STATUSES_IGNORE.addr();
-            peek_one(
-                requests[i],
-                if ignored {
-                    array_of_statuses
-                } else {
-                    array_of_statuses.add(found)
-                },
-            )?;
+            peek_next(requests[i], found, &mut statuses)?;
             found += 1;
         }
-        out(outcount, found as c_int, "outcount")
+        out(outcount, found as c_int, "outcount")?;
+        statuses.report()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::call::{self, Target};
 use crate::handle::{Kind, Table, wrong};
 use crate::state;
 use std::ffi::c_int;
+use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A handler that the program made, by the kind of object it serves.
@@ -155,6 +156,11 @@ pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let place = state::describe(target);
     let (who, function) = (state::who_am_i(), call::name(id));
     let class = super::class_text(failure.code()).map_or("added error code", |(name, _)| name);
-    eprintln!("{who}: {function}{place}: {} ({class})", failure.message());
+    // In one piece, since others may say something at the same moment; nobody reads it when standard error is closed.
+    let line = format!(
+        "{who}: {function}{place}: {} ({class})\n",
+        failure.message()
+    );
+    let _ = std::io::stderr().write_all(line.as_bytes());
     crate::init::abort(failure.code(), &format!("{function} failed"))
 }

@@ -56,6 +56,12 @@ impl Failure {
         failure
     }
 
+    /// The same failure under another code.
+    pub fn with_code(mut self, code: c_int) -> Self {
+        self.0.code = code;
+        self
+    }
+
     /// Function `id` is not there yet.
     #[cold]
     pub fn unsupported(id: usize) -> Self {

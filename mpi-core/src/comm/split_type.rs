@@ -18,26 +18,45 @@ impl Comm {
         self.split(SplitKey { color, key }).await
     }
 
-    /// Splits by the largest kind of hardware of which members have different instances, and says which that is.
-    pub async fn split_next_level(&self, key: i32) -> Result<Option<(Comm, Kind)>, Error> {
+    /// Whether any member says so; every member calls it.
+    ///
+    /// Members that want no part of a split do not know how the others split, which takes them more than one step or not.
+    pub async fn any(&self, mine: bool) -> Result<bool, Error> {
+        let all = self.share(&[mine.into()]).await?;
+        Ok(all.contains(&1))
+    }
+
+    /// Splits by the largest kind of hardware of which members have different instances, and says which that is;
+    /// for members without a `key` there is nothing, and they do not count.
+    pub async fn split_next_level(&self, key: Option<i32>) -> Result<Option<(Comm, Kind)>, Error> {
         const NOWHERE: u64 = u64::MAX;
         self.only_intra("splitting at the next level of hardware")?;
         let here = Confinement::of_this_process();
-        let places = Kind::ALL.map(|kind| self.place(&here, kind).unwrap_or(NOWHERE));
-        let all = self.share(&places).await?;
+        let places = Kind::ALL.map(|kind| {
+            let place = key.and_then(|_| self.place(&here, kind));
+            place.unwrap_or(NOWHERE)
+        });
+        let mine = [&places[..], &[key.is_some().into()]].concat();
+        let all = self.share(&mine).await?;
+        let members = || {
+            all.chunks_exact(mine.len())
+                .filter(|m| m.last() == Some(&1))
+        };
         let differ = |kind: &Kind| {
-            let of_kind = all.chunks_exact(places.len()).map(|p| p[*kind as usize]);
-            let mut confined = of_kind.filter(|p| *p != NOWHERE);
+            let mut confined = members()
+                .map(|m| m[*kind as usize])
+                .filter(|p| *p != NOWHERE);
             let first = confined.next();
             // Where some are confined and some are not, those that are make a smaller group as well.
             first.is_some_and(|first| {
                 let same = 1 + confined.filter(|p| *p == first).count();
-                same < self.size() as usize
+                same < members().count()
             })
         };
         let found = Kind::ALL.into_iter().find(differ);
         let color = found.map(|kind| places[kind as usize]);
         let color = color.filter(|p| *p != NOWHERE);
+        let key = key.unwrap_or(0);
         let new = self.split(SplitKey { color, key }).await?;
         Ok(new.zip(found))
     }

@@ -3,7 +3,7 @@
 //! Promise: statuses and error codes are stored as section 3.2.5 says, whichever request fails first;
 //! a batch whose requests are done one after another is gone through once, and the engine looked up once for all of them.
 
-use super::{set_empty, set_status, take};
+use super::{Statuses, set_empty, set_status, take};
 use crate::abi::*;
 use crate::api::args::{length, out, slice_mut};
 use crate::api::scripted;
@@ -33,10 +33,7 @@ unsafe fn store_well(to: *mut MPI_Status, status: &MPI_Status, failed: bool) {
 /// An array of requests of the caller, with its statuses.
 pub(super) struct Batch<'a> {
     pub(super) requests: &'a mut [MPI_Request],
-    /// The first status, or `MPI_STATUSES_IGNORE`.
-    statuses: *mut MPI_Status,
-    /// The first failure of an operation.
-    failure: Option<Failure>,
+    statuses: Statuses,
 }
 
 /// How many requests of a batch are active, by what can be done with them.
@@ -59,8 +56,7 @@ impl<'a> Batch<'a> {
             unsafe { slice_mut(requests, length(count, "count")?, "array_of_requests")? };
         Ok(Batch {
             requests,
-            statuses,
-            failure: None,
+            statuses: Statuses::at(statuses),
         })
     }
 
@@ -133,14 +129,14 @@ impl<'a> Batch<'a> {
     /// # Safety
     /// The statuses are an argument of the caller.
     unsafe fn take_simple_ones(&mut self, from: usize) -> usize {
-        let (statuses, failed) = (self.statuses, self.failure.is_some());
+        let (first, failed) = (self.statuses.place(from), self.statuses.has_failed());
         let requests = &mut self.requests[from..];
-        if statuses.addr() == MPI_STATUSES_IGNORE.addr() {
+        let Some(first) = first else {
             return finish_simple_ones(requests, |_, _| {});
-        }
+        };
         finish_simple_ones(requests, |at, well| {
             // SAFETY: passed on; the place is in the array.
-            unsafe { store_well(statuses.add(from + at), &c_status(well), failed) };
+            unsafe { store_well(first.add(at), &c_status(well), failed) };
         })
     }
 
@@ -152,37 +148,14 @@ impl<'a> Batch<'a> {
         if let Some(well) = finish_simple(self.requests[i]) {
             self.requests[i] = MPI_REQUEST_NULL;
             // SAFETY: passed on.
-            unsafe { self.store(at, &c_status(well), None) };
+            unsafe { self.statuses.store(at, &c_status(well), None) };
             return Ok(());
         }
         // SAFETY: a place of the array.
         let finished = unsafe { take(&mut self.requests[i])? };
         // SAFETY: passed on.
-        unsafe { self.store(at, &finished.status, finished.failure) };
+        unsafe { self.statuses.store(at, &finished.status, finished.failure) };
         Ok(())
-    }
-
-    /// Stores a status; from the first failure on, and for those before it, with the error code (section 3.2.5).
-    ///
-    /// # Safety
-    /// The statuses are an argument of the caller.
-    unsafe fn store(&mut self, at: usize, status: &MPI_Status, failure: Option<Failure>) {
-        let ignored = self.statuses.addr() == MPI_STATUSES_IGNORE.addr();
-        if !ignored {
-            // SAFETY: passed on; places up to `at` are in the array.
-            unsafe {
-                set_status(self.statuses.add(at), status);
-                let set_error =
-                    |at, code| (&raw mut (*self.statuses.add(at)).MPI_ERROR).write(code);
-                if self.failure.is_none() && failure.is_some() {
-                    (0..at).for_each(|before| set_error(before, MPI_SUCCESS));
-                }
-                if self.failure.is_some() || failure.is_some() {
-                    set_error(at, failure.as_ref().map_or(MPI_SUCCESS, Failure::code));
-                }
-            }
-        }
-        self.failure = self.failure.take().or(failure);
     }
 
     /// Finishes every request, one after another; one that is running is waited for.
@@ -205,8 +178,11 @@ impl<'a> Batch<'a> {
                         self.wait_for(i)?;
                         continue;
                     }
-                    Look::Inactive if self.statuses.is_null() => {}
-                    Look::Inactive => set_empty(self.statuses.add(i)),
+                    Look::Inactive => {
+                        if let Some(place) = self.statuses.place(i) {
+                            set_empty(place);
+                        }
+                    }
                     Look::Complete => self.take(i, i)?,
                 }
             }
@@ -287,15 +263,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// `MPI_ERR_IN_STATUS` where an operation failed.
+    /// How the operations ended, as the call does.
     pub(super) fn report(self) -> Outcome {
-        let Some(first) = self.failure else {
-            return Ok(());
-        };
-        let failure = Failure::new(MPI_ERR_IN_STATUS, first.message());
-        Err(match first.target() {
-            Some(target) => failure.on(target),
-            None => failure,
-        })
+        self.statuses.report()
     }
 }

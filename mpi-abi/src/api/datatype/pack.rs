@@ -94,6 +94,9 @@ pub unsafe fn MPI_Pack_size_c(
             format!("incount is {incount}, which is negative"),
         ));
     }
+    // What no number tells is told as in the binding with int.
+    let bytes = datatype.size().checked_mul(incount);
+    let bytes = bytes.unwrap_or(MPI_UNDEFINED.into());
     // SAFETY: an output argument of the caller.
-    unsafe { out(size, datatype.bytes(incount), "size") }
+    unsafe { out(size, bytes, "size") }
 }

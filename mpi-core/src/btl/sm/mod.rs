@@ -43,8 +43,11 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "max_send_size",
     "32k",
     Level::TUNER,
-    "The longest piece of a message that is copied through shared memory at once; at most 32k",
+    "The longest piece of a message that is copied through shared memory at once; from 64 to 32k",
 );
+
+/// Below, what the library itself says to a peer would not fit.
+const SHORTEST_PIECE: usize = 64;
 
 static FOLLOW_MAX: Param<usize> = Param::new(
     "btl",
@@ -96,7 +99,7 @@ fn open(around: &Surroundings<'_>) -> Result<Vec<Transport>, OpenError> {
         .params
         .get(&MAX_SEND_SIZE)
         .map_err(OpenError::Param)?
-        .min(frags.frag_len());
+        .clamp(SHORTEST_PIECE, frags.frag_len());
     let eager = around.params.get(&EAGER_LIMIT).map_err(OpenError::Param)?;
     let single_copy = around.params.get(&SINGLE_COPY).map_err(OpenError::Param)?;
     let limits = Limits {

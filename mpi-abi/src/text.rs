@@ -1,0 +1,78 @@
+//! Text of programs, which is bytes without a meaning to MPI: what was set comes back, whatever it is encoded in (sections 7.8 and 10.1).
+//!
+//! Inside it is a `String`, so that it can stand in sentences.
+//! A byte that is no part of UTF-8 becomes a character of its own, from [`ESCAPES`] on, and that a byte again on the way out;
+//! so do the bytes of such characters themselves, or two texts could become one.
+
+use std::borrow::Cow;
+
+/// A range of 256 characters for private use, which no text of people has.
+const ESCAPES: u32 = 0xF700;
+
+fn escape(byte: u8) -> char {
+    char::from_u32(ESCAPES + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+fn escaped(c: char) -> Option<u8> {
+    let offset = u32::from(c).checked_sub(ESCAPES)?;
+    u8::try_from(offset).ok()
+}
+
+/// A program's bytes as text.
+pub fn from_bytes(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match escaped(c) {
+                None => text.push(c),
+                Some(_) => {
+                    let mut own = [0; 4];
+                    text.extend(c.encode_utf8(&mut own).bytes().map(escape));
+                }
+            }
+        }
+        text.extend(chunk.invalid().iter().copied().map(escape));
+    }
+    text
+}
+
+/// The bytes that the text was made of.
+pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
+    if !text.chars().any(|c| escaped(c).is_some()) {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        match escaped(c) {
+            Some(byte) => bytes.push(byte),
+            None => bytes.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+        }
+    }
+    Cow::Owned(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_people_write_stays_readable() {
+        assert_eq!(from_bytes("grün".as_bytes()), "grün");
+        assert_ne!(from_bytes(b"gr\xfcn"), from_bytes(b"gr\xfdn"));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_come_back(bytes: Vec<u8>) {
+            let text = from_bytes(&bytes);
+            prop_assert_eq!(&*to_bytes(&text), &bytes[..]);
+        }
+
+        #[test]
+        fn text_with_characters_of_ours_comes_back(text in "[a\u{F6FF}-\u{F801}]*") {
+            let inside = from_bytes(text.as_bytes());
+            prop_assert_eq!(&*to_bytes(&inside), text.as_bytes());
+        }
+    }
+}
