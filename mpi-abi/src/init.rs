@@ -354,7 +354,8 @@ pub fn finalize() -> Result<(), Failure> {
         // A fence of our own: the barriers that components serve and count are the program's.
         engine.block_on(world.fence())?;
     }
-    // Also of what was freed and went wrong, since nobody has asked before.
+    // Also of what was freed and went wrong, since nobody has asked before; alone, the fence has not looked at what we sent ourselves.
+    engine.look();
     crate::object::request::reap_orphans();
     PHASE.store(AFTER, Relaxed);
     state().world.take();

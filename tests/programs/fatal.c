@@ -1,4 +1,4 @@
-/* An error nobody handles ends the job with a sentence that names both sides: rank 1 receives from rank 0 into too small a buffer;
+/* An error nobody handles ends the job with a sentence that names both sides: the last rank receives from rank 0 into too small a buffer;
    with an argument, by a receive whose handle it has freed, which nobody but MPI_Finalize looks at. */
 #include "check.h"
 
@@ -6,15 +6,16 @@ int main(int argc, char **argv)
 {
     int data[100] = {0};
     begin(&argc, &argv);
-    if (rank == 0)
-        OK(MPI_Send(data, 100, MPI_INT, 1, 7, MPI_COMM_WORLD));
-    if (rank == 1 && argc > 1) {
+    int last = size - 1;
+    if (rank == last && argc > 1) {
         MPI_Request request;
         OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
         OK(MPI_Irecv(data, 10, MPI_INT, 0, 7, MPI_COMM_WORLD, &request));
         OK(MPI_Request_free(&request));
-    } else if (rank == 1) {
-        OK(MPI_Recv(data, 10, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
+    if (rank == 0)
+        OK(MPI_Send(data, 100, MPI_INT, last, 7, MPI_COMM_WORLD));
+    if (rank == last && argc == 1)
+        OK(MPI_Recv(data, 10, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     return finish("fatal");
 }
