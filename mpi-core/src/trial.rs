@@ -2,7 +2,24 @@
 //!
 //! Each way is tried a few times, then the better one is taken, and the other one tried again once in a while,
 //! since processes move, and programs change what they do.
-//! What a sample is, and what for it is taken, is the business of who asks: of messages `pml/ob1/pace.rs`, of collectives `coll/shm/ways.rs`.
+//! What a sample is, and what for it is taken, is the business of who asks: of messages `pml/ob1/pace.rs`, of collectives `coll/shm/ways.rs`,
+//! of rings `btl/sm/span.rs`.
+
+/// One of two ways to do the same.
+pub trait Either: Copy + PartialEq {
+    /// Both of them; the first is tried first.
+    const BOTH: [Self; 2];
+
+    /// Its place among both.
+    fn index(self) -> usize {
+        usize::from(self != Self::BOTH[0])
+    }
+
+    /// The one that it is not.
+    fn other(self) -> Self {
+        Self::BOTH[1 - self.index()]
+    }
+}
 
 /// How long data come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,13 +30,8 @@ pub enum Way {
     Fragments,
 }
 
-impl Way {
-    pub fn other(self) -> Way {
-        match self {
-            Way::Copy => Way::Fragments,
-            Way::Fragments => Way::Copy,
-        }
-    }
+impl Either for Way {
+    const BOTH: [Way; 2] = [Way::Copy, Way::Fragments];
 }
 
 /// Samples of a way before it is compared; the best of them counts, because the first ones find everything cold, and nothing makes a sample too short.
@@ -35,6 +47,9 @@ const OUTLIER: f32 = 4.0;
 /// What part of a change is believed at once.
 const SLOWLY: f32 = 1.0 / 8.0;
 
+/// The price of [`Known::next`] where trying costs nothing but the one that is tried.
+pub const FREE: f32 = 0.0;
+
 /// Orders of size that are told apart, from [`SMALLEST`] bytes on; the last one is everything beyond.
 pub const ORDERS: usize = 9;
 const SMALLEST: u32 = 14;
@@ -44,13 +59,13 @@ pub fn order_of(bytes: u64) -> usize {
     (order as usize).min(ORDERS - 1)
 }
 
-/// What is known of data of one order of size.
-#[derive(Clone, Copy, Default)]
-pub struct Known {
+/// What is known of both ways, for data of one order of size for example.
+#[derive(Clone, Copy)]
+pub struct Known<W = Way> {
     /// Of either way.
     ways: [Tried; 2],
     /// The way that was the better one last.
-    better: Option<Way>,
+    better: Option<W>,
     /// Samples since the other one was last tried, and after how many it is tried again.
     since: u16,
     again: u16,
@@ -78,19 +93,27 @@ impl Tried {
     }
 }
 
-impl Known {
-    /// The price of [`Known::next`] where trying costs nothing but the one that is tried.
-    pub const FREE: f32 = 0.0;
+impl<W> Default for Known<W> {
+    fn default() -> Known<W> {
+        Known {
+            ways: [Tried::default(); 2],
+            better: None,
+            since: 0,
+            again: 0,
+        }
+    }
+}
 
+impl<W: Either> Known<W> {
     /// How often a way has been tried lately.
     #[cfg(test)]
-    pub fn tries(&self, way: Way) -> usize {
-        self.ways[way as usize].tries
+    pub fn tries(&self, way: W) -> usize {
+        self.ways[way.index()].tries
     }
 
     /// How much longer the first tries of a way go on.
-    pub fn missing(&self, way: Way) -> usize {
-        match self.ways[way as usize] {
+    pub fn missing(&self, way: W) -> usize {
+        match self.ways[way.index()] {
             Tried {
                 cost: 0.0, tries, ..
             } => TRIES - tries,
@@ -104,7 +127,7 @@ impl Known {
     }
 
     /// What others may believe of something like it, and try anew when its turn comes; nothing as long as both ways are not known.
-    pub fn believed(&self) -> Known {
+    pub fn believed(&self) -> Known<W> {
         match self.better {
             Some(_) => Known {
                 ways: self.ways.map(|way| Tried {
@@ -120,19 +143,19 @@ impl Known {
     }
 
     /// Whether a way is taken to find out what it costs, and not because it is the better one.
-    pub fn only_tries(&self, way: Way) -> bool {
+    pub fn only_tries(&self, way: W) -> bool {
         let other = way.other();
-        self.better == Some(other) || self.ways[other as usize].tries < TRIES
+        self.better == Some(other) || self.ways[other.index()].tries < TRIES
     }
 
     /// The way that is taken, once both are known.
-    pub fn better(&self) -> Option<Way> {
+    pub fn better(&self) -> Option<W> {
         self.better
     }
 
-    pub fn learn(&mut self, way: Way, cost: f32) {
-        let other = self.ways[way.other() as usize];
-        let tried = &mut self.ways[way as usize];
+    pub fn learn(&mut self, way: W, cost: f32) {
+        let other = self.ways[way.other().index()];
+        let tried = &mut self.ways[way.index()];
         let anew = tried.tries < TRIES && tried.cost > 0.0;
         if anew && cost > other.cost * CLEARLY {
             (tried.tries, tried.cost) = (TRIES, cost);
@@ -145,24 +168,23 @@ impl Known {
     ///
     /// The worse way is tried again when it has been left out so many times, and `price` times as often as it costs more than the better one;
     /// the first time it has a price of its own.
-    pub fn next(&mut self, first: f32, price: f32) -> Way {
-        let ways = [Way::Copy, Way::Fragments];
-        if let Some(way) = ways
+    pub fn next(&mut self, first: f32, price: f32) -> W {
+        if let Some(way) = W::BOTH
             .into_iter()
-            .find(|&way| self.ways[way as usize].tries < TRIES)
+            .find(|&way| self.ways[way.index()].tries < TRIES)
         {
             return way;
         }
         let better = match self.ways[0].cost <= self.ways[1].cost {
-            true => Way::Copy,
-            false => Way::Fragments,
+            true => W::BOTH[0],
+            false => W::BOTH[1],
         };
         if self.better != Some(better) {
             (self.better, self.again) = (Some(better), *AGAIN.start());
         }
         self.since = self.since.saturating_add(1);
         let dearer =
-            self.ways[better.other() as usize].cost / self.ways[better as usize].cost - 1.0;
+            self.ways[better.other().index()].cost / self.ways[better.index()].cost - 1.0;
         let price = match self.again == *AGAIN.start() {
             true => first,
             false => price,
@@ -172,7 +194,7 @@ impl Known {
             return better;
         }
         (self.since, self.again) = (0, (2 * self.again).min(*AGAIN.end()));
-        self.ways[better.other() as usize].tries = 0;
+        self.ways[better.other().index()].tries = 0;
         better.other()
     }
 }
@@ -189,7 +211,7 @@ mod tests {
         };
         let mut tried = Vec::new();
         for i in 0..samples {
-            let way = known.next(Known::FREE, price);
+            let way = known.next(FREE, price);
             known.learn(way, costs[way as usize]);
             tried.extend((way == dearer).then_some(i));
         }
@@ -200,21 +222,21 @@ mod tests {
     fn what_costs_much_more_is_tried_less_often_if_trying_has_a_price() {
         let costs = [1.0, 3.0];
         let first = [3, 4, 5];
-        let free = tried(&mut Known::default(), 80, Known::FREE, costs);
+        let free = tried(&mut <Known>::default(), 80, FREE, costs);
         assert_eq!(free, [&first[..], &[13, 29, 61]].concat());
-        let priced = tried(&mut Known::default(), 250, 50.0, costs);
+        let priced = tried(&mut <Known>::default(), 250, 50.0, costs);
         assert_eq!(priced, [&first[..], &[13, 113, 213]].concat());
         // Something that looks a thousand times worse is tried again all the same.
-        let far = tried(&mut Known::default(), 1000, 50.0, [1000.0, 1.0]);
+        let far = tried(&mut <Known>::default(), 1000, 50.0, [1000.0, 1.0]);
         assert_eq!(far, [0, 1, 2, 13, 413, 813]);
     }
 
     #[test]
     fn what_is_cold_at_first_is_not_taken_for_slow() {
-        let mut known = Known::default();
+        let mut known = <Known>::default();
         let mut samples = 0;
         for _ in 0..40 {
-            let way = known.next(Known::FREE, 50.0);
+            let way = known.next(FREE, 50.0);
             samples += u32::from(way == Way::Fragments);
             let cold = way == Way::Fragments && samples <= 2;
             known.learn(way, if cold { 20.0 } else { [6.0, 1.0][way as usize] });
@@ -225,11 +247,11 @@ mod tests {
 
     #[test]
     fn a_way_is_missing_until_it_has_been_tried_often_enough_once() {
-        let mut known = Known::default();
+        let mut known = <Known>::default();
         assert_eq!(known.missing(Way::Copy), TRIES);
         known.learn(Way::Copy, 1.0);
         assert_eq!(known.missing(Way::Copy), TRIES - 1);
-        tried(&mut known, 100, Known::FREE, [1.0, 2.0]);
+        tried(&mut known, 100, FREE, [1.0, 2.0]);
         for way in [Way::Copy, Way::Fragments] {
             assert_eq!(known.missing(way), 0);
         }

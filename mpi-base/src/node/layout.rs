@@ -41,7 +41,7 @@ impl Sizes {
     /// A window of 64 messages of three cells fits into 256: streams of 128 bytes made 2.4 GB/s with 128 cells and 3.4 with these.
     pub fn for_ranks(nlocal: u32) -> Sizes {
         let (ring_cells, ring_bytes) = match nlocal {
-            0..=4 => (256, 384 << 10),
+            0..=4 => (256, 1 << 20),
             5..=8 => (256, 256 << 10),
             9..=32 => (64, 32 << 10),
             // Cells, bytes and the consumer's line fill four pages exactly.

@@ -1,8 +1,8 @@
 //! The reading end of a ring.
 
 use super::{
-    Control, Cursor, INLINE, INLINE_WORDS, Kind, MORE_WORDS, RingMemory, SPREAD, SPREAD_WORDS,
-    more_cells,
+    Control, GIVE_BACK, INLINE, INLINE_WORDS, Kind, MORE_WORDS, RingMemory, SPREAD, SPREAD_WORDS, Shape, UNIT,
+    more_cells, units_of,
 };
 use crate::atomic::Ordering;
 use std::mem::MaybeUninit;
@@ -54,10 +54,17 @@ pub struct Consumer {
     memory: RingMemory,
     /// The number of the cell expected next.
     pub(super) next: u32,
-    cursor: Cursor,
+    /// Units of the byte ring that were read since the beginning, and where the next block lies if it lies behind the last.
+    units: u32,
+    at: u32,
     /// What the producer knows to be given back.
     pub(super) published: u32,
     units_published: u32,
+    /// With so many consumed the producer is told, whatever else there is to do.
+    many_cells: u32,
+    many_units: u32,
+    /// Up to which unit the byte ring was given memory by a wish for that much.
+    populated: u32,
     broken: bool,
     /// How many cells followed the last message's first one.
     more: u32,
@@ -69,10 +76,15 @@ impl Consumer {
     /// # Safety
     /// It must be the only consumer this memory ever has.
     pub unsafe fn new(memory: RingMemory) -> Consumer {
+        let shape = memory.shape();
         Consumer {
             memory,
+            many_cells: shape.cells() / 4,
+            many_units: GIVE_BACK.min(shape.units() / 4),
+            populated: 0,
             next: 1,
-            cursor: Cursor::default(),
+            units: 0,
+            at: 0,
             published: 0,
             units_published: 0,
             broken: false,
@@ -115,6 +127,23 @@ impl Consumer {
         self.broken
     }
 
+    /// The ring's cells and bytes.
+    pub fn shape(&self) -> Shape {
+        self.memory.shape()
+    }
+
+    /// Has the producer use no more than the first `bytes` of the byte ring, from when it looks next.
+    pub fn wish_span(&mut self, bytes: usize) {
+        let units = units_of(bytes.min(self.shape().bytes()));
+        if units > self.populated {
+            self.memory.populate(self.populated, units);
+            self.populated = units;
+        }
+        let units = u64::from(units);
+        // An order by itself: whatever the producer uses, we are told where each lap begins.
+        self.memory.given_back().span.store(units, Ordering::Relaxed);
+    }
+
     /// Shows the next message to `f` and gives its place back, sooner or later.
     #[inline]
     pub fn pop<R>(&mut self, f: impl FnOnce(Message<'_>) -> R) -> Polled<R> {
@@ -155,18 +184,16 @@ impl Consumer {
                     std::slice::from_raw_parts(payload.as_ptr().cast::<u8>(), len)
                 }))
             }
-            Kind::Bytes | Kind::BytesAtStart if len <= self.memory.shape().longest() => {
-                if control.kind == Kind::BytesAtStart {
-                    self.cursor = self.cursor.at_start();
-                }
-                let (after, start) = self.cursor.advance(len, self.memory.shape().units());
-                // SAFETY: `advance` keeps the block inside the ring; the cell that named it handed it to us until we give it back.
-                let result = unsafe {
+            Kind::Bytes | Kind::BytesAtStart => {
+                let Some(start) = self.block(control.kind, len) else {
+                    self.broken = true;
+                    return Polled::Broken;
+                };
+                // SAFETY: `block` keeps it inside the ring; the cell that named it handed it to us until we give it back.
+                unsafe {
                     self.memory
                         .read(start, len, |bytes| show(Body::Here(bytes)))
-                };
-                self.cursor = after;
-                result
+                }
             }
             Kind::Elsewhere => show(Body::Elsewhere {
                 token: words[3].load(Ordering::Relaxed),
@@ -180,11 +207,28 @@ impl Consumer {
         self.more = more;
         self.next = self.next.wrapping_add(1 + more);
         let (cells, units) = self.unpublished();
-        let shape = self.memory.shape();
-        if cells >= shape.cells() / 4 || units > shape.units() / 4 {
+        if cells >= self.many_cells || units > self.many_units {
             self.give_back();
         }
         Polled::Got(result)
+    }
+
+    /// Where a block begins, in bytes; `None` if it does not lie in the ring.
+    #[inline(always)]
+    fn block(&mut self, kind: Kind, len: usize) -> Option<usize> {
+        let start = match kind {
+            Kind::BytesAtStart => 0,
+            _ => self.at,
+        };
+        let units = units_of(len);
+        let inside = len <= self.memory.shape().longest()
+            && start + units <= self.memory.shape().units();
+        if !inside {
+            return None;
+        }
+        self.at = start + units;
+        self.units = self.units.wrapping_add(units);
+        Some(start as usize * UNIT)
     }
 
     /// Copies out the payload words of the next message, which goes on in `more` cells.
@@ -209,10 +253,13 @@ impl Consumer {
             return;
         }
         self.published = self.next.wrapping_sub(1);
-        self.units_published = self.cursor.total;
+        self.units_published = self.units;
         let back = u64::from(self.published) | u64::from(self.units_published) << 32;
         // SYNC POINT ring.consumed
-        self.memory.consumed().store(back, Ordering::Release);
+        self.memory
+            .given_back()
+            .consumed
+            .store(back, Ordering::Release);
     }
 
     /// Cells and units consumed of which the producer has not been told.
@@ -220,7 +267,7 @@ impl Consumer {
     fn unpublished(&self) -> (u32, u32) {
         (
             self.next.wrapping_sub(1).wrapping_sub(self.published),
-            self.cursor.total.wrapping_sub(self.units_published),
+            self.units.wrapping_sub(self.units_published),
         )
     }
 }

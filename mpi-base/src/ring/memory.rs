@@ -18,11 +18,14 @@ pub(super) struct Cell {
     pub words: [AtomicU64; 8],
 }
 
-/// What the consumer has given back: cells in the low half, units of the byte ring in the high half.
+/// What the consumer tells.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct GivenBack {
+    /// What it has given back: cells in the low half, units of the byte ring in the high half.
     pub consumed: AtomicU64,
+    /// How much of the byte ring is to be used, in units; 0 as long as it has no wish.
+    pub span: AtomicU64,
 }
 
 /// How large a ring is.
@@ -55,6 +58,11 @@ impl Shape {
     /// How many units are written before the producer tries to begin again at the start.
     pub(super) fn lap(self) -> u32 {
         super::LAP.min(self.units / 2)
+    }
+
+    /// How many bytes there are beside the cells.
+    pub fn bytes(self) -> usize {
+        self.units as usize * UNIT
     }
 
     /// The longest payload that goes through the byte ring: a quarter of it, so that it always fits in the end and several are on their way.
@@ -132,6 +140,7 @@ impl RingMemory {
         let heap = Arc::new(Heap {
             given_back: Box::new(GivenBack {
                 consumed: AtomicU64::new(0),
+                span: AtomicU64::new(0),
             }),
             cells: (0..shape.cells)
                 .map(|_| Cell {
@@ -163,9 +172,9 @@ impl RingMemory {
     }
 
     #[inline(always)]
-    pub(super) fn consumed(&self) -> &AtomicU64 {
+    pub(super) fn given_back(&self) -> &GivenBack {
         // SAFETY: valid while self lives, by the constructors' contract.
-        unsafe { &self.given_back.as_ref().consumed }
+        unsafe { self.given_back.as_ref() }
     }
 
     /// The cell of message number `seq`.

@@ -15,15 +15,16 @@
 //! Cells hold nothing but control words in that place, so an old cell can never be mistaken for a new one and nothing is zeroed ahead.
 //! Numbers start at 1, in memory that starts as zero.
 //!
-//! Where a block lies in the byte ring is not sent: both sides compute it from the lengths and one bit.
-//! A block that would cross the end starts at the beginning instead, and the bytes skipped count as used.
-//! The producer begins there as well when a `LAP` has been written and all of it has been given back, and says so by that bit:
-//! then nothing is in the ring and nothing is skipped.
-//! So only a consumer that lags behind makes the bytes spread over all of the ring; otherwise few pages are ever used, and stay in the caches.
+//! Where a block lies in the byte ring is not sent: it lies behind the block before, or, if one bit says so, at the ring's start.
+//! The producer alone decides which, from what it knows to be consumed ([`Room`]), so it can use as little of the ring as it likes ([`Producer::set_span`]):
+//! * it begins again at the start where a block would leave the part that it uses and the blocks there have been given back;
+//! * and also when a `LAP` has been written and all of it has been given back.
+//!
+//! So only a consumer that lags behind makes the bytes spread over all of that part; otherwise few pages are ever used, and stay in the caches.
 //!
 //! Who touches what: the producer alone writes cells and bytes; the consumer alone writes `consumed`,
 //! a word on a line of its own that holds how many cells and how many 64-byte units it has given back.
-//! The consumer writes it every quarter ring or when it finds the ring empty; the producer reads it only when it seems to have no room.
+//! The consumer writes it every quarter ring, every 32 KiB or when it finds the ring empty; the producer reads it only when it seems to have no room.
 //! So in the common case the two share nothing but the message: no read-modify-write, no system call, no allocation.
 //!
 //! SYNC POINT `ring.cell`: the producer's store of the control word (Release) is read by the consumer (Acquire).
@@ -35,6 +36,7 @@
 mod consumer;
 mod memory;
 mod producer;
+mod room;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -62,6 +64,9 @@ const UNIT: usize = 64;
 ///
 /// Measured where cores share a cache, the first messages of 256 bytes after shorter ones: 0.165 -> 0.110 us, because their pages are in the cache already.
 const LAP: u32 = (64 << 10) / UNIT as u32;
+
+/// After how many units the consumer gives back what it has consumed, if it is not a quarter of the ring before: 32 KiB.
+const GIVE_BACK: u32 = (32 << 10) / UNIT as u32;
 
 const INLINE_WORDS: usize = INLINE / 8;
 
@@ -127,35 +132,8 @@ impl Control {
     }
 }
 
-/// A place in the byte ring, computed alike by both sides.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cursor {
-    /// Units used since the beginning, including those skipped; wraps around.
-    total: u32,
-    /// Where the next block starts, in units from the start of the ring.
-    next: u32,
-}
-
-impl Cursor {
-    /// The cursor after a block of `len` bytes in a ring of `cap` units, and where the block starts.
-    #[inline(always)]
-    fn advance(self, len: usize, cap: u32) -> (Cursor, usize) {
-        let units = len.div_ceil(UNIT) as u32;
-        let (start, skipped) = if self.next + units > cap {
-            (0, cap - self.next)
-        } else {
-            (self.next, 0)
-        };
-        let after = Cursor {
-            total: self.total.wrapping_add(skipped + units),
-            next: start + units,
-        };
-        (after, start as usize * UNIT)
-    }
-
-    /// The same cursor at the start of the ring, which is empty.
-    #[inline(always)]
-    fn at_start(self) -> Cursor {
-        Cursor { next: 0, ..self }
-    }
+/// How many units of the byte ring a block of `len` bytes takes.
+#[inline(always)]
+fn units_of(len: usize) -> u32 {
+    len.div_ceil(UNIT) as u32
 }

@@ -1,6 +1,7 @@
 //! The writing end of a ring.
 
-use super::{Control, Cursor, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more_cells};
+use super::room::Room;
+use super::{Control, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more_cells, units_of};
 use crate::atomic::{AtomicU64, Ordering};
 use crate::copy::copy;
 
@@ -20,10 +21,11 @@ pub struct Producer {
     memory: RingMemory,
     /// The number of the next cell.
     pub(super) next: u32,
-    cursor: Cursor,
-    /// What the consumer had given back when we last looked.
+    /// Which cells the consumer had given back when we last looked.
     pub(super) consumed: u32,
-    units_back: u32,
+    room: Room,
+    /// How much of the byte ring the consumer wanted used when we last looked.
+    wish: u64,
     /// From where on in the byte ring it is tried to begin again at its start.
     again_from: u32,
     /// Up to which unit the byte ring has memory for sure.
@@ -44,9 +46,9 @@ impl Producer {
         let longest = memory.shape().longest();
         Producer {
             next: 1,
-            cursor: Cursor::default(),
             consumed: 0,
-            units_back: 0,
+            room: Room::new(memory.shape().units()),
+            wish: 0,
             again_from: memory.shape().lap(),
             populated: 0,
             more: 0,
@@ -60,6 +62,17 @@ impl Producer {
     #[inline(always)]
     pub fn longest(&self) -> usize {
         self.longest
+    }
+
+    /// Uses no more than the first `bytes` of the byte ring, until the consumer wishes something else.
+    pub fn set_span(&mut self, bytes: usize) {
+        self.wants(units_of(bytes.min(self.memory.shape().bytes())));
+    }
+
+    /// Uses so many units from now on; less than a lap would not be worth it.
+    fn wants(&mut self, span: u32) {
+        let shape = self.memory.shape();
+        self.room.set_span(span.max(shape.lap()).min(shape.units()));
     }
 
     /// Sends a message of at most [`Producer::longest`] bytes, which `fill` writes into the place it is given.
@@ -89,13 +102,16 @@ impl Producer {
         if len > self.longest {
             return Err(Full);
         }
-        let (after, start, kind) = self.block(len).ok_or(Full)?;
-        // SAFETY: `block` answers one inside the ring that the consumer has given back.
-        unsafe { self.memory.write(start, len, fill) };
-        if start == 0 {
+        let kind = self.block(len).ok_or(Full)?;
+        let start = self.room.take(kind, units_of(len));
+        if kind == Kind::BytesAtStart {
             self.again_from = self.memory.shape().lap();
         }
-        self.cursor = after;
+        if self.room.next() > self.populated {
+            self.populate();
+        }
+        // SAFETY: `block` found it inside the ring and given back by the consumer.
+        unsafe { self.memory.write(start as usize * UNIT, len, fill) };
         self.publish(am, kind, len, header, &[]);
         self.expect_block(len);
         Ok(())
@@ -217,38 +233,40 @@ impl Producer {
     /// Fetches what a message like the last one will probably be written to.
     #[inline(always)]
     fn expect_block(&self, len: usize) {
-        let start = match self.cursor.next >= self.again_from {
+        let start = match self.room.next() >= self.again_from {
             true => {
                 self.memory.expect_given_back();
                 0
             }
-            false => self.cursor.next as usize * UNIT,
+            false => self.room.next() as usize * UNIT,
         };
         self.memory.expect_block(start, len);
     }
 
-    /// A free block of `len` bytes in the byte ring: the cursor behind it, where it starts, and how the consumer is told.
+    /// Where a block of `len` bytes can lie now.
     #[inline(always)]
-    fn block(&mut self, len: usize) -> Option<(Cursor, usize, Kind)> {
-        let (cursor, kind) = match self.cursor.next >= self.again_from && self.may_restart() {
-            true => (self.cursor.at_start(), Kind::BytesAtStart),
-            false => (self.cursor, Kind::Bytes),
-        };
-        let (after, start) = cursor.advance(len, self.memory.shape().units());
-        if after.next > self.populated {
-            self.populate();
+    fn block(&mut self, len: usize) -> Option<Kind> {
+        if self.room.next() >= self.again_from && self.may_restart() {
+            return Some(Kind::BytesAtStart);
         }
-        self.has_units(after).then_some((after, start, kind))
+        let units = units_of(len);
+        let found = self.room.find(units);
+        if found.is_some() {
+            return found;
+        }
+        self.look();
+        self.room.find(units)
     }
 
-    /// Sees to it that there is memory for the first lap, and when that is left for all the rest.
+    /// Sees to it that there is memory for the first lap, and when that is left for all that is used.
     #[cold]
     fn populate(&mut self) {
-        let (lap, units) = (self.memory.shape().lap(), self.memory.shape().units());
+        let lap = self.memory.shape().lap();
         let to = match self.populated {
             0 => lap,
-            _ => units,
+            _ => self.room.span(),
         };
+        let to = to.max(self.room.next());
         self.memory.populate(self.populated, to);
         self.populated = to;
     }
@@ -257,11 +275,11 @@ impl Producer {
     #[cold]
     fn may_restart(&mut self) -> bool {
         self.look();
-        let drained = self.units_back == self.cursor.total;
+        let drained = self.room.is_drained();
         let lap = self.memory.shape().lap();
         self.again_from = match drained {
             true => lap,
-            false => self.cursor.next + lap.div_ceil(4),
+            false => self.room.next() + lap.div_ceil(4),
         };
         drained
     }
@@ -272,22 +290,17 @@ impl Producer {
         self.next.wrapping_sub(1) == self.consumed
     }
 
-    #[inline(always)]
-    fn has_units(&mut self, after: Cursor) -> bool {
-        let cap = self.memory.shape().units();
-        if after.total.wrapping_sub(self.units_back) <= cap {
-            return true;
-        }
-        self.look();
-        after.total.wrapping_sub(self.units_back) <= cap
-    }
-
     #[inline(never)]
     fn look(&mut self) {
         // SYNC POINT ring.consumed
-        let back = self.memory.consumed().load(Ordering::Acquire);
+        let back = self.memory.given_back().consumed.load(Ordering::Acquire);
         self.consumed = back as u32;
-        self.units_back = (back >> 32) as u32;
+        self.room.given_back((back >> 32) as u32);
+        let wish = self.memory.given_back().span.load(Ordering::Relaxed);
+        if wish != self.wish {
+            self.wish = wish;
+            self.wants(u32::try_from(wish).unwrap_or(u32::MAX));
+        }
     }
 
     /// Writes the next cell, with what of the payload is in it.

@@ -8,6 +8,7 @@ use mpi_base::ring::{Body, Consumer, Polled};
 
 use super::super::{ProcId, Sink};
 use super::SCAN;
+use super::span::{SHORT, Spans};
 
 /// Messages taken from one ring before the next one has its turn, and whoever waits looks whether he has what he waits for.
 const TURN: usize = 32;
@@ -19,6 +20,9 @@ const TURN: usize = 32;
 /// Both ways, two cores that share a cache, with no bound, 128, 64 and 32 KiB: 16 KiB 35.8, 41.8, 45.6 and 45.9 GB/s, 32 KiB 38.0, 52.1, 52.8 and 51.2;
 /// one way 32 KiB 57.8, 56.9, 54.5 and 53.1.
 const TURN_BYTES: usize = 128 << 10;
+
+/// So many bytes in a turn are long data, whose pace depends on how much of the ring is used.
+const LONG: usize = 8 << 10;
 
 pub(super) struct Incoming {
     node: Node,
@@ -38,6 +42,8 @@ struct Ring {
     from: u32,
     proc: ProcId,
     consumer: Consumer,
+    /// How much of it is to be used, if there is a choice.
+    spans: Option<Spans>,
 }
 
 impl Incoming {
@@ -120,6 +126,7 @@ impl Incoming {
                     self.rings.push(Ring {
                         from: from as u32,
                         proc,
+                        spans: (consumer.shape().bytes() > SHORT).then(Spans::default),
                         consumer,
                     });
                 }
@@ -168,35 +175,51 @@ impl Ring {
     fn turn(&mut self, node: &Node, sink: &dyn Sink) -> (usize, bool) {
         let (from, proc) = (self.from, self.proc);
         let mut left = TURN_BYTES;
-        for before in 0..TURN {
-            let polled = self.consumer.pop(|message| match message.body {
-                Body::Here(bytes) => {
-                    left = left.saturating_sub(bytes.len());
-                    sink.deliver(proc, message.am, message.header, bytes);
-                    true
-                }
-                Body::Elsewhere { token, len } => node
-                    .read_frag(from, token, len, |bytes| {
-                        left = left.saturating_sub(len);
+        let turn = 'turn: {
+            for before in 0..TURN {
+                let polled = self.consumer.pop(|message| match message.body {
+                    Body::Here(bytes) => {
+                        left = left.saturating_sub(bytes.len());
                         sink.deliver(proc, message.am, message.header, bytes);
-                    })
-                    .is_some(),
-            });
-            match polled {
-                Polled::Got(true) if left == 0 => return (before + 1, true),
-                Polled::Got(true) if self.consumer.is_ready() => self.consumer.await_more(),
-                Polled::Got(true) => return (before + 1, false),
-                Polled::Empty => {
-                    self.consumer.give_back();
-                    return (before, false);
-                }
-                // What no transport of ours writes: nothing behind it can be believed, so this peer is not heard again.
-                Polled::Got(false) | Polled::Broken => {
-                    self.consumer.condemn();
-                    return (before, false);
+                        true
+                    }
+                    Body::Elsewhere { token, len } => node
+                        .read_frag(from, token, len, |bytes| {
+                            left = left.saturating_sub(len);
+                            sink.deliver(proc, message.am, message.header, bytes);
+                        })
+                        .is_some(),
+                });
+                match polled {
+                    Polled::Got(true) if left == 0 => break 'turn (before + 1, true),
+                    Polled::Got(true) if self.consumer.is_ready() => self.consumer.await_more(),
+                    Polled::Got(true) => break 'turn (before + 1, false),
+                    Polled::Empty => {
+                        self.consumer.give_back();
+                        break 'turn (before, false);
+                    }
+                    // What no transport of ours writes: nothing behind it can be believed, so this peer is not heard again.
+                    Polled::Got(false) | Polled::Broken => {
+                        self.consumer.condemn();
+                        break 'turn (before, false);
+                    }
                 }
             }
+            (TURN, true)
+        };
+        if left <= TURN_BYTES - LONG {
+            self.measure(TURN_BYTES - left);
         }
-        (TURN, true)
+        turn
+    }
+
+    /// So many bytes of long data have come in a turn.
+    #[inline(never)]
+    fn measure(&mut self, bytes: usize) {
+        let Some(spans) = &mut self.spans else { return };
+        if let Some(span) = spans.count(bytes) {
+            let ring = self.consumer.shape().bytes();
+            self.consumer.wish_span(span.of(ring));
+        }
     }
 }

@@ -11,6 +11,7 @@
 mod incoming;
 mod outgoing;
 mod single_copy;
+mod span;
 #[cfg(test)]
 mod tests;
 

@@ -10,6 +10,7 @@ use mpi_base::node::{FragPool, Node, NodeError};
 use mpi_base::ring::{Full, Producer};
 
 use super::super::{Am, Header};
+use super::span::SHORT;
 
 /// Why nothing was sent.
 pub(super) enum Refused {
@@ -39,8 +40,10 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     pub fn new(node: &Node, to: u32) -> Result<Outgoing, NodeError> {
+        let mut producer = node.producer(to)?;
+        producer.set_span(SHORT);
         Ok(Outgoing {
-            producer: node.producer(to)?,
+            producer,
             inbox: node.inbox(to)?,
             me: node.rank() as usize,
             to,

@@ -21,7 +21,7 @@
 
 use super::cells::DEPTH;
 use crate::coll::CallId;
-use crate::trial::{Known, ORDERS, Way, order_of};
+use crate::trial::{Either, FREE, Known, ORDERS, Way, order_of};
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::cells::LINE;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -295,7 +295,7 @@ impl Decided {
             return None;
         }
         // The first time it is cheap to have been wrong: what is new may have been slow for that.
-        let way = self.known.next(Known::FREE, PRICE);
+        let way = self.known.next(FREE, PRICE);
         let goes_on = way == now && self.known.better() == Some(now);
         (!goes_on).then_some((way, 1))
     }
