@@ -183,8 +183,7 @@ impl<W: Either> Known<W> {
             (self.better, self.again) = (Some(better), *AGAIN.start());
         }
         self.since = self.since.saturating_add(1);
-        let dearer =
-            self.ways[better.other().index()].cost / self.ways[better.index()].cost - 1.0;
+        let dearer = self.ways[better.other().index()].cost / self.ways[better.index()].cost - 1.0;
         let price = match self.again == *AGAIN.start() {
             true => first,
             false => price,

@@ -30,14 +30,10 @@ pub struct Sizes {
 impl Sizes {
     /// What suits `nlocal` ranks: few ranks get deep rings; many get shallow ones, because all pairs may talk.
     ///
-    /// A ring has to lie in the nearest caches of both cores with what is copied through it, which are of 1 MiB where this was measured;
-    /// with 64 KiB, streams of 8 KiB messages wait for room all the time, and go half as fast.
-    /// Streams one way and both ways, GB/s, medians of five, with rings of 192, 384, 512 and 768 KiB:
-    /// 8 KiB both ways 44.5, 49.6, 51.0 and 51.9, 256 KiB one way 53.8, 54.2, 54.3 and 55.0;
-    /// with memory for each message, 256 KiB 36.6, 34.6, 30.1 and 17.6, 1 MiB 20.4, 19.3, 15.5 and 12.7.
-    /// Rings of 2 and 4 MiB make 55 to 60 as long as nobody else needs the last cache, and 20 as soon as somebody does.
+    /// Of the ring between two of few ranks usually a part is used, and all of it where that is found to be faster (`mpi-core/src/btl/sm/span.rs`);
+    /// what is not used costs addresses and no memory.
     ///
-    /// If all pairs talk, rings cost 5 MiB for 4 ranks, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
+    /// If all pairs talk, rings cost 5 MiB for 4 ranks, 13 if long data between all of them use whole rings, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
     /// A window of 64 messages of three cells fits into 256: streams of 128 bytes made 2.4 GB/s with 128 cells and 3.4 with these.
     pub fn for_ranks(nlocal: u32) -> Sizes {
         let (ring_cells, ring_bytes) = match nlocal {

@@ -39,7 +39,7 @@ use crate::cma;
 use crate::inbox::Inbox;
 use crate::mem::{Held, Segment, Shared, memfd};
 use crate::pieces::{Helping, Offers};
-use crate::ring::{Consumer, Producer, RingMemory};
+use crate::ring::{Consumer, Producer, RingMemory, Shape};
 use crate::state::StatePage;
 use control::Control;
 use head::{map, read_head, write_head};
@@ -146,6 +146,11 @@ impl Node {
     /// How many ranks the node has, attached or not.
     pub fn nlocal(&self) -> u32 {
         self.0.layout.nlocal
+    }
+
+    /// The size of every ring.
+    pub fn ring_shape(&self) -> Shape {
+        self.0.layout.ring_shape
     }
 
     /// The inbox of a rank.

@@ -1,8 +1,8 @@
 //! The reading end of a ring.
 
 use super::{
-    Control, GIVE_BACK, INLINE, INLINE_WORDS, Kind, MORE_WORDS, RingMemory, SPREAD, SPREAD_WORDS, Shape, UNIT,
-    more_cells, units_of,
+    Control, GIVE_BACK, INLINE, INLINE_WORDS, Kind, MORE_WORDS, RingMemory, SPREAD, SPREAD_WORDS,
+    Shape, UNIT, more_cells, units_of,
 };
 use crate::atomic::Ordering;
 use std::mem::MaybeUninit;
@@ -141,7 +141,10 @@ impl Consumer {
         }
         let units = u64::from(units);
         // An order by itself: whatever the producer uses, we are told where each lap begins.
-        self.memory.given_back().span.store(units, Ordering::Relaxed);
+        self.memory
+            .given_back()
+            .span
+            .store(units, Ordering::Relaxed);
     }
 
     /// Shows the next message to `f` and gives its place back, sooner or later.
@@ -221,8 +224,8 @@ impl Consumer {
             _ => self.at,
         };
         let units = units_of(len);
-        let inside = len <= self.memory.shape().longest()
-            && start + units <= self.memory.shape().units();
+        let inside =
+            len <= self.memory.shape().longest() && start + units <= self.memory.shape().units();
         if !inside {
             return None;
         }

@@ -242,11 +242,11 @@ fn links_share_a_message_in_proportion_to_their_bandwidth() {
 fn long_messages_are_cut_so_that_each_link_gets_several_pieces() {
     let (from, _, _) = metered(&[(1000, u64::MAX), (1000, u64::MAX)]);
     let longest = from.limits().max_send;
-    assert_eq!(from.fragment(64 << 20, false), longest);
-    let piece = from.fragment(1 << 20, false);
+    assert_eq!(from.fragment(64 << 20, false, true), longest);
+    let piece = from.fragment(1 << 20, false, true);
     assert!(piece < longest && (1 << 20) / piece >= 16, "{piece}");
     // Short ones are not ground to dust.
-    assert!(from.fragment(100, false) >= 16 << 10);
+    assert!(from.fragment(100, false, true) >= 16 << 10);
 }
 
 #[test]

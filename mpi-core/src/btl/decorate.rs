@@ -39,9 +39,9 @@ macro_rules! like_the_inner {
         fn exclusivity(&self) -> u32 {
             self.inner.exclusivity()
         }
-        fn fragment(&self, bytes: u64, packed: bool) -> usize {
+        fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
             self.inner
-                .fragment(bytes, packed)
+                .fragment(bytes, packed, alone)
                 .min(self.limits().max_send)
         }
         fn follow(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {

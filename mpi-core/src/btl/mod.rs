@@ -317,8 +317,9 @@ pub trait Btl {
     fn limits(&self) -> Limits;
 
     /// The length of the fragments in which `bytes` bytes of a message travel best; at most [`Limits::max_send`].
-    /// `packed` says that the data do not lie together, so that making a fragment of them takes longer than copying it.
-    fn fragment(&self, _bytes: u64, _packed: bool) -> usize {
+    /// `packed` says that the data do not lie together, so that making a fragment of them takes longer than copying it;
+    /// `alone` that no other fragments for the same peer wait for their turn.
+    fn fragment(&self, _bytes: u64, _packed: bool, _alone: bool) -> usize {
         self.limits().max_send
     }
 

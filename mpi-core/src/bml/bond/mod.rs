@@ -185,7 +185,7 @@ impl Btl for Bond {
         }
     }
 
-    fn fragment(&self, bytes: u64, _packed: bool) -> usize {
+    fn fragment(&self, bytes: u64, _packed: bool, _alone: bool) -> usize {
         let most = self.limits().max_send;
         let piece = bytes / (PIECES * self.links.len().max(1)) as u64;
         usize::try_from(piece).map_or(most, |piece| piece.max(SHORTEST).min(most))

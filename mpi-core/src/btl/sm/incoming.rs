@@ -19,7 +19,7 @@ const TURN: usize = 32;
 /// had a third of them kept, because they were taken together with the answer that its partner waited for.
 /// Both ways, two cores that share a cache, with no bound, 128, 64 and 32 KiB: 16 KiB 35.8, 41.8, 45.6 and 45.9 GB/s, 32 KiB 38.0, 52.1, 52.8 and 51.2;
 /// one way 32 KiB 57.8, 56.9, 54.5 and 53.1.
-const TURN_BYTES: usize = 128 << 10;
+pub(super) const TURN_BYTES: usize = 128 << 10;
 
 /// So many bytes in a turn are long data, whose pace depends on how much of the ring is used.
 const LONG: usize = 8 << 10;

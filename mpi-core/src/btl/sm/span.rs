@@ -27,7 +27,9 @@ const STRETCH: usize = 512 << 10;
 /// So many stretches make a sample.
 const STRETCHES: u32 = 4;
 /// Before so many stretches have come nothing is tried.
-const PATIENCE: u32 = 128;
+const PATIENCE: u32 = 2048;
+/// The long part has to be so much better, because it takes memory and the room of others in the caches.
+const MARGIN: f32 = 1.125;
 /// What the worse part may cost: one in so many, when it costs twice as much.
 const PRICE: f32 = 32.0;
 
@@ -99,7 +101,11 @@ impl Spans {
         }
         self.stretches = 0;
         let used = self.now.unwrap_or(Span::Short);
-        self.known.learn(used, self.best);
+        let cost = match used {
+            Span::Short => self.best,
+            Span::Long => self.best * MARGIN,
+        };
+        self.known.learn(used, cost);
         let next = self.known.next(FREE, PRICE);
         self.now = Some(next);
         (next != used).then(|| {
@@ -132,21 +138,24 @@ mod tests {
     fn the_better_part_is_used_and_the_other_one_tried_now_and_then() {
         for (costs, is_long) in [([100, 50], true), ([50, 100], false)] {
             let (mut spans, mut now) = (Spans::default(), Instant::now());
-            assert_eq!(long(&mut spans, &mut now, 64, costs), 0);
+            assert_eq!(long(&mut spans, &mut now, PATIENCE / 2, costs), 0);
             long(&mut spans, &mut now, 20, costs);
             let through_long = long(&mut spans, &mut now, 1_000, costs);
             let worse = match is_long {
                 true => 1_000 - through_long,
                 false => through_long,
             };
-            assert!((1..60).contains(&worse), "{costs:?}: {worse} MiB the worse way");
+            assert!(
+                (1..60).contains(&worse),
+                "{costs:?}: {worse} MiB the worse way"
+            );
         }
     }
 
     #[test]
     fn a_part_that_has_become_worse_is_left() {
         let (mut spans, mut now) = (Spans::default(), Instant::now());
-        long(&mut spans, &mut now, 200, [100, 50]);
+        long(&mut spans, &mut now, PATIENCE / 2 + 200, [100, 50]);
         let through_long = long(&mut spans, &mut now, 200, [100, 300]);
         assert!(through_long < 50, "{through_long} MiB");
     }
@@ -156,7 +165,7 @@ mod tests {
         let (mut spans, mut now) = (Spans::default(), Instant::now());
         let mut used = Span::Short;
         let mut through_long = 0;
-        for stretch in 0..2_000 {
+        for stretch in 0..PATIENCE + 2_000 {
             spans.come = STRETCH;
             // The program computes after three of four stretches, and more often while the better part is used.
             now += Duration::from_micros(if stretch % 4 == 0 { 0 } else { 700 });

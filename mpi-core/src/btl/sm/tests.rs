@@ -182,7 +182,7 @@ fn whoever_waits_looks_whether_he_has_it_after_so_many_bytes() {
     let net = plain(2);
     let (sender, receiver) = (&net.btls[1], &net.btls[0]);
     let to = endpoint(&**sender, net.procs[0]);
-    let long = sender.limits().max_send;
+    let long = super::incoming::TURN_BYTES / 4;
     for n in 0..9 {
         assert_eq!(send_numbered(&**sender, to, n, long), Ok(()));
     }
@@ -252,15 +252,63 @@ fn sending_to_a_rank_that_left_says_so() {
 }
 
 #[test]
-fn parameters_set_the_limits_but_not_beyond_a_fragment() {
+fn parameters_set_the_limits_but_not_beyond_what_a_ring_or_a_fragment_takes() {
     let mut params = Params::default();
     params.set("btl_sm_eager_limit", "100", Source::Environment);
     params.set("btl_sm_max_send_size", "1G", Source::Environment);
     params.set("btl_sm_single_copy", "no", Source::Environment);
-    let net = net(2, Sizes::for_ranks(2), &params);
-    let limits = net.btls[0].limits();
-    assert_eq!((limits.eager, limits.max_send), (100, 32 << 10));
-    assert!(net.btls[0].single_copy().is_none());
+    for (ranks, longest) in [(2, 64 << 10), (40, 32 << 10)] {
+        let net = net(ranks, Sizes::for_ranks(ranks), &params);
+        let limits = net.btls[0].limits();
+        assert_eq!((limits.eager, limits.max_send), (100, longest));
+        assert!(net.btls[0].single_copy().is_none());
+    }
+}
+
+#[test]
+fn fragments_of_streams_and_of_long_messages_are_the_longest() {
+    let net = plain(2);
+    let kib = |bytes: u64, packed, alone| net.btls[0].fragment(bytes << 10, packed, alone) >> 10;
+    let lone = [32, 64, 512, 1 << 10, 4 << 10].map(|bytes| kib(bytes, false, true));
+    assert_eq!(lone, [16, 32, 32, 64, 64]);
+    let stream = [32, 64, 128, 4 << 10].map(|bytes| kib(bytes, false, false));
+    assert_eq!(stream, [16, 32, 64, 64]);
+    let packed = [16, 64, 4 << 10].map(|bytes| kib(bytes, true, false));
+    assert_eq!(packed, [8, 16, 16]);
+}
+
+/// Takes what comes and looks at nothing.
+struct Anything;
+
+impl Sink for Anything {
+    fn deliver(&self, _: ProcId, _: Am, _: Header, _: &[u8]) {}
+}
+
+#[test]
+fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
+    let net = plain(2);
+    let (sender, receiver) = (&net.btls[1], &net.btls[0]);
+    let to = endpoint(&**sender, net.procs[0]);
+    let data = vec![7; sender.limits().max_send];
+    let ring = Sizes::for_ranks(2).ring_bytes as usize;
+    // How much finds room before any is taken.
+    let fit = || {
+        let fits = |_: &usize| sender.send(to, 1, [0; 2], Payload::Bytes(&data)).is_ok();
+        let fitted = (0..).take_while(fits).count();
+        while receiver.progress(&Anything) > 0 {}
+        fitted * data.len()
+    };
+    let mut most = 0;
+    for round in 0..5_000 {
+        let fitted = fit();
+        most = most.max(fitted);
+        match round {
+            0..100 => assert_eq!(fitted, super::span::SHORT),
+            _ if most > super::span::SHORT => return assert_eq!(most, ring),
+            _ => {}
+        }
+    }
+    panic!("nothing but {most} bytes was ever tried");
 }
 
 #[test]

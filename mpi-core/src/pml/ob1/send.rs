@@ -90,6 +90,8 @@ impl SendBody {
 
 /// Up to here a message is never asked for, because programs count on a short one's being sent without its receive.
 const BRIEF: usize = 4 << 10;
+/// Up to here a message that goes unasked goes in one piece; longer ones are worked on by both sides at once.
+const WHOLE: usize = 32 << 10;
 /// Packing so many runs takes longer than announcing them, so that the receiver can begin with the first fragment.
 const LABORIOUS_RUNS: i64 = 256;
 
@@ -165,7 +167,7 @@ impl Ob1 {
             bytes <= BRIEF || !peer.single_copy.get() || buf.run_count() < LABORIOUS_RUNS
         } else {
             // One fragment holds it, and making that of a few long runs takes no longer than announcing it would.
-            bytes <= peer.limits.max_send
+            bytes <= WHOLE.min(peer.limits.max_send)
                 && buf.is_in_runs()
                 && self.goes_unasked(peer, buf).is_some()
         }

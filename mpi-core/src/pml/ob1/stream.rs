@@ -95,7 +95,8 @@ impl Ob1 {
             {
                 return self.garble();
             }
-            let fragment = peer.btl.fragment(wanted, packed);
+            let alone = peer.streams.borrow().is_empty();
+            let fragment = peer.btl.fragment(wanted, packed, alone);
             send.begin(Stream::new(
                 wire::FRAGMENT,
                 ReqId(header[1]),
