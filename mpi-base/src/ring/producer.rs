@@ -103,15 +103,16 @@ impl Producer {
             return Err(Full);
         }
         let kind = self.block(len).ok_or(Full)?;
-        let start = self.room.take(kind, units_of(len));
-        if kind == Kind::BytesAtStart {
-            self.again_from = self.memory.shape().lap();
-        }
-        if self.room.next() > self.populated {
-            self.populate();
+        let (start, units) = (self.room.start(kind), units_of(len));
+        if start + units > self.populated {
+            self.populate(start + units);
         }
         // SAFETY: `block` found it inside the ring and given back by the consumer.
         unsafe { self.memory.write(start as usize * UNIT, len, fill) };
+        if kind == Kind::BytesAtStart {
+            self.again_from = self.memory.shape().lap();
+        }
+        self.room.take(kind, units);
         self.publish(am, kind, len, header, &[]);
         self.expect_block(len);
         Ok(())
@@ -260,13 +261,13 @@ impl Producer {
 
     /// Sees to it that there is memory for the first lap, and when that is left for all that is used.
     #[cold]
-    fn populate(&mut self) {
+    fn populate(&mut self, needed: u32) {
         let lap = self.memory.shape().lap();
         let to = match self.populated {
             0 => lap,
             _ => self.room.span(),
         };
-        let to = to.max(self.room.next());
+        let to = to.max(needed);
         self.memory.populate(self.populated, to);
         self.populated = to;
     }

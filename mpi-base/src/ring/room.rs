@@ -85,15 +85,22 @@ impl Room {
         (unread == 0 || units <= at).then_some(Kind::BytesAtStart)
     }
 
-    /// A block of so many units has been written; answers where it begins.
+    /// Where a block begins that lies as [`Room::find`] says.
     #[inline(always)]
-    pub fn take(&mut self, kind: Kind, units: u32) -> u32 {
-        if kind == Kind::BytesAtStart {
-            (self.last, self.next) = (self.next, 0);
+    pub fn start(&self, kind: Kind) -> u32 {
+        match kind {
+            Kind::BytesAtStart => 0,
+            _ => self.next,
         }
-        let start = self.next;
-        self.next += units;
+    }
+
+    /// Such a block of so many units has been written.
+    #[inline(always)]
+    pub fn take(&mut self, kind: Kind, units: u32) {
+        if kind == Kind::BytesAtStart {
+            self.last = self.next;
+        }
+        self.next = self.start(kind) + units;
         self.total = self.total.wrapping_add(units);
-        start
     }
 }
