@@ -6,7 +6,12 @@ use std::sync::Arc;
 
 use super::UNIT;
 use crate::atomic::{AtomicU64, prefetch_for_read, prefetch_for_write};
+#[cfg(not(loom))]
 use crate::mem::PAGE;
+
+/// Models have no other memory than the heap.
+#[cfg(loom)]
+const PAGE: usize = 4096;
 
 /// The longest block that is fetched ahead; a longer one is copied in a way that does not want the old lines,
 /// and fetching them made the message after it a third slower (8 KiB: 0.60 for 0.40 microseconds).
