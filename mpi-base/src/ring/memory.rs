@@ -20,7 +20,7 @@ const AHEAD: usize = crate::copy::LONG - 1;
 /// From so many units on, 128 KiB, the bytes of a ring begin in the middle of a page.
 ///
 /// Long data of programs nearly always begin at the beginning of one, and a copy to where the last twelve bits of the address are about the same is slower.
-/// A program that copies 32 KiB at a time through 384 KiB, between two threads of one core, made 52.5, 54.5 and 54.2 GB/s with bytes that began 128, 1,024 and 2,048 bytes behind a page's beginning,
+/// A program that copies 32 KiB at a time through 384 KiB, between two processors that share their nearest caches, made 52.5, 54.5 and 54.2 GB/s with bytes that began 128, 1,024 and 2,048 bytes behind a page's beginning,
 /// and 53, 56 and 56.5 with 64 KiB at a time through 512 KiB.
 const PAGES: u32 = (128 << 10) / UNIT as u32;
 
