@@ -45,6 +45,30 @@ fn bound_ranks_are_told_with_how_many_they_share_their_cores() {
 }
 
 #[test]
+fn ranks_that_share_cores_are_started_without_restartable_sequences() {
+    let told = |n: usize, before: &str| {
+        let args = [
+            "-n",
+            &n.to_string(),
+            "/bin/sh",
+            "-c",
+            "echo $GLIBC_TUNABLES",
+        ];
+        let done = Launch::new(&args).env("GLIBC_TUNABLES", before).run();
+        assert_eq!(done.code, 0, "{done:?}");
+        let mut told: Vec<String> = done.stdout.lines().map(String::from).collect();
+        assert_eq!(told.len(), n);
+        told.dedup();
+        told
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    assert_eq!(told(cores, ""), [""]);
+    assert_eq!(told(cores + 1, ""), ["glibc.pthread.rseq=0"]);
+    let own = "glibc.malloc.arena_max=1:glibc.pthread.rseq=1";
+    assert_eq!(told(cores + 1, own), [own]);
+}
+
+#[test]
 fn lines_of_different_ranks_do_not_mix() {
     // Each line is written in many small pieces, by all ranks at once.
     let script =

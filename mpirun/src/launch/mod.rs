@@ -33,6 +33,7 @@ pub mod outpost;
 pub(crate) mod output;
 pub mod program;
 pub(crate) mod ranks;
+mod rseq;
 pub(crate) mod slim;
 pub mod srun;
 pub(crate) mod sys;

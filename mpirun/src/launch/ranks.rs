@@ -3,6 +3,7 @@
 use super::binding::Machine;
 use super::output::Stream;
 use super::program::{App, ProgramError};
+use super::rseq;
 use super::sys::{self, Image, Wiring};
 use super::wire::Order;
 use crate::glimpse::Glimpse;
@@ -239,8 +240,17 @@ impl Starter<'_> {
             let sharers = cpus
                 .filter(|_| roomy)
                 .map(|cpus| cpu::sharers(cpus, bound.iter().map(Option::as_deref)));
+            let shares = match (cpus, sharers) {
+                (Some(cpus), Some(sharers)) => sharers > cpus.len(),
+                _ => !roomy,
+            };
             let who = (rank, local_rank, appnum);
-            let mut fresh = self.start_rank(&place, who, app, stdin, (cpus, sharers))?;
+            let room = Room {
+                cpus,
+                sharers,
+                shares,
+            };
+            let mut fresh = self.start_rank(&place, who, app, stdin, room)?;
             fresh.bound = machine.as_ref().map(|machine| match cpus {
                 Some(cpus) => format!("bound to {}", machine.describe(cpus)),
                 None if order.binding.to.is_none() => "not bound".to_string(),
@@ -257,7 +267,11 @@ impl Starter<'_> {
         (rank, local_rank, appnum): (u32, u32, usize),
         resolved: &ResolvedApp<'_>,
         stdin: Option<OwnedFd>,
-        (cpus, sharers): (Option<&[usize]>, Option<usize>),
+        Room {
+            cpus,
+            sharers,
+            shares,
+        }: Room<'_>,
     ) -> Result<Fresh, StartError> {
         let app = resolved.app;
         let (ours, theirs) = socketpair(
@@ -274,6 +288,9 @@ impl Starter<'_> {
         let mut env = resolved.env.clone();
         env.extend(place.env(rank, local_rank, appnum, theirs.as_raw_fd()));
         env.extend(sharers.map(|ranks| (SHARERS.into(), ranks.to_string().into())));
+        if shares {
+            rseq::do_without(&mut env);
+        }
         let argv = std::iter::once(&app.program).chain(&app.args);
         let dir = app.dir_from(self.dir);
         let image = Image::new(
@@ -339,6 +356,16 @@ fn bound(
         *place = Some(cpus);
     }
     Ok((Some(machine), bound))
+}
+
+/// Where a rank may run.
+struct Room<'a> {
+    /// If it is bound.
+    cpus: Option<&'a [usize]>,
+    /// How many ranks of this host may run there, if it is to be told.
+    sharers: Option<usize>,
+    /// Whether they are more than the processors are.
+    shares: bool,
 }
 
 /// What the ranks of one job on one host have in common.
