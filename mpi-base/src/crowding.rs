@@ -14,6 +14,8 @@
 //!
 //! [ADR 12]: ../../docs/adr/0012-waiters-step-aside-instead-of-being-bound.md
 
+use crate::moving::{self, Moves};
+use crate::switch::switch;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -29,24 +31,18 @@ const HOGGED: Duration = Duration::from_micros(500);
 /// For so long a core is not given away again to somebody who does not give it back.
 const KEEP: Duration = Duration::from_millis(20);
 
-/// The first and the longest time between two moves of a thread.
-const PAUSE: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_secs(1);
-
 /// What a thread knows of its core.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
     late: u32,
-    not_before: Option<Instant>,
-    pause: Duration,
+    moves: Moves,
     keep_until: Option<Instant>,
 }
 
 impl Crowd {
     const NEW: Crowd = Crowd {
         late: 0,
-        not_before: None,
-        pause: PAUSE,
+        moves: Moves::NEW,
         keep_until: None,
     };
 
@@ -66,16 +62,10 @@ impl Crowd {
             return false;
         }
         self.late += 1;
-        if self.late < IN_A_ROW || self.not_before.is_some_and(|time| now < time) {
+        if self.late < IN_A_ROW || !self.moves.may(now) {
             return false;
         }
-        // A core that was our own for long is lost by chance, as the first one was; one that is lost at once was never free.
-        let calm = |time: Instant| now.duration_since(time) > LONGEST;
-        self.pause = match self.not_before {
-            Some(time) if !calm(time) => (self.pause * 2).min(LONGEST),
-            _ => PAUSE,
-        };
-        self.not_before = Some(now + self.pause);
+        self.moves.count(now);
         self.late = 0;
         true
     }
@@ -91,32 +81,19 @@ pub fn yield_core(now: Instant) {
     if crowd.keeps(now) {
         return;
     }
-    std::thread::yield_now();
+    switch();
     let back = Instant::now();
     let moves = crowd.count(back, back - now);
     CROWD.set(crowd);
     if moves {
-        step_aside();
-    }
-}
-
-/// Moves this thread to another core of its mask; stays where there is none or the system does not allow it.
-#[cold]
-fn step_aside() {
-    let Ok(mask) = rustix::thread::sched_getaffinity(None) else {
-        return;
-    };
-    let mut others = mask;
-    others.unset(rustix::thread::sched_getcpu());
-    if others.count() > 0 && rustix::thread::sched_setaffinity(None, &others).is_ok() {
-        // The system had let us choose among these a moment ago; should it no longer, the narrower mask is still a legal one.
-        let _ = rustix::thread::sched_setaffinity(None, &mask);
+        moving::aside();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moving::LONGEST;
 
     const LATE: Duration = SHARED;
     const QUICK: Duration = Duration::from_nanos(300);
@@ -165,34 +142,5 @@ mod tests {
         let mixed = [(4, LATE), (1, 2 * HOGGED), (4, LATE)];
         assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, start, &mixed), [9]);
         assert!(!Crowd::NEW.keeps(start));
-    }
-
-    #[test]
-    fn stepping_aside_changes_the_core_and_not_the_mask() {
-        let before = rustix::thread::sched_getaffinity(None).unwrap();
-        std::thread::spawn(move || {
-            let core = rustix::thread::sched_getcpu();
-            step_aside();
-            assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), before);
-            if before.count() == 1 {
-                assert_eq!(rustix::thread::sched_getcpu(), core);
-            }
-        })
-        .join()
-        .unwrap();
-    }
-
-    #[test]
-    fn a_thread_that_is_bound_stays() {
-        std::thread::spawn(|| {
-            let mut one = rustix::thread::CpuSet::new();
-            one.set(rustix::thread::sched_getcpu());
-            // Between the two calls the system may have moved us out of the set; it brings us back.
-            rustix::thread::sched_setaffinity(None, &one).unwrap();
-            step_aside();
-            assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), one);
-        })
-        .join()
-        .unwrap();
     }
 }

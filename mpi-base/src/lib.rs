@@ -25,6 +25,8 @@ pub mod inbox;
 #[cfg(not(loom))]
 pub mod mem;
 #[cfg(not(loom))]
+pub mod moving;
+#[cfg(not(loom))]
 pub mod node;
 #[cfg(not(loom))]
 pub mod param;
@@ -34,6 +36,7 @@ pub mod ranges;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod state;
+pub mod switch;
 pub mod wait;
 
 #[cfg(all(test, loom))]

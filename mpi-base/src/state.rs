@@ -129,7 +129,9 @@ pub struct StatePage {
     gate_released: AtomicU64,
     /// One more than the number of the wire; 0 if there is none.
     gate_wire: AtomicU32,
-    _line3: [u32; 9],
+    /// One more than the number of the core on which the rank was when it waited last, where ranks share cores; 0 if that says nothing.
+    core: AtomicU32,
+    _line3: [u32; 8],
 }
 
 /// Set in the number of a call that has not ended.
@@ -170,6 +172,7 @@ impl StatePage {
 
     /// `MPI_Finalize` has returned.
     pub fn finalized(&self) {
+        self.waits_on(None);
         self.phase.store(Phase::Finalized as u32, Relaxed);
     }
 
@@ -245,6 +248,19 @@ impl StatePage {
         self.gate_entered.store(entered, Relaxed);
         self.gate_released.store(released, Relaxed);
         self.gate_wire.store(wire.wrapping_add(1), Relaxed);
+    }
+
+    /// The rank waits on this core, or sleeps on none.
+    #[inline]
+    pub fn waits_on(&self, core: Option<u32>) {
+        self.core
+            .store(core.map_or(0, |core| core.wrapping_add(1)), Relaxed);
+    }
+
+    /// What the owner said with [`StatePage::waits_on`].
+    #[inline]
+    pub fn core(&self) -> Option<u32> {
+        self.core.load(Relaxed).checked_sub(1)
     }
 
     /// The progress engine has moved something.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::atomic::spin_loop;
 use crate::bell::{Bell, NAP};
+use crate::switch::switch;
 
 /// The steps of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +157,7 @@ impl Waiter {
             Stage::Yield { left: 0 } => self.stage = Stage::Sleep,
             Stage::Yield { left } => {
                 *left -= 1;
-                std::thread::yield_now();
+                switch();
             }
             Stage::Sleep => sleep(self.policy.nap),
         }
@@ -169,7 +170,7 @@ use crate::crowding::yield_core;
 /// Models have no cores to move between.
 #[cfg(loom)]
 fn yield_core(_: Instant) {
-    std::thread::yield_now();
+    switch();
 }
 
 #[cfg(test)]

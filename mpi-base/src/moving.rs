@@ -1,0 +1,155 @@
+//! Moving a thread to another core without binding it, and how often that may be.
+//!
+//! The mask is narrow for as long as the system takes to move the thread, and as it was afterwards.
+//! A move costs some tens of microseconds. Where moving does not help it is done more and more rarely.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use std::time::{Duration, Instant};
+
+/// The first and the longest time between two moves of a thread.
+const PAUSE: Duration = Duration::from_millis(1);
+pub(crate) const LONGEST: Duration = Duration::from_secs(1);
+
+/// When a thread may move again.
+#[derive(Clone, Copy, Debug)]
+pub struct Moves {
+    not_before: Option<Instant>,
+    pause: Duration,
+}
+
+impl Moves {
+    /// Of a thread that has never moved.
+    pub const NEW: Moves = Moves {
+        not_before: None,
+        pause: PAUSE,
+    };
+
+    /// Whether it may at the time `now`.
+    pub fn may(&self, now: Instant) -> bool {
+        self.not_before.is_none_or(|time| time <= now)
+    }
+
+    /// Counts a move at the time `now`.
+    pub fn count(&mut self, now: Instant) {
+        // A core that was our own for long is lost by chance, as the first one was; one that is lost at once was never free.
+        let calm = |time: Instant| now.duration_since(time) > LONGEST;
+        self.pause = match self.not_before {
+            Some(time) if !calm(time) => (self.pause * 2).min(LONGEST),
+            _ => PAUSE,
+        };
+        self.not_before = Some(now + self.pause);
+    }
+}
+
+/// Moves this thread to another core of its mask, which the system chooses; stays where there is none or the system does not allow it.
+#[cold]
+pub fn aside() {
+    through(|mask| {
+        let mut others = *mask;
+        others.unset(sched_getcpu());
+        others
+    });
+}
+
+/// Moves this thread to a core; whether its mask and the system allow it.
+#[cold]
+pub fn to(core: usize) -> bool {
+    through(|mask| {
+        let mut one = CpuSet::new();
+        if core < CpuSet::MAX_CPU && mask.is_set(core) {
+            one.set(core);
+        }
+        one
+    })
+}
+
+/// Narrows the mask to a part of it for a moment; whether that may be.
+fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
+    let Ok(mask) = sched_getaffinity(None) else {
+        return false;
+    };
+    let narrow = part(&mask);
+    if narrow.count() == 0 || sched_setaffinity(None, &narrow).is_err() {
+        return false;
+    }
+    // The system had let us choose among these a moment ago; should it no longer, the narrower mask is still a legal one.
+    let _ = sched_setaffinity(None, &mask);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::processors;
+
+    /// Runs `test` in a thread of its own, bound to the core that it has; its mask must be the same afterwards.
+    fn bound(test: fn(usize)) {
+        let thread = std::thread::spawn(move || {
+            let (mut one, core) = (CpuSet::new(), sched_getcpu());
+            one.set(core);
+            // Between the two calls the system may have moved us out of the set; it brings us back.
+            sched_setaffinity(None, &one).unwrap();
+            test(core);
+            assert_eq!(sched_getaffinity(None).unwrap(), one);
+        });
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn stepping_aside_changes_the_core_and_not_the_mask() {
+        let before = sched_getaffinity(None).unwrap();
+        std::thread::spawn(move || {
+            let core = sched_getcpu();
+            aside();
+            assert_eq!(sched_getaffinity(None).unwrap(), before);
+            if before.count() == 1 {
+                assert_eq!(sched_getcpu(), core);
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn going_to_a_core_leaves_the_mask_as_it_was() {
+        let before = sched_getaffinity(None).unwrap();
+        std::thread::spawn(move || {
+            for core in processors().unwrap() {
+                assert!(to(core));
+                assert_eq!(sched_getaffinity(None).unwrap(), before);
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_is_bound_stays() {
+        bound(|_| aside());
+        bound(|core| {
+            assert!(to(core));
+            assert!((0..CpuSet::MAX_CPU + 1).all(|other| other == core || !to(other)));
+        });
+    }
+
+    #[test]
+    fn moves_become_rarer_until_it_has_been_calm() {
+        let (mut moves, start) = (Moves::NEW, Instant::now());
+        assert!(moves.may(start));
+        let mut now = start;
+        for pause in [1, 2, 4, 8].map(Duration::from_millis) {
+            moves.count(now);
+            assert!(!moves.may(now + pause - Duration::from_nanos(1)));
+            now += pause;
+            assert!(moves.may(now));
+        }
+        for _ in 0..20 {
+            moves.count(now);
+            now += LONGEST;
+            assert!(moves.may(now));
+        }
+        now += 2 * LONGEST;
+        moves.count(now);
+        assert!(moves.may(now + PAUSE));
+    }
+}
