@@ -8,6 +8,7 @@
 //! of several threads that wait, one looks for all ([`Threads`]).
 
 mod attend;
+mod even;
 mod progress;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -27,6 +28,7 @@ use crate::pml::ob1::{Config, Ob1};
 use crate::record::Script;
 use crate::request::Req;
 use crate::{Error, Witness};
+use even::Even;
 use mpi_base::cpu::Cores;
 use mpi_base::ear::Ear;
 use mpi_base::hardware::Confinement;
@@ -34,6 +36,7 @@ use mpi_base::mem::Held;
 use mpi_base::node::{Node, NodeError};
 use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::StatePage;
+use mpi_base::switch::switch;
 use mpi_base::wait::WaitPolicy;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
@@ -91,6 +94,8 @@ struct Inner {
     coll_candidates: OnceCell<Candidates>,
     spoilt: Spoilt,
     policy: WaitPolicy,
+    /// Where ranks share cores.
+    even: Option<Even>,
     /// Where the bell is heard while transports wait for descriptors; made by the first such sleep.
     ear: OnceCell<Option<Ear>>,
     /// What this process tells about itself; written here, read by `mpirun`.
@@ -148,6 +153,8 @@ impl Engine {
             // It will sleep all the time, and a fence in every process for each sleep would cost more than one for each message.
             node.my_inbox().bell().ask_for_fences();
         }
+        let even = (policy == WaitPolicy::CROWDED).then(|| Even::of(&node));
+        let even = even.transpose()?;
         let state = node.state(node.rank())?;
         state.start(std::process::id(), me);
         state.confine(&confinement);
@@ -163,6 +170,7 @@ impl Engine {
             coll_candidates: OnceCell::new(),
             spoilt: Spoilt::default(),
             policy,
+            even,
             ear: OnceCell::new(),
             state,
             buffer: Buffer::default(),
@@ -310,7 +318,16 @@ impl Engine {
     /// Whether ranks of this node share cores, so that a waiting one must make room.
     #[inline]
     pub fn is_crowded(&self) -> bool {
-        self.0.policy == WaitPolicy::CROWDED
+        self.0.even.is_some()
+    }
+
+    /// Gives the core away where ranks share cores, and sees to it that they share them evenly.
+    #[inline(always)]
+    pub fn give_core_away(&self) {
+        switch();
+        if let Some(even) = &self.0.even {
+            even.waits();
+        }
     }
 
     /// What this process tells about itself.

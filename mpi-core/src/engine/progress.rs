@@ -184,6 +184,10 @@ impl Engine {
         } else {
             if waiter.is_tired() {
                 self.tired();
+            } else if let Some(even) = &self.0.even
+                && !waiter.is_fresh()
+            {
+                even.waits();
             }
             waiter.pause_or(|nap| {
                 let wanted = || threads.as_ref().is_some_and(|t| (t.wanted)());
@@ -201,6 +205,9 @@ impl Engine {
     #[cold]
     fn tired(&self) {
         self.0.state.waits_since(now_ns());
+        if let Some(even) = &self.0.even {
+            even.sleeps();
+        }
         if let Some(watch) = self.0.watch.get() {
             watch();
         }

@@ -34,6 +34,9 @@ pub trait Waits: Copy {
     /// The same, if others on this core may be able to go on before this rank is.
     async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool);
 
+    /// Waits as long as that needs no future, which costs as much as half a short call; whether it was long enough.
+    fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
+
     /// Waits for a moment only; whether it was long enough.
     fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
 }
@@ -53,10 +56,14 @@ impl Waits for Here {
     }
 
     #[inline(always)]
-    async fn until_unlike_others(self, engine: &Engine, mut done: impl FnMut() -> bool) {
-        if !watch(engine, &mut done) {
-            rest(engine, false, &mut done);
-        }
+    async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool) {
+        wait(engine, false, done);
+    }
+
+    #[inline(always)]
+    fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> bool {
+        until(engine, done);
+        true
     }
 
     #[inline(always)]
@@ -76,6 +83,10 @@ impl Waits for Later {
 
     async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool) {
         self.until(engine, done).await;
+    }
+
+    fn at_once(self, _: &Engine, mut done: impl FnMut() -> bool) -> bool {
+        done()
     }
 
     fn briefly(self, _: &Engine, mut done: impl FnMut() -> bool) -> bool {
@@ -98,10 +109,33 @@ pub fn now<T>(engine: &Engine, operation: impl Future<Output = T>) -> T {
 }
 
 /// Waits until `done` without coming back.
-#[inline]
-pub fn until(engine: &Engine, mut done: impl FnMut() -> bool) {
+#[inline(always)]
+pub fn until(engine: &Engine, done: impl FnMut() -> bool) {
+    wait(engine, true, done);
+}
+
+/// The same; where ranks share cores, whether to hold this one.
+///
+/// There the first switch is made without a call, since each return behind it is guessed wrong ([`mpi_base::switch`]).
+#[inline(always)]
+fn wait(engine: &Engine, holds: bool, mut done: impl FnMut() -> bool) {
+    if done() {
+        return;
+    }
+    if !engine.is_crowded() {
+        return stay(engine, done);
+    }
+    engine.give_core_away();
+    if !done() {
+        rest(engine, holds, &mut done);
+    }
+}
+
+/// Waits on a core of its own.
+#[inline(never)]
+fn stay(engine: &Engine, mut done: impl FnMut() -> bool) {
     if !watch(engine, &mut done) {
-        rest(engine, true, &mut done);
+        rest(engine, false, &mut done);
     }
 }
 
@@ -125,18 +159,22 @@ fn watch(engine: &Engine, done: &mut impl FnMut() -> bool) -> bool {
     false
 }
 
+/// Waits on, after looking or a switch in vain.
 #[cold]
 fn rest(engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
-    for turn in 0..YIELDS {
+    if holds && hold(done) {
+        return;
+    }
+    for _ in 0..YIELDS {
+        engine.progress();
         match engine.is_crowded() {
-            true => std::thread::yield_now(),
+            true => engine.give_core_away(),
             // Where the system has put two ranks on one core, one of them moves.
             false => yield_core(Instant::now()),
         }
-        if done() || (turn == 0 && holds && engine.is_crowded() && hold(done)) {
+        if done() {
             return;
         }
-        engine.progress();
     }
     engine.wait_until(done);
 }

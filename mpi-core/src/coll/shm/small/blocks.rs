@@ -1,7 +1,7 @@
 //! Short collectives that move data as they are.
 
 use super::data::{CopyTo, Given, Room};
-use super::steps::{await_room, show};
+use super::steps::{await_cell, await_room, show};
 use super::{Placed, Turn};
 use crate::Error;
 use crate::coll::CollError;
@@ -21,7 +21,7 @@ impl<W: Waits> Turn<'_, W> {
             turn.ring_others();
         } else {
             if !turn.comes(root) {
-                turn.await_cell(root).await;
+                await_cell!(turn, root);
             }
             turn.take(root, 0, buf);
             length = turn.cells.length(root, turn.spot, buf.bytes());
@@ -166,7 +166,7 @@ impl<W: Waits> Turn<'_, W> {
             }
         } else if let Some(recv) = recv {
             if !turn.comes(root) {
-                turn.await_cell(root).await;
+                await_cell!(turn, root);
             }
             turn.take(root, turn.me() as usize * len, recv);
         }

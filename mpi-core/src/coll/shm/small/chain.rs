@@ -14,7 +14,7 @@
 
 use super::Placed;
 use super::data::{CopyTo, Room};
-use super::steps::await_room;
+use super::steps::{await_cell, await_room};
 use crate::coll::shm::cells::FEW;
 use crate::coll::shm::wait::Waits;
 use crate::op::DenseOp;
@@ -44,7 +44,7 @@ impl<W: Waits> Placed<'_, '_, W> {
             wait.until_unlike_others(self.engine, || self.seen(me))
                 .await;
         } else {
-            self.await_cell(me).await;
+            await_cell!(self, me);
         }
         match before {
             _ if with_own => self.take(me, 0, recv),

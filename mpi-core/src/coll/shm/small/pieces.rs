@@ -7,7 +7,7 @@
 
 use super::data::{Combine, CopyTo, Given, Room};
 use super::rows::goes_in_rows;
-use super::steps::{await_room, show};
+use super::steps::{await_cell, await_room, show};
 use super::{Placed, Turn};
 use crate::Error;
 use crate::coll::algo::{self, Blocks, Buffer};
@@ -300,7 +300,7 @@ impl<W: Waits> Placed<'_, '_, W> {
                 cut(root).copy_to(recv);
             }
         } else if let Some(recv) = recv {
-            self.await_cell(root).await;
+            await_cell!(self, root);
             let before = self.me() - u32::from(self.me() > root);
             self.take(root, before as usize * recv.bytes(), recv);
         }

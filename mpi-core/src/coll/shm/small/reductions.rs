@@ -1,7 +1,7 @@
 //! Short collectives that combine data.
 
 use super::data::{Combine, CopyTo, Given, Room};
-use super::steps::{await_room, show};
+use super::steps::{await_cell, await_room, show};
 use super::{Placed, Turn};
 use crate::Error;
 use crate::coll::shm::cells::Flow;
@@ -107,7 +107,7 @@ impl<W: Waits> Turn<'_, W> {
             }
             (1, _) if !with_own => {
                 if !turn.comes(0) {
-                    turn.await_cell(0).await;
+                    await_cell!(turn, 0);
                 }
                 turn.take(0, 0, recv);
                 Ok(())

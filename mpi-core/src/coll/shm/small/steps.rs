@@ -28,7 +28,19 @@ macro_rules! show {
     }};
 }
 
-pub(super) use {await_room, show};
+/// Waits until a place shows its data, at once where that is possible.
+macro_rules! await_cell {
+    ($turn:expr, $place:expr) => {
+        if !$turn
+            .wait
+            .at_once($turn.engine, $turn.cells.watch($place, $turn.spot))
+        {
+            $turn.await_cell($place).await;
+        }
+    };
+}
+
+pub(super) use {await_cell, await_room, show};
 
 impl<W: Waits> Turn<'_, W> {
     #[inline(always)]
@@ -115,7 +127,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.cells.patience().look(|| self.seen(rank))
     }
 
-    #[inline]
+    #[cold]
     pub(super) async fn await_cell(&self, place: impl Into<Place> + Copy) {
         let seen = self.cells.watch(place, self.spot);
         self.wait.until(self.engine, seen).await;
@@ -130,7 +142,7 @@ impl<W: Waits> Placed<'_, '_, W> {
                 _ => self.seen(rank),
             };
             if !there {
-                self.await_cell(rank).await;
+                await_cell!(self, rank);
             }
         }
     }
@@ -175,7 +187,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<bool, Error> {
         if !is_last {
-            self.await_cell(Place::Result).await;
+            await_cell!(self, Place::Result);
             return Ok(true);
         }
         self.cells.fetch_all(self.spot);
@@ -214,7 +226,9 @@ impl<W: Waits> Placed<'_, '_, W> {
         let (cells, spot) = (self.cells, self.spot);
         if !cells.arrive(spot) {
             let arrived = || cells.all_arrived(spot);
-            self.wait.until(self.engine, arrived).await;
+            if !self.wait.at_once(self.engine, arrived) {
+                self.wait.until(self.engine, arrived).await;
+            }
         }
         cells.fetch_all(spot);
         cells.forget_arrivals(spot);
