@@ -23,6 +23,9 @@ use std::time::Instant;
 const SOON: u32 = 8;
 const RARELY: u32 = 2048;
 
+/// Who has slept is on no core until he looks, which he does before so many switches.
+const AWAKE: u32 = 64;
+
 /// What a rank needs for it.
 pub struct Even {
     /// Of all ranks of the node.
@@ -62,6 +65,7 @@ impl Even {
     /// This rank is about to sleep.
     pub fn sleeps(&self) {
         self.tell(None);
+        self.left.set(self.left.get().min(AWAKE));
     }
 
     #[cold]
@@ -192,16 +196,22 @@ mod tests {
         let even = Even::of(&Node::attach(&fd, 0).unwrap()).unwrap();
         let told = || even.pages[0].core().is_some();
         let mut between = Vec::new();
-        for _ in 0..10 {
-            even.sleeps();
-            assert!(!told());
-            let waits = (1..).find(|_| {
+        let until_told = || {
+            let waits = (0..).find(|_| {
                 even.waits();
                 told()
             });
-            between.push(waits.unwrap() - 1);
+            waits.unwrap()
+        };
+        for _ in 0..10 {
+            even.tell(None);
+            between.push(until_told());
         }
         assert_eq!(between, [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 2048]);
+        // But for one that has slept, which is on a core again.
+        even.sleeps();
+        assert!(!told());
+        assert_eq!(until_told(), AWAKE);
     }
 
     proptest! {

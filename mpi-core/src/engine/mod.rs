@@ -94,7 +94,9 @@ struct Inner {
     coll_candidates: OnceCell<Candidates>,
     spoilt: Spoilt,
     policy: WaitPolicy,
-    /// Where ranks share cores.
+    /// Whether that is the one of ranks that share cores.
+    crowded: bool,
+    /// Where they do.
     even: Option<Even>,
     /// Where the bell is heard while transports wait for descriptors; made by the first such sleep.
     ear: OnceCell<Option<Ear>>,
@@ -149,11 +151,14 @@ impl Engine {
             coll,
         } = parts;
         let policy = WaitPolicy::new(cores.usable, cores.shared_by(neighbours.len()));
-        if policy == WaitPolicy::CROWDED {
+        let crowded = policy == WaitPolicy::CROWDED;
+        if crowded {
             // It will sleep all the time, and a fence in every process for each sleep would cost more than one for each message.
             node.my_inbox().bell().ask_for_fences();
         }
-        let even = (policy == WaitPolicy::CROWDED).then(|| Even::of(&node));
+        // Where a quota is what limits, cores are free; what is spread over them uses it up the sooner.
+        let spreads = crowded && !cores.limited_by_quota();
+        let even = spreads.then(|| Even::of(&node));
         let even = even.transpose()?;
         let state = node.state(node.rank())?;
         state.start(std::process::id(), me);
@@ -170,6 +175,7 @@ impl Engine {
             coll_candidates: OnceCell::new(),
             spoilt: Spoilt::default(),
             policy,
+            crowded,
             even,
             ear: OnceCell::new(),
             state,
@@ -318,7 +324,7 @@ impl Engine {
     /// Whether ranks of this node share cores, so that a waiting one must make room.
     #[inline]
     pub fn is_crowded(&self) -> bool {
-        self.0.even.is_some()
+        self.0.crowded
     }
 
     /// Gives the core away where ranks share cores, and sees to it that they share them evenly.
