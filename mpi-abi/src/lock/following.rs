@@ -21,7 +21,7 @@ const FOLLOWING: WaitPolicy = WaitPolicy {
     pauses: Duration::from_micros(20),
     yields: 0,
     nap: OWN_LOOK,
-    looks: 0,
+    ..WaitPolicy::ROOMY
 };
 
 /// Turns with news after which the leader tells them although more are coming.

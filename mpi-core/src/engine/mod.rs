@@ -114,9 +114,8 @@ struct Inner {
     /// How many [`progress::Restless`] live.
     restless: Cell<u32>,
     progressing: Cell<bool>,
-    /// How many calls that only look have found nothing in a row, and at how many the core is given away.
+    /// How many calls that only look have found nothing in a row.
     idle: Cell<u32>,
-    patience: u32,
     relax: Cell<Option<fn()>>,
     threads: Cell<Option<Threads>>,
     /// Whether this process has slept since its threads were last told of news.
@@ -187,7 +186,6 @@ impl Engine {
             restless: Cell::new(0),
             progressing: Cell::new(false),
             idle: Cell::new(0),
-            patience: policy.looks,
             relax: Cell::new(None),
             threads: Cell::new(None),
             slept: Cell::new(false),

@@ -46,9 +46,9 @@ impl Engine {
         let busy = steps > 0;
         let idle = if busy { 0 } else { self.0.idle.get() + 1 };
         self.0.idle.set(idle);
-        if idle >= self.0.patience {
+        if idle >= self.0.policy.looks {
             self.0.idle.set(0);
-            std::thread::yield_now();
+            self.give_core_away();
         }
         busy
     }
@@ -147,7 +147,7 @@ impl Engine {
     #[inline]
     pub fn wait_telling(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
         let mut waiter = self.waiter();
-        while waiter.is_fresh() {
+        while !waiter.is_tired() {
             if self.turn(&mut waiter, &mut done) {
                 return;
             }
@@ -184,9 +184,7 @@ impl Engine {
         } else {
             if waiter.is_tired() {
                 self.tired();
-            } else if let Some(even) = &self.0.even
-                && !waiter.is_fresh()
-            {
+            } else if let Some(even) = &self.0.even {
                 even.waits();
             }
             waiter.pause_or(|nap| {
