@@ -97,10 +97,7 @@ fn waiting(engine: &Engine) -> String {
     };
     let policy = engine.policy();
     let first = match policy.pauses.is_zero() {
-        true => format!(
-            "looks {} times, then gives its core away {} times",
-            policy.spins, policy.yields
-        ),
+        true => format!("gives its core away after each of {} looks", policy.yields),
         false => format!(
             "looks {} times, then for {} us with pauses",
             policy.spins,

@@ -181,7 +181,7 @@ fn ranks_that_another_launcher_has_bound_know_with_whom_they_share_their_core() 
     let told = bound(2, 1);
     assert!(told.starts_with(alone), "{told}");
     // Both on one core, whoever else has cores of its own.
-    let crowded = "ranks on 1 usable cores: a rank that waits looks 10 times, then gives its core";
+    let crowded = "ranks on 1 usable cores: a rank that waits gives its core away after each of";
     for ranks in [2, 4] {
         let told = bound(ranks, 2);
         assert!(told.contains(crowded), "{told}");
