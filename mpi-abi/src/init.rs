@@ -314,8 +314,9 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         explain::before_start(&params, &found)
     });
     let cores = Cores::of_this_process().found(membership.sharers);
-    let roomy = cores.shared_by(membership.local_ranks.len()) <= cores.usable;
-    let pml = Config::from_params(&params, roomy).map_err(at("a parameter cannot be read"))?;
+    let sharing = cores.shared_by(membership.local_ranks.len());
+    let sharing = u32::try_from(sharing.div_ceil(cores.usable)).unwrap_or(u32::MAX);
+    let pml = Config::from_params(&params, sharing).map_err(at("a parameter cannot be read"))?;
     let parts = Parts {
         me: identity.rank,
         size: identity.size,

@@ -26,7 +26,7 @@ static MEASURE: Param<bool> = Param::new(
     "measure",
     "true",
     Level::TUNER,
-    "Whether messages that could travel in one copy travel in fragments to whom that is measured to be faster, if every rank has a core",
+    "Whether messages that could travel in one copy travel in fragments to whom that is measured to be faster",
 );
 
 static TOGETHER_MIN: Param<usize> = Param::new(
@@ -78,6 +78,8 @@ pub struct Config {
     pub single_copy_max: u64,
     /// Whether what could travel in one copy travels in fragments where those are found to be faster ([`super::pace`]).
     pub measure: bool,
+    /// How many ranks of the node there are for each core, rounded up; what they do at the same time they do one after the other.
+    pub sharing: u32,
     /// From here on both sides work on the one copy, unless both have messages for each other.
     pub together_min: u64,
     /// So many bytes of other processes' messages are kept before their receives; beyond it they ask first.
@@ -90,6 +92,7 @@ impl Default for Config {
             single_copy_min: 0,
             single_copy_max: u64::MAX,
             measure: false,
+            sharing: 1,
             together_min: u64::MAX,
             unexpected_max: 64 << 20,
         }
@@ -97,8 +100,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What the user set; `roomy` says whether every rank of the node has a core of its own.
-    pub fn from_params(params: &Params, roomy: bool) -> Result<Config, ParamError> {
+    /// What the user set, where so many ranks of the node are `sharing` a core.
+    pub fn from_params(params: &Params, sharing: u32) -> Result<Config, ParamError> {
+        let roomy = sharing <= 1;
         Ok(Config {
             single_copy_min: params.get(&SINGLE_COPY_MIN)? as u64,
             // Where ranks share cores two copies at the same time are two copies one after the other.
@@ -106,7 +110,8 @@ impl Config {
                 true => params.get(&SINGLE_COPY_MAX)? as u64,
                 false => u64::MAX,
             },
-            measure: roomy && params.get(&MEASURE)?,
+            measure: params.get(&MEASURE)?,
+            sharing,
             // There a sender that sleeps is better left asleep.
             together_min: match roomy {
                 true => params.get(&TOGETHER_MIN)? as u64,
@@ -122,13 +127,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_that_share_a_core_never_copy_twice_nor_together() {
+    fn ranks_that_share_a_core_never_copy_together() {
         let params = Params::default();
-        let config = Config::from_params(&params, false).expect("the defaults are well formed");
+        let config = Config::from_params(&params, 2).expect("the defaults are well formed");
         assert_eq!(config.single_copy_max, u64::MAX);
-        assert!(!config.measure);
+        assert!(config.measure);
         assert_eq!(config.together_min, u64::MAX);
-        let config = Config::from_params(&params, true).expect("the defaults are well formed");
+        let config = Config::from_params(&params, 1).expect("the defaults are well formed");
         assert!(config.measure);
         assert_eq!(config.together_min, 64 << 10);
     }

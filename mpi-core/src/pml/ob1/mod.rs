@@ -263,7 +263,10 @@ impl Ob1 {
             });
         };
         match self.bml.route(proc) {
-            Route::Via(btl, endpoint) => Ok(cell.get_or_init(|| Rc::new(Peer::new(btl, endpoint)))),
+            Route::Via(btl, endpoint) => {
+                let peer = || Rc::new(Peer::new(btl, endpoint, self.config.sharing));
+                Ok(cell.get_or_init(peer))
+            }
             Route::None { reasons } => Err(PmlError::Unreachable {
                 peer: proc,
                 reasons,

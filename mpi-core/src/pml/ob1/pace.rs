@@ -10,6 +10,11 @@
 //! Messages of one way that are under way together are one sample, so that a window of messages and a single one are judged alike.
 //! A window goes one way, but when copies are only tried there: once there are enough of them for a sample, the rest of it comes in fragments.
 //! (Not the other way round: fragments are asked for all at once, and would wait for the copies that come after them.)
+//!
+//! Where ranks share cores, what passes between is mostly others' time, in which a core does something useful.
+//! There fragments cost what both sides work on them: twice what the receiver copies, and a switch wherever it had to wait for more;
+//! but no less than their part of the time, or who computes for long between its messages would keep everybody waiting who could read its data at once.
+//!
 //! What has been found for shorter data is believed of the next order of size, until the other way has its turn there too:
 //! three windows that go the worse way are a fifth of the time of a short program.
 
@@ -28,9 +33,15 @@ const LONGEST: Duration = Duration::from_millis(20);
 /// So many copies under way together are enough for a sample.
 const ENOUGH: u32 = 16;
 
+/// Where cores are shared: a receiver that has got nothing for so long has given its core away, and that takes so long.
+const AWAY: Duration = Duration::from_micros(4);
+const SWITCH: Duration = Duration::from_nanos(1600);
+
 /// What is known of one peer.
 #[derive(Default)]
 pub struct Pace {
+    /// How many ranks share a core.
+    sharing: u32,
     known: [Cell<Known>; ORDERS],
     /// Of either way, as long as messages are under way.
     periods: [Cell<Option<Period>>; 2],
@@ -44,6 +55,9 @@ struct Period {
     order: usize,
     began: Instant,
     bytes: u64,
+    /// What both sides have worked on fragments, and until when.
+    work: Duration,
+    worked: Instant,
     /// How many messages are under way, and how many there have been.
     open: u32,
     begun: u32,
@@ -57,6 +71,8 @@ impl Period {
             order,
             began,
             bytes: 0,
+            work: Duration::ZERO,
+            worked: began,
             open: 0,
             begun: 0,
             counts: true,
@@ -65,6 +81,14 @@ impl Period {
 }
 
 impl Pace {
+    /// Of a peer that nothing is known of, where so many ranks share a core.
+    pub fn where_cores_have(ranks: u32) -> Pace {
+        Pace {
+            sharing: ranks,
+            ..Pace::default()
+        }
+    }
+
     fn begin(&self, bytes: u64, now: Instant) -> Way {
         let order = order_of(bytes);
         let way = match self.turn.get() {
@@ -101,6 +125,30 @@ impl Pace {
         }
     }
 
+    fn is_crowded(&self) -> bool {
+        self.sharing > 1
+    }
+
+    /// A fragment has been copied from `began` to `now`.
+    fn copied(&self, began: Instant, now: Instant) {
+        let fragments = &self.periods[Way::Fragments as usize];
+        fragments.set(fragments.get().map(|period| {
+            let waited = began.saturating_duration_since(period.worked);
+            let switch = if waited > AWAY {
+                SWITCH
+            } else {
+                Duration::ZERO
+            };
+            let copying = now.saturating_duration_since(began);
+            Period {
+                // The sender has copied it too.
+                work: period.work + 2 * copying + switch,
+                worked: now,
+                ..period
+            }
+        }));
+    }
+
     /// A message has come that way, or is given up if there are no `bytes`.
     fn end(&self, way: Way, bytes: Option<u64>, now: impl FnOnce() -> Instant) {
         let Some(mut period) = self.periods[way as usize].get() else {
@@ -115,12 +163,20 @@ impl Pace {
         if period.counts && (over || took > LONGEST) {
             let known = &self.known[period.order];
             let mut learnt = known.get();
-            learnt.learn(way, took.as_nanos() as f32 / period.bytes as f32);
+            let cost = match way {
+                // Each of those who share both cores has its part of the time.
+                Way::Fragments if self.is_crowded() => {
+                    period.work.max(took / self.sharing.saturating_mul(2))
+                }
+                _ => took,
+            };
+            learnt.learn(way, cost.as_nanos() as f32 / period.bytes as f32);
             known.set(learnt);
             if !over {
                 let next = self.next(period.order);
                 self.turn.set(Some(next));
                 (period.began, period.bytes, period.begun) = (now, 0, 0);
+                period.work = Duration::ZERO;
                 // What is still to come the old way comes beside what begins the new one.
                 period.counts = next == way;
             }
@@ -176,6 +232,17 @@ impl Transfer {
         }
     }
 
+    /// Puts a fragment of it where it belongs; what that takes is work, where that counts.
+    #[inline]
+    pub fn put(&self, put: impl FnOnce()) {
+        if !self.peer.pace.is_crowded() {
+            return put();
+        }
+        let began = Instant::now();
+        put();
+        self.peer.pace.copied(began, Instant::now());
+    }
+
     /// All of it has come, the way that was said.
     pub fn ends(mut self) -> (Rc<Peer>, u64) {
         let bytes = std::mem::take(&mut self.bytes);
@@ -196,6 +263,8 @@ impl Drop for Transfer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::testing::Job;
+    use crate::pml::ob1::Config;
 
     /// Sends `messages` one after the other and answers how many came in fragments.
     fn run(pace: &Pace, now: &mut Instant, messages: u32, cost: impl Fn(Way) -> u64) -> u32 {
@@ -227,6 +296,67 @@ mod tests {
             assert_eq!(share(run(&pace, &mut now, 500, cost), 500), 5);
             let often = run(&pace, &mut now, 2_560, cost);
             assert_eq!(share(often, 2_560), 10);
+        }
+    }
+
+    /// Which way is found to be the better one where copies take 8 us, and `pieces` fragments `each` to be copied, so long after the one before.
+    fn found(sharing: u32, pieces: u32, after: Duration, each: Duration) -> Option<Way> {
+        let (pace, mut now) = (Pace::where_cores_have(sharing), Instant::now());
+        for _ in 0..7 {
+            let way = pace.begin(1 << 16, now);
+            match way {
+                Way::Copy => now += Duration::from_micros(8),
+                Way::Fragments => {
+                    for _ in 0..pieces {
+                        now += after;
+                        pace.copied(now, now + each);
+                        now += each;
+                    }
+                }
+            }
+            pace.end(way, Some(1 << 16), || now);
+        }
+        pace.better(1 << 16)
+    }
+
+    #[test]
+    fn where_cores_are_shared_fragments_cost_what_both_work_on_them() {
+        let us = Duration::from_micros;
+        // Others use the 20 us in which we wait.
+        assert_eq!(found(1, 1, us(20), us(2)), Some(Way::Copy));
+        assert_eq!(found(2, 1, us(20), us(2)), Some(Way::Fragments));
+        // The sender has to copy them, too.
+        assert_eq!(found(2, 1, us(10), us(5)), Some(Way::Copy));
+        // Four switches take as long as a copy.
+        assert_eq!(found(8, 4, us(20), us(1) / 4), Some(Way::Copy));
+        assert_eq!(found(8, 4, us(3), us(1) / 4), Some(Way::Fragments));
+        // A sender that stays away for long keeps us waiting, however many share the core.
+        assert_eq!(found(2, 1, us(900), us(1)), Some(Way::Copy));
+        assert_eq!(found(30, 1, us(900), us(1)), Some(Way::Copy));
+    }
+
+    #[test]
+    fn putting_a_fragment_is_work_only_where_cores_are_shared() {
+        for sharing in [1, 2] {
+            let pml = Config {
+                sharing,
+                ..Default::default()
+            };
+            let job = Job { pml, ..Job::of(2) };
+            job.run(|engine| {
+                let peer = engine.pml().peer(1 - engine.me()).expect("a peer");
+                peer.pace.turn.set(Some(Way::Fragments));
+                let transfer = Transfer::begin(peer, 1 << 16);
+                transfer.put(|| std::thread::sleep(Duration::from_millis(1)));
+                let period = peer.pace.periods[Way::Fragments as usize].get();
+                let work = period.expect("one under way").work;
+                match sharing {
+                    1 => assert_eq!(work, Duration::ZERO),
+                    _ => assert!(work >= Duration::from_millis(2), "{work:?}"),
+                }
+                transfer.ends();
+                assert!(peer.pace.is_idle());
+            });
         }
     }
 

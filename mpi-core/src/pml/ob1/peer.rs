@@ -58,7 +58,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub fn new(btl: Rc<dyn Btl>, endpoint: Endpoint) -> Peer {
+    /// A peer reached this way, where so many ranks are `sharing` a core.
+    pub fn new(btl: Rc<dyn Btl>, endpoint: Endpoint, sharing: u32) -> Peer {
         let limits = btl.limits();
         Peer {
             limits,
@@ -73,7 +74,7 @@ impl Peer {
             asks_told: Cell::new(false),
             single_copy: Cell::new(btl.single_copy().is_some()),
             together: Cell::new(true),
-            pace: Pace::default(),
+            pace: Pace::where_cores_have(sharing),
             follow: Follow::default(),
             announced: Cell::new(0),
             patient: btl.relies_on_senders(),

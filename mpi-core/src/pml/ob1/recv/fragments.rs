@@ -36,7 +36,15 @@ impl Ob1 {
             return self.garble();
         };
         if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
-            recv.buf.unpack_at(header[1] as i64, payload);
+            let RecvBody { buf, incoming, .. } = recv;
+            let mut put = || buf.unpack_at(header[1] as i64, payload);
+            match incoming
+                .as_ref()
+                .and_then(|incoming| incoming.transfer.as_ref())
+            {
+                Some(transfer) => transfer.put(put),
+                None => put(),
+            }
         }
         self.count_fragment(&req, payload.len());
     }

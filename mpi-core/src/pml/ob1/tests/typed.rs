@@ -42,7 +42,11 @@ fn a_typed_message_is_the_same_at_both_ends_however_its_data_lie() {
         measure: true,
         ..alone
     };
-    for pml in [alone, together, fragments, measured] {
+    let crowded = Config {
+        sharing: 2,
+        ..measured
+    };
+    for pml in [alone, together, fragments, measured, crowded] {
         let job = Job { pml, ..Job::of(2) };
         job.run(|engine| {
             let world = engine.world().expect("a world");
