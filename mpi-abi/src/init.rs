@@ -17,6 +17,7 @@ use crate::info;
 use crate::misspelt;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
+use crate::stdio;
 use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
 use mpi_base::node::Node;
@@ -278,6 +279,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;
     }
+    stdio::set_buffering(&params).map_err(at("a parameter cannot be read"))?;
     let identity = rte.identity();
     // There is only one, so that it may serve is all there is to know.
     pml::select::select(&params).map_err(at("messages cannot be carried"))?;

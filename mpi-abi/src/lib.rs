@@ -25,6 +25,7 @@ mod lock;
 pub mod misspelt;
 pub mod object;
 pub mod state;
+pub mod stdio;
 mod text;
 pub mod tool;
 

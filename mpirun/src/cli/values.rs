@@ -37,6 +37,7 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
         merge: options.merge_stderr_to_stdout,
         folder: folder.map(|folder| std::path::absolute(&folder).unwrap_or(folder)),
         echo,
+        unbuffered: options.stream_buffering == Some(0),
         stdin,
     })
 }

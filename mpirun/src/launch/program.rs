@@ -91,6 +91,8 @@ pub struct Io {
     pub folder: Option<PathBuf>,
     /// Whether it is given out by mpirun as well.
     pub echo: bool,
+    /// Bytes are passed on as they come, without waiting for the ends of lines.
+    pub unbuffered: bool,
     /// All other ranks have `/dev/null`.
     pub stdin: StdinTo,
 }

@@ -1,6 +1,6 @@
 //! How the agent starts jobs: the launched one, and those that are spawned.
 
-use super::super::output::{Stream, Style, Target};
+use super::super::output::{Stream, StreamId, Style, Target};
 use super::super::program::{App, Plan, StdinTo};
 use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
 use super::super::wire::{Down, Order};
@@ -11,7 +11,7 @@ use mpi_base::ranges;
 use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The number that stands for no host: none of the plan's is this one.
 const NOWHERE: u32 = u32::MAX;
@@ -159,9 +159,24 @@ impl Agent<'_> {
             timestamp: io.timestamp,
             file: file.transpose()?,
             silent: io.folder.is_some() && !io.echo,
+            unbuffered: io.unbuffered,
         };
         let to = if io.merge { Target::Stdout } else { kind };
-        Ok(Stream::new(None, to, style))
+        let output = match kind {
+            Target::Stdout => "output",
+            Target::Stderr => "error",
+        };
+        let name = match job {
+            0 => format!("rank {rank}'s standard {output}"),
+            job => format!("the standard {output} of rank {rank} of spawned job {job}"),
+        };
+        Ok(Stream::new(
+            StreamId::new(job, rank, kind),
+            name,
+            None,
+            to,
+            style,
+        ))
     }
 
     /// A rank of this host has been started.
@@ -288,7 +303,7 @@ impl Agent<'_> {
 }
 
 /// `FOLDER/JOB/rank.N/stdout`, jobs counted from 1, as users know it.
-fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<File, StartError> {
+fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, File), StartError> {
     let place = folder.join(format!("{}/rank.{rank}", job + 1));
     let path = place.join(name);
     std::fs::create_dir_all(&place)
@@ -305,6 +320,7 @@ fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<File, Star
             path: path.display().to_string(),
             error,
         })
+        .map(|file| (path, file))
 }
 
 /// Who starts the ranks of this host.
