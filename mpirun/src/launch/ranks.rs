@@ -77,10 +77,24 @@ pub fn hear(fd: impl AsFd, take: impl FnOnce(&[u8])) -> Heard {
     }
 }
 
-/// Sends a reply; a client that does not read its replies is not waited for.
-pub fn tell(fd: impl AsFd, bytes: &[u8]) -> bool {
+/// What became of a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply {
+    Sent,
+    /// The client has closed its end, by its death or on purpose; its end is heard elsewhere.
+    HungUp,
+    /// The client lives and does not read its replies; it is not waited for.
+    Unread,
+}
+
+/// Sends a reply.
+pub fn reply(fd: impl AsFd, bytes: &[u8]) -> Reply {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    rustix::net::send(fd, bytes, flags) == Ok(bytes.len())
+    match rustix::net::send(fd, bytes, flags) {
+        Ok(sent) if sent == bytes.len() => Reply::Sent,
+        Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Reply::HungUp,
+        _ => Reply::Unread,
+    }
 }
 
 /// Why a job could not be started.

@@ -400,6 +400,23 @@ pub fn reap() -> Option<(libc::pid_t, Ended)> {
     Some((pid, ended))
 }
 
+/// Whether a child has begun to end and has not been reaped: it closes its files and gives its memory back before its parent hears of its end.
+pub fn is_dying(pid: libc::pid_t) -> bool {
+    /// The process flag of proc(5)'s `stat`, field 9, that the kernel sets first in `do_exit`.
+    const PF_EXITING: u64 = 0x4;
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    // The program's name, in parentheses, may contain anything.
+    let Some((_, fields)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next();
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok());
+    matches!(state, Some("Z" | "X")) || flags.is_some_and(|flags| flags & PF_EXITING != 0)
+}
+
 /// Sends a signal to a process group.
 pub fn signal_group(leader: libc::pid_t, signal: Signal) {
     if leader > 1 {

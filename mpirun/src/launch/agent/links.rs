@@ -246,7 +246,7 @@ impl Agent<'_> {
                 host: self.host_name(host),
                 why: why.to_string(),
             };
-            self.fail(first, &cause, 1);
+            self.fail(first, cause, 1);
         }
     }
 

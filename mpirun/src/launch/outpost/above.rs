@@ -98,7 +98,7 @@ impl Outpost {
                 let socket = self.ranks.iter().find(|rank| rank.proc == proc);
                 if let Some(socket) = socket.and_then(|rank| rank.pmi.as_ref()) {
                     // One that does not read its answers waits for ever, and is seen to.
-                    ranks::tell(socket, &bytes);
+                    ranks::reply(socket, &bytes);
                 }
             }
             Down::Stdin(bytes) => {
