@@ -4,6 +4,7 @@ use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::Seat;
 use crate::launch::binding::Binding;
+use crate::launch::link::Limits;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -134,8 +135,8 @@ pub struct Far {
     pub mpirun: PathBuf,
     /// How many hosts one launcher reaches; each of those reaches as many again.
     pub fanout: usize,
-    /// A host that has said nothing for so long is taken for lost; zero waits for ever.
-    pub silence: Duration,
+    /// How long another host is waited for.
+    pub limits: Limits,
 }
 
 impl Plan {

@@ -81,10 +81,8 @@ impl Agent<'_> {
                         (true, Some(fd)) => match reply(fd, &bytes) {
                             Reply::Sent => {}
                             Reply::HungUp => self.hung_up(to),
-                            Reply::Unread => self.give_up_on(
-                                to,
-                                "it does not read the answers it asked for".into(),
-                            ),
+                            Reply::Unread => self
+                                .give_up_on(to, "it does not read the answers it asked for".into()),
                         },
                         (true, None) => {}
                         (false, _) => {

@@ -72,7 +72,10 @@ impl Agent<'_> {
 
     /// Whether a rank of this host, other than those that `asked` for the job's end, has begun to die.
     fn another_is_dying(&self, asked: &[Proc]) -> bool {
-        let mut alive = self.ranks.iter().filter(|(_, rank)| rank.alive && rank.here);
+        let mut alive = self
+            .ranks
+            .iter()
+            .filter(|(_, rank)| rank.alive && rank.here);
         alive.any(|(proc, rank)| !asked.contains(&proc) && sys::is_dying(rank.pid))
     }
 
@@ -145,7 +148,10 @@ impl Agent<'_> {
         if !self.is_running() || self.doubt.as_ref().is_some_and(explained) {
             return;
         }
-        let first = matches!(cause, Cause::Died(Ended::Killed(_)) | Cause::HostLost { .. });
+        let first = matches!(
+            cause,
+            Cause::Died(Ended::Killed(_)) | Cause::HostLost { .. }
+        );
         if !first && (self.doubt.is_some() || self.another_is_dying(&[proc])) {
             return self.doubt(proc, cause, code);
         }
@@ -212,6 +218,7 @@ impl Agent<'_> {
         self.ending = Ending::Asked {
             until: Instant::now() + self.plan.grace,
         };
+        self.cut_unanswered();
     }
 
     pub(super) fn kill(&mut self) {
