@@ -49,10 +49,26 @@ unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
 // SAFETY: so is a slice.
 unsafe impl<T: Shared> Shared for [T] {}
 
+/// The longest file that this process may make (`ulimit -f`), in bytes; `None` without a limit.
+pub fn file_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
+}
+
+/// Whether a file may have `len` bytes.
+///
+/// The kernel answers a longer one with SIGXFSZ, which ends a process without a word (setrlimit(2)), so whoever makes a file longer asks here first.
+pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
+    match file_limit() {
+        Some(limit) if len > limit => Err(Errno::FBIG),
+        _ => Ok(()),
+    }
+}
+
 /// Makes an empty, nameless, sparse file of `len` bytes in memory, closed on `exec`.
 ///
 /// `label` appears in `/proc/PID/maps` only.
 pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
+    fits_file_limit(len)?;
     let fd = memfd_create(label, MemfdFlags::CLOEXEC)?;
     ftruncate(&fd, len)?;
     Ok(fd)

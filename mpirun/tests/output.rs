@@ -127,3 +127,21 @@ fn a_trace_that_cannot_be_written_is_told_and_leaves_no_half_file() {
     assert_eq!(done.status.code(), Some(LOST));
     assert_eq!(String::from_utf8(done.stdout).unwrap(), "");
 }
+
+#[test]
+fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let mpirun = env!("CARGO_BIN_EXE_mpirun");
+    let mut command = Command::new("bash");
+    // 4,096 blocks of 1,024 bytes; the rank may write what it likes into its pipe.
+    let script = format!("ulimit -f 4096; exec {mpirun} --output \"$0\":nocopy -n 1 seq 1000000");
+    command.args(["-c", &script]).arg(folder.path());
+    let done = common::run_bounded(&mut command);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(LOST), "{said}");
+    assert!(said.contains("File too large"), "{said}");
+    let kept = fs::read(folder.path().join("1/rank.0/stdout")).unwrap();
+    let whole = [kept, done.stdout].concat();
+    let expected: String = (1..=1_000_000).map(|n| format!("{n}\n")).collect();
+    assert!(whole == expected.into_bytes(), "bytes are lost");
+}
