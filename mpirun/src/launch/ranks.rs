@@ -198,6 +198,11 @@ impl Resolved<'_> {
     pub fn count(&self) -> usize {
         self.ranks.len()
     }
+
+    /// The files that are executed here.
+    pub fn programs(&self) -> impl Iterator<Item = &Path> {
+        self.apps.iter().flatten().map(|app| app.path.as_path())
+    }
 }
 
 impl Starter<'_> {

@@ -5,6 +5,7 @@ use super::super::program::{App, Plan, StdinTo};
 use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
 use super::super::wire::{Down, Order};
 use super::{Agent, Watch, Wires, system, watch};
+use crate::foreign;
 use crate::node::Node;
 use crate::pmi::{Job, Proc, SpawnRequest};
 use mpi_base::ranges;
@@ -56,6 +57,11 @@ impl Agent<'_> {
         };
         let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
         let resolved = starter.resolve(&order, here)?;
+        let mut told: Vec<String> = (resolved.programs())
+            .filter_map(|program| foreign::warning(program, order.hosts.len()))
+            .collect();
+        // Several sections may have one program.
+        told.dedup();
         let node = match resolved.count() {
             0 => None,
             count => Some(Node::create(count).map_err(StartError::Node)?),
@@ -69,6 +75,9 @@ impl Agent<'_> {
             self.reach(&order).map_err(system("reaching other hosts"))?;
             self.tell_all(&Down::Launch(Box::new(order.clone())));
             self.compare_clocks();
+        }
+        for sentence in told {
+            self.say(&sentence);
         }
         for rank in ranks {
             self.ranks.push(rank);
