@@ -150,7 +150,20 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         unsafe { libc::atexit(leave_launcher) };
     }
     serve_threads(&engine, level);
-    Ok(name)
+    // What the process has is what its session has.
+    let world = match PHASE.load(Relaxed) {
+        RUNNING => thread_level(),
+        _ => MPI_THREAD_SINGLE,
+    };
+    let all = if state().multiple.get() {
+        MPI_THREAD_MULTIPLE
+    } else {
+        world
+    };
+    let had = LEVELS.into_iter().find(|(known, _)| *known == all);
+    Ok(had
+        .filter(|(had, _)| *had > level)
+        .map_or(name, |(_, had)| had))
 }
 
 /// A session has gone; the last one to leave lets the engine rest.
