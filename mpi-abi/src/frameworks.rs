@@ -1,5 +1,6 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
+use crate::memory_rights::PTRACER;
 use crate::stdio::STREAM_BUFFERING;
 use crate::{components, misspelt};
 use mpi_base::param::{About, ParamError, Params, Source};
@@ -97,6 +98,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             params: vec![
                 EXPLAIN.about(),
                 STREAM_BUFFERING.about(),
+                PTRACER.about(),
                 TRACE.about(),
                 RECORD.about(),
                 REPLAY.about(),

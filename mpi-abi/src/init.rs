@@ -14,6 +14,7 @@ use crate::error::Failure;
 use crate::explain::{self, Findings};
 use crate::frameworks;
 use crate::info;
+use crate::memory_rights;
 use crate::misspelt;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
@@ -206,7 +207,12 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
     }
     let parked = state().parked.take();
     let (engine, explanation) = match parked {
-        Some(engine) => (engine, None),
+        Some(engine) => {
+            let neighbours = engine.node().nlocal() > 1;
+            memory_rights::give(engine.params(), neighbours)
+                .map_err(at("a parameter cannot be read"))?;
+            (engine, None)
+        }
         None => {
             let (engine, explanation) = join()?;
             engine.set_watch(Some(end_without_launcher));
@@ -249,6 +255,7 @@ fn rest_if_unused() -> Result<(), Failure> {
         return Ok(());
     };
     engine.stop();
+    memory_rights::take_back(engine.params());
     state().multiple.set(false);
     engine.set_relax(None);
     engine.set_threads(None);
@@ -299,6 +306,8 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let membership = rte
         .node_segment()
         .map_err(at("the memory of this node cannot be shared"))?;
+    memory_rights::give(&params, membership.local_ranks.len() > 1)
+        .map_err(at("a parameter cannot be read"))?;
     let node = Node::attach(membership.fd, membership.local_rank)
         .map_err(at("the memory of this node cannot be used"))?;
     let around = Surroundings {

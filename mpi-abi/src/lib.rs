@@ -22,6 +22,7 @@ pub mod handle;
 pub mod info;
 pub mod init;
 mod lock;
+pub mod memory_rights;
 pub mod misspelt;
 pub mod object;
 pub mod state;

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -69,8 +69,10 @@ pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
 /// `label` appears in `/proc/PID/maps` only.
 pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
     fits_file_limit(len)?;
-    let fd = memfd_create(label, MemfdFlags::CLOEXEC)?;
+    let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&fd, len)?;
+    // No process that has it can make it shorter, which would turn the others' next touch into SIGBUS.
+    fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(fd)
 }
 

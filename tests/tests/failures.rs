@@ -85,6 +85,24 @@ fn a_death_is_told_and_not_what_the_others_do_that_see_it() {
 }
 
 #[test]
+fn rubbish_in_shared_memory_crashes_nobody_and_holds_nobody() {
+    for seed in 1..=12 {
+        let job = Job::of("hostile")
+            .arg(seed.to_string())
+            .ranks(RANKS)
+            .limit(30);
+        let outcome = job.run();
+        let (status, said) = (outcome.status.code(), &outcome.stderr);
+        // A crash would be 128 and a signal's number; what a wrong length leads to is an error of the program's calls.
+        assert!(
+            matches!(status, Some(1..=127)),
+            "seed {seed}: {status:?}: {said}"
+        );
+        assert!(said.contains("MPI_Sendrecv"), "seed {seed}: {said}");
+    }
+}
+
+#[test]
 fn the_end_of_a_rank_is_told_with_its_number_and_status() {
     for (way, code, parts) in [
         ("kill", 137, &["rank 1", "sigkill"][..]),

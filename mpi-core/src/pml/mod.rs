@@ -74,6 +74,11 @@ impl Context {
         Context(self.0 & !((1 << PLANE_BITS) - 1) | plane as u64)
     }
 
+    /// The process whose counter the communicator's number comes from.
+    pub fn chooser(self) -> ProcId {
+        (self.0 >> 32) as ProcId
+    }
+
     /// The communicator's number without the plane, for reports.
     pub fn number(self) -> u64 {
         self.0 >> PLANE_BITS

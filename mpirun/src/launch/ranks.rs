@@ -399,7 +399,7 @@ impl Place<'_> {
     /// What a rank is told about itself: the standard PMI-1 variables, those that scripts look at, and our own,
     /// which spare our library every question at start.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
-        let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(13);
+        let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(14);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));
         let size = self.order.hosts.len();
         set("PMI_FD", pmi.to_string());
@@ -409,6 +409,7 @@ impl Place<'_> {
         set("MPI_LOCALNRANKS", self.local_size.to_string());
         set("PORTCULLIS_NODE_FD", self.node.to_string());
         set("PORTCULLIS_LOCAL_RANK", local.to_string());
+        set("PORTCULLIS_LAUNCHER", std::process::id().to_string());
         set("PORTCULLIS_LOCAL_SIZE", self.local_size.to_string());
         set("PORTCULLIS_LOCAL_RANKS", self.local_ranks.clone());
         set("PORTCULLIS_JOB", self.order.kvsname.clone());
