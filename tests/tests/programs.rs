@@ -73,6 +73,25 @@ fn sends_are_taken_back_over_tcp() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
+/// Ten times as much as the receiver keeps; the rest waits at the senders, whose sends have ended.
+#[test]
+fn short_messages_in_another_order_than_they_are_received_hold_nobody() {
+    for ways in ["self,sm", "self,tcp"] {
+        let parameters = [
+            "--mca",
+            "btl",
+            ways,
+            "--mca",
+            "pml_ob1_unexpected_max",
+            "8m",
+        ];
+        for (bytes, messages) in [("1000", "40000"), ("4000", "10000")] {
+            let job = Job::of("other_order").arg(bytes).arg(messages).ranks(3);
+            job.with(parameters).holds();
+        }
+    }
+}
+
 /// Kept whole, a million messages are more than 100 MiB.
 #[test]
 fn a_million_messages_that_nobody_has_asked_for_do_not_fill_their_receiver() {
@@ -84,6 +103,10 @@ fn a_million_messages_that_nobody_has_asked_for_do_not_fill_their_receiver() {
             "--mca",
             "pml_ob1_unexpected_max",
             "8m",
+            // Each copy at the sender is an announcement at the receiver.
+            "--mca",
+            "pml_ob1_copied_max",
+            "16m",
         ];
         let job = Job::of("flood").arg("49152").arg("1000000").ranks(2);
         job.with(parameters).holds();

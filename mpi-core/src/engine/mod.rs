@@ -40,6 +40,7 @@ use mpi_base::switch::switch;
 use mpi_base::wait::WaitPolicy;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
+use std::time::{Duration, Instant};
 
 /// Set by `mpirun --explain`.
 pub static EXPLAIN: Param<bool> = Param::new(
@@ -236,6 +237,7 @@ impl Engine {
 
     /// Frees the communicators that exist from the start; the last call of a process's MPI, or of a turn of it.
     pub fn stop(&self) {
+        self.send_copies();
         // The engine owns them and they own the engine; taking them out breaks the circle.
         self.leave_world();
         let (myself, meeting) = (self.0.myself.take(), self.0.meeting.take());
@@ -243,6 +245,19 @@ impl Engine {
         // Whoever called may not come back for long, or at all.
         self.0.pml.bml().settle();
         self.0.state.finalized();
+    }
+
+    /// Waits, for a bounded time, until copies of short messages are with their receivers.
+    ///
+    /// Behind the fence that ends the world every receive has been posted, so what is left then is wanted by no receive.
+    fn send_copies(&self) {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let deadline = Instant::now() + PATIENCE;
+        while self.0.pml.end_copies() > 0 && Instant::now() < deadline {
+            self.progress();
+            self.give_core_away();
+        }
+        self.0.pml.abandon_copies();
     }
 
     /// Says good-bye to all peers; what the last process's end of MPI does after [`Engine::stop`].

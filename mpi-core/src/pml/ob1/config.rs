@@ -47,6 +47,15 @@ static UNEXPECTED_MAX: Param<usize> = Param::new(
     "Memory for messages that have come and that nobody has asked for; whoever sends more has to ask first",
 );
 
+static COPIED_MAX: Param<usize> = Param::new(
+    "pml",
+    "ob1",
+    "copied_max",
+    "256m",
+    Level::USER,
+    "Memory for copies of short messages whose receiver holds too many unexpected ones; a send beyond it waits for its receive",
+);
+
 /// Everything `mpi-info` lists for ob1.
 pub static PARAMS: &[&About] = &[
     SINGLE_COPY_MIN.about(),
@@ -54,6 +63,7 @@ pub static PARAMS: &[&About] = &[
     MEASURE.about(),
     TOGETHER_MIN.about(),
     UNEXPECTED_MAX.about(),
+    COPIED_MAX.about(),
 ];
 
 /// Sizes, in bytes, that choose how the data of a rendezvous travel: in one copy from `single_copy_min` up to `single_copy_max`, else in fragments.
@@ -84,6 +94,8 @@ pub struct Config {
     pub together_min: u64,
     /// So many bytes of other processes' messages are kept before their receives; beyond it they ask first.
     pub unexpected_max: u64,
+    /// How many bytes of short messages may wait at their sender for a receiver that holds too many.
+    pub copied_max: u64,
 }
 
 impl Default for Config {
@@ -95,6 +107,7 @@ impl Default for Config {
             sharing: 1,
             together_min: u64::MAX,
             unexpected_max: 64 << 20,
+            copied_max: 256 << 20,
         }
     }
 }
@@ -118,6 +131,7 @@ impl Config {
                 false => u64::MAX,
             },
             unexpected_max: params.get(&UNEXPECTED_MAX)? as u64,
+            copied_max: params.get(&COPIED_MAX)? as u64,
         })
     }
 }

@@ -29,6 +29,7 @@ mod probe;
 mod recv;
 mod retract;
 mod send;
+mod sender_copies;
 mod stash;
 mod stream;
 pub mod wire;
@@ -151,6 +152,8 @@ pub struct Ob1 {
     hoard: bound::Hoard,
     /// Memory for those.
     stash: stash::Stash,
+    /// Messages that wait for their receives here, because their receivers hold too many.
+    copies: sender_copies::SenderCopies,
     /// Peers with something that waits for room.
     congested: RefCell<Vec<Rc<Peer>>>,
     /// Peers that cannot be reached any more.
@@ -176,6 +179,7 @@ impl Ob1 {
             shared: RefCell::default(),
             hoard: bound::Hoard::default(),
             stash: stash::Stash::default(),
+            copies: sender_copies::SenderCopies::default(),
             congested: RefCell::default(),
             losses: RefCell::default(),
             garbled: Cell::new(0),

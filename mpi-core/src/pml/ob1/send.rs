@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub struct SendBody {
     pub(super) buf: SendBuf,
     pub(super) envelope: Envelope,
-    mode: Mode,
+    pub(super) mode: Mode,
     pub(super) stream: Option<Box<Stream>>,
 }
 
@@ -201,6 +201,10 @@ impl Ob1 {
             }
             return Ok(());
         }
+        if let Some(copy) = self.copy_of_throttled(peer, send) {
+            drop(body);
+            return self.announce_copy(peer, req, copy);
+        }
         drop(body);
         match self.offer_followed(peer, req) {
             Some(offered) => offered,
@@ -209,7 +213,7 @@ impl Ob1 {
     }
 
     /// Announces a message whose data wait until they are wanted.
-    fn announce(&self, peer: &Peer, req: &Req) -> Result<(), SendError> {
+    pub(super) fn announce(&self, peer: &Peer, req: &Req) -> Result<(), SendError> {
         let body = req.body.borrow();
         let Body::Send(send) = &*body else {
             return Ok(());
