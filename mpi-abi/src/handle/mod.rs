@@ -8,6 +8,8 @@
 //!   kind     generation   index into the table of the kind
 //! ```
 //!
+//! Kinds 12 to 15 are no kinds of their own but further requests, of which a program may have millions.
+//!
 //! The generation of a slot grows each time the slot is given out, so a handle that was freed is told from its successor, and
 //! the kind tells a request from a datatype.
 //! Looking one up is a load, a comparison and an index check.
@@ -44,6 +46,12 @@ const GENERATION_SHIFT: u32 = 20;
 const INDEX_MASK: usize = (1 << GENERATION_SHIFT) - 1;
 const GENERATION_MASK: usize = (1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1;
 
+/// The numbers of kinds under which requests go on.
+const MORE_REQUESTS: std::ops::RangeInclusive<usize> = 12..=15;
+
+/// So many requests have handles of their own kind in the table of the process; the other half of its indices is the engine's.
+const FIRST_REQUESTS: usize = 1 << (GENERATION_SHIFT - 1);
+
 /// The bits of a handle in which the generation is.
 pub const GENERATIONS: usize = GENERATION_MASK << GENERATION_SHIFT;
 
@@ -72,6 +80,9 @@ impl Kind {
 
     /// The kind a dynamic handle claims to be of.
     fn of(handle: usize) -> Option<Kind> {
+        if MORE_REQUESTS.contains(&(handle >> KIND_SHIFT)) {
+            return Some(Kind::Request);
+        }
         Kind::ALL
             .into_iter()
             .find(|k| *k as usize == handle >> KIND_SHIFT)

@@ -1,6 +1,6 @@
 //! The table of one kind of object: a vector of slots with a list of the free ones.
 
-use super::{GENERATION_SHIFT, INDEX_MASK, Kind, make};
+use super::{FIRST_REQUESTS, GENERATION_SHIFT, INDEX_MASK, KIND_SHIFT, Kind, MORE_REQUESTS, make};
 
 /// Objects of one kind by handle.
 #[derive(Debug)]
@@ -27,14 +27,15 @@ impl<T> Table<T> {
         }
     }
 
-    /// Gives an object a handle; none when two to the power of 20 objects of the kind live.
+    /// Gives an object a handle; none when two to the power of 20 objects of the kind live, or more than four times as many requests.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<usize> {
         let slot = match self.free.pop() {
             Some(index) => {
                 let slot = self.slots.get_mut(index as usize)?;
                 let generation = (slot.handle >> GENERATION_SHIFT) as u32;
-                slot.handle = make(self.kind, generation.wrapping_add(1), index as usize);
+                let of_slot = slot.handle & !super::GENERATIONS;
+                slot.handle = of_slot | make_generation(generation.wrapping_add(1));
                 slot
             }
             None => self.grow()?,
@@ -46,12 +47,9 @@ impl<T> Table<T> {
     /// An empty slot that has never been given out.
     #[cold]
     fn grow(&mut self) -> Option<&mut Slot<T>> {
-        let index = self.slots.len();
-        if index > INDEX_MASK {
-            return None;
-        }
+        let handle = first_handle(self.kind, self.slots.len())?;
         self.slots.push(Slot {
-            handle: make(self.kind, 0, index),
+            handle,
             value: None,
         });
         self.slots.last_mut()
@@ -59,7 +57,7 @@ impl<T> Table<T> {
 
     #[inline]
     pub fn get(&self, handle: usize) -> Option<&T> {
-        let slot = self.slots.get(handle & INDEX_MASK)?;
+        let slot = self.slots.get(slot_of(handle))?;
         if slot.handle != handle {
             return None;
         }
@@ -68,7 +66,7 @@ impl<T> Table<T> {
 
     #[inline]
     pub fn get_mut(&mut self, handle: usize) -> Option<&mut T> {
-        let slot = self.slots.get_mut(handle & INDEX_MASK)?;
+        let slot = self.slots.get_mut(slot_of(handle))?;
         if slot.handle != handle {
             return None;
         }
@@ -77,7 +75,7 @@ impl<T> Table<T> {
 
     /// Takes an object out; its handle is stale from now on.
     pub fn remove(&mut self, handle: usize) -> Option<T> {
-        let index = handle & INDEX_MASK;
+        let index = slot_of(handle);
         let slot = self.slots.get_mut(index)?;
         if slot.handle != handle {
             return None;
@@ -95,6 +93,36 @@ impl<T> Table<T> {
     }
 }
 
+/// The first handle of a slot.
+fn first_handle(kind: Kind, slot: usize) -> Option<usize> {
+    if kind == Kind::Request && slot >= FIRST_REQUESTS {
+        let further = slot - FIRST_REQUESTS;
+        let page = MORE_REQUESTS.start() + (further >> GENERATION_SHIFT);
+        let handle = page << KIND_SHIFT | further & INDEX_MASK;
+        return MORE_REQUESTS.contains(&page).then_some(handle);
+    }
+    (slot <= INDEX_MASK).then(|| make(kind, 0, slot))
+}
+
+/// The slot that a handle leads to, whatever its kind.
+#[inline]
+fn slot_of(handle: usize) -> usize {
+    let page = handle >> KIND_SHIFT;
+    match page < *MORE_REQUESTS.start() {
+        true => handle & INDEX_MASK,
+        false => {
+            let further = (page - MORE_REQUESTS.start()) << GENERATION_SHIFT;
+            FIRST_REQUESTS + (further | handle & INDEX_MASK)
+        }
+    }
+}
+
+/// A generation at its place in a handle.
+#[inline]
+fn make_generation(generation: u32) -> usize {
+    (generation as usize) << GENERATION_SHIFT & super::GENERATIONS
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::GENERATION_MASK;
@@ -110,6 +138,27 @@ mod tests {
         assert_eq!(table.get(first), None);
         assert_eq!(table.remove(first), None);
         assert_eq!(table.get(second), Some(&"second"));
+    }
+
+    #[test]
+    fn four_million_requests_live_at_once_and_each_is_found() {
+        let mut table = Table::new(Kind::Request);
+        let count = FIRST_REQUESTS + (4 << GENERATION_SHIFT);
+        let handles: Vec<usize> = (0..count).map(|n| table.insert(n).unwrap_or(0)).collect();
+        assert_eq!(table.insert(count), None);
+        for n in (0..count)
+            .step_by(4099)
+            .chain([FIRST_REQUESTS - 1, FIRST_REQUESTS, count - 1])
+        {
+            assert_eq!(table.get(handles[n]), Some(&n));
+            assert_eq!(Kind::of(handles[n]), Some(Kind::Request));
+            assert!(i32::try_from(handles[n]).is_ok(), "no INTEGER of Fortran");
+        }
+        let last = handles[count - 1];
+        assert_eq!(table.remove(last), Some(count - 1));
+        let again = table.insert(0).unwrap_or(0);
+        assert_ne!(again, last);
+        assert_eq!((table.get(last), table.get(again)), (None, Some(&0)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! One operation of the engine is the commonest case, and its handle leads straight into the engine's own table ([`direct`]):
 //! bit [`DIRECT`] is set, the index is that of the engine, and the engine knows the request by its handle.
-//! All others are in the table of the process, whose handles have that bit clear.
+//! All others are in the table of the process, whose handles have that bit clear or, beyond the first half million, are of another kind.
 
 use super::{PersistentObject, RequestObject};
 use crate::abi::*;
@@ -27,7 +27,6 @@ const DIRECT: usize = 1 << 19;
 pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
     let handle = state().requests.borrow_mut().insert(object);
     handle
-        .filter(|handle| handle & DIRECT == 0)
         .map(MPI_Request)
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many requests"))
 }
