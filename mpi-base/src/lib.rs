@@ -33,6 +33,7 @@ pub mod param;
 pub mod pieces;
 #[cfg(not(loom))]
 pub mod privilege;
+pub mod proc;
 pub mod ranges;
 pub mod ring;
 #[cfg(not(loom))]

@@ -4,24 +4,21 @@
 //! `mpi-core` never learns that hardware exists, and it holds no process-wide state:
 //! a test runs four ranks as four threads of one process.
 
-pub mod bml;
-pub mod btl;
 pub mod coll;
 pub mod comm;
-pub mod datatype;
 pub mod engine;
 mod error;
-pub mod group;
-pub mod op;
 pub mod plugin;
 pub mod pml;
 pub mod record;
 pub mod request;
-pub mod rte;
-pub mod topo;
 pub mod trace;
-mod trial;
 mod witness;
+
+pub use mpi_transport::{bml, btl, rte};
+pub use mpi_types::{datatype, group, op, topo};
+
+use mpi_transport::trial;
 
 pub use engine::Engine;
 pub use error::{Error, ErrorKind};

@@ -3,7 +3,7 @@
 //! A group is a value; copying one copies a pointer.
 //! Members are named by their rank in the job, so translating ranks between groups needs no communication.
 
-use crate::btl::ProcId;
+use mpi_base::proc::ProcId;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fmt;

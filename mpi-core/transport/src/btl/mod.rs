@@ -41,8 +41,7 @@ use std::os::fd::BorrowedFd;
 
 use mpi_base::copy::copy;
 
-/// A process of the job by its rank in the job (`MPI_COMM_WORLD` of one launch).
-pub type ProcId = u32;
+pub use mpi_base::proc::ProcId;
 
 /// The handler number of an active message; the PML owns the meaning.
 pub type Am = u8;

@@ -221,7 +221,7 @@ impl RecvBuf {
     }
 
     /// The same memory as a buffer of bytes, if it is one run.
-    pub(crate) fn as_bytes(&self) -> Option<RecvBuf> {
+    pub fn as_bytes(&self) -> Option<RecvBuf> {
         let (offset, len) = self.datatype.contiguous_bytes(self.count)?;
         Some(RecvBuf {
             ptr: self.ptr.wrapping_offset(offset as isize),
@@ -306,7 +306,7 @@ macro_rules! common {
             /// The same start and datatype with another count, for calls whose buffer holds more than its count says:
             /// `MPI_Gather`'s receive buffer has that many elements for each rank.
             /// Whoever made the buffer for such a call vouched for all of them.
-            pub(crate) fn with_count(&self, count: i64) -> $buf {
+            pub fn with_count(&self, count: i64) -> $buf {
                 $buf {
                     count,
                     ..self.clone()

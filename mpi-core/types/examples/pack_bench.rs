@@ -4,12 +4,12 @@
 //! list, a structure of arrays, an array of structures, and the contiguous case beside memcpy.
 //! Prints the median of many rounds in GB/s of packed data and the engine's time as a fraction of the loop's.
 //!
-//! `cargo run --release -p mpi-core --example pack_bench`
+//! `cargo run --release -p mpi-types --example pack_bench`
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use mpi_core::datatype::{Datatype, Named, Order, RecvBuf, SendBuf, TypeError};
+use mpi_types::datatype::{Datatype, Named, Order, RecvBuf, SendBuf, TypeError};
 
 /// Reads the matrix, writes the packed numbers.
 type ByHand = dyn Fn(&[f64], &mut [f64]);

@@ -1,6 +1,6 @@
 //! What the sm transport costs beside the machine's own floor, both measured in one run.
 //!
-//! `cargo run --release -p mpi-core --example btl_bench [rounds]`
+//! `cargo run --release -p mpi-transport --example btl_bench [rounds]`
 //!
 //! Two threads on two cores are two ranks.
 //! The floor is a ping-pong of one cache line with nothing around it; ratios to it can be compared between machines, microseconds cannot.
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use mpi_base::node::Node;
 use mpi_base::param::Params;
-use mpi_core::btl::{
+use mpi_transport::btl::{
     Am, Btl, Endpoint, Header, Payload, ProcId, Reach, Sink, Surroundings, open_all,
 };
 

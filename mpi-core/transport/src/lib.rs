@@ -1,0 +1,11 @@
+//! Bytes between processes ([`btl`], [`bml`]) and how processes find each other ([`rte`]).
+//!
+//! A transport carries active messages and never sees a tag, a communicator or a datatype: the package depends on none of them.
+//! [`trial`] finds the faster of two protocols by measuring both; the layers above choose their protocols by it, too.
+
+#![deny(unsafe_code)]
+
+pub mod bml;
+pub mod btl;
+pub mod rte;
+pub mod trial;
