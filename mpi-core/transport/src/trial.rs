@@ -106,7 +106,7 @@ impl<W> Default for Known<W> {
 
 impl<W: Either> Known<W> {
     /// How often a way has been tried lately.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub fn tries(&self, way: W) -> usize {
         self.ways[way.index()].tries
     }
