@@ -241,7 +241,7 @@ fn look_on(engine: &Engine) -> Result<(), Failure> {
         .trace()
         .map(|trace| &**Box::leak(Box::new(trace.clone())));
     let scripted = witness.script().is_some();
-    engine.pml().set_witness(witness);
+    engine.set_witness(witness);
     state::witnessed(trace, scripted);
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::record::{RECORD, REPLAY, RecordError, Script};
 use crate::request::ReqId;
 use crate::trace::{TRACE, Trace};
 use mpi_base::param::ParamError;
+use mpi_p2p::observer::Observer;
 use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
@@ -86,10 +87,11 @@ impl Witness {
     pub fn script(&self) -> Option<&Script> {
         self.script.as_ref()
     }
+}
 
-    /// A message leaves.
+impl Observer for Witness {
     #[cold]
-    pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
+    fn sends(&self, to: &Envelope, bytes: u64) {
         if let Some(trace) = &self.trace
             && is_of_the_program(to.context)
         {
@@ -97,9 +99,8 @@ impl Witness {
         }
     }
 
-    /// A message has met a receive.
     #[cold]
-    pub(crate) fn meets(&self, receive: ReqId, context: Context, message: Key, bytes: u64) {
+    fn meets(&self, receive: ReqId, context: Context, message: Key, bytes: u64) {
         if !is_of_the_program(context) {
             return;
         }

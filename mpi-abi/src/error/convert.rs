@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::abi::*;
+use mpi_core::Error;
 use mpi_core::coll::CollError;
 use mpi_core::comm::CommError;
 use mpi_core::datatype::{NoMemory, TypeError};
@@ -12,7 +13,7 @@ use mpi_core::pml::buffered::BufferError;
 use mpi_core::record::RecordError;
 use mpi_core::request::PartitionError;
 use mpi_core::topo::TopoError;
-use mpi_core::{Error, ErrorKind};
+use std::ffi::c_int;
 
 impl From<TypeError> for Failure {
     #[cold]
@@ -85,32 +86,59 @@ impl From<RecordError> for Failure {
 impl From<Error> for Failure {
     #[cold]
     fn from(e: Error) -> Failure {
-        let class = match e.kind() {
-            ErrorKind::Pml(PmlError::Truncated { .. }) => MPI_ERR_TRUNCATE,
-            ErrorKind::Pml(PmlError::Partition(e)) => match e {
-                PartitionError::Longer { .. } => MPI_ERR_TRUNCATE,
-                PartitionError::Inactive { .. } => MPI_ERR_REQUEST,
-                PartitionError::Number { .. } | PartitionError::Twice { .. } => MPI_ERR_ARG,
-            },
-            ErrorKind::Pml(PmlError::PeerGone { .. } | PmlError::NobodySends { .. }) => {
-                MPI_ERR_PROC_ABORTED
-            }
-            // A run that does not repeat what was recorded is worth nothing, whatever the program does with errors.
-            ErrorKind::Record(e) => crate::init::abort(1, &e.to_string()),
-            ErrorKind::Comm(CommError::Rank { .. }) => MPI_ERR_RANK,
-            ErrorKind::Comm(CommError::Outsider { .. }) => MPI_ERR_GROUP,
-            // The class that this crate has told the leader's group.
-            ErrorKind::Comm(CommError::Astray { astray, .. }) => astray.code,
-            ErrorKind::Comm(
-                CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. },
-            ) => MPI_ERR_COMM,
-            ErrorKind::Coll(CollError::Length { .. } | CollError::Short { .. }) => MPI_ERR_TRUNCATE,
-            ErrorKind::Coll(CollError::Unserved { .. }) => MPI_ERR_UNSUPPORTED_OPERATION,
-            ErrorKind::Op(e) => return e.clone().into(),
-            ErrorKind::Buffer(e) => return e.clone().into(),
-            _ => MPI_ERR_OTHER,
-        };
-        Failure::new(class, e.to_string())
+        if let Some(e) = e.find::<OpError>() {
+            return e.clone().into();
+        }
+        if let Some(e) = e.find::<BufferError>() {
+            return e.clone().into();
+        }
+        // A run that does not repeat what was recorded is worth nothing, whatever the program does with errors.
+        if let Some(e) = e.find::<RecordError>() {
+            crate::init::abort(1, &e.to_string());
+        }
+        let class = None
+            .or_else(|| e.find().and_then(pml_class))
+            .or_else(|| e.find().map(partition_class))
+            .or_else(|| e.find().and_then(comm_class))
+            .or_else(|| e.find().and_then(coll_class));
+        Failure::new(class.unwrap_or(MPI_ERR_OTHER), e.to_string())
+    }
+}
+
+fn pml_class(e: &PmlError) -> Option<c_int> {
+    match e {
+        PmlError::Truncated { .. } => Some(MPI_ERR_TRUNCATE),
+        PmlError::PeerGone { .. } | PmlError::NobodySends { .. } => Some(MPI_ERR_PROC_ABORTED),
+        PmlError::Unreachable { .. } => None,
+    }
+}
+
+fn partition_class(e: &PartitionError) -> c_int {
+    match e {
+        PartitionError::Longer { .. } => MPI_ERR_TRUNCATE,
+        PartitionError::Inactive { .. } => MPI_ERR_REQUEST,
+        PartitionError::Number { .. } | PartitionError::Twice { .. } => MPI_ERR_ARG,
+    }
+}
+
+fn comm_class(e: &CommError) -> Option<c_int> {
+    match e {
+        CommError::Rank { .. } => Some(MPI_ERR_RANK),
+        CommError::Outsider { .. } => Some(MPI_ERR_GROUP),
+        // The class that this crate has told the leader's group.
+        CommError::Astray { astray, .. } => Some(astray.code),
+        CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. } => {
+            Some(MPI_ERR_COMM)
+        }
+        _ => None,
+    }
+}
+
+fn coll_class(e: &CollError) -> Option<c_int> {
+    match e {
+        CollError::Length { .. } | CollError::Short { .. } => Some(MPI_ERR_TRUNCATE),
+        CollError::Unserved { .. } => Some(MPI_ERR_UNSUPPORTED_OPERATION),
+        _ => None,
     }
 }
 

@@ -58,8 +58,7 @@ pub fn algorithms(call: CallId) -> impl Iterator<Item = &'static str> {
     algo::Algorithm::serving(call).map(algo::Algorithm::name)
 }
 
-/// A collective operation under way.
-pub type Running = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
+pub use crate::request::Running;
 
 /// Why a component does not serve a communicator; what `mpirun --explain` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -304,3 +303,5 @@ impl fmt::Display for CollError {
 }
 
 impl std::error::Error for CollError {}
+
+impl crate::Failure for CollError {}

@@ -14,11 +14,11 @@
 //! Nor does shared memory say how long its data are, but in a broadcast.
 
 use super::CollError;
+use crate::Error;
 use crate::comm::WeakComm;
 use crate::engine::Engine;
 use crate::pml::{Context, PmlError};
 use crate::request::{Outcome, Status};
-use crate::{Error, ErrorKind};
 use std::cell::RefCell;
 
 /// An invocation of one process: the plane in which it began, and its tag there.
@@ -67,11 +67,12 @@ impl Spoilt {
 
 /// Whether members do not agree how long something is.
 fn is_of_lengths(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Pml(PmlError::Truncated { .. })
-            | ErrorKind::Coll(CollError::Short { .. } | CollError::Length { .. })
-    )
+    let truncated = matches!(error.find(), Some(PmlError::Truncated { .. }));
+    truncated
+        || matches!(
+            error.find(),
+            Some(CollError::Short { .. } | CollError::Length { .. })
+        )
 }
 
 /// What a message has to bring.

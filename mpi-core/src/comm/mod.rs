@@ -248,7 +248,7 @@ impl Comm {
     #[inline(always)]
     pub fn try_brief(&self, brief: &Brief<'_>) -> Option<Result<(), Error>> {
         let (engine, module) = (self.engine(), self.coll()?.in_brief(brief)?);
-        if engine.pml().witness().is_some() {
+        if engine.witness().is_some() {
             return None;
         }
         let (number, state) = (self.next_call(), engine.state());
@@ -329,7 +329,7 @@ impl Comm {
     fn tell_round(&self, number: i32, call: &Call) {
         let said = Said::of(call);
         let (comm, round) = (self.context().number(), number as u64 + 1);
-        if let Some(trace) = self.engine().pml().witness().and_then(Witness::trace) {
+        if let Some(trace) = self.engine().witness().and_then(Witness::trace) {
             trace.rounds(comm, round, &said);
         }
         self.engine()

@@ -102,6 +102,8 @@ impl fmt::Display for CommError {
 
 impl std::error::Error for CommError {}
 
+impl crate::Failure for CommError {}
+
 impl Comm {
     /// `MPI_Isend` and, by mode, `MPI_Issend`.
     #[inline]

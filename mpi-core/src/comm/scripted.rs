@@ -2,7 +2,6 @@
 
 use super::Comm;
 use crate::Error;
-use crate::Witness;
 use crate::datatype::Room;
 use crate::pml::Plane;
 use crate::pml::ob1::matching::Key;
@@ -12,8 +11,7 @@ use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 impl Comm {
     #[inline]
     pub(super) fn script(&self) -> Option<&Script> {
-        let witness = self.engine().pml().witness();
-        witness.and_then(Witness::script)
+        self.engine().script()
     }
 
     #[cold]

@@ -5,7 +5,6 @@ use super::{Astray, Comm, CommError, SplitKey, Words};
 use crate::Error;
 use crate::engine::Engine;
 use crate::engine::testing::Job;
-use crate::error::ErrorKind;
 use crate::group::Group;
 use std::fmt::Debug;
 
@@ -13,10 +12,7 @@ use std::fmt::Debug;
 #[track_caller]
 fn names<T: Debug>(leader: u32, outcome: Result<T, Error>) {
     let error = outcome.expect_err("there is no number");
-    assert_eq!(
-        *error.kind(),
-        ErrorKind::Comm(CommError::NoNumber { leader })
-    );
+    assert_eq!(error.find(), Some(&CommError::NoNumber { leader }));
     let text = error.to_string();
     let begins = format!("no communicator was made: rank {leader} of the job was to number it");
     assert!(text.starts_with(&begins), "{text}");
@@ -117,7 +113,7 @@ fn led_astray<T: Debug>(leader: u32, astray: &Astray, outcome: Result<T, Error>)
     let error = outcome.expect_err("there is no way");
     let astray = astray.clone();
     let expected = CommError::Astray { leader, astray };
-    assert_eq!(*error.kind(), ErrorKind::Comm(expected));
+    assert_eq!(error.find(), Some(&expected));
     let text = error.to_string();
     let begins = format!("no intercommunicator was made: rank {leader} of the job, the leader");
     assert!(text.starts_with(&begins), "{text}");
@@ -182,7 +178,7 @@ fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
         let outcome = engine.block_on(part.inter(0, Some(Ok((&world, 2))), 3));
         let error = made(outcome.map(Some)).expect_err("no answer");
         let words = too_many;
-        assert_eq!(*error.kind(), ErrorKind::Comm(CommError::Strange { words }));
+        assert_eq!(error.find(), Some(&CommError::Strange { words }));
         let text = error.to_string();
         assert!(text.contains("do both groups call the same"), "{text}");
     });
@@ -204,7 +200,7 @@ fn outside<T: Debug>(
         whole,
         size,
     };
-    assert_eq!(*error.kind(), ErrorKind::Comm(expected));
+    assert_eq!(error.find(), Some(&expected));
     let text = error.to_string();
     let names = format!(
         "rank {rank} of the group given, which is rank {proc} of the job, is not among the {size} members of {whole}"

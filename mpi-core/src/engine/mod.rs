@@ -91,6 +91,7 @@ struct Inner {
     neighbours: Vec<ProcId>,
     cores: Cores,
     pml: Ob1,
+    witness: OnceCell<Rc<Witness>>,
     coll: Vec<Box<dyn Component>>,
     coll_candidates: OnceCell<Candidates>,
     spoilt: Spoilt,
@@ -171,6 +172,7 @@ impl Engine {
             neighbours,
             cores,
             pml: Ob1::new(Bml::new(me, size, btls), size, pml),
+            witness: OnceCell::new(),
             coll,
             coll_candidates: OnceCell::new(),
             spoilt: Spoilt::default(),
@@ -355,9 +357,22 @@ impl Engine {
         &self.0.state
     }
 
+    /// From now on messages and collective operations are observed; the first observer stays.
+    pub fn set_witness(&self, witness: Witness) {
+        let witness = Rc::new(witness);
+        self.0.pml.set_witness(witness.clone());
+        let _ = self.0.witness.set(witness);
+    }
+
+    /// The observer of this process, if it has one.
+    #[inline]
+    pub fn witness(&self) -> Option<&Witness> {
+        self.0.witness.get().map(|witness| &**witness)
+    }
+
     /// What is recorded or replayed, if this run is.
     pub fn script(&self) -> Option<&Script> {
-        self.0.pml.witness().and_then(Witness::script)
+        self.witness().and_then(Witness::script)
     }
 
     /// The messaging of this process: every message of every communicator goes through it.

@@ -5,9 +5,8 @@
 
 use super::{Engine, Occasion};
 use crate::Witness;
-use crate::coll::Running;
 use crate::pml::ob1::matching::Key;
-use crate::request::{Body, Outcome, Req, Status};
+use crate::request::{Body, Outcome, Req, Running, Status};
 use mpi_base::ear::Ear;
 use mpi_base::state::{About, Waits};
 use mpi_base::wait::Waiter;
@@ -302,7 +301,7 @@ impl Engine {
     /// The wire of the hardware barrier that this process drives has entered and released so many barriers.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
         self.0.state.gate(wire, entered, released);
-        if let Some(trace) = self.0.pml.witness().and_then(Witness::trace) {
+        if let Some(trace) = self.witness().and_then(Witness::trace) {
             trace.wire(wire, entered, released);
         }
     }

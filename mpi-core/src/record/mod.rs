@@ -130,6 +130,8 @@ impl fmt::Display for RecordError {
 
 impl std::error::Error for RecordError {}
 
+impl crate::Failure for RecordError {}
+
 /// A process's part of a recording: being made, or being followed.
 pub struct Script {
     rank: u32,

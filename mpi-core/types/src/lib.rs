@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod datatype;
+pub mod error;
 pub mod group;
 pub mod op;
 pub mod status;

@@ -1,0 +1,16 @@
+//! An observer of messages: a trace, a recording, or both. Nearly always there is none.
+//!
+//! Each of its places is one branch on a plain load while there is none; with one, the express lane of receives is closed, so that it sees all messages.
+
+use crate::pml::ob1::matching::Key;
+use crate::pml::{Context, Envelope};
+use crate::request::ReqId;
+
+/// What is told of messages.
+pub trait Observer {
+    /// A message leaves.
+    fn sends(&self, to: &Envelope, bytes: u64);
+
+    /// A message has met a receive; the key is the message's own.
+    fn meets(&self, receive: ReqId, context: Context, message: Key, bytes: u64);
+}

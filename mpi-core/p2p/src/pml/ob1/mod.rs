@@ -1,0 +1,496 @@
+//! ob1: eager and rendezvous protocols over any BTL, matching in the receiver.
+//!
+//! Protocol, by the size of the message:
+//! * up to the BTL's eager limit the data travel with the match header ([`wire::EAGER`]) and the send is complete when the BTL has taken them;
+//! * longer or synchronous messages send a [`wire::RENDEZVOUS`] and wait.
+//!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FINISHED`],
+//!   or, where that is impossible or slower ([`pace`]), says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
+//! * data of middling length follow their announcement unasked to whom that is faster ([`follow`]).
+//! * what goes in fragments or pieces to one peer takes turns ([`stream`]);
+//! * of a large message's one copy the sender is asked to do a part ([`wire::HELP`]), and says when it has ([`wire::HELPED`]);
+//!   if it is not there, the receiver has done all of it by itself;
+//! * a receiver that holds too many short messages that nobody has asked for has them ask first ([`bound`]).
+//!
+//! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
+//!
+//! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
+
+mod bound;
+mod config;
+mod copy;
+mod express;
+mod follow;
+mod landing;
+mod loss;
+pub mod matching;
+mod pace;
+mod peer;
+mod probe;
+mod recv;
+mod retract;
+mod send;
+mod sender_copies;
+mod stash;
+mod stream;
+pub mod wire;
+
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use config::{Config, PARAMS};
+pub use probe::Message;
+pub use recv::RecvBody;
+pub use send::{SendBody, Sent};
+
+use super::{Context, PmlError};
+use crate::bml::{Bml, Route};
+use crate::btl::{Header, Limits, Payload, ProcId, SendError, Sink};
+use crate::group::Group;
+use crate::observer::Observer;
+use crate::request::{ANY_SOURCE, Body, ReqId, Table};
+use matching::{Key, Posted, Unexpected, WordMap};
+use mpi_base::state::{About, NO_PEER, Waits};
+use peer::{Peer, Queued};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// One context's receives and messages that have not met.
+pub struct Matching {
+    context: Context,
+    /// Whom ranks name, once a communicator has said so.
+    peers: RefCell<Option<Group>>,
+    posted: RefCell<Posted<ReqId>>,
+    unexpected: RefCell<Unexpected<Arrived>>,
+}
+
+/// A message that came before its receive.
+pub(crate) struct Arrived {
+    from: ProcId,
+    content: Content,
+}
+
+pub(crate) enum Content {
+    Eager(Vec<u8>),
+    Rendezvous(wire::Rendezvous),
+    Followed(Rc<follow::Kept>),
+}
+
+impl Content {
+    fn bytes(&self) -> u64 {
+        match self {
+            Content::Eager(data) => data.len() as u64,
+            Content::Rendezvous(r) => r.bytes,
+            Content::Followed(kept) => kept.bytes,
+        }
+    }
+}
+
+impl Content {
+    /// Whether its data are kept here, unasked.
+    fn is_hoarded(&self) -> bool {
+        matches!(self, Content::Eager(_) | Content::Followed(_))
+    }
+}
+
+impl Matching {
+    fn new(context: Context) -> Matching {
+        Matching {
+            context,
+            peers: RefCell::default(),
+            posted: RefCell::default(),
+            unexpected: RefCell::default(),
+        }
+    }
+
+    /// The communicator and plane whose receives and messages meet here.
+    pub fn context(&self) -> Context {
+        self.context
+    }
+
+    /// What the state page tells of a process that waits here for a message of this key.
+    pub fn about(&self, key: Key, bytes: u64) -> About {
+        let peers = self.peers.borrow();
+        let proc = match key.source() {
+            ANY_SOURCE => None,
+            source => peers.as_ref().and_then(|peers| peers.proc(source as u32)),
+        };
+        About {
+            waits: Waits::Recv,
+            comm: self.context.number(),
+            peer: match key.source() {
+                ANY_SOURCE => NO_PEER,
+                source => source,
+            },
+            proc: proc.map_or(NO_PEER, |proc| proc as i32),
+            tag: key.tag(),
+            bytes,
+            requests: 1,
+        }
+    }
+}
+
+/// Point-to-point messaging of one process.
+pub struct Ob1 {
+    config: Config,
+    bml: Bml,
+    requests: Table,
+    peers: Vec<OnceCell<Rc<Peer>>>,
+    contexts: RefCell<WordMap<Context, Rc<Matching>>>,
+    /// The context of the last message; most messages come in runs.
+    recent: RefCell<Option<Rc<Matching>>>,
+    /// The blocking receive of the express lane.
+    slot: express::Slot,
+    /// Peers with sends whose data go in fragments or pieces.
+    streaming: RefCell<Vec<Rc<Peer>>>,
+    /// Copies of which something may be left to take.
+    shared: RefCell<VecDeque<copy::Open>>,
+    /// Messages that came before their receives.
+    hoard: bound::Hoard,
+    /// Memory for those.
+    stash: stash::Stash,
+    /// Messages that wait for their receives here, because their receivers hold too many.
+    copies: sender_copies::SenderCopies,
+    /// Peers with something that waits for room.
+    congested: RefCell<Vec<Rc<Peer>>>,
+    /// Peers that cannot be reached any more.
+    losses: RefCell<HashMap<ProcId, loss::Reason>>,
+    /// Messages that made no sense; counted, never obeyed.
+    garbled: Cell<u64>,
+    /// Who looks on.
+    witness: OnceCell<Rc<dyn Observer>>,
+}
+
+impl Ob1 {
+    /// Messaging in a job of `job_size` processes.
+    pub fn new(bml: Bml, job_size: u32, config: Config) -> Ob1 {
+        Ob1 {
+            config,
+            bml,
+            requests: Table::default(),
+            peers: (0..job_size).map(|_| OnceCell::new()).collect(),
+            contexts: RefCell::default(),
+            recent: RefCell::default(),
+            slot: express::Slot::default(),
+            streaming: RefCell::default(),
+            shared: RefCell::default(),
+            hoard: bound::Hoard::default(),
+            stash: stash::Stash::default(),
+            copies: sender_copies::SenderCopies::default(),
+            congested: RefCell::default(),
+            losses: RefCell::default(),
+            garbled: Cell::new(0),
+            witness: OnceCell::new(),
+        }
+    }
+
+    /// All requests of this process, those of collective operations too.
+    pub fn requests(&self) -> &Table {
+        &self.requests
+    }
+
+    /// From now on somebody looks on; the first one stays.
+    pub fn set_witness(&self, witness: Rc<dyn Observer>) {
+        self.slot.close();
+        let _ = self.witness.set(witness);
+    }
+
+    /// Whoever looks on while messages are matched; nearly always nobody.
+    #[inline]
+    pub fn witness(&self) -> Option<&dyn Observer> {
+        self.witness.get().map(|witness| &**witness)
+    }
+
+    /// The transports below.
+    pub fn bml(&self) -> &Bml {
+        &self.bml
+    }
+
+    /// How many arriving messages were dropped because they made no sense.
+    pub fn garbled(&self) -> u64 {
+        self.garbled.get()
+    }
+
+    /// The matching state of a context, made when either a communicator or a message first names it:
+    /// a peer may finish making a communicator, and send on it, before this process does.
+    pub fn matching(&self, context: Context) -> Rc<Matching> {
+        if let Some(m) = &*self.recent.borrow()
+            && m.context == context
+        {
+            return m.clone();
+        }
+        let matching = self
+            .contexts
+            .borrow_mut()
+            .entry(context)
+            .or_insert_with(|| Rc::new(Matching::new(context)))
+            .clone();
+        *self.recent.borrow_mut() = Some(matching.clone());
+        matching
+    }
+
+    /// Forgets a freed context and what was left in it.
+    pub fn forget(&self, context: Context) {
+        let gone = self.contexts.borrow_mut().remove(&context);
+        self.recent.borrow_mut().take_if(|m| m.context == context);
+        let left = gone.map(|matching| matching.unexpected.take());
+        for message in left.into_iter().flat_map(Unexpected::into_messages) {
+            if message.content.is_hoarded() {
+                self.unhoard(message.from, message.content.bytes() as usize);
+            }
+        }
+    }
+
+    /// The limits of the transport to a peer.
+    pub fn limits(&self, proc: ProcId) -> Result<Limits, PmlError> {
+        self.peer(proc).map(|p| p.limits)
+    }
+
+    #[inline]
+    fn peer(&self, proc: ProcId) -> Result<&Rc<Peer>, PmlError> {
+        match self.peers.get(proc as usize).and_then(OnceCell::get) {
+            Some(peer) => Ok(peer),
+            None => self.meet(proc),
+        }
+    }
+
+    #[cold]
+    fn meet(&self, proc: ProcId) -> Result<&Rc<Peer>, PmlError> {
+        let Some(cell) = self.peers.get(proc as usize) else {
+            let reasons = format!("the job has {} ranks", self.peers.len());
+            return Err(PmlError::Unreachable {
+                peer: proc,
+                reasons,
+            });
+        };
+        match self.bml.route(proc) {
+            Route::Via(btl, endpoint) => {
+                let peer = || Rc::new(Peer::new(btl, endpoint, self.config.sharing));
+                Ok(cell.get_or_init(peer))
+            }
+            Route::None { reasons } => Err(PmlError::Unreachable {
+                peer: proc,
+                reasons,
+            }),
+        }
+    }
+
+    /// Polls the transports and moves what is queued; returns whether anything happened.
+    #[inline]
+    pub fn progress(&self) -> bool {
+        let delivered = self.bml.progress(self);
+        let mut moved = false;
+        if !self.congested.borrow().is_empty() {
+            moved |= self.drain_queues();
+        }
+        if !self.streaming.borrow().is_empty() {
+            moved |= self.push_streams();
+        }
+        if delivered == 0 && !self.shared.borrow().is_empty() {
+            moved |= self.take_rest();
+        }
+        delivered > 0 || moved
+    }
+
+    /// Whether going to sleep now would miss something.
+    ///
+    /// Of what a transport had no room for it tells when there is ([`crate::btl::Btl::pending`]).
+    pub fn pending(&self) -> bool {
+        self.bml.pending() || !self.shared.borrow().is_empty()
+    }
+
+    /// Sends a control message, now or as soon as there is room.
+    fn control(&self, peer: &Rc<Peer>, am: crate::btl::Am, header: Header, payload: [u8; 8]) {
+        if peer.is_clear() {
+            match peer.send(am, header, Payload::Bytes(&payload)) {
+                Ok(()) => return,
+                Err(SendError::WouldBlock) => {}
+                // A peer that has ended needs no answer; its absence is reported where something waits for it.
+                Err(SendError::PeerGone | SendError::TooLong { .. }) => return,
+            }
+        }
+        self.enqueue(
+            peer,
+            Queued::Control {
+                am,
+                header,
+                payload,
+            },
+        );
+    }
+
+    fn enqueue(&self, peer: &Rc<Peer>, item: Queued) {
+        peer.queue.borrow_mut().push_back(item);
+        self.congest(peer);
+    }
+
+    /// Something for a peer waits for room.
+    fn congest(&self, peer: &Rc<Peer>) {
+        if !peer.congested.replace(true) {
+            self.congested.borrow_mut().push(peer.clone());
+        }
+    }
+
+    #[cold]
+    fn drain_queues(&self) -> bool {
+        let peers = std::mem::take(&mut *self.congested.borrow_mut());
+        let mut moved = false;
+        for peer in peers {
+            peer.congested.set(false);
+            self.tell(&peer);
+            loop {
+                let Some(item) = peer.queue.borrow_mut().pop_front() else {
+                    break;
+                };
+                let result = match &item {
+                    Queued::Control {
+                        am,
+                        header,
+                        payload,
+                    } => peer.send(*am, *header, Payload::Bytes(payload)),
+                    Queued::Send(req) => self.offer(&peer, req),
+                };
+                match result {
+                    Ok(()) => moved = true,
+                    Err(SendError::WouldBlock) => {
+                        peer.queue.borrow_mut().push_front(item);
+                        break;
+                    }
+                    Err(SendError::PeerGone | SendError::TooLong { .. }) => {
+                        moved = true;
+                        if let Queued::Send(req) = item {
+                            self.fail_send(&req);
+                        }
+                    }
+                }
+            }
+            if !peer.is_clear() {
+                self.congest(&peer);
+            }
+        }
+        moved
+    }
+
+    /// What is not a short message; apart, so that short ones pay for none of it.
+    #[inline(never)]
+    fn on_rare(&self, from: ProcId, am: crate::btl::Am, header: Header, payload: &[u8]) {
+        match am {
+            wire::RENDEZVOUS => self.on_rendezvous(from, header, payload),
+            wire::CLEAR => self.on_clear(from, header, payload),
+            wire::FRAGMENT => self.on_fragment(from, header, payload),
+            wire::FINISHED => self.on_finished(from, header),
+            wire::HELP => self.on_help(from, header, payload),
+            wire::HELPED => self.on_helped(from, header, payload),
+            wire::ASK_FIRST => self.on_ask_first(from, header),
+            wire::UNASKED => self.on_unasked(from, header, payload),
+            wire::FOLLOWED => self.on_followed(from, header, payload),
+            wire::PIECE => self.on_piece(from, header, payload),
+            wire::FOLLOW => self.on_follow(from, header),
+            wire::RETRACT => self.on_retract(from, header, payload),
+            wire::RETRACTED => self.on_retracted(from, header),
+            _ => self.nonsense(from, "an unknown kind of message"),
+        }
+    }
+
+    /// A message that does not fit what this process knows, which may be late rather than wrong: what it is about may have been given up.
+    fn garble(&self) {
+        self.garbled.set(self.garbled.get() + 1);
+    }
+
+    /// A message names a request that is not there: it is late, unless there has never been such a request.
+    #[cold]
+    fn late(&self, from: ProcId, request: u64) {
+        match self.requests.was_issued(ReqId(request)) {
+            true => self.garble(),
+            false => self.nonsense(from, "an answer about a request that was never made"),
+        }
+    }
+
+    /// Whether a message that no receive waits for can be one of `from`'s: its context is of a process of the job,
+    /// and if this process knows the communicator, `from` has the rank that the message names.
+    fn is_plausible(&self, from: ProcId, matching: &Matching, key: Key) -> bool {
+        let known = matching.peers.borrow();
+        let names = known.as_ref().map(|peers| {
+            u32::try_from(key.source())
+                .ok()
+                .and_then(|source| peers.proc(source))
+        });
+        (matching.context.chooser() as usize) < self.peers.len()
+            && names.is_none_or(|proc| proc == Some(from))
+    }
+
+    /// A peer has sent what no message layer of this library sends, so nothing that it says can be believed: it counts as lost.
+    #[cold]
+    fn nonsense(&self, from: ProcId, what: &str) {
+        self.garble();
+        if from == self.bml.me() || self.is_lost(from) {
+            return;
+        }
+        let why = format!(
+            "rank {from} sent {what} to rank {}, which no message layer of this library does",
+            self.bml.me()
+        );
+        if let Ok(peer) = self.peer(from) {
+            peer.btl.cut(peer.endpoint);
+        }
+        self.lose(from, &why);
+    }
+}
+
+impl Sink for Ob1 {
+    #[inline]
+    fn deliver(&self, from: ProcId, am: crate::btl::Am, header: Header, payload: &[u8]) {
+        match am {
+            wire::EAGER => self.on_eager(from, header, payload),
+            _ => self.on_rare(from, am, header, payload),
+        }
+    }
+
+    fn begin(
+        &self,
+        from: ProcId,
+        am: crate::btl::Am,
+        header: Header,
+        len: usize,
+        begun: &[u8],
+    ) -> bool {
+        self.begin_landing(from, am, header, len, begun)
+    }
+
+    fn land(
+        &self,
+        from: ProcId,
+        am: crate::btl::Am,
+        header: Header,
+        range: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        self.land_more(from, am, header, range, fill)
+    }
+
+    fn landed(&self, from: ProcId, am: crate::btl::Am, header: Header, len: usize) {
+        self.end_landing(from, am, header, len);
+    }
+
+    fn again(
+        &self,
+        to: ProcId,
+        am: crate::btl::Am,
+        header: Header,
+        len: usize,
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        if am == wire::FRAGMENT {
+            self.fragment_again(to, header, len, send);
+        }
+    }
+
+    fn lost(&self, peer: ProcId, why: &str) {
+        self.lose(peer, why);
+    }
+
+    fn note(&self, what: &str) {
+        eprintln!("{what}");
+    }
+}

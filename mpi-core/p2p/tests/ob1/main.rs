@@ -1,0 +1,36 @@
+//! What `ob1` promises, by subject, in whole jobs whose ranks are threads.
+
+#![allow(unsafe_code)]
+
+mod connecting;
+mod express;
+mod floods;
+mod follow;
+mod giving_up;
+mod losses;
+mod matching;
+mod nonsense;
+mod plan;
+mod turns;
+mod typed;
+
+use mpi_core::comm::Comm;
+use mpi_core::datatype::{RecvBytes, Scratch};
+use mpi_core::request::Outcome;
+
+/// The bytes of message `at` of a phase: a word that names it, then a pattern.
+fn content(at: usize, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|i| (at as u8).wrapping_mul(31) ^ (i as u8) ^ (i >> 8) as u8)
+        .collect()
+}
+
+fn scratch(bytes: usize) -> Scratch {
+    Scratch::bytes(bytes as i64).expect("memory")
+}
+
+fn recv_bytes(comm: &Comm, room: &mut [u8], source: i32, tag: i32) -> Outcome {
+    // SAFETY: the slice outlives the call, which waits for the end of the operation.
+    let bytes = unsafe { RecvBytes::new(room.as_mut_ptr(), room.len()) };
+    comm.recv_bytes(bytes, source, tag)
+}

@@ -1,0 +1,64 @@
+//! Whatever a peer says, in whatever order: it is obeyed, counted or dropped, and what was under way can be given up afterwards.
+
+use super::scratch;
+use mpi_core::btl::{OVERTAKES, Sink};
+use mpi_core::pml::Mode;
+use mpi_core::pml::ob1::{Sent, wire};
+use mpi_core::testing::Job;
+use proptest::prelude::*;
+
+/// A word as a header or a payload may have it: a small number, a request of ours, or anything.
+fn word(own: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..5_u64,
+        Just(own),
+        (0..3_u64).prop_map(|index| index << 32 | 1),
+        (0..100_u64, 0..9_u64).prop_map(|(source, tag)| source << 32 | tag),
+        any::<u64>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn nonsense_breaks_nothing(
+        said in prop::collection::vec(
+            (0..16_u8, word(0), word(1), prop::collection::vec(word(2), 0..6), 0..8_usize),
+            0..60,
+        )
+    ) {
+        Job::of(2).run(|engine| {
+            if engine.me() == 1 {
+                return;
+            }
+            let world = engine.world().expect("a world");
+            let (data, room) = (scratch(100_000), scratch(1000));
+            let sent = world.isend(data.all().as_send(), 1, 4, Mode::Synchronous).expect("sent");
+            let receive = world.irecv(room.all(), 1, 4).expect("posted");
+            let Sent::Pending(send) = sent else { panic!("it went without a receive") };
+            let context = engine.pml().latest_context().map_or(0, |context| context.0);
+            for (am, first, second, words, odd) in &said {
+                // Often what a request of ours, or a message for the receive, would be about.
+                let first = match first {
+                    0 => context,
+                    1 => send.id().0,
+                    2 => receive.id().0,
+                    other => *other,
+                };
+                let named = |word: &u64| match word {
+                    1 => send.id().0,
+                    2 => receive.id().0,
+                    other => *other,
+                };
+                let mut payload: Vec<u8> = words.iter().flat_map(|w| named(w).to_le_bytes()).collect();
+                payload.truncate(payload.len().saturating_sub(*odd));
+                // Whom to help writes where it is told to, in the memory of who asks; here that is this process's own.
+                for am in [*am, *am | OVERTAKES].into_iter().filter(|am| *am != wire::HELP) {
+                    engine.pml().deliver(1, am, [first, *second], &payload);
+                }
+            }
+            engine.pml().abandon(&receive);
+            engine.pml().abandon(&send);
+        });
+    }
+}

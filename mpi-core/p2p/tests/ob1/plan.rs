@@ -1,0 +1,246 @@
+//! A random plan of messages, and whether all of them come as it says: matching and protocols, against what every process may know beforehand.
+//!
+//! All ranks draw the same random plan of messages, so each receiver can say which message any of its receives must get:
+//! of the messages from its source that the receive accepts, the one that was sent first (MPI 5.0, section 3.5).
+
+use super::{content, recv_bytes, scratch};
+use mpi_core::comm::{Comm, Probed};
+use mpi_core::datatype::Scratch;
+use mpi_core::pml::Mode;
+use mpi_core::pml::ob1::Sent;
+use mpi_core::request::{ANY_SOURCE, ANY_TAG, Req, Status};
+use mpi_core::testing::Job;
+use proptest::prelude::*;
+
+/// A message of the plan; its bytes follow from where it stands there.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    from: i32,
+    to: i32,
+    tag: i32,
+    len: usize,
+    synchronous: bool,
+}
+
+/// What the messages of one phase are received with; within a phase any assignment of receives to messages works out.
+#[derive(Clone, Copy, Debug)]
+enum Keys {
+    Exact,
+    AnySource,
+    AnyTag,
+    Any,
+}
+
+/// How one message is received.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Blocking,
+    /// The express lane, if it is free.
+    Bytes,
+    Posted,
+    Probed,
+    Matched,
+}
+
+#[derive(Clone, Debug)]
+pub struct Phase {
+    keys: Keys,
+    messages: Vec<Planned>,
+    hows: Vec<How>,
+}
+
+pub fn phase(ranks: i32) -> impl Strategy<Value = Phase> {
+    // Around every border: one word, the ring's cell, the eager limit, a fragment, the single copy.
+    let len = prop::sample::select(vec![0, 8, 9, 40, 41, 700, 8192, 8193, 33_000, 300_000]);
+    let message = (0..ranks, 0..ranks, 0..3, len, prop::bool::weighted(0.2)).prop_map(
+        |(from, to, tag, len, synchronous)| Planned {
+            from,
+            to,
+            tag,
+            len,
+            synchronous,
+        },
+    );
+    let keys = prop::sample::select(vec![Keys::Exact, Keys::AnySource, Keys::AnyTag, Keys::Any]);
+    let how = prop::sample::select(vec![
+        How::Blocking,
+        How::Bytes,
+        How::Posted,
+        How::Probed,
+        How::Matched,
+    ]);
+    (
+        keys,
+        prop::collection::vec(message, 0..24),
+        prop::collection::vec(how, 24),
+    )
+        .prop_map(|(keys, messages, hows)| Phase {
+            keys,
+            messages,
+            hows,
+        })
+}
+
+fn send(comm: &Comm, at: usize, message: Planned) -> Option<(Req, Scratch)> {
+    let data = scratch(message.len);
+    data.all().unpack_at(0, &content(at, message.len));
+    let mode = match message.synchronous {
+        true => Mode::Synchronous,
+        false => Mode::Standard,
+    };
+    match comm.isend(data.all().as_send(), message.to, message.tag, mode) {
+        Ok(Sent::Done) => None,
+        Ok(Sent::Pending(req)) => Some((req, data)),
+        Err(e) => panic!("{e}"),
+    }
+}
+
+/// Receives one message with this key; its status and bytes, now or (for `Posted`) when waited for.
+fn receive(
+    comm: &Comm,
+    how: How,
+    source: i32,
+    tag: i32,
+    room: usize,
+) -> Result<(Status, Vec<u8>), (Req, Scratch)> {
+    let buffer = scratch(room);
+    let taken = |status: Status, buffer: &Scratch| {
+        let mut bytes = buffer.all().as_send().to_vec();
+        bytes.truncate(status.bytes as usize);
+        (status, bytes)
+    };
+    match how {
+        How::Blocking => {
+            let status = comm.recv(buffer.all(), source, tag).expect("a message");
+            Ok(taken(status, &buffer))
+        }
+        How::Bytes => {
+            let mut bytes = vec![0; room];
+            let status = recv_bytes(comm, &mut bytes, source, tag).expect("a message");
+            bytes.truncate(status.bytes as usize);
+            Ok((status, bytes))
+        }
+        How::Posted => Err((
+            comm.irecv(buffer.all(), source, tag).expect("a receive"),
+            buffer,
+        )),
+        How::Probed => {
+            let seen = comm.probe(source, tag).expect("a message");
+            let status = comm
+                .recv(buffer.all(), seen.source, seen.tag)
+                .expect("a message");
+            assert_eq!(
+                status, seen,
+                "the probe saw another message than the receive"
+            );
+            Ok(taken(status, &buffer))
+        }
+        How::Matched => {
+            let Ok(Probed::Message(message)) = comm.mprobe(source, tag) else {
+                panic!("MPI_PROC_NULL");
+            };
+            let req = comm.imrecv(message, buffer.all());
+            let status = comm.engine().wait(&req).expect("a message");
+            Ok(taken(status, &buffer))
+        }
+    }
+}
+
+/// One rank's part of a phase.
+fn act(comm: &Comm, phase: &Phase) {
+    let me = comm.rank() as i32;
+    let mut pending = Vec::new();
+    for (at, message) in phase.messages.iter().enumerate() {
+        if message.from == me {
+            pending.extend(send(comm, at, *message));
+        }
+    }
+    // What is still to come, in the order in which each source sent it.
+    let mut waiting: Vec<usize> = (0..phase.messages.len())
+        .filter(|&at| phase.messages[at].to == me)
+        .collect();
+    let room = phase.messages.iter().map(|m| m.len).max().unwrap_or(0);
+    // Receives are made for the messages in an order of our own, the last first.
+    let asked: Vec<Planned> = waiting.iter().rev().map(|&at| phase.messages[at]).collect();
+    let mut posted = Vec::new();
+    for (message, how) in asked.iter().zip(&phase.hows) {
+        let (source, tag) = match phase.keys {
+            Keys::Exact => (message.from, message.tag),
+            Keys::AnySource => (ANY_SOURCE, message.tag),
+            Keys::AnyTag => (message.from, ANY_TAG),
+            Keys::Any => (ANY_SOURCE, ANY_TAG),
+        };
+        match receive(comm, *how, source, tag, room) {
+            // A posted receive has its place in the order of matching already; what it got is seen when the others are done.
+            Err((req, buffer)) => posted.push((req, buffer)),
+            Ok(got) if posted.is_empty() => {
+                must_be_next(phase, me, &mut waiting, (source, tag), got)
+            }
+            Ok(got) => must_be_some(phase, me, &mut waiting, got),
+        }
+    }
+    for (req, buffer) in posted {
+        let status = comm.engine().wait(&req).expect("a message");
+        let mut bytes = buffer.all().as_send().to_vec();
+        bytes.truncate(status.bytes as usize);
+        must_be_some(phase, me, &mut waiting, (status, bytes));
+    }
+    assert!(waiting.is_empty());
+    for (req, _data) in pending {
+        comm.engine().wait(&req).expect("the end of a send");
+    }
+}
+
+/// A receive with this key got this: it must be the first of its source that the key accepts.
+fn must_be_next(
+    phase: &Phase,
+    me: i32,
+    waiting: &mut Vec<usize>,
+    (source, tag): (i32, i32),
+    (status, bytes): (Status, Vec<u8>),
+) {
+    let first = waiting.iter().position(|&at| {
+        let m = phase.messages[at];
+        m.from == status.source && (tag == ANY_TAG || tag == m.tag)
+    });
+    let first = first.expect("a message that was sent");
+    assert!(source == ANY_SOURCE || source == status.source);
+    let at = waiting.remove(first);
+    let message = phase.messages[at];
+    assert_eq!(
+        status.tag, message.tag,
+        "rank {me}, message {at}: {message:?}"
+    );
+    assert!(
+        bytes == content(at, message.len),
+        "rank {me}, message {at}: {message:?}"
+    );
+}
+
+/// Some receive got this: it must be one of the messages that are still to come, whole.
+fn must_be_some(
+    phase: &Phase,
+    me: i32,
+    waiting: &mut Vec<usize>,
+    (status, bytes): (Status, Vec<u8>),
+) {
+    let found = waiting.iter().position(|&at| {
+        let m = phase.messages[at];
+        m.from == status.source && m.tag == status.tag && bytes == content(at, m.len)
+    });
+    let found = found.unwrap_or_else(|| panic!("rank {me} got what nobody sent: {status:?}"));
+    waiting.remove(found);
+}
+
+pub fn holds(job: &Job, phases: &[Phase]) {
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        for phase in phases {
+            act(&world, phase);
+            world
+                .collective(mpi_core::coll::Call::Barrier)
+                .expect("a barrier");
+        }
+        assert_eq!(engine.pml().garbled(), 0);
+    });
+}

@@ -1,0 +1,201 @@
+//! The sending side: an announcement, then each partition as the program marks it as ready.
+
+use super::error::Side;
+use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
+use crate::Error;
+use crate::comm::{Comm, Words};
+use crate::datatype::SendBuf;
+use crate::pml::ob1::Sent;
+use crate::pml::{Mode, Plane};
+use crate::request::{Outcome, PROC_NULL, Req, Status};
+use mpi_base::state::{About, Waits};
+use std::cell::RefCell;
+
+/// `MPI_Psend_init`.
+pub struct PartitionedSend {
+    comm: Comm,
+    buf: Cut<SendBuf>,
+    dest: i32,
+    /// The tag of partition 0.
+    base: i32,
+    tag: i32,
+    /// The announcement, and its data, while it is on its way.
+    announcement: RefCell<Option<Req>>,
+    /// Where the receiver's answer will be, and its receive until it has been taken.
+    room: Words,
+    answer: RefCell<Option<Req>>,
+    round: RefCell<Option<SendRound>>,
+}
+
+/// One start of a sender.
+struct SendRound {
+    ready: Vec<bool>,
+    left: u32,
+    under_way: Vec<Req>,
+}
+
+impl PartitionedSend {
+    /// `buf` holds all partitions, `each` elements in one.
+    pub fn new(
+        comm: &Comm,
+        buf: SendBuf,
+        (partitions, each): (u32, i64),
+        dest: i32,
+        tag: i32,
+    ) -> Result<PartitionedSend, Error> {
+        let base = comm.next_partitions(partitions);
+        let (mut announcement, mut answer) = (None, None);
+        let room = Words::new(ANSWER);
+        if dest != PROC_NULL {
+            answer = Some(comm.irecv_on(Plane::Answer, room.recv(0..ANSWER), dest, base)?);
+            let bytes = each * buf.datatype().size();
+            let words = Words::of(&[base as u64, partitions.into(), bytes as u64]);
+            let sent = comm.isend_on(
+                Plane::Announce,
+                words.send(0..ANNOUNCEMENT),
+                dest as u32,
+                tag,
+                Mode::Standard,
+            )?;
+            if let Sent::Pending(req) = sent {
+                announcement = Some(req);
+            }
+        }
+        let whole = buf;
+        Ok(PartitionedSend {
+            comm: comm.clone(),
+            buf: Cut {
+                whole,
+                partitions,
+                each,
+            },
+            dest,
+            base,
+            tag,
+            announcement: RefCell::new(announcement),
+            room,
+            answer: RefCell::new(answer),
+            round: RefCell::default(),
+        })
+    }
+
+    pub(super) fn start(&self) {
+        *self.round.borrow_mut() = Some(SendRound {
+            ready: vec![false; self.buf.partitions as usize],
+            left: self.buf.partitions,
+            under_way: Vec::new(),
+        });
+    }
+
+    /// `MPI_Pready`.
+    pub fn ready(&self, partition: i64) -> Result<(), Error> {
+        let partition = self.buf.check(partition)?;
+        let mut round = self.round.borrow_mut();
+        let round = round
+            .as_mut()
+            .ok_or(PartitionError::Inactive { partition })?;
+        if std::mem::replace(&mut round.ready[partition as usize], true) {
+            return Err(PartitionError::Twice { partition }.into());
+        }
+        round.left -= 1;
+        if self.dest == PROC_NULL || self.refusal().is_some() {
+            return Ok(());
+        }
+        let sent = self.comm.isend_on(
+            Plane::Partition,
+            self.buf.whole.slice(self.buf.elements(partition)),
+            self.dest as u32,
+            self.base + partition as i32,
+            Mode::Standard,
+        )?;
+        if let Sent::Pending(req) = sent {
+            round.under_way.push(req);
+        }
+        Ok(())
+    }
+
+    /// Bytes in all partitions.
+    fn bytes(&self) -> u64 {
+        self.buf.whole.bytes() as u64
+    }
+
+    /// Whether the receiver has answered.
+    fn is_answered(&self) -> bool {
+        let is_complete =
+            |req: &RefCell<Option<Req>>| req.borrow().as_ref().is_none_or(|r| r.is_complete());
+        is_complete(&self.announcement) && is_complete(&self.answer)
+    }
+
+    /// What is wrong if the receiver has answered that it has too little room.
+    fn refusal(&self) -> Option<PartitionError> {
+        let (sent, room) = (self.bytes(), self.room.get(0));
+        let refused = self.dest != PROC_NULL && self.is_answered() && sent > room;
+        refused.then_some(PartitionError::Longer {
+            sent,
+            room,
+            peer: Side::Receiver(self.dest),
+            tag: self.tag,
+        })
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        if !self.is_answered() {
+            return false;
+        }
+        let round = self.round.borrow();
+        let sent = |r: &SendRound| r.left == 0 && r.under_way.iter().all(|req| req.is_complete());
+        round.as_ref().is_none_or(sent) || self.refusal().is_some()
+    }
+
+    pub(super) fn about(&self) -> About {
+        super::about(&self.comm, Waits::Send, self.dest, self.tag, self.bytes())
+    }
+
+    pub(super) fn peek(&self) -> Outcome {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal.into());
+        }
+        let round = self.round.borrow();
+        let under_way = round.iter().flat_map(|r| &r.under_way);
+        under_way
+            .map(|req| req.peek())
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Status::EMPTY)
+    }
+
+    pub(super) fn finish(&mut self) -> Outcome {
+        let pml = self.comm.engine().pml();
+        let requests = pml.requests();
+        let refusal = self.refusal();
+        let mut outcome = Ok(Status::EMPTY);
+        for req in self
+            .announcement
+            .take()
+            .into_iter()
+            .chain(self.answer.take())
+        {
+            outcome = outcome.and(requests.finish(&req).map(|_| Status::EMPTY));
+        }
+        let round = self.round.take();
+        for req in round.into_iter().flat_map(|r| r.under_way) {
+            match req.is_complete() {
+                true => outcome = outcome.and(requests.finish(&req).map(|_| Status::EMPTY)),
+                // Nobody takes it any more.
+                false => pml.abandon(&req),
+            }
+        }
+        match refusal {
+            Some(refusal) => Err(refusal.into()),
+            None => outcome,
+        }
+    }
+}
+
+impl Drop for PartitionedSend {
+    fn drop(&mut self) {
+        let pml = self.comm.engine().pml();
+        if let Some(req) = self.answer.take() {
+            pml.abandon(&req);
+        }
+    }
+}

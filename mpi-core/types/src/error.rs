@@ -1,0 +1,130 @@
+//! What can go wrong in the engine: one type that holds an error of any layer.
+//!
+//! Each layer has an error type of its own and makes it a [`Failure`]; `mpi-abi` looks for those types and assigns the MPI error classes.
+
+use crate::op::OpError;
+use crate::status::Status;
+use std::any::Any;
+use std::fmt;
+
+/// An error type of some layer; its text is a sentence.
+pub trait Failure: std::error::Error + Clone + PartialEq + Send + Sync + 'static {
+    /// The message that a failed receive got, if it got one: whose it was, and how much of it is in the buffer.
+    fn received(&self) -> Option<Status> {
+        None
+    }
+}
+
+impl Failure for OpError {}
+
+/// A [`Failure`] of whichever type.
+trait Held: fmt::Debug + fmt::Display + Send + Sync {
+    fn copy(&self) -> Box<dyn Held>;
+    fn equals(&self, other: &dyn Any) -> bool;
+    fn received(&self) -> Option<Status>;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<F: Failure> Held for F {
+    fn copy(&self) -> Box<dyn Held> {
+        Box::new(self.clone())
+    }
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+    fn received(&self) -> Option<Status> {
+        Failure::received(self)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// An error of any operation; its text is a sentence.
+///
+/// Boxed twice, so that the result of a successful operation fits a register.
+pub struct Error(Box<Box<dyn Held>>);
+
+impl Error {
+    /// The error of one layer, if it is one of that layer's.
+    pub fn find<F: Failure>(&self) -> Option<&F> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The message that a failed receive got, if it got one: whose it was, and how much of it is in the buffer.
+    pub fn received(&self) -> Option<Status> {
+        self.0.received()
+    }
+}
+
+impl<F: Failure> From<F> for Error {
+    #[cold]
+    fn from(failure: F) -> Error {
+        Error(Box::new(Box::new(failure)))
+    }
+}
+
+impl Clone for Error {
+    fn clone(&self) -> Error {
+        Error(Box::new(self.0.copy()))
+    }
+}
+
+impl PartialEq for Error {
+    fn eq(&self, other: &Error) -> bool {
+        self.0.equals(other.0.as_any())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct Lost(u32);
+
+    impl fmt::Display for Lost {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "rank {} is lost", self.0)
+        }
+    }
+
+    impl std::error::Error for Lost {}
+
+    impl Failure for Lost {
+        fn received(&self) -> Option<Status> {
+            (self.0 == 0).then_some(Status::EMPTY)
+        }
+    }
+
+    #[test]
+    fn an_error_is_its_layers_own_in_text_and_value() {
+        let error = Error::from(Lost(3));
+        assert_eq!(error.to_string(), "rank 3 is lost");
+        assert_eq!(error.find::<Lost>(), Some(&Lost(3)));
+        assert!(error.find::<OpError>().is_none());
+        assert_eq!(error, error.clone());
+        assert_ne!(error, Error::from(Lost(4)));
+        assert_eq!(error.received(), None);
+        assert_eq!(Error::from(Lost(0)).received(), Some(Status::EMPTY));
+    }
+
+    #[test]
+    fn the_result_of_what_went_well_is_one_word() {
+        assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
+    }
+}
