@@ -24,6 +24,7 @@ use mpi_base::hardware::Confinement;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_core::btl::{self, Surroundings};
+use mpi_core::coll::Coll;
 use mpi_core::engine::Parts;
 use mpi_core::pml;
 use mpi_core::pml::ob1::Config;
@@ -350,7 +351,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         confinement: Confinement::at_start(),
         btls: transports.btls,
         pml,
-        coll: components::coll(&plugins),
+        coll: Box::new(Coll::of(components::coll(&plugins))),
         params,
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;

@@ -3,7 +3,7 @@
 use super::Failure;
 use crate::abi::*;
 use mpi_core::Error;
-use mpi_core::coll::CollError;
+use mpi_core::coll::{CollError, Unserved};
 use mpi_core::comm::CommError;
 use mpi_core::datatype::{NoMemory, TypeError};
 use mpi_core::group::GroupError;
@@ -89,6 +89,9 @@ impl From<Error> for Failure {
         if let Some(e) = e.find::<OpError>() {
             return e.clone().into();
         }
+        if let Some(e) = e.find::<NoMemory>() {
+            return e.clone().into();
+        }
         if let Some(e) = e.find::<BufferError>() {
             return e.clone().into();
         }
@@ -100,7 +103,11 @@ impl From<Error> for Failure {
             .or_else(|| e.find().and_then(pml_class))
             .or_else(|| e.find().map(partition_class))
             .or_else(|| e.find().and_then(comm_class))
-            .or_else(|| e.find().and_then(coll_class));
+            .or_else(|| e.find().and_then(coll_class))
+            .or_else(|| {
+                e.find()
+                    .map(|Unserved { .. }| MPI_ERR_UNSUPPORTED_OPERATION)
+            });
         Failure::new(class.unwrap_or(MPI_ERR_OTHER), e.to_string())
     }
 }
@@ -137,7 +144,6 @@ fn comm_class(e: &CommError) -> Option<c_int> {
 fn coll_class(e: &CollError) -> Option<c_int> {
     match e {
         CollError::Length { .. } | CollError::Short { .. } => Some(MPI_ERR_TRUNCATE),
-        CollError::Unserved { .. } => Some(MPI_ERR_UNSUPPORTED_OPERATION),
         _ => None,
     }
 }

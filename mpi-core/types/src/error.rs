@@ -2,6 +2,7 @@
 //!
 //! Each layer has an error type of its own and makes it a [`Failure`]; `mpi-abi` looks for those types and assigns the MPI error classes.
 
+use crate::datatype::NoMemory;
 use crate::op::OpError;
 use crate::status::Status;
 use std::any::Any;
@@ -14,6 +15,8 @@ pub trait Failure: std::error::Error + Clone + PartialEq + Send + Sync + 'static
         None
     }
 }
+
+impl Failure for NoMemory {}
 
 impl Failure for OpError {}
 

@@ -8,6 +8,8 @@ mod dims;
 mod graph;
 mod neighbours;
 pub mod reorder;
+pub mod tree;
+pub mod turn;
 
 pub use cart::Cart;
 pub use dims::balanced;

@@ -1,0 +1,59 @@
+//! Neighbour exchange allgather: ranks talk to their two neighbours in turn, two blocks at a time.
+//!
+//! J. Chen, L. Zhang, Y. Zhang, W. Yuan, "Performance evaluation of allgather algorithms on terascale Linux cluster with fast Ethernet", HPC Asia 2005.
+//! n / 2 rounds for an even number of ranks; odd numbers go to [`super::allgather_ring`].
+
+use super::turn::{ahead, behind};
+use super::{Blocks, allgather_ring, contribute};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+pub async fn allgather(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &Blocks<RecvBuf>,
+) -> Result<(), Error> {
+    let (me, size) = (cx.rank(), cx.size());
+    if size % 2 != 0 {
+        return allgather_ring::allgather(cx, send, recv).await;
+    }
+    contribute(send, &recv.of(me));
+    let even = me % 2 == 0;
+    let partner = if even {
+        ahead(me, 1, size)
+    } else {
+        behind(me, 1, size)
+    };
+    cx.sendrecv(&recv.of(me).as_send(), partner, &recv.of(partner), partner)
+        .await?;
+
+    // From now on the pair of blocks received last goes to the other neighbour.
+    let mut pair = me & !1;
+    for round in 1..size / 2 {
+        let forward = even != (round % 2 == 1);
+        let neighbour = if forward {
+            ahead(me, 1, size)
+        } else {
+            behind(me, 1, size)
+        };
+        // In rounds 1 and 2 what comes is one pair further than our own, in rounds 3 and 4 two pairs, and so on.
+        let distance = (round + 1) & !1;
+        let theirs = if forward {
+            ahead(me & !1, distance, size)
+        } else {
+            behind(me & !1, distance, size)
+        };
+        let (a, b) = (recv.of(theirs), recv.of(theirs + 1));
+        let incoming = vec![cx.irecv(&a, neighbour), cx.irecv(&b, neighbour)];
+        let mine = [recv.of(pair).as_send(), recv.of(pair + 1).as_send()];
+        let outgoing = mine
+            .iter()
+            .map(|block| cx.isend(block, neighbour))
+            .collect();
+        cx.all(incoming).await?;
+        cx.all(outgoing).await?;
+        pair = theirs;
+    }
+    Ok(())
+}

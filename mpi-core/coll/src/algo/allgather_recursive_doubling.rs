@@ -1,0 +1,39 @@
+//! Recursive doubling allgather: pairs exchange what they have, which doubles in each round.
+//!
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
+//! Needs a power of two of ranks and hands others to [`super::allgather_bruck`], which needs as many rounds;
+//! unlike that one it moves equal blocks only once.
+
+use super::contribute;
+use super::row::Row;
+use super::{Blocks, allgather_bruck};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+pub async fn allgather(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &Blocks<RecvBuf>,
+) -> Result<(), Error> {
+    let (me, size) = (cx.rank(), cx.size());
+    if !size.is_power_of_two() {
+        return allgather_bruck::allgather(cx, send, recv).await;
+    }
+    contribute(send, &recv.of(me));
+    let row = Row::with(recv, me)?;
+    let mut have = 1;
+    while have < size {
+        let partner = me ^ have;
+        // What a rank has is an aligned group of blocks.
+        let group = |rank: u32| {
+            let first = rank & !(have - 1);
+            row.of(first..first + have)
+        };
+        cx.sendrecv(&group(me).as_send(), partner, &group(partner), partner)
+            .await?;
+        have *= 2;
+    }
+    row.deliver(me);
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! Ring allgather: blocks go around, each rank passes on what it received in the round before.
+//!
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
+//! n - 1 rounds between neighbours, nothing is copied twice; best for long blocks, and blocks may differ (`MPI_Allgatherv`).
+
+use super::turn::{ahead, behind};
+use super::{Blocks, contribute};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+pub async fn allgather(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &Blocks<RecvBuf>,
+) -> Result<(), Error> {
+    let (me, size) = (cx.rank(), cx.size());
+    contribute(send, &recv.of(me));
+    let (next, before) = (ahead(me, 1, size), behind(me, 1, size));
+    for step in 0..size - 1 {
+        let out = recv.of(behind(me, step, size)).as_send();
+        let fresh = recv.of(behind(me, step + 1, size));
+        cx.sendrecv(&out, next, &fresh, before).await?;
+    }
+    Ok(())
+}

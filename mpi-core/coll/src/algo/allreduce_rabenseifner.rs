@@ -1,0 +1,42 @@
+//! Rabenseifner's allreduce: a reduce-scatter by recursive halving, then an allgather by recursive doubling.
+//!
+//! R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
+//! Best for long data: 2 log2 n rounds and the least data; needs an operator that commutes.
+
+use super::fold::Worker;
+use super::halving::{Parts, halve};
+use super::{contribute, own, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn allreduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    op: &Op,
+) -> Result<(), Error> {
+    let Some(worker) = Worker::begin(cx, &own(send, recv), Some(recv)).await? else {
+        return Ok(());
+    };
+    contribute(send, recv);
+    let fresh = twin(recv)?;
+    worker.take_in(cx, recv, &fresh, op).await?;
+
+    let Worker { fold, number, .. } = worker;
+    let parts = Parts::even(fold, recv.count());
+    halve(cx, &parts, number, recv, &fresh, op).await?;
+    let mut step = 1;
+    while step < fold.power {
+        let partner = number ^ step;
+        let rank = fold.rank(partner);
+        let (mine, theirs) = (
+            recv.slice(parts.group(number, step)),
+            recv.slice(parts.group(partner, step)),
+        );
+        cx.sendrecv(&mine.as_send(), rank, &theirs, rank).await?;
+        step *= 2;
+    }
+    worker.give_back(cx, &recv.as_send()).await
+}

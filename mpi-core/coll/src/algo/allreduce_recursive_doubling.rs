@@ -1,0 +1,47 @@
+//! Recursive doubling allreduce: pairs exchange partial results, then pairs of pairs.
+//!
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.5.
+//! Best for short data: log2 n rounds.
+//! The lower of two partners is always the left operand, so every rank computes the same expression and operators need not commute.
+
+use super::fold::Worker;
+use super::{combine, contribute, copy, own, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn allreduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    op: &Op,
+) -> Result<(), Error> {
+    let Some(worker) = Worker::begin(cx, &own(send, recv), Some(recv)).await? else {
+        return Ok(());
+    };
+    contribute(send, recv);
+    if cx.size() == 1 {
+        return Ok(());
+    }
+    let (mut acc, mut fresh) = (recv.clone(), twin(recv)?);
+    worker.take_in(cx, &acc, &fresh, op).await?;
+    let Worker { fold, number, .. } = worker;
+    let mut step = 1;
+    while step < fold.power {
+        let partner = number ^ step;
+        let rank = fold.rank(partner);
+        cx.sendrecv(&acc.as_send(), rank, &fresh, rank).await?;
+        if partner < number {
+            combine(op, &fresh.as_send(), &acc)?;
+        } else {
+            combine(op, &acc.as_send(), &fresh)?;
+            std::mem::swap(&mut acc, &mut fresh);
+        }
+        step *= 2;
+    }
+    if acc.ptr() != recv.ptr() {
+        copy(&acc.as_send(), recv);
+    }
+    worker.give_back(cx, &recv.as_send()).await
+}

@@ -1,0 +1,26 @@
+//! Segmented ring allreduce: the ring allreduce, with pieces cut so that combining one segment hides the next one's way.
+//!
+//! P. Patarasuk, X. Yuan, JPDC 69(2), 2009, see [`super::ring`]; segmented as in Open MPI's coll/tuned.
+//! Best for the longest data; needs an operator that commutes.
+
+use super::blocks::{Blocks, share};
+use super::{allgather_ring, contribute, ring};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+use std::rc::Rc;
+
+pub async fn allreduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    op: &Op,
+    segment: i64,
+) -> Result<(), Error> {
+    contribute(send, recv);
+    let piece = |rank: u32| recv.slice(share(recv.count(), cx.size(), rank));
+    let pieces: Rc<[RecvBuf]> = (0..cx.size()).map(piece).collect();
+    ring::reduce_scatter(cx, &pieces, op, segment).await?;
+    allgather_ring::allgather(cx, None, &Blocks::Each(pieces)).await
+}

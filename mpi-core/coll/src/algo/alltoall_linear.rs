@@ -1,0 +1,62 @@
+//! Linear all-to-all with a window: every message by itself, a bounded number of them under way.
+//!
+//! The "scattered" algorithm of R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.3.
+//! Serves blocks of any kind; the window keeps memory for unexpected messages bounded.
+
+use super::bytes;
+use super::turn::{ahead, behind};
+use super::{Blocks, copy};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+/// What each rank is to get: the send blocks, or in place a copy of what the receive blocks hold now.
+pub(super) fn outgoing(
+    send: Option<Blocks<SendBuf>>,
+    recv: &Blocks<RecvBuf>,
+) -> Result<Blocks<SendBuf>, Error> {
+    if let Some(send) = send {
+        return Ok(send);
+    }
+    let all = bytes(recv.bytes())?;
+    let mut at = 0;
+    let blocks = (0..recv.size()).map(|r| {
+        let block = recv.of(r);
+        let bytes = at..at + block.bytes();
+        at = bytes.end;
+        copy(&block.as_send(), &all.recv(bytes.clone()));
+        all.send(bytes)
+    });
+    Ok(Blocks::Each(blocks.collect()))
+}
+
+pub async fn alltoall(
+    cx: &Cx,
+    send: Option<Blocks<SendBuf>>,
+    recv: &Blocks<RecvBuf>,
+    window: u32,
+) -> Result<(), Error> {
+    let (me, size) = (cx.rank(), cx.size());
+    let in_place = send.is_none();
+    let send = outgoing(send, recv)?;
+    if !in_place {
+        copy(&send.of(me), &recv.of(me));
+    }
+    let window = window.max(1);
+    let mut first = 1;
+    while first < size {
+        let end = first.saturating_add(window).min(size);
+        let from = |step| behind(me, step, size);
+        let to = |step| ahead(me, step, size);
+        let incoming = (first..end)
+            .map(|step| cx.irecv(&recv.of(from(step)), from(step)))
+            .collect();
+        let going = (first..end)
+            .map(|step| cx.isend(&send.of(to(step)), to(step)))
+            .collect();
+        cx.all(incoming).await?;
+        cx.all(going).await?;
+        first = end;
+    }
+    Ok(())
+}

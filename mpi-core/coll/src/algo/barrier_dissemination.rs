@@ -1,0 +1,26 @@
+//! Dissemination barrier: in round k everybody tells the rank 2^k ahead and hears from the rank 2^k behind.
+//!
+//! D. Hensgen, R. Finkel, U. Manber, "Two algorithms for barrier synchronization", International Journal of Parallel Programming 17(1), 1988.
+//! ceil(log2 n) rounds for every n, each member sends and receives one empty message in each.
+
+use super::turn::{ahead, behind};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+pub async fn barrier(cx: &Cx) -> Result<(), Error> {
+    let (me, size) = (cx.rank(), cx.size());
+    let (word, space) = (SendBuf::empty(), RecvBuf::empty());
+    let mut distance = 1;
+    while distance < size {
+        cx.sendrecv(
+            &word,
+            ahead(me, distance, size),
+            &space,
+            behind(me, distance, size),
+        )
+        .await?;
+        distance *= 2;
+    }
+    Ok(())
+}

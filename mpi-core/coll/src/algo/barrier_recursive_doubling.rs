@@ -1,0 +1,32 @@
+//! Recursive doubling barrier: pairs meet, then pairs of pairs.
+//!
+//! E. D. Brooks III, "The butterfly barrier", International Journal of Parallel Programming 15(4), 1986;
+//! ranks beyond the largest power of two are folded in.
+
+use super::fold::{Fold, Part};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+pub async fn barrier(cx: &Cx) -> Result<(), Error> {
+    let fold = Fold::new(cx.size());
+    let (word, space) = (SendBuf::empty(), RecvBuf::empty());
+    let (number, other) = match fold.part(cx.rank()) {
+        Part::Rests { to } => return cx.sendrecv(&word, to, &space, to).await,
+        Part::WorksFor { number, other } => (number, Some(other)),
+        Part::Works { number } => (number, None),
+    };
+    if let Some(other) = other {
+        cx.recv(&space, other).await?;
+    }
+    let mut step = 1;
+    while step < fold.power {
+        let partner = fold.rank(number ^ step);
+        cx.sendrecv(&word, partner, &space, partner).await?;
+        step *= 2;
+    }
+    match other {
+        Some(other) => cx.send(&word, other).await,
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,20 @@
+//! K-nomial broadcast: who has the data passes it on to `radix - 1` ranks in each round.
+//!
+//! A. Faraj, X. Yuan, "Automatic generation and tuning of MPI collective communication routines", ICS 2005;
+//! the tree that MPICH calls k-nomial and Open MPI knomial.
+//! ceil(log n / log radix) rounds: best where a rank sends several messages in the time that one is under way.
+
+use super::tree::Knomial;
+use crate::Cx;
+use crate::Error;
+use crate::datatype::RecvBuf;
+
+pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32, radix: u32) -> Result<(), Error> {
+    let tree = Knomial::new(cx.rank(), root, cx.size(), radix);
+    if let Some(parent) = tree.parent() {
+        cx.recv(buf, parent).await?;
+    }
+    let data = buf.as_send();
+    cx.all(tree.children().map(|c| cx.isend(&data, c.rank)).collect())
+        .await
+}

@@ -1,0 +1,56 @@
+//! Broadcast of long messages: the root scatters the data in pieces down a binomial tree, then the pieces go around a ring.
+//!
+//! M. Barnett, S. Gupta, D. Payne, L. Shuler, R. van de Geijn, J. Watts, "Interprocessor collective communication library (InterCom)", SHPCC 1994.
+//! Each rank sends and receives about twice the data, whatever the number of ranks.
+
+use super::allgather_ring;
+use super::blocks::{Blocks, share};
+use super::staged::Staged;
+use super::tree::Knomial;
+use super::turn::Turn;
+use crate::Cx;
+use crate::Error;
+use crate::datatype::RecvBuf;
+use std::ops::Range;
+
+pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+    let (me, size) = (cx.rank(), cx.size());
+    let turn = Turn { size, root };
+    let number = turn.number(me);
+    let staged = if number == 0 {
+        Staged::filled(buf)?
+    } else {
+        Staged::to_fill(buf)?
+    };
+    let total = staged.bytes.bytes();
+    // The pieces of consecutive numbers are one range of bytes.
+    let pieces = |numbers: Range<u32>| {
+        let last = numbers.end.max(1) - 1;
+        staged
+            .bytes
+            .slice(share(total, size, numbers.start).start..share(total, size, last).end)
+    };
+
+    let tree = Knomial::binomial(me, root, size);
+    if let Some(parent) = tree.parent() {
+        cx.recv(&pieces(number..number + tree.subtree()), parent)
+            .await?;
+    }
+    let down = |c: super::tree::Child| {
+        let subtree = pieces(number + c.subtree.start..number + c.subtree.end);
+        cx.isend(&subtree.as_send(), c.rank)
+    };
+    cx.all(tree.children().map(down).collect()).await?;
+
+    // The root has everything already, and a rank has its subtree: they only pass on.
+    let piece = |rank: u32| {
+        let number = turn.number(rank);
+        pieces(number..number + 1)
+    };
+    let blocks = Blocks::Each((0..size).map(piece).collect());
+    allgather_ring::allgather(cx, None, &blocks).await?;
+    if number != 0 {
+        staged.deliver();
+    }
+    Ok(())
+}

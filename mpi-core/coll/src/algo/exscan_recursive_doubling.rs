@@ -1,0 +1,39 @@
+//! Exclusive scan by recursive doubling.
+//!
+//! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986, see [`super::scan_recursive_doubling`];
+//! beside the inclusive sum that travels, each rank keeps the sum of what came from behind.
+//! Rank 0's `recv` is not touched, as the standard says (MPI 5.0, section 6.11.2).
+
+use super::{combine, copy, own, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn exscan(cx: &Cx, send: Option<&SendBuf>, recv: &RecvBuf, op: &Op) -> Result<(), Error> {
+    let (me, size) = (cx.rank(), cx.size());
+    let (sum, out, fresh) = (twin(recv)?, twin(recv)?, twin(recv)?);
+    copy(&own(send, recv), &sum);
+    let mut distance = 1;
+    while distance < size {
+        let incoming = (me >= distance).then(|| cx.irecv(&fresh, me - distance));
+        let outgoing = (me + distance < size).then(|| {
+            copy(&sum.as_send(), &out);
+            cx.isend(&out.as_send(), me + distance)
+        });
+        if let Some(incoming) = incoming {
+            incoming.await?;
+            combine(op, &fresh.as_send(), &sum)?;
+            if distance == 1 {
+                copy(&fresh.as_send(), recv);
+            } else {
+                combine(op, &fresh.as_send(), recv)?;
+            }
+        }
+        if let Some(outgoing) = outgoing {
+            outgoing.await?;
+        }
+        distance *= 2;
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! Binomial gather: subtrees collect their blocks and send them up in one message.
+//!
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005; the reverse of the binomial scatter.
+//! Best for short blocks: ceil(log2 n) rounds instead of n - 1 messages at the root.
+
+use super::bytes;
+use super::tree::{Child, Knomial};
+use super::{Blocks, copy};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+pub async fn gather(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: Option<&RecvBuf>,
+    root: u32,
+) -> Result<(), Error> {
+    let tree = Knomial::binomial(cx.rank(), root, cx.size());
+    let turn = tree.turn();
+    // Every member knows the length of a block from its own arguments; in place only the root, from `recv`.
+    let block = send.map_or_else(|| recv.map_or(0, RecvBuf::bytes), SendBuf::bytes);
+    let at = |number: u32| i64::from(number) * block;
+    let blocks = bytes(at(tree.subtree()))?;
+
+    let up = |c: Child| cx.irecv(&blocks.recv(at(c.subtree.start)..at(c.subtree.end)), c.rank);
+    // Small subtrees are ready first.
+    let incoming = tree.children().rev().map(up).collect();
+    if let Some(send) = send {
+        copy(send, &blocks.recv(0..block));
+    }
+    cx.all(incoming).await?;
+    if let Some(parent) = tree.parent() {
+        return cx.send(&blocks.all().as_send(), parent).await;
+    }
+    if let Some(recv) = recv {
+        let recv = Blocks::equal(recv, turn.size);
+        // In place the root's own block, number 0, is where it belongs.
+        for number in u32::from(send.is_none())..turn.size {
+            copy(
+                &blocks.send(at(number)..at(number + 1)),
+                &recv.of(turn.rank(number)),
+            );
+        }
+    }
+    Ok(())
+}

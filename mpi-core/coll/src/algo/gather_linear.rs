@@ -1,0 +1,30 @@
+//! Linear gather: everybody sends to the root.
+//!
+//! Every message is already where it belongs, so long blocks are copied once, and blocks may differ (`MPI_Gatherv`).
+
+use super::{Blocks, copy};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+pub async fn gather(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: Option<&Blocks<RecvBuf>>,
+    root: u32,
+) -> Result<(), Error> {
+    let me = cx.rank();
+    if me != root {
+        return match send {
+            Some(send) => cx.send(send, root).await,
+            None => Ok(()),
+        };
+    }
+    let Some(recv) = recv else { return Ok(()) };
+    let others = (0..cx.size()).filter(|r| *r != me);
+    let incoming = others.map(|r| cx.irecv(&recv.of(r), r)).collect();
+    if let Some(send) = send {
+        copy(send, &recv.of(me));
+    }
+    cx.all(incoming).await
+}

@@ -1,0 +1,77 @@
+//! Binomial reduction: partial results flow up a binomial tree.
+//!
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.4.
+//! For an operator that does not commute the tree stands on rank 0, where subtrees are ranges of ranks, so operands keep their order,
+//! and the result takes one more step to the root.
+
+use super::elements;
+use super::tree::Knomial;
+use super::{combine, copy, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: Option<&RecvBuf>,
+    op: &Op,
+    root: u32,
+) -> Result<(), Error> {
+    let me = cx.rank();
+    let top = if op.is_commutative() { root } else { 0 };
+    let tree = Knomial::binomial(me, top, cx.size());
+    let acc = match (send, recv) {
+        // A leaf sends what it was given.
+        (Some(send), _) if me != top && tree.subtree() == 1 => {
+            cx.send(send, tree.parent().unwrap_or(top)).await?;
+            return receive_result(cx, recv, top, root).await;
+        }
+        (None, Some(recv)) if me == top => recv.clone(),
+        (Some(send), Some(recv)) if me == top => {
+            copy(send, recv);
+            recv.clone()
+        }
+        (Some(send), _) => {
+            let acc = elements(send.count(), send.datatype())?.all();
+            copy(send, &acc);
+            acc
+        }
+        // The root that is not the top must not lose its in-place input to the final result too early.
+        (None, Some(recv)) => {
+            let acc = twin(recv)?;
+            copy(&recv.as_send(), &acc);
+            acc
+        }
+        (None, None) => return Ok(()),
+    };
+
+    let mut result = acc.clone();
+    let mut fresh = twin(&acc)?;
+    // Small subtrees first: they hold the ranks right behind this one.
+    for child in tree.children().rev() {
+        cx.recv(&fresh, child.rank).await?;
+        // Everything in `result` comes before everything in `fresh`.
+        combine(op, &result.as_send(), &fresh)?;
+        std::mem::swap(&mut result, &mut fresh);
+    }
+    if let Some(parent) = tree.parent() {
+        cx.send(&result.as_send(), parent).await?;
+    } else if me != root {
+        cx.send(&result.as_send(), root).await?;
+    } else if let Some(recv) = recv
+        && result.ptr() != recv.ptr()
+    {
+        copy(&result.as_send(), recv);
+    }
+    receive_result(cx, recv, top, root).await
+}
+
+/// Where the tree does not stand on the root, its top sends the root the result.
+async fn receive_result(cx: &Cx, recv: Option<&RecvBuf>, top: u32, root: u32) -> Result<(), Error> {
+    match recv {
+        Some(recv) if cx.rank() == root && top != root => cx.recv(recv, top).await,
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,23 @@
+//! In-order binary reduction: segments flow up a binary search tree of the ranks with the root at its top.
+//!
+//! The in-order binary tree of Open MPI's coll/tuned, after J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3.
+//! About log2 n steps and the segments; operands keep their order, for every root, without a last step to it.
+
+use super::in_order::InOrder;
+use super::segments;
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: Option<&RecvBuf>,
+    op: &Op,
+    root: u32,
+    segment: i64,
+) -> Result<(), Error> {
+    let tree = InOrder::binary(cx.rank(), root, cx.size());
+    segments::reduce(cx, tree, send, recv, op, segment).await
+}

@@ -1,0 +1,42 @@
+//! Linear reduction: the root receives from everybody and combines from the last rank to the first.
+//!
+//! The order of operands and of operations is fixed, for every root; the reference for operators whose result depends on it.
+
+use super::{combine, copy, own, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: Option<&RecvBuf>,
+    op: &Op,
+    root: u32,
+) -> Result<(), Error> {
+    let me = cx.rank();
+    if me != root {
+        return match send {
+            Some(send) => cx.send(send, root).await,
+            None => Ok(()),
+        };
+    }
+    let Some(recv) = recv else { return Ok(()) };
+    let own = own(send, recv);
+    let (acc, next) = (twin(recv)?, twin(recv)?);
+    let last = cx.size() - 1;
+    for rank in (0..=last).rev() {
+        let into = if rank == last { &acc } else { &next };
+        if rank == me {
+            copy(&own, into);
+        } else {
+            cx.recv(into, rank).await?;
+        }
+        if rank != last {
+            combine(op, &next.as_send(), &acc)?;
+        }
+    }
+    copy(&acc.as_send(), recv);
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! Pipelined reduction: segments run down two chains of ranks that end at the root, and grow at each rank.
+//!
+//! The "pipeline" of J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3.
+//! Best for long data on few ranks: the time is that of n + segments - 2 steps.
+//! Chains are in the order of ranks and meet at the root, so operands keep their order.
+
+use super::in_order::InOrder;
+use super::segments;
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: Option<&RecvBuf>,
+    op: &Op,
+    root: u32,
+    segment: i64,
+) -> Result<(), Error> {
+    let tree = InOrder::chain(cx.rank(), root, cx.size());
+    segments::reduce(cx, tree, send, recv, op, segment).await
+}

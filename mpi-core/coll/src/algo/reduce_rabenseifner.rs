@@ -1,0 +1,64 @@
+//! Rabenseifner's reduction: a reduce-scatter by recursive halving, then a binomial gather of the pieces at the root.
+//!
+//! R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
+//! Best for long data: 2 log2 n rounds and the least data; needs an operator that commutes.
+
+use super::elements;
+use super::fold::Worker;
+use super::halving::{Parts, halve};
+use super::{contribute, copy, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: Option<&RecvBuf>,
+    op: &Op,
+    root: u32,
+) -> Result<(), Error> {
+    let me = cx.rank();
+    let Some(own) = send.cloned().or_else(|| recv.map(RecvBuf::as_send)) else {
+        return Ok(());
+    };
+    let result = recv.filter(|_| me == root);
+    let Some(worker) = Worker::begin(cx, &own, result).await? else {
+        return Ok(());
+    };
+    let acc = match result {
+        Some(result) => {
+            contribute(send, result);
+            result.clone()
+        }
+        None => {
+            let acc = elements(own.count(), own.datatype())?.all();
+            copy(&own, &acc);
+            acc
+        }
+    };
+    let fresh = twin(&acc)?;
+    worker.take_in(cx, &acc, &fresh, op).await?;
+    let Worker { fold, number, .. } = worker;
+    let parts = Parts::even(fold, acc.count());
+    halve(cx, &parts, number, &acc, &fresh, op).await?;
+
+    // The pieces come together at the worker that is the root or that the root rests for.
+    let top = fold.number(root);
+    let mut step = 1;
+    while step < fold.power {
+        let partner = number ^ step;
+        if (number ^ top) & step != 0 {
+            let mine = acc.slice(parts.group(number, step));
+            return cx.send(&mine.as_send(), fold.rank(partner)).await;
+        }
+        let theirs = acc.slice(parts.group(partner, step));
+        cx.recv(&theirs, fold.rank(partner)).await?;
+        step *= 2;
+    }
+    match fold.rank(top) == root {
+        true => Ok(()),
+        false => cx.send(&acc.as_send(), root).await,
+    }
+}

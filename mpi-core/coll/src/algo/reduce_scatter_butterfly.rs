@@ -1,0 +1,72 @@
+//! Reduce-scatter by a butterfly that keeps the order of operands.
+//!
+//! J. L. Traeff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
+//! Partners are neighbours first, so what they combine are always ranges of ranks that follow one another;
+//! the part that a worker ends with is that of the worker whose number has its bits in reverse, and goes there in one more step.
+//! log2 n + 1 rounds; operators need not commute.
+//! `recv` is this rank's part, and in place it starts the whole input.
+
+use super::elements;
+use super::fold::Worker;
+use super::halving::{Parts, hand_out};
+use super::{combine, copy, scattered, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce_scatter(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    counts: &[i64],
+    op: &Op,
+) -> Result<(), Error> {
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let Some(worker) = Worker::begin(cx, &input, Some(&recv)).await? else {
+        return Ok(());
+    };
+    let mut acc = elements(input.count(), recv.datatype())?.all();
+    copy(&input, &acc);
+    let mut fresh = twin(&acc)?;
+    worker.take_in(cx, &acc, &fresh, op).await?;
+
+    let Worker { fold, number, .. } = worker;
+    let parts = Parts::of_ranks(fold, counts);
+    let mut have = 0..fold.power;
+    let mut step = 1;
+    while step < fold.power {
+        let partner = number ^ step;
+        let rank = fold.rank(partner);
+        let middle = have.start + (have.end - have.start) / 2;
+        let (lower, upper) = (have.start..middle, middle..have.end);
+        let (keep, give) = match number & step == 0 {
+            true => (lower, upper),
+            false => (upper, lower),
+        };
+        let kept = parts.of(keep.clone());
+        let space = fresh.slice(kept.clone());
+        let out = acc.slice(parts.of(give)).as_send();
+        cx.sendrecv(&out, rank, &space, rank).await?;
+        let own = acc.slice(kept);
+        if partner < number {
+            combine(op, &space.as_send(), &own)?;
+        } else {
+            combine(op, &own.as_send(), &space)?;
+            std::mem::swap(&mut acc, &mut fresh);
+        }
+        have = keep;
+        step *= 2;
+    }
+
+    let own = fresh.slice(parts.group(number, 1));
+    let made = acc.slice(parts.of(have.clone())).as_send();
+    if have.start == number {
+        copy(&made, &own);
+    } else {
+        // Reversing bits twice is nothing: the worker whose part this is has ours.
+        let rank = fold.rank(have.start);
+        cx.sendrecv(&made, rank, &own, rank).await?;
+    }
+    hand_out(cx, &worker, &own, &recv).await
+}

@@ -1,0 +1,36 @@
+//! Reduce-scatter by recursive halving: partners exchange the half of their parts that is the other's.
+//!
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6.
+//! log2 n rounds; needs an operator that commutes.
+//! `recv` is this rank's part, and in place it starts the whole input.
+
+use super::elements;
+use super::fold::Worker;
+use super::halving::{Parts, halve, hand_out};
+use super::{copy, scattered, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce_scatter(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    counts: &[i64],
+    op: &Op,
+) -> Result<(), Error> {
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let Some(worker) = Worker::begin(cx, &input, Some(&recv)).await? else {
+        return Ok(());
+    };
+    let acc = elements(input.count(), recv.datatype())?.all();
+    copy(&input, &acc);
+    let fresh = twin(&acc)?;
+    worker.take_in(cx, &acc, &fresh, op).await?;
+    let Worker { fold, number, .. } = worker;
+    let parts = Parts::of_ranks(fold, counts);
+    halve(cx, &parts, number, &acc, &fresh, op).await?;
+    let own = acc.slice(parts.group(number, 1));
+    hand_out(cx, &worker, &own, &recv).await
+}

@@ -1,0 +1,35 @@
+//! Pairwise reduce-scatter: in round k everybody sends its operand for the rank k ahead and combines the one from the rank k behind.
+//!
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6, for long data; needs an operator that commutes.
+//! Each rank sends the least possible, (n - 1) / n of the data, in n - 1 rounds.
+//! `recv` is this rank's part, and in place it starts the whole input.
+
+use super::turn::{ahead, behind};
+use super::{combine, copy, scattered, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce_scatter(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    counts: &[i64],
+    op: &Op,
+) -> Result<(), Error> {
+    let (me, size) = (cx.rank(), cx.size());
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let parts = scattered::cut(&input, counts);
+    let part = |rank: u32| &parts[rank as usize];
+    // In place `recv` is the first part of the input, which is still to be sent.
+    let (acc, fresh) = (twin(&recv)?, twin(&recv)?);
+    copy(part(me), &acc);
+    for step in 1..size {
+        let (to, from) = (ahead(me, step, size), behind(me, step, size));
+        cx.sendrecv(part(to), to, &fresh, from).await?;
+        combine(op, &fresh.as_send(), &acc)?;
+    }
+    copy(&acc.as_send(), &recv);
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! Reduce-scatter as a reduction to rank 0 and a scatter from there.
+//!
+//! Keeps the order of operands; by the linear reduction, whose operations are always the same, it is called "linear".
+//! `recv` is this rank's part, and in place it starts the whole input.
+
+use super::elements;
+use super::reduction::Reduction;
+use super::{Blocks, scatter_linear, scattered};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce_scatter(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    counts: &[i64],
+    op: &Op,
+    reduction: Reduction,
+) -> Result<(), Error> {
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    if cx.rank() != 0 {
+        reduction.run(cx, Some(&input), None, op, 0).await?;
+        return scatter_linear::scatter(cx, None, Some(&recv), 0).await;
+    }
+    let whole = elements(input.count(), recv.datatype())?.all();
+    reduction.run(cx, Some(&input), Some(&whole), op, 0).await?;
+    let blocks = Blocks::Each(scattered::cut(&whole.as_send(), counts).into());
+    scatter_linear::scatter(cx, Some(&blocks), Some(&recv), 0).await
+}

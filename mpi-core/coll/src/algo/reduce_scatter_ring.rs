@@ -1,0 +1,29 @@
+//! Ring reduce-scatter: the parts go round and grow, until each rank has the whole sum of its own.
+//!
+//! P. Patarasuk, X. Yuan, JPDC 69(2), 2009, see [`super::ring`].
+//! n - 1 rounds between neighbours, each rank sends the least possible; needs an operator that commutes.
+//! `recv` is this rank's part, and in place it starts the whole input.
+
+use super::elements;
+use super::{copy, ring, scattered};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn reduce_scatter(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    counts: &[i64],
+    op: &Op,
+    segment: i64,
+) -> Result<(), Error> {
+    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let acc = elements(input.count(), recv.datatype())?.all();
+    copy(&input, &acc);
+    let pieces = scattered::cut(&acc, counts);
+    ring::reduce_scatter(cx, &pieces, op, segment).await?;
+    copy(&pieces[cx.rank() as usize].as_send(), &recv);
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! Inclusive scan by recursive doubling.
+//!
+//! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986:
+//! in round k everybody sends the sum of the last 2^k ranks to the rank 2^k ahead.
+//! ceil(log2 n) rounds for every n; what comes from behind is always the left operand, so operators need not commute.
+
+use super::{combine, contribute, copy, twin};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+
+pub async fn scan(cx: &Cx, send: Option<&SendBuf>, recv: &RecvBuf, op: &Op) -> Result<(), Error> {
+    contribute(send, recv);
+    let (me, size) = (cx.rank(), cx.size());
+    // What was sent may be under way still while `recv` grows.
+    let (out, fresh) = (twin(recv)?, twin(recv)?);
+    let mut distance = 1;
+    while distance < size {
+        let incoming = (me >= distance).then(|| cx.irecv(&fresh, me - distance));
+        let outgoing = (me + distance < size).then(|| {
+            copy(&recv.as_send(), &out);
+            cx.isend(&out.as_send(), me + distance)
+        });
+        if let Some(incoming) = incoming {
+            incoming.await?;
+            combine(op, &fresh.as_send(), recv)?;
+        }
+        if let Some(outgoing) = outgoing {
+            outgoing.await?;
+        }
+        distance *= 2;
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! Linear scatter: the root sends everybody his block.
+//!
+//! Long blocks are copied once, and blocks may differ (`MPI_Scatterv`).
+
+use super::{Blocks, copy};
+use crate::Cx;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+
+pub async fn scatter(
+    cx: &Cx,
+    send: Option<&Blocks<SendBuf>>,
+    recv: Option<&RecvBuf>,
+    root: u32,
+) -> Result<(), Error> {
+    let me = cx.rank();
+    if me != root {
+        return match recv {
+            Some(recv) => cx.recv(recv, root).await,
+            None => Ok(()),
+        };
+    }
+    let Some(send) = send else { return Ok(()) };
+    let others = (0..cx.size()).filter(|r| *r != me);
+    let outgoing = others.map(|r| cx.isend(&send.of(r), r)).collect();
+    if let Some(recv) = recv {
+        copy(&send.of(me), recv);
+    }
+    cx.all(outgoing).await
+}

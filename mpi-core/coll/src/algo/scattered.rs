@@ -1,0 +1,33 @@
+//! The buffers of a reduce-scatter: `recv` is this rank's part of the result, and in place it starts the whole input.
+
+use super::blocks::Buffer;
+use super::own;
+use crate::Cx;
+use crate::datatype::{RecvBuf, SendBuf};
+use std::ops::Range;
+
+/// The whole input, and this rank's part of the result.
+pub fn buffers(
+    cx: &Cx,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    counts: &[i64],
+) -> (SendBuf, RecvBuf) {
+    let whole = recv.with_count(counts.iter().sum());
+    let mine = recv.with_count(counts[cx.rank() as usize]);
+    (own(send, &whole), mine)
+}
+
+/// The elements of each rank's part.
+pub fn parts(counts: &[i64]) -> impl Iterator<Item = Range<i64>> {
+    counts.iter().scan(0, |at, count| {
+        let start = *at;
+        *at += count;
+        Some(start..*at)
+    })
+}
+
+/// A buffer's part for each rank.
+pub fn cut<B: Buffer>(whole: &B, counts: &[i64]) -> Vec<B> {
+    parts(counts).map(|part| whole.slice(part)).collect()
+}

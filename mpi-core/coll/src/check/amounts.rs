@@ -1,0 +1,251 @@
+//! What each member sends to each other and what that one expects, for calls in which no number is the same everywhere,
+//! and for those in which what a member sends and what it expects have a count each.
+//!
+//! MPI 5.0, sections 6.5 to 6.10: what rank i gives rank j has to be what j takes from i, for each pair.
+//! Every member tells each other how much it sends there, everybody compares with what it expects, and tells all what it found;
+//! so the call ends at every member alike, with a sentence that names the pairs that differ.
+//! Among neighbours ([`edges`](super::edges)) every block has a pair of its own.
+
+use super::edges::Edges;
+use crate::Error;
+use crate::algo::{Blocks, allgather_bruck, alltoall_bruck, bytes};
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::{Call, CallId, Cx};
+use std::fmt;
+
+/// The bytes that this member sends to each, and expects from each.
+struct Amounts {
+    sends: Vec<u64>,
+    expects: Vec<u64>,
+}
+
+impl Amounts {
+    /// `None` where what all members call tells everything already.
+    fn of(call: &Call, me: u32, size: u32) -> Option<Amounts> {
+        let none = || vec![0; size as usize];
+        let only = |to: u32, bytes: i64| {
+            let mut amounts = none();
+            amounts[to as usize] = bytes as u64;
+            amounts
+        };
+        let of_send = |bufs: &[SendBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
+        let of_recv = |bufs: &[RecvBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
+        let each = |bytes: i64| vec![bytes as u64; size as usize];
+        // In place nobody takes anything from himself.
+        let gathered = |send: &Option<SendBuf>, expects: Vec<u64>, root: u32| {
+            let own = expects[me as usize] as i64;
+            Amounts {
+                sends: only(root, send.as_ref().map_or(own, SendBuf::bytes)),
+                expects,
+            }
+        };
+        let scattered = |sends: Vec<u64>, recv: &Option<RecvBuf>, root: u32| {
+            let own = sends[me as usize] as i64;
+            Amounts {
+                expects: only(root, recv.as_ref().map_or(own, RecvBuf::bytes)),
+                sends,
+            }
+        };
+        Some(match call {
+            Call::Gather { send, recv, root } => {
+                let recv = recv.as_ref().filter(|_| *root == me);
+                let expects = recv.map_or_else(none, |recv| each(recv.bytes()));
+                gathered(send, expects, *root)
+            }
+            Call::Gatherv { send, recv, root } => {
+                let recv = recv.as_ref().filter(|_| *root == me);
+                gathered(send, recv.map_or_else(none, |recv| of_recv(recv)), *root)
+            }
+            Call::Scatter { send, recv, root } => {
+                let send = send.as_ref().filter(|_| *root == me);
+                let sends = send.map_or_else(none, |send| each(send.bytes()));
+                scattered(sends, recv, *root)
+            }
+            Call::Scatterv { send, recv, root } => {
+                let send = send.as_ref().filter(|_| *root == me);
+                scattered(send.map_or_else(none, |send| of_send(send)), recv, *root)
+            }
+            Call::Allgather { send, recv } => Amounts {
+                sends: each(send.as_ref().map_or(recv.bytes(), SendBuf::bytes)),
+                expects: each(recv.bytes()),
+            },
+            Call::Allgatherv { send, recv } => {
+                let own = recv[me as usize].bytes();
+                Amounts {
+                    sends: each(send.as_ref().map_or(own, SendBuf::bytes)),
+                    expects: of_recv(recv),
+                }
+            }
+            Call::Alltoall { send, recv } => Amounts {
+                sends: each(send.as_ref().map_or(recv.bytes(), SendBuf::bytes)),
+                expects: each(recv.bytes()),
+            },
+            Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => Amounts {
+                // In place what goes to a member is as much as what comes from it.
+                sends: send
+                    .as_ref()
+                    .map_or_else(|| of_recv(recv), |send| of_send(send)),
+                expects: of_recv(recv),
+            },
+            Call::ReduceScatter { recv, counts, .. } => {
+                let of = |count: &i64| recv.datatype().bytes(*count) as u64;
+                let mine = counts.get(me as usize).map_or(0, of);
+                Amounts {
+                    sends: counts.iter().map(of).collect(),
+                    expects: vec![mine; size as usize],
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// What others send to this member and it does not expect, or the other way round.
+    async fn differences(self, cx: &Cx) -> Result<Vec<Difference>, Error> {
+        let told = exchange(cx, &self.sends).await?;
+        let pairs = (0..).zip(told.into_iter().zip(self.expects));
+        let differ = pairs.filter(|(_, (sent, expected))| sent != expected);
+        let difference = |(from, (sent, expected))| Difference {
+            from,
+            to: cx.rank(),
+            sent,
+            expected,
+        };
+        Ok(differ.map(difference).collect())
+    }
+}
+
+/// One pair of members that do not agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    pub from: u32,
+    pub to: u32,
+    pub sent: u64,
+    pub expected: u64,
+}
+
+/// A word each: whether there is one, how many more this member has found, and the difference.
+const WORDS: usize = 5;
+
+impl Difference {
+    fn words(found: &[Difference]) -> [u64; WORDS] {
+        found.first().map_or([0; WORDS], |first| {
+            let pair = u64::from(first.from) << 32 | u64::from(first.to);
+            [1, found.len() as u64 - 1, pair, first.sent, first.expected]
+        })
+    }
+
+    /// The difference that a member tells of, and how many more it has found.
+    fn told(words: &[u64]) -> Option<(Difference, u64)> {
+        match words {
+            [1, more, pair, sent, expected] => Some((
+                Difference {
+                    from: (pair >> 32) as u32,
+                    to: *pair as u32,
+                    sent: *sent,
+                    expected: *expected,
+                },
+                *more,
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Which pairs of members do not agree how much goes from one to the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    call: CallId,
+    pairs: Vec<Difference>,
+    /// How many more there are.
+    more: u64,
+}
+
+impl fmt::Display for Disagreement {
+    /// "MPI_Alltoallv: rank 2 sends rank 0 12 bytes, who expects 8".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", super::said::function(self.call))?;
+        for (i, pair) in self.pairs.iter().enumerate() {
+            let separator = if i == 0 { "" } else { "; " };
+            let Difference {
+                from,
+                to,
+                sent,
+                expected,
+            } = pair;
+            match self.call {
+                CallId::ReduceScatter => write!(
+                    f,
+                    "{separator}rank {from} gives rank {to} {sent} bytes, who takes {expected}"
+                )?,
+                _ => write!(
+                    f,
+                    "{separator}rank {from} sends rank {to} {sent} bytes, who expects {expected}"
+                )?,
+            }
+        }
+        match self.more {
+            0 => Ok(()),
+            1 => write!(f, "; and another pair"),
+            more => write!(f, "; and {more} other pairs"),
+        }
+    }
+}
+
+/// A sentence names no more pairs than these.
+const NAMED: usize = 4;
+
+/// Compares what goes between each two members; `None` if all agree.
+pub async fn compare(cx: &Cx, call: &Call) -> Result<Option<Disagreement>, Error> {
+    let found = match (Edges::of(call), Amounts::of(call, cx.rank(), cx.size())) {
+        (Some(edges), _) => edges.differences(cx).await?,
+        (None, Some(amounts)) => amounts.differences(cx).await?,
+        (None, None) => return Ok(None),
+    };
+    let all = share(cx, &Difference::words(&found)).await?;
+    let told: Vec<_> = all.chunks(WORDS).filter_map(Difference::told).collect();
+    if told.is_empty() {
+        return Ok(None);
+    }
+    let unnamed = told.len().saturating_sub(NAMED) as u64;
+    Ok(Some(Disagreement {
+        call: call.id(),
+        more: told
+            .iter()
+            .fold(unnamed, |sum, (_, more)| sum.saturating_add(*more)),
+        pairs: told.into_iter().take(NAMED).map(|(pair, _)| pair).collect(),
+    }))
+}
+
+const WORD: i64 = size_of::<u64>() as i64;
+
+fn to_bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn words_of(buf: &RecvBuf) -> Vec<u64> {
+    let bytes = buf.as_send().to_vec();
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|w| u64::from_le_bytes(*w))
+        .collect()
+}
+
+/// Gives each member its word and returns theirs.
+async fn exchange(cx: &Cx, words: &[u64]) -> Result<Vec<u64>, Error> {
+    let all = bytes(words.len() as i64 * WORD)?;
+    all.all().unpack_at(0, &to_bytes(words));
+    alltoall_bruck::alltoall(cx, None, &all.recv(0..WORD)).await?;
+    Ok(words_of(&all.all()))
+}
+
+/// Tells everybody these words, and returns everybody's.
+pub async fn share(cx: &Cx, words: &[u64]) -> Result<Vec<u64>, Error> {
+    let each = words.len() as i64 * WORD;
+    let all = bytes(each * i64::from(cx.size()))?;
+    let blocks = Blocks::equal(&all.recv(0..each), cx.size());
+    blocks.of(cx.rank()).unpack_at(0, &to_bytes(words));
+    allgather_bruck::allgather(cx, None, &blocks).await?;
+    Ok(words_of(&all.all()))
+}

@@ -1,0 +1,93 @@
+//! What goes along each edge of a topology, for calls among neighbours (MPI 5.0, section 8.6).
+//!
+//! A block that leaves for a neighbour has to be as long as the one that the neighbour has for it;
+//! of several edges between two members the blocks meet in the order in which the topology names them.
+//! Who sends to whom is known to the two ends only, so every member tells all others its outgoing edges, and looks for its own among theirs.
+//! Topologies whose ends do not name each other are found too: what the other end does not know of is a block of zero bytes there.
+
+use super::amounts::{Difference, share};
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::topo::Neighbours;
+use crate::{Call, Cx};
+
+/// The other end of an edge, and the bytes that go along it, in the order in which messages match.
+type Edge = (u32, u64);
+
+/// One member's edges.
+pub(super) struct Edges {
+    outgoing: Vec<Edge>,
+    incoming: Vec<Edge>,
+}
+
+impl Edges {
+    /// `None` for a call that is not among neighbours.
+    pub fn of(call: &Call) -> Option<Edges> {
+        let edges =
+            |near: &Neighbours, send: &dyn Fn(usize) -> i64, recv: &dyn Fn(usize) -> i64| {
+                let along = |(block, end), bytes: &dyn Fn(usize) -> i64| (end, bytes(block) as u64);
+                Edges {
+                    outgoing: near.departures().map(|edge| along(edge, send)).collect(),
+                    incoming: near.arrivals().map(|edge| along(edge, recv)).collect(),
+                }
+            };
+        let sent = |bufs: &[SendBuf], block: usize| bufs.get(block).map_or(0, SendBuf::bytes);
+        let taken = |bufs: &[RecvBuf], block: usize| bufs.get(block).map_or(0, RecvBuf::bytes);
+        Some(match call {
+            Call::NeighborAllgather { near, send, recv }
+            | Call::NeighborAlltoall { near, send, recv } => {
+                edges(near, &|_| send.bytes(), &|_| recv.bytes())
+            }
+            Call::NeighborAllgatherv { near, send, recv } => {
+                edges(near, &|_| send.bytes(), &|block| taken(recv, block))
+            }
+            Call::NeighborAlltoallv { near, send, recv }
+            | Call::NeighborAlltoallw { near, send, recv } => {
+                edges(near, &|block| sent(send, block), &|block| {
+                    taken(recv, block)
+                })
+            }
+            _ => return None,
+        })
+    }
+
+    /// Where what comes is not what this member expects.
+    pub async fn differences(self, cx: &Cx) -> Result<Vec<Difference>, Error> {
+        let degrees = share(cx, &[self.outgoing.len() as u64]).await?;
+        let most = degrees.iter().copied().max().unwrap_or(0) as usize;
+        // Everybody tells as many edges as the one with the most; where there is none, its end is nobody.
+        const NOBODY: u64 = u64::MAX;
+        let mut mine = vec![NOBODY; 2 * most];
+        for (place, (to, bytes)) in mine.chunks_exact_mut(2).zip(&self.outgoing) {
+            place.copy_from_slice(&[u64::from(*to), *bytes]);
+        }
+        let all = share(cx, &mine).await?;
+        let me = cx.rank();
+        let mut found = Vec::new();
+        for from in 0..cx.size() {
+            let theirs = from as usize * mine.len()..(from as usize + 1) * mine.len();
+            let theirs = all.get(theirs).unwrap_or(&[]);
+            let to_me = theirs
+                .chunks_exact(2)
+                .filter(|edge| edge[0] == u64::from(me));
+            let mut sent = to_me.map(|edge| edge[1]);
+            let from_it = self.incoming.iter().filter(|(end, _)| *end == from);
+            let mut expected = from_it.map(|(_, bytes)| *bytes);
+            loop {
+                let (sent, expected) = match (sent.next(), expected.next()) {
+                    (None, None) => break,
+                    (sent, expected) => (sent.unwrap_or(0), expected.unwrap_or(0)),
+                };
+                if sent != expected {
+                    found.push(Difference {
+                        from,
+                        to: me,
+                        sent,
+                        expected,
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,288 @@
+//! Calls in which everybody has blocks of its own: gather, scatter, allgather, all-to-all.
+//!
+//! J. L. Träff, "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, for the first two;
+//! all-to-all as in S. Kumar, R. Mamidala, D. K. Panda, "Scaling alltoall collective on multi-core systems", IPDPS 2008.
+//! A node's blocks travel as one message between leaders, packed in the order of seats.
+
+use super::levels::Way;
+use super::seats::Packed;
+use crate::Call;
+use crate::Error;
+use crate::algo::{self, Blocks};
+use crate::datatype::{RecvBuf, SendBuf};
+use std::rc::Rc;
+
+/// The part of packed data that is one block, as the start of a row of them.
+fn first_of(row: &RecvBuf, block: i64) -> RecvBuf {
+    row.slice(0..block)
+}
+
+/// Nodes gather at their leaders, leaders at the leader of the root's node, who hands all to the root.
+pub async fn gather(
+    way: &Way<'_>,
+    send: Option<SendBuf>,
+    recv: Option<RecvBuf>,
+    root: u32,
+) -> Result<(), Error> {
+    let seats = &way.levels.seats;
+    let (me, to) = (way.me(), way.seat(root));
+    let recv = recv.filter(|_| me == root);
+    let recv = recv.map(|recv| Blocks::equal(&recv, way.cx.size()));
+    let in_place = send.is_none();
+    let Some(own) = send.or_else(|| recv.as_ref().map(|recv| recv.of(me).as_send())) else {
+        return Ok(());
+    };
+    let block = own.bytes();
+    let all = match &recv {
+        Some(recv) => Some(Packed::for_blocks(seats, recv)?),
+        None if way.leads() && way.here().node == to.node => Some(Packed::room(seats, |_| block)?),
+        None => None,
+    };
+    let node = match &all {
+        Some(all) if way.leads() => Some(all.of_node(seats, way.here().node)),
+        None if way.leads() => {
+            let members = seats.on(way.here().node).len() as i64;
+            Some(algo::bytes(members * block)?.all())
+        }
+        _ => None,
+    };
+    let is_there = in_place && way.leads() && all.as_ref().is_some_and(|all| all.is_home);
+    way.local(Call::Gather {
+        send: (!is_there).then_some(own),
+        recv: node.as_ref().map(|node| first_of(node, block)),
+        root: 0,
+    })
+    .await?;
+    way.among_leaders(|| Call::Gatherv {
+        // At the root's leader the node's blocks are where they belong.
+        send: node
+            .filter(|_| way.here().node != to.node)
+            .map(|node| node.as_send()),
+        recv: all.as_ref().map(|all| all.by_node(seats)),
+        root: to.node,
+    })
+    .await?;
+    if to.place > 0 {
+        match (&all, &recv) {
+            (Some(all), Some(_)) => {
+                let leader = seats.leader(to.node);
+                way.message(way.cx.irecv(&all.all, leader)).await?;
+            }
+            (Some(all), None) => way.message(way.cx.isend(&all.all.as_send(), root)).await?,
+            (None, _) => {}
+        }
+    }
+    if let (Some(all), Some(recv)) = (&all, &recv) {
+        all.deliver(seats, recv, |rank| in_place && rank == me);
+    }
+    Ok(())
+}
+
+/// The way of a gather back.
+pub async fn scatter(
+    way: &Way<'_>,
+    send: Option<SendBuf>,
+    recv: Option<RecvBuf>,
+    root: u32,
+) -> Result<(), Error> {
+    let seats = &way.levels.seats;
+    let (me, from) = (way.me(), way.seat(root));
+    let send = send.filter(|_| me == root);
+    let send = send.map(|send| Blocks::equal(&send, way.cx.size()));
+    let block = match (&recv, &send) {
+        (Some(recv), _) => recv.bytes(),
+        (None, Some(send)) => send.of(me).bytes(),
+        (None, None) => return Ok(()),
+    };
+    let has_all = me == root || (way.leads() && way.here().node == from.node);
+    let all = has_all
+        .then(|| Packed::room(seats, |_| block))
+        .transpose()?;
+    if let Some(all) = &all {
+        if let Some(send) = &send {
+            all.fill(seats, |rank| send.of(rank));
+        }
+        if from.place > 0 {
+            match me == root {
+                true => {
+                    let leader = seats.leader(from.node);
+                    way.message(way.cx.isend(&all.all.as_send(), leader))
+                        .await?;
+                }
+                false => way.message(way.cx.irecv(&all.all, root)).await?,
+            }
+        }
+    }
+    let node = match &all {
+        Some(all) if way.leads() => Some(all.of_node(seats, way.here().node)),
+        None if way.leads() => {
+            let members = seats.on(way.here().node).len() as i64;
+            Some(algo::bytes(members * block)?.all())
+        }
+        _ => None,
+    };
+    way.among_leaders(|| Call::Scatterv {
+        send: all.as_ref().map(|all| {
+            let nodes = all.by_node(seats);
+            nodes.iter().map(RecvBuf::as_send).collect()
+        }),
+        recv: node.clone().filter(|_| way.here().node != from.node),
+        root: from.node,
+    })
+    .await?;
+    let room = match recv {
+        Some(recv) => Some(recv),
+        // In place at the root, whose block is not moved; where it leads nobody sends it one.
+        None if way.leads() => None,
+        None => Some(algo::bytes(block)?.all()),
+    };
+    way.local_last(Call::Scatter {
+        send: node.map(|node| first_of(&node, block).as_send()),
+        recv: room,
+        root: 0,
+    })
+    .await
+}
+
+/// Nodes gather at their leaders, leaders tell each other, and everybody of a node is told all.
+pub async fn allgather(
+    way: &Way<'_>,
+    send: Option<SendBuf>,
+    recv: &Blocks<RecvBuf>,
+) -> Result<(), Error> {
+    let seats = &way.levels.seats;
+    let me = way.me();
+    let in_place = send.is_none();
+    let own = send.unwrap_or_else(|| recv.of(me).as_send());
+    let all = Packed::for_blocks(seats, recv)?;
+    let node = all.of_node(seats, way.here().node);
+    let is_there = in_place && way.leads() && all.is_home;
+    let own = (!is_there).then_some(own);
+    let gathering = match recv {
+        Blocks::Equal { first, .. } => Call::Gather {
+            send: own,
+            recv: way.leads().then(|| first_of(&node, first.bytes())),
+            root: 0,
+        },
+        Blocks::Each(_) => Call::Gatherv {
+            send: own,
+            recv: way.leads().then(|| {
+                let mut at = 0;
+                let places = seats.on(way.here().node).iter().map(|rank| {
+                    let start = at;
+                    at += recv.of(*rank).bytes();
+                    node.slice(start..at)
+                });
+                places.collect()
+            }),
+            root: 0,
+        },
+    };
+    way.local(gathering).await?;
+    way.among_leaders(|| Call::Allgatherv {
+        send: None,
+        recv: all.by_node(seats),
+    })
+    .await?;
+    way.local_last(Call::Bcast {
+        buf: all.all.clone(),
+        root: 0,
+    })
+    .await?;
+    all.deliver(seats, recv, |rank| in_place && rank == me);
+    Ok(())
+}
+
+/// Everything of a node's members meets at their leader, who sorts it by node; what comes from the other leaders he sorts by member.
+///
+/// Best for short blocks: between two nodes there is one message each way, and the leaders' memory is passed over twice.
+pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+    let seats = &way.levels.seats;
+    let size = way.cx.size();
+    let (block, everything) = (recv.bytes(), recv.bytes() * i64::from(size));
+    let recv = Blocks::equal(recv, size);
+    let send = send.map(|send| Blocks::equal(&send, size));
+    let mine = Packed::room(seats, |_| block)?;
+    mine.fill(seats, |rank| match &send {
+        Some(send) => send.of(rank),
+        None => recv.of(rank).as_send(),
+    });
+    let members = seats.on(way.here().node).len() as i64;
+    // One row for each member of the node, a block for each rank in it.
+    let rows = way.leads().then(|| algo::bytes(members * everything));
+    let rows = rows.transpose()?.map(|rows| rows.all());
+    let row = |rows: &RecvBuf| first_of(rows, everything);
+    way.local(Call::Gather {
+        send: Some(mine.all.as_send()),
+        recv: rows.as_ref().map(row),
+        root: 0,
+    })
+    .await?;
+    if let Some(rows) = &rows {
+        among_nodes(way, rows, block).await?;
+    }
+    way.local_last(Call::Scatter {
+        send: rows.as_ref().map(|rows| row(rows).as_send()),
+        recv: Some(mine.all.clone()),
+        root: 0,
+    })
+    .await?;
+    mine.deliver(seats, &recv, |_| false);
+    Ok(())
+}
+
+/// The leaders' part: rows of what each member sends become rows of what each member gets.
+async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Error> {
+    let seats = &way.levels.seats;
+    let members = seats.on(way.here().node).len() as i64;
+    let sizes = || (0..seats.nodes()).map(|node| seats.on(node).len() as i64);
+    let width = i64::from(seats.size()) * block;
+    let each = |all: &RecvBuf| -> Rc<[RecvBuf]> {
+        let mut at = 0;
+        let pieces = sizes().map(|others| {
+            let start = at;
+            at += members * others * block;
+            all.slice(start..at)
+        });
+        pieces.collect()
+    };
+    let (out, fresh) = (
+        algo::bytes(members * width)?.all(),
+        algo::bytes(members * width)?.all(),
+    );
+    let (going, coming) = (each(&out), each(&fresh));
+    // To a node go its members' blocks of our first member, then those of our second; its row has them in one run.
+    let mut column = 0;
+    for (others, piece) in sizes().zip(going.iter()) {
+        for member in 0..members {
+            let from = member * width + column;
+            let run = others * block;
+            let part = rows.slice(from..from + run);
+            algo::copy(
+                &part.as_send(),
+                &piece.slice(member * run..(member + 1) * run),
+            );
+        }
+        column += others * block;
+    }
+    let going: Rc<[SendBuf]> = going.iter().map(RecvBuf::as_send).collect();
+    way.among_leaders(|| Call::Alltoallv {
+        send: Some(going),
+        recv: coming.clone(),
+    })
+    .await?;
+    // From a node come blocks for all of our members from its first member, then from its second.
+    let mut column = 0;
+    for (others, piece) in sizes().zip(coming.iter()) {
+        for (other, member) in (0..others).flat_map(|o| (0..members).map(move |m| (o, m))) {
+            let from = (other * members + member) * block;
+            let to = member * width + column + other * block;
+            algo::copy(
+                &piece.slice(from..from + block).as_send(),
+                &rows.slice(to..to + block),
+            );
+        }
+        column += others * block;
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The two communicators below one, and how a call on one of them is a step of a call on this one.
+
+use super::seats::{Seat, Seats};
+use crate::Error;
+use crate::comm::Comm;
+use crate::turns::Turn;
+use crate::{Call, Cx, Pending};
+
+/// The members of this node, and the leaders of all.
+pub struct Levels {
+    pub local: Comm,
+    /// At leaders.
+    pub leaders: Option<Comm>,
+    pub seats: Seats,
+}
+
+/// One invocation on its way through the levels.
+pub struct Way<'a> {
+    pub levels: &'a Levels,
+    pub cx: &'a Cx,
+    pub turn: Turn,
+    /// Whether it may wait inside of a step: so do blocking calls, and have what components do for those alone.
+    pub blocking: bool,
+}
+
+impl Way<'_> {
+    pub fn me(&self) -> u32 {
+        self.cx.rank()
+    }
+
+    pub fn seat(&self, rank: u32) -> Seat {
+        self.levels.seats.of(rank)
+    }
+
+    /// This rank's seat.
+    pub fn here(&self) -> Seat {
+        self.seat(self.me())
+    }
+
+    pub fn leads(&self) -> bool {
+        self.levels.leaders.is_some()
+    }
+
+    /// A step among the members of this node.
+    pub async fn local(&self, call: Call) -> Result<(), Error> {
+        self.step(&self.levels.local, call, false).await
+    }
+
+    /// The last step of this rank on either level: calls behind this one may begin theirs.
+    pub async fn local_last(&self, call: Call) -> Result<(), Error> {
+        self.step(&self.levels.local, call, true).await
+    }
+
+    /// A step of the leaders, if this rank is one.
+    pub async fn among_leaders(&self, call: impl FnOnce() -> Call) -> Result<(), Error> {
+        match &self.levels.leaders {
+            Some(leaders) => self.step(leaders, call(), false).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Where lengths differ the steps behind it are taken all the same, or others would wait there.
+    async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
+        if self.blocking {
+            return self.cx.endure(self.cx.run_step(on, &call));
+        }
+        let running = self.cx.begin_step(on, call)?;
+        if last {
+            self.turn.pass();
+        }
+        self.cx.endure(running.await)
+    }
+
+    /// Waits for a message of this invocation itself.
+    pub async fn message(&self, pending: Pending) -> Result<(), Error> {
+        match self.blocking {
+            true => self.cx.engine().block_on(pending),
+            false => pending.await,
+        }
+    }
+}

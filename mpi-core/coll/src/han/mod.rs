@@ -1,0 +1,289 @@
+//! `han`: hierarchical autonomous collectives: inside of each node first, between nodes through one leader of each.
+//!
+//! X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra,
+//! "HAN: a hierarchical autonomic collective communication framework", IEEE Cluster 2020.
+//! A communicator that spans several nodes gets two below it: the members of this node, and the nodes' leaders, who are the lowest ranks there.
+//! Each has components of its own, so memory is shared inside of a node, and between leaders a message goes, or a wire toggles.
+//!
+//! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, of any blocks for allgather;
+//! everything else, what must keep the order of ranks, and gather, scatter and all-to-all of long blocks go one component down.
+//!
+//! Each is one `async fn` whose steps are calls on the communicators below ([`levels::Way`]), with the number of the call itself.
+//! Their members have to begin these in one order, and nonblocking calls could overtake each other between two steps;
+//! so a call begins its first step when the one before it has begun its last ([`Turns`]).
+//! That takes nothing from a program: a call depends on none that was made after it.
+//! Barriers have turns of their own: one may come here late, handed down by who stands above, and at each member between other calls.
+//! Components number barriers apart from the rest, and messages go by the call's number, so nothing below mistakes one for the other.
+//!
+//! The communicators below are offered to no plugin ([`Comm::create_for_steps`]):
+//! barrier hardware serves the whole communicator, the ranks of a node by their leader, or it cannot serve the leaders either.
+
+mod blocks;
+mod levels;
+mod seats;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+use super::algo::Blocks;
+use super::priority;
+use super::reproducible::{REPRODUCIBLE, is_sensitive};
+use super::turns::{Turn, Turns};
+use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
+use crate::Error;
+use crate::comm::Comm;
+use crate::group::Group;
+use crate::op::Op;
+use levels::{Levels, Way};
+use mpi_base::param::{About, Level, Param};
+use seats::Seats;
+use std::cell::OnceCell;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Up to how many bytes blocks that differ from rank to rank go through leaders: longer ones are not worth being copied there.
+pub static BLOCKS_UP_TO: Param<usize> = Param::new(
+    "coll",
+    "han",
+    "blocks_up_to",
+    "512",
+    Level::TUNER,
+    "Gather, scatter and alltoall of blocks up to so many bytes go through the nodes' leaders, one message between two nodes; rank 0's value counts.",
+);
+
+static PRIORITY: About = priority::about("han", "50");
+
+/// The component.
+pub struct Han;
+
+impl Component for Han {
+    fn name(&self) -> &str {
+        "han"
+    }
+
+    fn priority(&self) -> i32 {
+        50
+    }
+
+    fn params(&self) -> Vec<&'static About> {
+        vec![&PRIORITY, BLOCKS_UP_TO.about()]
+    }
+
+    fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        let here = comm.engine().members_here(comm.group()).count();
+        if here == comm.size() as usize {
+            return Err(Refusal("all members are on one node".into()));
+        }
+        let params = comm.engine().params();
+        let refuse = |e: mpi_base::param::ParamError| Refusal(e.to_string());
+        Ok(Rc::new(HanModule {
+            reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
+            blocks_up_to: params.get(&BLOCKS_UP_TO).map_err(refuse)? as u64,
+            place: OnceCell::new(),
+            barriers: Turns::default(),
+            others: Turns::default(),
+        }))
+    }
+}
+
+/// One communicator's services.
+struct HanModule {
+    reproducible: bool,
+    blocks_up_to: u64,
+    place: OnceCell<Place>,
+    barriers: Turns,
+    others: Turns,
+}
+
+/// What the members have set up together.
+struct Place {
+    levels: Rc<Levels>,
+    /// Rank 0's value.
+    blocks_up_to: i64,
+}
+
+impl HanModule {
+    async fn make_levels(&self, comm: &Comm) -> Result<(), Refusal> {
+        let failed = |e: Error| Refusal(format!("setting up: {e}"));
+        let node = comm.engine().node_id().into();
+        let told = comm.share(&[node, self.blocks_up_to]).await;
+        let told = told.map_err(failed)?;
+        let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();
+        let seats = Seats::new(&nodes);
+        if seats.are_single() {
+            return Err(Refusal("no two members are on one node".into()));
+        }
+        let group = |ranks: &mut dyn Iterator<Item = u32>| {
+            let procs = ranks.filter_map(|rank| comm.group().proc(rank));
+            Group::from_procs(procs.collect())
+        };
+        let here = seats.on(seats.of(comm.rank()).node);
+        let here = group(&mut here.iter().copied());
+        let leading = group(&mut (0..seats.nodes()).map(|node| seats.leader(node)));
+        let local = comm.create_for_steps(&here).await;
+        // Also where the first has failed: the leaders of other nodes wait for this one.
+        let leaders = comm.create_for_steps(&leading).await;
+        let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
+        if let Some(local) = local {
+            let levels = Rc::new(Levels {
+                local,
+                leaders,
+                seats,
+            });
+            let _ = self.place.set(Place {
+                levels,
+                blocks_up_to: i64::try_from(told[1]).unwrap_or(i64::MAX),
+            });
+        }
+        Ok(())
+    }
+
+    /// The levels, if a call goes through them; the same answer at all members.
+    fn takes(&self, call: &Call) -> Option<&Rc<Levels>> {
+        let place = self.place.get()?;
+        let free = |op: &Op| op.is_commutative() && !(self.reproducible && is_sensitive(call));
+        let takes = match call {
+            Call::Reduce { op, .. } | Call::Allreduce { op, .. } => free(op),
+            Call::Gather { .. } | Call::Scatter { .. } | Call::Alltoall { .. } => call
+                .agreed_bytes()
+                .is_none_or(|bytes| bytes <= place.blocks_up_to),
+            _ => true,
+        };
+        takes.then_some(&place.levels)
+    }
+
+    fn turns_of(&self, call: &Call) -> &Turns {
+        match call {
+            Call::Barrier => &self.barriers,
+            _ => &self.others,
+        }
+    }
+}
+
+/// What is done in two levels.
+const SERVED: [CallId; 9] = [
+    CallId::Barrier,
+    CallId::Bcast,
+    CallId::Gather,
+    CallId::Scatter,
+    CallId::Allgather,
+    CallId::Allgatherv,
+    CallId::Alltoall,
+    CallId::Reduce,
+    CallId::Allreduce,
+];
+
+impl Module for HanModule {
+    fn serves(&self) -> CallSet {
+        SERVED.into_iter().fold(CallSet::NONE, CallSet::with)
+    }
+
+    fn sets_up(&self) -> bool {
+        true
+    }
+
+    fn enable<'a>(
+        &'a self,
+        comm: &'a Comm,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
+        Box::pin(self.make_levels(comm))
+    }
+
+    fn explain(&self, call: CallId) -> Option<String> {
+        let place = self.place.get()?;
+        let levels = &place.levels;
+        let chain = |comm: &Comm| match Table::chosen(comm) {
+            Some(table) => table.chain(call).collect::<Vec<_>>().join(", then "),
+            None => "nobody".into(),
+        };
+        let limit = match call {
+            _ if !SERVED.contains(&call) => return None,
+            CallId::Gather | CallId::Scatter | CallId::Alltoall => {
+                format!(" of up to {} bytes", place.blocks_up_to)
+            }
+            _ => String::new(),
+        };
+        let leaders = levels.leaders.as_ref().map_or_else(String::new, |leaders| {
+            format!(" and {} between {} leaders", chain(leaders), leaders.size())
+        });
+        Some(format!(
+            "levels{limit} ({} inside a node of {}{leaders})",
+            chain(&levels.local),
+            levels.local.size()
+        ))
+    }
+
+    fn start(&self, cx: Cx, call: Call) -> Running {
+        let Some(levels) = self.takes(&call).cloned() else {
+            let next = Table::of(cx.comm(), call.id()).and_then(|t| t.start(cx.next_down(), call));
+            return next.unwrap_or_else(|e| Box::pin(std::future::ready(Err(e))));
+        };
+        let turn = self.turns_of(&call).draw();
+        Box::pin(async move {
+            turn.come(cx.engine()).await;
+            carry_out(&levels, &cx, turn, false, call).await
+        })
+    }
+
+    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+        let Some(levels) = self.takes(call) else {
+            return Table::run_next(cx, call);
+        };
+        let turn = self.turns_of(call).draw();
+        if !turn.has_come() {
+            cx.engine().block_on(turn.come(cx.engine()));
+        }
+        // Its steps wait inside, so that it is polled once, and not from a loop that waits itself.
+        let mut whole = pin!(carry_out(levels, cx, turn, true, call.clone()));
+        match whole.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => cx.engine().block_on(whole),
+        }
+    }
+}
+
+async fn carry_out(
+    levels: &Levels,
+    cx: &Cx,
+    turn: Turn,
+    blocking: bool,
+    call: Call,
+) -> Result<(), Error> {
+    let enduring = cx.enduring();
+    let cx = enduring.as_ref().unwrap_or(cx);
+    let way = &Way {
+        levels,
+        cx,
+        turn,
+        blocking,
+    };
+    let outcome = take_steps(way, call).await;
+    match &enduring {
+        Some(cx) => cx.verdict(outcome),
+        None => outcome,
+    }
+}
+
+async fn take_steps(way: &Way<'_>, call: Call) -> Result<(), Error> {
+    let cx = way.cx;
+    match call {
+        Call::Bcast { buf, root } => whole::bcast(way, &buf, root).await,
+        Call::Reduce {
+            send,
+            recv,
+            op,
+            root,
+        } => whole::reduce(way, send, recv, op, root).await,
+        Call::Allreduce { send, recv, op } => whole::allreduce(way, send, &recv, op).await,
+        Call::Gather { send, recv, root } => blocks::gather(way, send, recv, root).await,
+        Call::Scatter { send, recv, root } => blocks::scatter(way, send, recv, root).await,
+        Call::Allgather { send, recv } => {
+            blocks::allgather(way, send, &Blocks::equal(&recv, cx.size())).await
+        }
+        Call::Allgatherv { send, recv } => blocks::allgather(way, send, &Blocks::Each(recv)).await,
+        Call::Alltoall { send, recv } => blocks::alltoall(way, send, &recv).await,
+        _ => whole::barrier(way).await,
+    }
+}

@@ -1,0 +1,108 @@
+//! Calls in which everybody has the same data, or nothing: barrier, broadcast, reduction.
+
+use super::levels::Way;
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::op::Op;
+use crate::{Call, algo};
+
+/// Everybody of the node has come, the leaders meet, everybody of the node hears of it.
+pub async fn barrier(way: &Way<'_>) -> Result<(), Error> {
+    way.local(Call::Barrier).await?;
+    way.among_leaders(|| Call::Barrier).await?;
+    way.local_last(Call::Barrier).await
+}
+
+/// The root's node first, so that its leader has what the leaders tell each other.
+pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+    let from = |root| Call::Bcast {
+        buf: buf.clone(),
+        root,
+    };
+    let to = way.seat(root);
+    if way.here().node == to.node {
+        way.local(from(to.place)).await?;
+        return way.among_leaders(|| from(to.node)).await;
+    }
+    way.among_leaders(|| from(to.node)).await?;
+    way.local_last(from(0)).await
+}
+
+/// Nodes reduce to their leaders, who reduce to the leader of the root's node.
+pub async fn reduce(
+    way: &Way<'_>,
+    send: Option<SendBuf>,
+    recv: Option<RecvBuf>,
+    op: Op,
+    root: u32,
+) -> Result<(), Error> {
+    let me = way.me();
+    let recv = recv.filter(|_| me == root);
+    let Some(own) = send.or_else(|| recv.as_ref().map(RecvBuf::as_send)) else {
+        return Ok(());
+    };
+    let room = || Ok::<_, Error>(algo::elements(own.count(), own.datatype())?.all());
+    let partial = way.leads().then(room).transpose()?;
+    way.local(Call::Reduce {
+        send: Some(own.clone()),
+        recv: partial.clone(),
+        op: op.clone(),
+        root: 0,
+    })
+    .await?;
+    let to = way.seat(root);
+    let total = match &recv {
+        Some(recv) if way.leads() => Some(recv.clone()),
+        _ if way.leads() && way.here().node == to.node => Some(room()?),
+        _ => None,
+    };
+    way.among_leaders(|| Call::Reduce {
+        send: partial.map(|partial| partial.as_send()),
+        recv: total.clone(),
+        op,
+        root: to.node,
+    })
+    .await?;
+    if to.place == 0 {
+        return Ok(());
+    }
+    // The leader of the root's node has what the root wants.
+    match (&total, &recv) {
+        (Some(total), _) => way.message(way.cx.isend(&total.as_send(), root)).await,
+        (None, Some(recv)) => {
+            let leader = way.levels.seats.leader(to.node);
+            way.message(way.cx.irecv(recv, leader)).await
+        }
+        (None, None) => Ok(()),
+    }
+}
+
+pub async fn allreduce(
+    way: &Way<'_>,
+    send: Option<SendBuf>,
+    recv: &RecvBuf,
+    op: Op,
+) -> Result<(), Error> {
+    let (send, at_leader) = match way.leads() {
+        true => (send, Some(recv.clone())),
+        false => (Some(send.unwrap_or_else(|| recv.as_send())), None),
+    };
+    way.local(Call::Reduce {
+        send,
+        recv: at_leader,
+        op: op.clone(),
+        root: 0,
+    })
+    .await?;
+    way.among_leaders(|| Call::Allreduce {
+        send: None,
+        recv: recv.clone(),
+        op,
+    })
+    .await?;
+    way.local_last(Call::Bcast {
+        buf: recv.clone(),
+        root: 0,
+    })
+    .await
+}

@@ -1,0 +1,314 @@
+//! A plugin as a component of the coll framework: C tables in, [`Component`] and [`Module`] out.
+//!
+//! A blocking barrier runs the plugin's blocking function.
+//! A nonblocking one is a future that starts the plugin's and tests it in every turn of progress;
+//! it holds the engine restless meanwhile, since what it waits for is not a message.
+//!
+//! A plugin may hand a barrier down long after it was called, and at another time than at other members: hardware that has been left is an example.
+//! Components below number the barriers that reach them, so those go down in the order in which they were called ([`Turns`]);
+//! and they keep barriers and other calls apart, for the others do not pass here and may have overtaken.
+#![allow(unsafe_code)]
+
+use super::abi::{self, DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
+use super::host::{HOST, Invocation};
+use super::memory::Grave;
+use super::seat::{Seat, Values, values};
+use super::table::Plugin;
+use crate::Error;
+use crate::comm::Comm;
+use crate::engine::{Attend, Occasion};
+use crate::select::Table;
+use crate::turns::Turns;
+use crate::{Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
+use mpi_base::param::About;
+use std::cell::{Cell, OnceCell};
+use std::ffi::{c_int, c_void};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+pub(super) struct PluginComponent {
+    plugin: Rc<Plugin>,
+    grave: Rc<Grave>,
+    /// The plugin's own, see `component_data` in the header.
+    data: Rc<Cell<*mut c_void>>,
+    /// Put into C's words for the first communicator.
+    values: OnceCell<Rc<Values>>,
+}
+
+impl PluginComponent {
+    pub fn new(plugin: Rc<Plugin>) -> PluginComponent {
+        PluginComponent {
+            grave: Rc::default(),
+            data: Rc::new(Cell::new(std::ptr::null_mut())),
+            values: OnceCell::new(),
+            plugin,
+        }
+    }
+}
+
+impl Component for PluginComponent {
+    fn name(&self) -> &str {
+        self.plugin.name
+    }
+
+    fn priority(&self) -> i32 {
+        self.plugin.priority
+    }
+
+    fn params(&self) -> Vec<&'static About> {
+        self.plugin.params.iter().collect()
+    }
+
+    fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        if !comm.engine().may_block() {
+            // The same at every member: nonblocking and blocking calls do not match each other.
+            return Err(Refusal(
+                "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
+            ));
+        }
+        if comm.is_for_steps() {
+            return Err(Refusal(
+                "what is made for steps of other collectives is served without plugins".into(),
+            ));
+        }
+        let params = comm.engine().params();
+        let values = self.values.get_or_init(|| values(&self.plugin, params));
+        let seat = Seat::new(&self.plugin, values, &self.grave, &self.data, comm);
+        let seat = Rc::new(seat);
+        let (mut this, mut why) = (std::ptr::null_mut(), Why::new());
+        // SAFETY: whoever loaded the plugin vouched for its functions; the seat lives until its module is freed.
+        let table = unsafe {
+            (self.plugin.query)(
+                &HOST,
+                Rc::as_ptr(&seat).cast_mut().cast(),
+                &mut this,
+                &mut why,
+            )
+        };
+        if table.is_null() {
+            return Err(Refusal(why.sentence()));
+        }
+        // SAFETY: a table that is not null begins with its size and stays as long as the module.
+        let table = unsafe { abi::read(table) };
+        let module = PluginModule(Rc::new(Inner {
+            plugin: self.plugin.clone(),
+            table,
+            this,
+            seat,
+            turns: Turns::default(),
+            enabled: Cell::new(false),
+        }));
+        if module.serves() == CallSet::NONE {
+            return Err(Refusal("its module has no functions".into()));
+        }
+        Ok(Rc::new(module))
+    }
+}
+
+struct PluginModule(Rc<Inner>);
+
+/// The module itself, kept by the communicator and by every operation under way.
+struct Inner {
+    plugin: Rc<Plugin>,
+    table: ModuleTable,
+    this: *mut c_void,
+    seat: Rc<Seat>,
+    turns: Turns,
+    enabled: Cell<bool>,
+}
+
+impl Inner {
+    fn disable(&self) {
+        if let (true, Some(disable)) = (self.enabled.replace(false), self.table.disable) {
+            // SAFETY: the module has not been freed.
+            unsafe { disable(self.this) };
+        }
+    }
+
+    /// Makes an outcome of what a function answered; `None` is `NEXT`.
+    fn outcome(&self, call: CallId, code: c_int, why: &Why) -> Result<Option<()>, Error> {
+        let reason = match code {
+            DONE => return Ok(Some(())),
+            NEXT => return Ok(None),
+            FAILED => why.sentence(),
+            unknown => format!("it answered {unknown}, which means nothing here"),
+        };
+        let (component, comm) = (
+            self.plugin.name.into(),
+            self.seat.name().to_string_lossy().into_owned(),
+        );
+        Err(CollError::Component {
+            component,
+            call,
+            comm,
+            reason,
+        }
+        .into())
+    }
+
+    fn begin(&self, ticket: &mut u64, why: &mut Why) -> c_int {
+        match self.table.barrier_start {
+            // SAFETY: the module has not been freed.
+            Some(start) => unsafe { start(self.this, ticket, why) },
+            None => NEXT,
+        }
+    }
+
+    fn test(&self, ticket: u64, why: &mut Why) -> c_int {
+        match self.table.barrier_test {
+            // SAFETY: the module has not been freed.
+            Some(test) => unsafe { test(self.this, ticket, why) },
+            None => NEXT,
+        }
+    }
+
+    fn has_split(&self) -> bool {
+        self.table.barrier_start.is_some() && self.table.barrier_test.is_some()
+    }
+
+    /// The blocking form; `None` is `NEXT`.
+    fn run(&self, cx: &Cx, call: &Call) -> Result<Option<()>, Error> {
+        let mut why = Why::new();
+        let code = match self.table.barrier {
+            Some(barrier) => {
+                let mut invocation = Invocation {
+                    cx: cx.clone(),
+                    call: call.clone(),
+                };
+                // SAFETY: the module has not been freed, and the invocation outlives the function.
+                unsafe { barrier(self.this, (&raw mut invocation).cast(), &mut why) }
+            }
+            None => self.run_split(call.id(), &mut why)?,
+        };
+        self.outcome(call.id(), code, &why)
+    }
+
+    /// The blocking form of a plugin that has the nonblocking one only.
+    fn run_split(&self, call: CallId, why: &mut Why) -> Result<c_int, Error> {
+        let mut ticket = 0;
+        let mut code = self.begin(&mut ticket, why);
+        if matches!(code, DONE | PENDING) {
+            let waited = self.seat.wait(None, || {
+                code = self.test(ticket, why);
+                code != PENDING
+            });
+            if let Err(reason) = waited {
+                why.set(&reason);
+                return self.outcome(call, FAILED, why).map(|_| FAILED);
+            }
+        }
+        Ok(code)
+    }
+
+    /// The nonblocking form; `None` is `NEXT`.
+    async fn start(&self, cx: &Cx, call: CallId) -> Result<Option<()>, Error> {
+        let mut why = Why::new();
+        let mut ticket = 0;
+        let mut code = if self.has_split() {
+            self.begin(&mut ticket, &mut why)
+        } else {
+            NEXT
+        };
+        if matches!(code, DONE | PENDING) {
+            let _restless = cx.engine().restless();
+            code = poll_fn(|_| match self.test(ticket, &mut why) {
+                PENDING => Poll::Pending,
+                code => Poll::Ready(code),
+            })
+            .await;
+        }
+        self.outcome(call, code, &why)
+    }
+}
+
+impl Attend for Inner {
+    fn attend(&self, occasion: Occasion) {
+        if let (true, Some(attend)) = (self.enabled.get(), self.table.attend)
+            && (occasion == Occasion::Time || self.seat.has_news())
+        {
+            // SAFETY: the module has not been freed.
+            unsafe { attend(self.this) };
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.disable();
+        if let Some(free) = self.table.free {
+            // SAFETY: nobody else holds the module, so this is its last call; the seat is dropped after it.
+            unsafe { free(self.this) };
+        }
+    }
+}
+
+impl Module for PluginModule {
+    fn serves(&self) -> CallSet {
+        if self.0.table.barrier.is_some() || self.0.has_split() {
+            CallSet::NONE.with(CallId::Barrier)
+        } else {
+            CallSet::NONE
+        }
+    }
+
+    fn sets_up(&self) -> bool {
+        true
+    }
+
+    fn enable<'a>(
+        &'a self,
+        comm: &'a Comm,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
+        Box::pin(async move {
+            let inner = &*self.0;
+            inner.seat.begin(comm);
+            inner.enabled.set(true);
+            if inner.table.attend.is_some() {
+                let weak = Rc::downgrade(&self.0);
+                comm.engine().enlist(weak);
+            }
+            let mut why = Why::new();
+            let answered = match inner.table.enable {
+                // SAFETY: the module has not been freed.
+                Some(enable) => unsafe { enable(inner.this, &mut why) },
+                None => DONE,
+            };
+            match answered {
+                DONE => Ok(()),
+                FAILED => Err(Refusal(why.sentence())),
+                unknown => Err(Refusal(format!(
+                    "its function enable answered {unknown}, which means nothing here"
+                ))),
+            }
+        })
+    }
+
+    fn start(&self, cx: Cx, call: Call) -> Running {
+        let inner = self.0.clone();
+        let turn = inner.turns.draw();
+        Box::pin(async move {
+            if inner.start(&cx, call.id()).await?.is_some() {
+                return Ok(());
+            }
+            turn.come(cx.engine()).await;
+            let next = Table::of(cx.comm(), call.id())?.start(cx.next_down(), call)?;
+            turn.pass();
+            next.await
+        })
+    }
+
+    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+        let turn = self.0.turns.draw();
+        if self.0.run(cx, call)?.is_some() {
+            return Ok(());
+        }
+        cx.engine().block_on(turn.come(cx.engine()));
+        Table::run_next(cx, call)
+    }
+
+    fn disable(&self) {
+        self.0.disable();
+    }
+}

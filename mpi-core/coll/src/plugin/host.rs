@@ -1,0 +1,342 @@
+//! The table of services that plugins get: C functions over a [`Seat`].
+//!
+//! Each function turns what C hands it into values, calls the seat, and turns the outcome back.
+//! A panic ends here: the service fails with a sentence.
+#![allow(unsafe_code)]
+
+use super::abi::{self, Call, Comm, DONE, FAILED, Host, PENDING, Why};
+use super::seat::Seat;
+use crate::{Cx, select::Table};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// What stands behind `portcullis_call`.
+pub(super) struct Invocation {
+    pub cx: Cx,
+    pub call: crate::Call,
+}
+
+/// The services.
+pub(super) static HOST: Host = Host {
+    size: size_of::<Host>(),
+    abi_version: abi::ABI_VERSION,
+    reserved: 0,
+    library: LIBRARY.as_ptr(),
+    comm_rank: Some(comm_rank),
+    comm_size: Some(comm_size),
+    comm_name: Some(comm_name),
+    comm_is_world: Some(comm_is_world),
+    comm_node_ranks: Some(comm_node_ranks),
+    send: Some(send),
+    recv: Some(recv),
+    fence: Some(fence),
+    start_send: Some(start_send),
+    start_recv: Some(start_recv),
+    test_message: Some(test_message),
+    progress: Some(progress),
+    wait: Some(wait),
+    ring: Some(ring),
+    shared_memory: Some(shared_memory),
+    param: Some(param),
+    log: Some(log),
+    now_ns: Some(now_ns),
+    call_next: Some(call_next),
+    component_data: Some(component_data),
+    barrier_wire: Some(barrier_wire),
+};
+
+const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
+    concat!("Portcullis ", env!("CARGO_PKG_VERSION"), "\0").as_bytes(),
+) {
+    Ok(text) => text,
+    Err(_) => c"Portcullis",
+};
+
+/// The seat behind the pointer that a plugin hands back.
+///
+/// # Safety
+/// `comm` is what the host gave to `query`, and its module has not been freed: the rule of `plugin.h`.
+unsafe fn seat<'a>(comm: *mut Comm) -> &'a Seat {
+    // SAFETY: the host made the pointer from a `Seat` that lives until after the module's `free`.
+    unsafe { &*comm.cast::<Seat>() }
+}
+
+/// Runs a service that can fail, and tells the plugin how it went.
+///
+/// # Safety
+/// `why` is null or writable.
+pub(super) unsafe fn answer(
+    why: *mut Why,
+    service: impl FnOnce() -> Result<c_int, String>,
+) -> c_int {
+    let reason = match catch_unwind(AssertUnwindSafe(service)) {
+        Ok(Ok(code)) => return code,
+        Ok(Err(reason)) => reason,
+        Err(panic) => panic_text(&*panic),
+    };
+    // SAFETY: the caller vouches for `why`.
+    if let Some(why) = unsafe { why.as_mut() } {
+        why.set(&reason);
+    }
+    FAILED
+}
+
+/// What a panic said.
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("it stopped at a defect: {}", said.unwrap_or("no text"))
+}
+
+/// Runs a service that cannot fail; after a panic the plugin gets what stands for "nothing".
+fn calm<T>(nothing: T, service: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(service)).unwrap_or(nothing)
+}
+
+unsafe extern "C" fn comm_rank(comm: *mut Comm) -> u32 {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    unsafe { seat(comm) }.rank
+}
+
+unsafe extern "C" fn comm_size(comm: *mut Comm) -> u32 {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    unsafe { seat(comm) }.size
+}
+
+unsafe extern "C" fn comm_name(comm: *mut Comm) -> *const c_char {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    unsafe { seat(comm) }.name().as_ptr()
+}
+
+unsafe extern "C" fn comm_is_world(comm: *mut Comm) -> c_int {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    unsafe { seat(comm) }.is_world.into()
+}
+
+unsafe extern "C" fn comm_node_ranks(comm: *mut Comm, ranks: *mut u32, capacity: u32) -> u32 {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    let on_node = unsafe { seat(comm) }.node_ranks();
+    let count = on_node.len() as u32;
+    if !ranks.is_null() {
+        for (i, rank) in on_node.take(capacity as usize).enumerate() {
+            // SAFETY: the plugin says that there is room for `capacity` ranks.
+            unsafe { ranks.add(i).write(rank) };
+        }
+    }
+    count
+}
+
+unsafe extern "C" fn send(
+    comm: *mut Comm,
+    dest: u32,
+    data: *const c_void,
+    bytes: usize,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the plugin keeps the rule of `seat`, and `data` is readable for `bytes`.
+    let (seat, data) = unsafe { (seat(comm), bytes_at(data, bytes)) };
+    // SAFETY: `why` is the plugin's, null or writable.
+    unsafe { answer(why, || seat.send(dest, data).map(|()| DONE)) }
+}
+
+unsafe extern "C" fn recv(
+    comm: *mut Comm,
+    source: u32,
+    data: *mut c_void,
+    bytes: usize,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the plugin keeps the rule of `seat`, and `data` is writable for `bytes` and nobody else's meanwhile.
+    let (seat, data) = unsafe { (seat(comm), bytes_at_mut(data, bytes)) };
+    // SAFETY: `why` is the plugin's, null or writable.
+    unsafe { answer(why, || seat.recv(source, data).map(|()| DONE)) }
+}
+
+unsafe extern "C" fn fence(comm: *mut Comm, why: *mut Why) -> c_int {
+    // SAFETY: the plugin keeps the rule of `seat`, and `why` is null or writable.
+    unsafe { answer(why, || seat(comm).fence().map(|()| DONE)) }
+}
+
+unsafe extern "C" fn start_send(
+    comm: *mut Comm,
+    dest: u32,
+    data: *const c_void,
+    bytes: usize,
+    message: *mut u64,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the plugin keeps the rule of `seat`, and `data` is readable for `bytes`.
+    let (seat, data) = unsafe { (seat(comm), bytes_at(data, bytes)) };
+    // SAFETY: `why` and `message` are the plugin's, null or writable.
+    unsafe { answer(why, || name_message(message, seat.start_send(dest, data)?)) }
+}
+
+unsafe extern "C" fn start_recv(
+    comm: *mut Comm,
+    source: u32,
+    bytes: usize,
+    message: *mut u64,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the plugin keeps the rule of `seat`; `why` and `message` are its own, null or writable.
+    unsafe {
+        answer(why, || {
+            name_message(message, seat(comm).start_recv(source, bytes)?)
+        })
+    }
+}
+
+/// # Safety
+/// `place` is null or writable.
+unsafe fn name_message(place: *mut u64, message: u64) -> Result<c_int, String> {
+    // SAFETY: the caller vouches for it.
+    match unsafe { place.as_mut() } {
+        Some(place) => *place = message,
+        None => return Err("a message was started without a place for its number".into()),
+    }
+    Ok(DONE)
+}
+
+unsafe extern "C" fn test_message(
+    comm: *mut Comm,
+    message: u64,
+    data: *mut c_void,
+    bytes: usize,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the plugin keeps the rule of `seat`, and `data` is writable for `bytes` and nobody else's meanwhile.
+    let (seat, data) = unsafe { (seat(comm), bytes_at_mut(data, bytes)) };
+    // SAFETY: `why` is the plugin's, null or writable.
+    unsafe {
+        answer(why, || {
+            Ok(if seat.test_message(message, data)? {
+                DONE
+            } else {
+                PENDING
+            })
+        })
+    }
+}
+
+unsafe extern "C" fn progress(comm: *mut Comm) -> c_int {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    let seat = unsafe { seat(comm) };
+    calm(0, || seat.progress().into())
+}
+
+unsafe extern "C" fn wait(
+    comm: *mut Comm,
+    ready: Option<abi::Ready>,
+    argument: *mut c_void,
+    limit_ns: u64,
+    why: *mut Why,
+) -> c_int {
+    let wait = || {
+        let ready = ready.ok_or("the service wait was called without a function to ask")?;
+        let limit = (limit_ns != 0).then(|| Duration::from_nanos(limit_ns));
+        // SAFETY: the plugin keeps the rule of `seat`, and its function takes its argument.
+        let came = unsafe { seat(comm).wait(limit, || ready(argument) != 0) }?;
+        Ok(if came { DONE } else { PENDING })
+    };
+    // SAFETY: `why` is the plugin's, null or writable.
+    unsafe { answer(why, wait) }
+}
+
+unsafe extern "C" fn ring(comm: *mut Comm, rank: u32) {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    let seat = unsafe { seat(comm) };
+    calm((), || seat.ring(rank));
+}
+
+unsafe extern "C" fn shared_memory(
+    comm: *mut Comm,
+    bytes: usize,
+    align: usize,
+    memory: *mut *mut c_void,
+    why: *mut Why,
+) -> c_int {
+    let take = || {
+        // SAFETY: `memory` is null or the plugin's to be written.
+        let memory = unsafe { memory.as_mut() }
+            .ok_or("the service shared_memory was called without a place for the address")?;
+        // SAFETY: the plugin keeps the rule of `seat`.
+        *memory = unsafe { seat(comm) }.shared_memory(bytes, align)?.cast();
+        Ok(DONE)
+    };
+    // SAFETY: `why` is the plugin's, null or writable.
+    unsafe { answer(why, take) }
+}
+
+unsafe extern "C" fn param(comm: *mut Comm, name: *const c_char) -> *const c_char {
+    if name.is_null() {
+        return std::ptr::null();
+    }
+    // SAFETY: the plugin keeps the rule of `seat` and hands in a text.
+    let (seat, name) = unsafe { (seat(comm), CStr::from_ptr(name)) };
+    let value = name.to_str().ok().and_then(|name| seat.param(name));
+    value.map_or(std::ptr::null(), CStr::as_ptr)
+}
+
+unsafe extern "C" fn log(comm: *mut Comm, level: c_int, line: *const c_char) {
+    if line.is_null() {
+        return;
+    }
+    // SAFETY: the plugin keeps the rule of `seat` and hands in a text.
+    let (seat, line) = unsafe { (seat(comm), CStr::from_ptr(line)) };
+    calm((), || seat.log(level, &line.to_string_lossy()));
+}
+
+unsafe extern "C" fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    // The monotonic clock counts from boot: neither part is negative.
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+unsafe extern "C" fn call_next(call: *mut Call, why: *mut Why) -> c_int {
+    let next = || {
+        // SAFETY: the host made the pointer from an `Invocation` that lives until the plugin's function returns.
+        let Invocation { cx, call } = unsafe { &*call.cast::<Invocation>() };
+        if !cx.engine().may_block() {
+            return Err("call_next was called from inside progress, where nothing may wait".into());
+        }
+        Table::run_next(cx, call)
+            .map(|()| DONE)
+            .map_err(|e| e.to_string())
+    };
+    // SAFETY: `why` is the plugin's, null or writable.
+    unsafe { answer(why, next) }
+}
+
+unsafe extern "C" fn component_data(comm: *mut Comm) -> *mut *mut c_void {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    unsafe { seat(comm) }.component_data.as_ptr()
+}
+
+unsafe extern "C" fn barrier_wire(comm: *mut Comm, wire: u32, entered: u64, released: u64) {
+    // SAFETY: the plugin keeps the rule of `seat`.
+    let seat = unsafe { seat(comm) };
+    calm((), || seat.engine.tell_wire(wire, entered, released));
+}
+
+/// # Safety
+/// `data` is readable for `bytes`, or there are none.
+unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
+    if data.is_null() || bytes == 0 {
+        return &[];
+    }
+    // SAFETY: the caller vouches for it.
+    unsafe { std::slice::from_raw_parts(data.cast(), bytes) }
+}
+
+/// # Safety
+/// `data` is writable for `bytes` and nobody else uses them, or there are none.
+unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
+    if data.is_null() || bytes == 0 {
+        return &mut [];
+    }
+    // SAFETY: the caller vouches for it.
+    unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) }
+}

@@ -1,0 +1,309 @@
+//! A module's place at a communicator: what stands behind the opaque `portcullis_comm`.
+//!
+//! A seat knows the communicator weakly, for the communicator owns the module and the module owns the seat.
+//! So its messages end with the communicator, and its facts, its memory and its bells stay until the module is freed.
+//!
+//! Messages go through conversations in the hidden plane, begun when the module is enabled, which all members do in the same order.
+
+use super::abi::WARNING;
+use super::memory::{Grave, Memory};
+use super::table::Plugin;
+use crate::Engine;
+use crate::comm::{Comm, WeakComm};
+use crate::datatype::Scratch;
+use crate::group::Group;
+use crate::pml::Plane;
+use crate::{Cx, Pending, algo};
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
+use mpi_base::param::Params;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// The parameters' values in the users' words, as C wants them.
+pub(super) type Values = BTreeMap<&'static str, CString>;
+
+/// The values of a plugin's parameters.
+pub(super) fn values(plugin: &Plugin, params: &Params) -> Rc<Values> {
+    let each = plugin.params.iter();
+    Rc::new(each.map(|p| (p.name, c_text(params.text(p)))).collect())
+}
+
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+/// A member on this node by its rank, and its doorbell.
+type Neighbour = (u32, Held<Inbox>);
+
+pub(super) struct Seat {
+    plugin: Rc<Plugin>,
+    values: Rc<Values>,
+    pub(super) engine: Engine,
+    comm: WeakComm,
+    pub rank: u32,
+    pub size: u32,
+    pub is_world: bool,
+    name: CString,
+    group: Group,
+    /// Ascending; looked up when the plugin first asks for them.
+    node: OnceCell<Box<[Neighbour]>>,
+    /// Once the conversations have begun.
+    tags: Cell<Option<Tags>>,
+    /// Messages under way by number, and the last number.
+    messages: RefCell<BTreeMap<u64, Message>>,
+    last_message: Cell<u64>,
+    pub(super) memory: Memory,
+    /// What the modules of the component share in this process; the host only keeps it.
+    pub(super) component_data: Rc<Cell<*mut c_void>>,
+}
+
+/// What is kept apart: messages that are waited for, messages that are tested, fences.
+#[derive(Clone, Copy)]
+struct Tags {
+    waited: i32,
+    tested: i32,
+    fences: i32,
+}
+
+/// A message that the plugin tests.
+struct Message {
+    pending: Pending,
+    data: Scratch,
+    is_received: bool,
+}
+
+impl Seat {
+    pub fn new(
+        plugin: &Rc<Plugin>,
+        values: &Rc<Values>,
+        grave: &Rc<Grave>,
+        component_data: &Rc<Cell<*mut c_void>>,
+        comm: &Comm,
+    ) -> Seat {
+        Seat {
+            values: values.clone(),
+            rank: comm.rank(),
+            size: comm.size(),
+            is_world: comm.is_world(),
+            name: c_text(&comm.label()),
+            group: comm.group().clone(),
+            node: OnceCell::new(),
+            tags: Cell::new(None),
+            messages: RefCell::default(),
+            last_message: Cell::new(0),
+            memory: Memory::new(grave),
+            component_data: component_data.clone(),
+            comm: comm.downgrade(),
+            plugin: plugin.clone(),
+            engine: comm.engine().clone(),
+        }
+    }
+
+    fn node(&self) -> &[Neighbour] {
+        self.node.get_or_init(|| {
+            let members = self.engine.members_here(&self.group);
+            let members = members
+                .filter_map(|(rank, place)| Some((rank, self.engine.node().inbox(place).ok()?)));
+            let ascending: BTreeMap<_, _> = members.collect();
+            ascending.into_iter().collect()
+        })
+    }
+
+    /// Begins the conversations; every member does so at the same time.
+    pub fn begin(&self, comm: &Comm) {
+        let tag = || comm.hidden().tag();
+        self.tags.set(Some(Tags {
+            waited: tag(),
+            tested: tag(),
+            fences: tag(),
+        }));
+    }
+
+    pub fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    pub fn node_ranks(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.node().iter().map(|(rank, _)| *rank)
+    }
+
+    pub fn param(&self, name: &str) -> Option<&CStr> {
+        Some(self.values.get(name)?)
+    }
+
+    pub fn log(&self, level: c_int, line: &str) {
+        if level < WARNING {
+            // What goes as it should interests who asks for explanations.
+            if self.engine.explains() {
+                let comm = self.name.to_string_lossy();
+                eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
+            }
+            return;
+        }
+        eprintln!(
+            "[rank {} of {}] coll {}: warning: {line}",
+            self.rank,
+            self.name.to_string_lossy(),
+            self.plugin.name
+        );
+    }
+
+    pub fn ring(&self, rank: u32) {
+        let node = self.node();
+        if let Ok(at) = node.binary_search_by_key(&rank, |(rank, _)| *rank) {
+            node[at].1.bell().ring();
+        }
+    }
+
+    pub fn progress(&self) -> bool {
+        self.engine.progress()
+    }
+
+    pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
+        let cx = self.waiting(dest)?;
+        let scratch = room(data.len())?;
+        scratch.all().unpack_at(0, data);
+        self.engine
+            .block_on(cx.send(&scratch.all().as_send(), dest))
+            .map_err(|e| e.to_string())
+    }
+
+    pub fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
+        let cx = self.waiting(source)?;
+        let scratch = room(data.len())?;
+        self.engine
+            .block_on(cx.recv(&scratch.all(), source))
+            .map_err(|e| e.to_string())?;
+        scratch.all().as_send().pack_at(0, data);
+        Ok(())
+    }
+
+    pub fn fence(&self) -> Result<(), String> {
+        self.may_block()?;
+        let cx = self.conversation(self.rank, |tags| tags.fences)?;
+        self.engine
+            .block_on(algo::barrier_dissemination::barrier(&cx))
+            .map_err(|e| e.to_string())
+    }
+
+    pub fn start_send(&self, dest: u32, bytes: &[u8]) -> Result<u64, String> {
+        let cx = self.conversation(dest, |tags| tags.tested)?;
+        let data = room(bytes.len())?;
+        data.all().unpack_at(0, bytes);
+        let pending = cx.isend(&data.all().as_send(), dest);
+        Ok(self.keep(Message {
+            pending,
+            data,
+            is_received: false,
+        }))
+    }
+
+    pub fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String> {
+        let cx = self.conversation(source, |tags| tags.tested)?;
+        let data = room(bytes)?;
+        let pending = cx.irecv(&data.all(), source);
+        Ok(self.keep(Message {
+            pending,
+            data,
+            is_received: true,
+        }))
+    }
+
+    fn keep(&self, message: Message) -> u64 {
+        let number = self.last_message.get() + 1;
+        self.last_message.set(number);
+        self.messages.borrow_mut().insert(number, message);
+        number
+    }
+
+    /// Whether a message is through; if it is, its number is forgotten and what was received is in `bytes`.
+    pub fn test_message(&self, number: u64, bytes: &mut [u8]) -> Result<bool, String> {
+        let mut messages = self.messages.borrow_mut();
+        let message = messages
+            .get_mut(&number)
+            .ok_or_else(|| format!("there is no message with the number {number}"))?;
+        let Poll::Ready(outcome) =
+            Pin::new(&mut message.pending).poll(&mut Context::from_waker(Waker::noop()))
+        else {
+            return Ok(false);
+        };
+        if message.is_received {
+            message.data.all().as_send().pack_at(0, bytes);
+        }
+        messages.remove(&number);
+        outcome.map(|()| true).map_err(|e| e.to_string())
+    }
+
+    /// Whether a message that the plugin tests is through.
+    pub fn has_news(&self) -> bool {
+        let messages = self.messages.try_borrow();
+        messages.is_ok_and(|all| all.values().any(|message| message.pending.is_through()))
+    }
+
+    /// Waits until `ready`, or for so long; tells which.
+    pub fn wait(
+        &self,
+        limit: Option<Duration>,
+        mut ready: impl FnMut() -> bool,
+    ) -> Result<bool, String> {
+        self.may_block()?;
+        if ready() {
+            return Ok(true);
+        }
+        let until = limit.map(|limit| Instant::now() + limit);
+        let mut waiter = self.engine.waiter();
+        loop {
+            if self.engine.turn(&mut waiter, &mut ready) {
+                return Ok(true);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(ready());
+            }
+        }
+    }
+
+    /// What messages that are waited for go through.
+    pub(super) fn waiting(&self, peer: u32) -> Result<Cx, String> {
+        self.may_block()?;
+        self.conversation(peer, |tags| tags.waited)
+    }
+
+    /// A conversation, if it has begun and `peer` is a member.
+    fn conversation(&self, peer: u32, tag: impl Fn(Tags) -> i32) -> Result<Cx, String> {
+        let comm = self
+            .comm
+            .upgrade()
+            .ok_or_else(|| format!("{} has been freed", self.name.to_string_lossy()))?;
+        if peer >= self.size {
+            return Err(format!(
+                "rank {peer} is not in a communicator of {} ranks",
+                self.size
+            ));
+        }
+        let tags = self
+            .tags
+            .get()
+            .ok_or("messages begin when the module is enabled")?;
+        Ok(Cx::new(comm, Plane::Hidden, tag(tags), 0))
+    }
+
+    fn may_block(&self) -> Result<(), String> {
+        if self.engine.may_block() {
+            Ok(())
+        } else {
+            Err("a blocking service was called from inside progress, where nothing may wait".into())
+        }
+    }
+}
+
+/// Memory for a message.
+fn room(bytes: usize) -> Result<Scratch, String> {
+    Scratch::bytes(bytes as i64).map_err(|e| e.to_string())
+}

@@ -1,0 +1,34 @@
+//! `coll_<component>_priority`, which every component has: its entry in listings.
+//!
+//! It is read by [`select::priority`](super::select::priority), which knows components of plugins as well.
+
+use mpi_base::param::{About, Kind, Level};
+
+/// The entry of one component, with its own priority as a user would write it.
+pub const fn about(component: &'static str, default: &'static str) -> About {
+    About {
+        framework: "coll",
+        component,
+        name: "priority",
+        default,
+        help: "Priority of the component; the highest serves a call first, and a negative one leaves the component out",
+        level: Level(6),
+        kind: Kind::Int,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::built_in;
+
+    #[test]
+    fn every_component_lists_the_priority_that_it_has() {
+        for component in built_in() {
+            let name = format!("coll_{}_priority", component.name());
+            let params = component.params();
+            let about = params.iter().find(|about| about.is_called(&name));
+            let listed = about.map(|about| about.default.to_string());
+            assert_eq!(listed, Some(component.priority().to_string()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,545 @@
+//! Which components serve a communicator: its members agree, once, when it is made.
+//!
+//! Protocol, all of it in hidden planes, along one tree ([`crate::comm`]):
+//! 1. rank 0 invites: it tells which components are willing at its place, by name and priority, in the order of names,
+//!    each with the letter that the component gives ([`Module::give`]);
+//! 2. everybody hands the letters to the components of those names, and votes on each: only those without a refusal anywhere stay;
+//! 3. if there are some that have something to set up together, as rank 0 has told, these are enabled, in the order of names,
+//!    and everybody votes once more on how that ended;
+//! 4. where a vote was lost, the lowest rank that refused tells everybody why.
+//!
+//! So two rounds make most communicators, and no member serves a call before it has heard that all of them will ([ADR 17]).
+//! The invitation travels with the communicator's number where that is told as well.
+//!
+//! Names travel as text, so that a plugin which lies in one machine's directory only is found out and dropped.
+//! Rank 0's priorities count, so that a setting that reached one rank only cannot make members take different ways.
+//! A communicator of one member agrees with itself without a message.
+//!
+//! [ADR 17]: ../../../docs/adr/0017-one-invitation-one-vote.md
+
+mod ballot;
+mod invitation;
+#[cfg(test)]
+mod tests;
+
+use super::algo::Blocks;
+use super::{
+    Brief, Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running, Unserved,
+    algo, built_in,
+};
+use crate::Error;
+use crate::comm::{Comm, Conversation};
+use crate::datatype::RecvBuf;
+use crate::pml::Plane;
+use ballot::vote;
+use mpi_base::param::{Param, ParamError, Params, Selection, Value};
+use mpi_engine::coll::{Collectives, Framework, Joint, Proposal};
+use std::any::Any;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// `--mca coll hwbarr,basic` or `--mca coll ^hwbarr`.
+pub static SELECTION: Param<Selection> = Param::selection(
+    "coll",
+    "",
+    "Collective components that may serve: a list such as shm,basic, or all but some, such as ^hwbarr.\n\
+     The priority of one is coll_<component>_priority; a negative one leaves it out.",
+);
+
+/// Who is not used and why.
+type Refused = Vec<(Rc<str>, Refusal)>;
+
+/// The components chosen for one communicator.
+pub struct Table {
+    chosen: Vec<Chosen>,
+    chains: Chains,
+    refused: Refused,
+}
+
+struct Chosen {
+    name: Rc<str>,
+    priority: i32,
+    module: Rc<dyn Module>,
+    serves: CallSet,
+}
+
+/// The modules that serve each call, the highest priority first.
+struct Chains {
+    /// One chain behind the other; calls that the same modules serve have one.
+    all: Box<[Rc<dyn Module>]>,
+    /// By [`CallId`]: where its chain begins and ends.
+    bounds: [(u16, u16); CallId::ALL.len()],
+}
+
+impl Chains {
+    fn new(chosen: &[Chosen]) -> Chains {
+        let mut all: Vec<Rc<dyn Module>> = Vec::new();
+        let mut bounds = [(0, 0); CallId::ALL.len()];
+        for (at, call) in CallId::ALL.into_iter().enumerate() {
+            let same = |other: &CallId| {
+                let mut serving = chosen.iter().map(|c| c.serves);
+                serving.all(|serves| serves.contains(*other) == serves.contains(call))
+            };
+            bounds[at] = match CallId::ALL[..at].iter().rposition(same) {
+                Some(before) => bounds[before],
+                None => {
+                    let start = all.len() as u16;
+                    let serving = chosen.iter().filter(|c| c.serves.contains(call));
+                    all.extend(serving.map(|c| c.module.clone()));
+                    (start, all.len() as u16)
+                }
+            };
+        }
+        Chains {
+            all: all.into_boxed_slice(),
+            bounds,
+        }
+    }
+
+    #[inline(always)]
+    fn of(&self, call: CallId) -> &[Rc<dyn Module>] {
+        let (start, end) = self.bounds[call as usize];
+        &self.all[start.into()..end.into()]
+    }
+}
+
+/// What is the same for all communicators of a process, found out for the first of them.
+pub struct Candidates {
+    /// In the order of names, and of one name in the order in which they came.
+    may_serve: Vec<Candidate>,
+    refused: Refused,
+}
+
+struct Candidate {
+    name: Rc<str>,
+    priority: i32,
+    /// Which of the engine's components it is.
+    number: usize,
+}
+
+/// The collective components of a process, for its engine.
+pub struct Coll {
+    components: Vec<Box<dyn Component>>,
+    candidates: OnceCell<Candidates>,
+}
+
+impl Coll {
+    /// These components, in no particular order.
+    pub fn of(components: Vec<Box<dyn Component>>) -> Coll {
+        Coll {
+            components,
+            candidates: OnceCell::new(),
+        }
+    }
+}
+
+impl Default for Coll {
+    /// Those of this library.
+    fn default() -> Coll {
+        Coll::of(built_in())
+    }
+}
+
+impl Framework for Coll {
+    fn propose(&self, comm: &Comm) -> Result<Box<dyn Proposal>, Error> {
+        Ok(Box::new(Stand::of(self, comm)?))
+    }
+
+    fn between_groups(&self) -> Box<dyn Collectives> {
+        Box::new(between_groups())
+    }
+
+    fn allgather<'a>(&self, talk: &'a Conversation, first: &'a RecvBuf) -> Joint<'a, ()> {
+        Box::pin(async move {
+            let blocks = Blocks::equal(first, talk.comm().size());
+            algo::allgather_bruck::allgather(&Cx::from(talk), None, &blocks).await
+        })
+    }
+
+    fn bcast<'a>(&self, talk: &'a Conversation, buf: &'a RecvBuf, root: u32) -> Joint<'a, ()> {
+        Box::pin(async move { algo::bcast_binomial::bcast(&Cx::from(talk), buf, root).await })
+    }
+
+    fn barrier<'a>(&self, talk: &'a Conversation) -> Joint<'a, ()> {
+        Box::pin(async move { algo::barrier_dissemination::barrier(&Cx::from(talk)).await })
+    }
+}
+
+impl Proposal for Stand {
+    fn invite(&self, comm: &Comm, to: &mut Vec<u8>) {
+        Stand::invite(self, comm, to);
+    }
+
+    fn agree<'a>(
+        self: Box<Self>,
+        comm: &'a Comm,
+        invitation: &'a [u8],
+    ) -> Joint<'a, Box<dyn Collectives>> {
+        Box::pin(async move {
+            let table = Stand::agree(*self, comm, invitation).await?;
+            Ok(Box::new(table) as Box<dyn Collectives>)
+        })
+    }
+}
+
+impl Collectives for Table {
+    #[inline]
+    fn carry_out(&self, comm: &Comm, number: i32, call: &Call) -> Result<(), Error> {
+        let cx = Cx::new(comm.clone(), Plane::Collective, number, 0);
+        self.run(&cx, call)
+    }
+
+    fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error> {
+        self.start(Cx::new(comm.clone(), Plane::Collective, number, 0), call)
+    }
+
+    fn takes_brief(&self, call: CallId) -> Option<usize> {
+        let first = self.chains.of(call).first()?;
+        first.takes_brief(call)
+    }
+
+    #[inline]
+    fn carry_out_brief(&self, comm: &Comm, brief: &Brief<'_>) -> Result<(), Error> {
+        match self.chains.of(brief.id()).first() {
+            Some(module) => module.run_brief(comm, brief),
+            None => Err(Unserved::on(comm, brief.id())),
+        }
+    }
+
+    fn explain(&self, comm: &str) -> Vec<String> {
+        Table::explain(self, comm)
+    }
+
+    fn disable(&self) {
+        Table::disable(self);
+    }
+}
+
+/// A component that is willing here, or that rank 0 has told about.
+struct Offer {
+    name: Rc<str>,
+    priority: i32,
+    module: Option<Rc<dyn Module>>,
+}
+
+/// What this process could use for a communicator, before its members have agreed.
+pub struct Stand {
+    /// In the order of names.
+    offers: Vec<Offer>,
+    refused: Refused,
+}
+
+impl Stand {
+    /// Asks each component of this process.
+    fn of(coll: &Coll, comm: &Comm) -> Result<Stand, CollError> {
+        let known = match coll.candidates.get() {
+            Some(known) => known,
+            None => {
+                let found = Candidates::find(&coll.components, comm.engine().params())?;
+                coll.candidates.get_or_init(|| found)
+            }
+        };
+        let mut refused = known.refused.clone();
+        let mut offers: Vec<Offer> = Vec::with_capacity(known.may_serve.len());
+        for candidate in &known.may_serve {
+            let name = candidate.name.clone();
+            if offers.last().is_some_and(|before| before.name == name) {
+                let why = "another component of this name came first";
+                refused.push((name, Refusal(why.into())));
+                continue;
+            }
+            match coll.components[candidate.number].query(comm) {
+                Ok(module) => offers.push(Offer {
+                    name,
+                    priority: candidate.priority,
+                    module: Some(module),
+                }),
+                Err(refusal) => refused.push((name, refusal)),
+            }
+        }
+        Ok(Stand { offers, refused })
+    }
+
+    /// Adds to `to` what rank 0 tells the others; at rank 0, and once.
+    pub fn invite(&self, comm: &Comm, to: &mut Vec<u8>) {
+        for offer in &self.offers {
+            if let Some(module) = &offer.module {
+                let entry = (offer.priority, module.sets_up(), &*offer.name);
+                invitation::write(to, entry, |to| module.give(comm, to));
+            }
+        }
+    }
+
+    /// Agrees with all members of `comm`, who have heard rank 0's invitation.
+    pub async fn agree(self, comm: &Comm, invitation: &[u8]) -> Result<Table, Error> {
+        let Stand { offers, refused } = self;
+        let (mut mine, mut refused) = (offers, refused);
+        let mut offers = Vec::with_capacity(mine.len());
+        let mut taken = Vec::with_capacity(mine.len());
+        let mut set_up = Vec::new();
+        for entry in invitation::read(invitation) {
+            let here = mine.iter().position(|o| *o.name == *entry.name);
+            // A component that is not here or not willing here has no module and so votes against itself.
+            let offer = here.map(|i| mine.remove(i)).unwrap_or_else(|| Offer {
+                name: entry.name.into(),
+                priority: 0,
+                module: None,
+            });
+            taken.push(match &offer.module {
+                Some(module) => module.take(comm, entry.letter),
+                None => Err(reason_for(&offer.name, &refused)),
+            });
+            if entry.sets_up {
+                set_up.push(offer.name.clone());
+            }
+            offers.push(Offer {
+                priority: entry.priority,
+                ..offer
+            });
+        }
+        let unheard = "rank 0 does not have it or is not willing to use it";
+        refused.extend(mine.into_iter().map(|o| (o.name, Refusal(unheard.into()))));
+
+        let verdicts = vote(comm, taken).await?;
+        keep(&mut offers, verdicts, &mut refused, |module| {
+            module.withdraw();
+        });
+
+        // The same at all members: rank 0 has told them, and all have kept the same ones.
+        let has_more = |offer: &Offer| set_up.contains(&offer.name);
+        if offers.iter().any(has_more) {
+            let mut enabled = Vec::with_capacity(offers.len());
+            for offer in &offers {
+                enabled.push(match &offer.module {
+                    Some(module) if has_more(offer) => module.enable(comm).await,
+                    _ => Ok(()),
+                });
+            }
+            let verdicts = vote(comm, enabled).await?;
+            keep(&mut offers, verdicts, &mut refused, |module| {
+                module.disable();
+            });
+        }
+        Ok(Table::new(offers, refused))
+    }
+}
+
+/// The table of an intercommunicator: there is one component for them, everywhere, so there is nothing to agree on.
+pub fn between_groups() -> Table {
+    let inter = Offer {
+        name: "inter".into(),
+        priority: 0,
+        module: Some(Rc::new(super::inter::Inter)),
+    };
+    Table::new(vec![inter], Vec::new())
+}
+
+impl Candidates {
+    fn find(components: &[Box<dyn Component>], params: &Params) -> Result<Candidates, CollError> {
+        let selection = params.get(&SELECTION).map_err(CollError::Parameter)?;
+        let known: Vec<&str> = components.iter().map(|c| c.name()).collect();
+        selection
+            .check("coll", &known)
+            .map_err(CollError::Selection)?;
+
+        let mut may_serve: Vec<Candidate> = Vec::new();
+        let mut refused = Vec::new();
+        for (number, component) in components.iter().enumerate() {
+            let name: Rc<str> = component.name().into();
+            let mut refuse = |why: &str| refused.push((name.clone(), Refusal(why.into())));
+            if !selection.allows(&name) {
+                refuse("the parameter coll leaves it out");
+                continue;
+            }
+            let priority = priority(component.as_ref(), params).map_err(CollError::Parameter)?;
+            if priority < 0 {
+                refuse("its priority is negative");
+                continue;
+            }
+            let verified = component.verify(params);
+            verified.map_err(|reason| CollError::Unusable {
+                component: component.name().into(),
+                reason,
+            })?;
+            may_serve.push(Candidate {
+                name,
+                priority,
+                number,
+            });
+        }
+        may_serve.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Candidates { may_serve, refused })
+    }
+}
+
+/// The value of `coll_<component>_priority`, or the component's own.
+pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, ParamError> {
+    // The parameters of plugins are not known when this library is built, so this one is looked up by its text.
+    let wanted = format!("coll_{}_priority", component.name());
+    let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
+        return Ok(component.priority());
+    };
+    <i32 as Value>::parse(value).map_err(|expected| ParamError::Malformed {
+        name: name.into(),
+        value: value.into(),
+        source: source.clone(),
+        expected,
+    })
+}
+
+fn reason_for(name: &str, refused: &Refused) -> Refusal {
+    let said = refused
+        .iter()
+        .find(|(n, _)| **n == *name)
+        .map(|(_, reason)| reason.clone());
+    said.unwrap_or_else(|| Refusal("this process does not have it".into()))
+}
+
+/// Drops the offers that lost, when `end` has ended them.
+fn keep(
+    offers: &mut Vec<Offer>,
+    verdicts: Vec<Result<(), Refusal>>,
+    refused: &mut Refused,
+    end: impl Fn(&dyn Module),
+) {
+    let mut verdicts = verdicts.into_iter();
+    offers.retain_mut(|offer| match verdicts.next() {
+        Some(Err(refusal)) => {
+            if let Some(module) = offer.module.take() {
+                end(&*module);
+            }
+            refused.retain(|(name, _)| *name != offer.name);
+            refused.push((offer.name.clone(), refusal));
+            false
+        }
+        _ => true,
+    });
+}
+
+impl Table {
+    fn new(offers: Vec<Offer>, refused: Refused) -> Table {
+        let mut chosen: Vec<Chosen> = offers
+            .into_iter()
+            .filter_map(|o| {
+                let module = o.module?;
+                Some(Chosen {
+                    serves: module.serves(),
+                    module,
+                    name: o.name,
+                    priority: o.priority,
+                })
+            })
+            .collect();
+        // Stable: equal priorities stay in the order of names.
+        chosen.sort_by_key(|c| std::cmp::Reverse(c.priority));
+        let chains = Chains::new(&chosen);
+        Table {
+            chosen,
+            chains,
+            refused,
+        }
+    }
+
+    /// The table of a communicator; `call` is for the sentence if there is none.
+    pub fn of(comm: &Comm, call: CallId) -> Result<&Table, Error> {
+        Table::chosen(comm).ok_or_else(|| Unserved::on(comm, call))
+    }
+
+    /// The table of a communicator whose members have agreed on one.
+    pub fn chosen(comm: &Comm) -> Option<&Table> {
+        let chosen: &dyn Any = comm.coll()?;
+        chosen.downcast_ref()
+    }
+
+    /// Carries out a call by the component at the invocation's depth.
+    #[inline]
+    pub fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+        self.module(cx, call.id())?.run(cx, call)
+    }
+
+    /// Starts a call by the component at the invocation's depth.
+    pub fn start(&self, cx: Cx, call: Call) -> Result<Running, Error> {
+        Ok(self.module(&cx, call.id())?.start(cx, call))
+    }
+
+    /// Hands a call to the next component down; for modules.
+    pub async fn next(cx: &Cx, call: Call) -> Result<(), Error> {
+        let down = cx.next_down();
+        let running = Table::of(cx.comm(), call.id())?.start(down, call)?;
+        running.await
+    }
+
+    /// Like [`Table::next`] for a module that has no future to wait in.
+    pub fn run_next(cx: &Cx, call: &Call) -> Result<(), Error> {
+        Table::of(cx.comm(), call.id())?.run(&cx.next_down(), call)
+    }
+
+    #[inline]
+    fn module(&self, cx: &Cx, call: CallId) -> Result<&dyn Module, Error> {
+        match self.chains.of(call).get(cx.depth()) {
+            Some(module) => Ok(module.as_ref()),
+            None => Err(Unserved::on(cx.comm(), call)),
+        }
+    }
+
+    /// The calls that somebody serves.
+    pub fn serves(&self) -> CallSet {
+        let served = CallId::ALL
+            .into_iter()
+            .filter(|c| !self.chains.of(*c).is_empty());
+        served.fold(CallSet::NONE, CallSet::with)
+    }
+
+    /// The names of the components that serve a call, the first that is asked first.
+    pub fn chain(&self, call: CallId) -> impl Iterator<Item = &str> {
+        let serving = self.chosen.iter().filter(move |c| c.serves.contains(call));
+        serving.map(|c| &*c.name)
+    }
+
+    /// Why the others were not chosen.
+    pub fn refused(&self) -> &[(Rc<str>, Refusal)] {
+        &self.refused
+    }
+
+    /// What was chosen and why the rest was not, a line for each fact; what `mpirun --explain` prints.
+    pub fn explain(&self, comm: &str) -> Vec<String> {
+        let mut groups: Vec<(Vec<&str>, Vec<CallId>)> = Vec::new();
+        for call in CallId::ALL {
+            let chain: Vec<&str> = self.chain(call).collect();
+            match groups.iter_mut().find(|(c, _)| *c == chain) {
+                Some((_, calls)) => calls.push(call),
+                None => groups.push((chain, vec![call])),
+            }
+        }
+        let served = groups.iter().map(|(chain, calls)| {
+            let calls: Vec<&str> = calls.iter().map(|c| c.name()).collect();
+            let by = if chain.is_empty() {
+                "nobody".into()
+            } else {
+                chain.join(", then ")
+            };
+            format!("coll on {comm}: {by} for {}", calls.join(", "))
+        });
+        let refused = self
+            .refused
+            .iter()
+            .map(|(name, why)| format!("coll on {comm}: not {name}: {why}"));
+        let how = self.chosen.iter().filter_map(|chosen| {
+            let explained = CallId::ALL.into_iter().filter_map(|call| {
+                let how = chosen.module.explain(call)?;
+                Some(format!("{call} by {how}"))
+            });
+            let calls: Vec<String> = explained.collect();
+            let name = &chosen.name;
+            (!calls.is_empty()).then(|| format!("coll on {comm}: {name} does {}", calls.join("; ")))
+        });
+        served.chain(how).chain(refused).collect()
+    }
+
+    /// The communicator is being freed.
+    pub fn disable(&self) {
+        for chosen in &self.chosen {
+            chosen.module.disable();
+        }
+    }
+}

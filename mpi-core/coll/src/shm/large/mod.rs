@@ -1,0 +1,496 @@
+//! Collectives of long data: everybody tells where his data lie, and reads from the others what he needs, in one copy;
+//! or a root tells where it wants them, and the others write there, all at the same time.
+//!
+//! Reading and writing another process's memory is the system's service (`mpi_base::cma`); it is used where every member can read every other,
+//! which all of them find out when the communicator is made ([`Readers`]).
+//! The addresses travel through [`Cells`], an operation or two for each call, so all that waits, rings and sleeps there does so here:
+//! 1. who has data shows the address in its cell;
+//! 2. who needs them waits for the cell and reads;
+//! 3. who has finished says so, and nobody whose memory is read leaves before all readers have.
+//!
+//! Reductions are shared among workers: each combines one piece of everybody's data, and the pieces are then read from the workers.
+//! Scans go from rank to rank: each reads what the one before has combined, which is the least work of all ranks together.
+//! In reduce-scatters every rank combines for itself, as it has a result of its own;
+//! and so do two ranks always: what one would read of the other's work is as long as what it spares.
+//! Operands are combined in the order of ranks, so operators need not commute and every call gives the same bits.
+//!
+//! After S. Chakraborty, H. Subramoni, D. K. Panda, "Contention-aware kernel-assisted MPI collectives for multi-/many-core systems", IEEE Cluster 2017.
+
+mod reductions;
+
+use super::cells::{Cells, Flow};
+use super::gate::Members;
+use super::readers::Readers;
+use super::wait::Waits;
+use super::{WORD, scattered};
+use crate::Error;
+use crate::algo::{self, Blocks};
+use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
+use crate::{Call, Cx};
+use mpi_base::cells::Spot;
+use mpi_base::cma::Region;
+use std::cell::RefCell;
+
+/// Bytes that are read at once where they are not read to where they stay; a few of them fit the nearest cache.
+const BLOCK: i64 = 64 << 10;
+
+/// From so many bytes on it pays that both sides of a message work on its one copy (docs/adr/0009-both-sides-work-on-one-copy.md).
+const SHARED_COPY: i64 = 128 << 10;
+
+/// Shown instead of an address by a root that does not want to be written to.
+const NOWHERE: u64 = 0;
+
+/// Room for operands is kept up to this length.
+const KEPT: i64 = 512 << 10;
+
+/// The long collectives of one communicator.
+pub struct Large {
+    pub readers: Readers,
+    /// From so many bytes on; rank 0's choice.
+    pub from: u64,
+    /// Room for operands, kept from call to call.
+    pub room: RefCell<Option<Scratch>>,
+}
+
+/// One call.
+pub struct Turn<'a, W> {
+    pub large: &'a Large,
+    pub cells: &'a Cells,
+    pub members: &'a Members,
+    pub cx: &'a Cx,
+    /// The first of its numbers, of which there are as many as [`Large::numbers`] says.
+    pub number: u64,
+    pub wait: W,
+}
+
+impl Large {
+    /// Whether this call is served; the same answer at all members.
+    pub fn serves(&self, call: &Call, members: u32) -> bool {
+        let long = |bytes: i64| bytes as u64 >= self.from;
+        let operand = |recv: &RecvBuf| long(recv.bytes()) && plain(&recv.as_send());
+        // Of two ranks one would read and the other wait; a message between them both copy.
+        let one_way = |bytes: i64| long(bytes) && (members > 2 || bytes < SHARED_COPY);
+        let wanted = match call {
+            Call::Bcast { buf, .. } => one_way(buf.bytes()),
+            Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => long(recv.bytes()),
+            Call::Gather { send, recv, .. } => one_way(either(send, recv)),
+            Call::Scatter { send, recv, .. } => long(either(send, recv)),
+            Call::Allreduce { recv, .. } | Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
+                operand(recv)
+            }
+            Call::ReduceScatterBlock { recv, .. } => {
+                let total = recv.count() * i64::from(members);
+                long(recv.bytes()) && plain(&recv.with_count(total).as_send())
+            }
+            Call::ReduceScatter { recv, counts, .. } => {
+                let whole = recv.with_count(counts.iter().sum());
+                long(whole.bytes() / i64::from(members)) && plain(&whole.as_send())
+            }
+            Call::Reduce { send, recv, .. } => {
+                let own = send.clone().or_else(|| recv.as_ref().map(RecvBuf::as_send));
+                own.is_some_and(|own| long(own.bytes()) && plain(&own))
+            }
+            _ => false,
+        };
+        wanted && self.readers.all_can()
+    }
+
+    /// How many operations of the cells a call takes.
+    pub fn numbers(call: &Call) -> u64 {
+        match call {
+            // The operands, and the results.
+            Call::Reduce { .. } | Call::Allreduce { .. } => 2,
+            _ => 1,
+        }
+    }
+
+    /// Room for so many elements, as it was left by an earlier call if that was of the same type.
+    fn room(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
+        let kept = self.room.take();
+        let fits = |kept: &Scratch| kept.datatype().same(datatype) && kept.count() >= count;
+        match kept.filter(fits) {
+            Some(kept) => Ok(kept),
+            None => algo::elements(count, datatype),
+        }
+    }
+
+    /// Keeps what was used, unless it is too long to be worth it.
+    fn keep(&self, room: Scratch) {
+        if room.all().bytes() <= KEPT {
+            *self.room.borrow_mut() = Some(room);
+        }
+    }
+}
+
+/// The bytes of one rank's block, which each member knows from what is significant at its place.
+fn either(send: &Option<SendBuf>, recv: &Option<RecvBuf>) -> i64 {
+    let of_send = send.as_ref().map(SendBuf::bytes);
+    of_send.or(recv.as_ref().map(RecvBuf::bytes)).unwrap_or(0)
+}
+
+/// Whether operands can be cut anywhere between elements: predefined types without holes, which are the same at all members.
+///
+/// Members give the same type and count, so they all answer the same; where the data lie does not matter, who has none may have no buffer.
+fn plain(buf: &SendBuf) -> bool {
+    buf.datatype().as_named().is_some() && buf.is_one_run()
+}
+
+/// Memory that others read, and what keeps it.
+struct Exposed {
+    at: u64,
+    _own: Option<Scratch>,
+}
+
+/// A buffer's packed bytes where others can read them.
+fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
+    if let Some(run) = buf.contiguous() {
+        return Ok(Exposed {
+            at: run.as_ptr().addr() as u64,
+            _own: None,
+        });
+    }
+    expose_copy(buf)
+}
+
+fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
+    let own = algo::bytes(buf.bytes())?;
+    algo::copy(buf, &own.all());
+    Ok(Exposed {
+        at: own.all().ptr().addr() as u64,
+        _own: Some(own),
+    })
+}
+
+impl<W: Waits> Turn<'_, W> {
+    /// Carries out a call that [`Large::serves`].
+    pub async fn run(&self, call: &Call) -> Result<(), Error> {
+        match call {
+            Call::Bcast { buf, root } => self.bcast(buf, *root).await,
+            Call::Allgather { send, recv } => self.allgather(send.as_ref(), recv).await,
+            Call::Alltoall { send, recv } => self.alltoall(send.as_ref(), recv).await,
+            Call::Gather { send, recv, root } => {
+                self.gather(send.as_ref(), recv.as_ref(), *root).await
+            }
+            Call::Scatter { send, recv, root } => {
+                self.scatter(send.as_ref(), recv.as_ref(), *root).await
+            }
+            Call::Allreduce { send, recv, op } => {
+                let own = send.clone().unwrap_or_else(|| recv.as_send());
+                self.reduce(&own, Some(recv), op, None).await
+            }
+            Call::Reduce {
+                send,
+                recv,
+                op,
+                root,
+            } => {
+                let recv = recv.as_ref().filter(|_| self.me() == *root);
+                let own = send.clone().or_else(|| recv.map(RecvBuf::as_send));
+                match own {
+                    Some(own) => self.reduce(&own, recv, op, Some(*root)).await,
+                    None => Ok(()),
+                }
+            }
+            Call::ReduceScatterBlock { send, op, .. } | Call::ReduceScatter { send, op, .. } => {
+                match scattered(call, self.members) {
+                    Some((whole, mine)) => {
+                        self.reduce_scatter(send.as_ref(), &whole, mine, op).await
+                    }
+                    None => Ok(()),
+                }
+            }
+            Call::Scan { send, recv, op } => self.scan(send.as_ref(), recv, op).await,
+            Call::Exscan { send, recv, op } => self.exscan(send.as_ref(), recv, op).await,
+            // `serves` has said no to all others.
+            _ => Ok(()),
+        }
+    }
+
+    fn me(&self) -> u32 {
+        self.members.me
+    }
+
+    fn size(&self) -> u32 {
+        self.members.count()
+    }
+
+    /// The other ranks, from the one ahead around, so that not everybody reads from the same one.
+    fn around(&self) -> impl Iterator<Item = u32> + use<W> {
+        let (me, size) = (self.me(), self.size());
+        (me + 1..size).chain(0..me)
+    }
+
+    /// Where addresses and counts lie: a few words.
+    fn spot(&self, number: u64) -> Spot<'_> {
+        self.cells.spot(number, Flow::Together, 2 * WORD)
+    }
+
+    /// Shows the others where this rank's data lie.
+    async fn show(&self, number: u64, at: u64) {
+        self.place(number, at).await;
+        self.members.ring_all();
+    }
+
+    /// The same without waking anybody.
+    async fn place(&self, number: u64, at: u64) {
+        self.place_run(
+            number,
+            Region {
+                address: at,
+                len: 0,
+            },
+        )
+        .await;
+    }
+
+    /// The same with a length.
+    async fn place_run(&self, number: u64, run: Region) {
+        let cells = self.cells;
+        let engine = self.cx.engine();
+        let spot = self.spot(number);
+        cells.make_room(self.wait, engine, spot).await;
+        let [address, len] = [run.address, run.len].map(u64::to_ne_bytes);
+        cells.show(self.me(), spot, [address, len].as_flattened());
+    }
+
+    /// Waits until a rank shows where its data lie.
+    async fn address(&self, number: u64, rank: u32) -> u64 {
+        self.run_of(number, rank).await.address
+    }
+
+    async fn run_of(&self, number: u64, rank: u32) -> Region {
+        let spot = self.spot(number);
+        let seen = || self.cells.seen(rank, spot);
+        self.wait.until(self.cx.engine(), seen).await;
+        let mut words = [[0; WORD]; 2];
+        self.cells.read(rank, spot, 0, words.as_flattened_mut());
+        let [address, len] = words.map(u64::from_ne_bytes);
+        Region { address, len }
+    }
+
+    /// Reads packed data of another rank into a buffer.
+    fn read(&self, rank: u32, at: u64, buf: &RecvBuf) -> Result<(), Error> {
+        let mut buf = buf.clone();
+        let read = |at, into: &mut [u8]| self.large.readers.read(self.cx, rank, at, into);
+        if let Some(data) = buf.contiguous() {
+            return read(at, data);
+        }
+        let total = buf.bytes();
+        let mut piece = vec![0; total.min(BLOCK) as usize];
+        let mut done = 0;
+        while done < total {
+            let len = (total - done).min(BLOCK) as usize;
+            read(at + done as u64, &mut piece[..len])?;
+            buf.unpack_at(done, &piece[..len]);
+            done += len as i64;
+        }
+        Ok(())
+    }
+
+    /// Writes packed data, of which there is room for `len` bytes, to another rank who has asked for them.
+    fn write(&self, rank: u32, at: u64, len: u64, buf: &SendBuf) -> Result<(), Error> {
+        let write = |at, data: &[u8]| self.large.readers.write(self.cx, rank, at, data);
+        let total = buf.bytes().min(i64::try_from(len).unwrap_or(i64::MAX));
+        if let Some(data) = buf.contiguous() {
+            return write(at, &data[..total as usize]);
+        }
+        let mut piece = vec![0; total.min(BLOCK) as usize];
+        let mut done = 0;
+        while done < total {
+            let len = (total - done).min(BLOCK) as usize;
+            buf.pack_at(done, &mut piece[..len]);
+            write(at + done as u64, &piece[..len])?;
+            done += len as i64;
+        }
+        Ok(())
+    }
+
+    /// This rank has read everything, and written.
+    fn end(&self, number: u64) {
+        self.cells.end_long(self.members, number);
+    }
+
+    /// As [`Turn::end`], and waits for the others who read this rank's memory.
+    async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
+        self.end(number);
+        self.await_readers(number, readers).await;
+    }
+
+    /// Whether this rank would wait for data, longer than a moment: then it does first what it can do alone, and otherwise while others still read.
+    fn is_early(&self, number: u64) -> bool {
+        let Some(next) = self.around().next() else {
+            return false;
+        };
+        let spot = self.spot(number);
+        let seen = || self.cells.seen(next, spot);
+        !self.wait.briefly(self.cx.engine(), seen)
+    }
+
+    async fn await_readers(&self, number: u64, readers: impl Fn(u32) -> bool) {
+        let (cells, members, engine) = (self.cells, self.members, self.cx.engine());
+        cells
+            .await_end(self.wait, engine, members, number, readers)
+            .await;
+    }
+
+    async fn bcast(&self, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+        let number = self.number;
+        if self.me() == root {
+            let data = expose(&buf.as_send())?;
+            self.show(number, data.at).await;
+            self.end_with(number, |_| true).await;
+            return Ok(());
+        }
+        let outcome = self.read(root, self.address(number, root).await, buf);
+        self.end(number);
+        outcome
+    }
+
+    async fn allgather(&self, send: Option<&SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+        let number = self.number;
+        let blocks = Blocks::equal(recv, self.size());
+        let mine = blocks.of(self.me());
+        let own = send.cloned().unwrap_or_else(|| mine.as_send());
+        let data = expose(&own)?;
+        self.show(number, data.at).await;
+        let copy_own = || {
+            if let Some(send) = send {
+                algo::copy(send, &mine);
+            }
+        };
+        let early = self.is_early(number);
+        if early {
+            copy_own();
+        }
+        let mut outcome = Ok(());
+        for rank in self.around() {
+            let at = self.address(number, rank).await;
+            outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
+        }
+        self.end(number);
+        if !early {
+            copy_own();
+        }
+        self.await_readers(number, |_| true).await;
+        outcome
+    }
+
+    async fn alltoall(&self, send: Option<&SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+        let number = self.number;
+        let blocks = Blocks::equal(recv, self.size());
+        let whole = |one: i64| one * i64::from(self.size());
+        let data = match send {
+            Some(send) => expose(&send.with_count(whole(send.count())))?,
+            // What others read must not change while blocks come in.
+            None => expose_copy(&recv.with_count(whole(recv.count())).as_send())?,
+        };
+        self.show(number, data.at).await;
+        let copy_own = || {
+            if let Some(send) = send {
+                let own = Blocks::equal(send, self.size()).of(self.me());
+                algo::copy(&own, &blocks.of(self.me()));
+            }
+        };
+        let early = self.is_early(number);
+        if early {
+            copy_own();
+        }
+        let mine = u64::from(self.me()) * recv.bytes() as u64;
+        let outcome = self.read_blocks(number, mine, &blocks).await;
+        self.end(number);
+        if !early {
+            copy_own();
+        }
+        self.await_readers(number, |_| true).await;
+        outcome
+    }
+
+    /// Reads what every other rank has from byte `from` of what it shows on, each into its block.
+    async fn read_blocks(
+        &self,
+        number: u64,
+        from: u64,
+        blocks: &Blocks<RecvBuf>,
+    ) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for rank in self.around() {
+            let at = self.address(number, rank).await + from;
+            outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
+        }
+        outcome
+    }
+
+    /// Where the root's buffer is one run, everybody writes his block there while the root copies its own; elsewhere the root reads.
+    async fn gather(
+        &self,
+        send: Option<&SendBuf>,
+        recv: Option<&RecvBuf>,
+        root: u32,
+    ) -> Result<(), Error> {
+        let number = self.number;
+        if self.me() != root {
+            let own = send.cloned().unwrap_or_else(SendBuf::empty);
+            let room = self.run_of(number, root).await;
+            if room.address != NOWHERE {
+                let at = room.address + u64::from(self.me()) * room.len;
+                let outcome = self.write(root, at, room.len, &own);
+                self.end(number);
+                return outcome;
+            }
+            let data = expose(&own)?;
+            self.show(number, data.at).await;
+            self.end_with(number, |rank| rank == root).await;
+            return Ok(());
+        }
+        let blocks = recv.map(|recv| Blocks::equal(recv, self.size()));
+        let room = blocks.as_ref().and_then(|blocks| {
+            let mut whole = blocks.as_one()?;
+            let run = whole.contiguous()?;
+            Some(Region {
+                address: run.as_mut_ptr().expose_provenance() as u64,
+                len: blocks.of(root).bytes() as u64,
+            })
+        });
+        let nowhere = Region {
+            address: NOWHERE,
+            len: 0,
+        };
+        self.place_run(number, room.unwrap_or(nowhere)).await;
+        self.members.ring_all();
+        if let (Some(send), Some(blocks)) = (send, &blocks) {
+            algo::copy(send, &blocks.of(root));
+        }
+        let mut outcome = Ok(());
+        if let (None, Some(blocks)) = (room, &blocks) {
+            outcome = self.read_blocks(number, 0, blocks).await;
+        }
+        self.end_with(number, |_| room.is_some()).await;
+        outcome
+    }
+
+    async fn scatter(
+        &self,
+        send: Option<&SendBuf>,
+        recv: Option<&RecvBuf>,
+        root: u32,
+    ) -> Result<(), Error> {
+        let number = self.number;
+        if let (true, Some(send)) = (self.me() == root, send) {
+            let whole = send.with_count(send.count() * i64::from(self.size()));
+            let data = expose(&whole)?;
+            self.show(number, data.at).await;
+            if let Some(recv) = recv {
+                algo::copy(&Blocks::equal(send, self.size()).of(root), recv);
+            }
+            self.end_with(number, |_| true).await;
+            return Ok(());
+        }
+        let mut outcome = Ok(());
+        if let Some(recv) = recv {
+            let mine = u64::from(self.me()) * recv.bytes() as u64;
+            outcome = self.read(root, self.address(number, root).await + mine, recv);
+        }
+        self.end(number);
+        outcome
+    }
+}

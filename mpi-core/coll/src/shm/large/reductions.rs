@@ -1,0 +1,487 @@
+//! Long collectives that combine data.
+
+use super::{BLOCK, Turn};
+use crate::Error;
+use crate::algo::{self, share};
+use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::op::Op;
+use crate::shm::wait::Waits;
+use std::ops::Range;
+
+/// A worker's piece is not shorter than this: below, one more read costs more than it saves.
+const PIECE: i64 = 16 << 10;
+
+/// The same where one rank alone wants the result and has to read all pieces but its own a second time.
+const ROOTS_PIECE: i64 = 256 << 10;
+
+/// What is copied at once before it is combined.
+const STEP: i64 = 8 << 10;
+
+/// What one rank combines: everybody's elements from `start` on, as many as `place` has room for.
+struct Job<'a> {
+    start: i64,
+    place: &'a RecvBuf,
+}
+
+impl<W: Waits> Turn<'_, W> {
+    /// To `recv` at the root, or at all ranks if there is none; `recv` is `Some` where there is a result.
+    pub(super) async fn reduce(
+        &self,
+        own: &SendBuf,
+        recv: Option<&RecvBuf>,
+        op: &Op,
+        root: Option<u32>,
+    ) -> Result<(), Error> {
+        // In place, two ranks would read what the other's result overwrites.
+        let moved = match (recv, self.size(), root) {
+            (Some(recv), 2, None) if recv.ptr().cast_const() == own.ptr() => operand(None, recv)?,
+            _ => own.clone(),
+        };
+        self.show(self.number, moved.ptr().addr() as u64).await;
+        let piece = match root {
+            None => PIECE,
+            Some(_) => ROOTS_PIECE,
+        };
+        let workers = (own.bytes() / piece).clamp(1, self.size().into()) as u32;
+        let team = Team {
+            workers,
+            root,
+            size: self.size(),
+        };
+        match (root, recv) {
+            (None, Some(recv)) if self.size() > 2 => self.reduce_to_all(own, recv, op, &team).await,
+            (Some(root), _) if workers > 1 => self.reduce_to_root(own, recv, op, root, &team).await,
+            _ => self.reduce_alone(&moved, recv, op, root).await,
+        }
+    }
+
+    /// Each worker combines a piece where it belongs, and everybody reads the pieces of the others.
+    async fn reduce_to_all(
+        &self,
+        own: &SendBuf,
+        recv: &RecvBuf,
+        op: &Op,
+        team: &Team,
+    ) -> Result<(), Error> {
+        let (inputs, results) = (self.number, self.number + 1);
+        let mut outcome = Ok(());
+        let worker = team.worker(self.me());
+        if let Some(worker) = worker {
+            let piece = team.piece(own.count(), worker);
+            let place = recv.slice(piece.clone());
+            let job = Job {
+                start: piece.start,
+                place: &place,
+            };
+            outcome = self.combine_alone(own, job, op, |_| ()).await;
+            self.show(results, place.ptr().addr() as u64).await;
+        }
+        for worker in 0..team.workers {
+            let rank = team.rank(worker);
+            if rank == self.me() {
+                continue;
+            }
+            // This also says that the worker has read our data.
+            let at = self.address(results, rank).await;
+            let place = recv.slice(team.piece(own.count(), worker));
+            outcome = outcome.and_then(|()| self.read(rank, at, &place));
+        }
+        self.end(inputs);
+        self.end_with(results, |_| worker.is_some()).await;
+        outcome
+    }
+
+    /// Each worker combines a piece and writes it where the root wants it.
+    async fn reduce_to_root(
+        &self,
+        own: &SendBuf,
+        recv: Option<&RecvBuf>,
+        op: &Op,
+        root: u32,
+        team: &Team,
+    ) -> Result<(), Error> {
+        let (inputs, results) = (self.number, self.number + 1);
+        let worker = team.worker(self.me());
+        let piece = worker.map_or(0..0, |worker| team.piece(own.count(), worker));
+        let outcome = match recv {
+            Some(recv) => {
+                self.show(results, recv.ptr().expose_provenance() as u64)
+                    .await;
+                let place = recv.slice(piece.clone());
+                let job = Job {
+                    start: piece.start,
+                    place: &place,
+                };
+                self.combine_alone(own, job, op, |_| ()).await
+            }
+            None => self.combine_for(root, own, piece, op).await,
+        };
+        let is_worker = |rank| team.worker(rank).is_some();
+        self.end(inputs);
+        match recv {
+            // What is written has been combined, so nothing is read any more.
+            Some(_) => self.end_with(results, is_worker).await,
+            None => {
+                self.end(results);
+                self.await_readers(inputs, is_worker).await;
+            }
+        }
+        outcome
+    }
+
+    /// Combines a piece block by block and writes it to the root.
+    async fn combine_for(
+        &self,
+        root: u32,
+        own: &SendBuf,
+        piece: Range<i64>,
+        op: &Op,
+    ) -> Result<(), Error> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let datatype = own.datatype();
+        let each = block(datatype).min(piece.end - piece.start);
+        let room = self.large.room(3 * each, datatype)?;
+        let operands = room.recv(0..2 * each);
+        let to = self.address(self.number + 1, root).await;
+        let mut outcome = Ok(());
+        let mut start = piece.start;
+        while start < piece.end && outcome.is_ok() {
+            let count = each.min(piece.end - start);
+            let place = room.recv(2 * each..2 * each + count);
+            let job = Job {
+                start,
+                place: &place,
+            };
+            outcome = self.combine(own, job, &operands, op, |_| ()).await;
+            let at = to + datatype.bytes(start) as u64;
+            outcome = outcome.and_then(|()| self.write(root, at, u64::MAX, &place.as_send()));
+            start += count;
+        }
+        self.large.keep(room);
+        outcome
+    }
+
+    /// Who wants the result works alone, and lets each of the others go when it has read what that one has.
+    async fn reduce_alone(
+        &self,
+        own: &SendBuf,
+        recv: Option<&RecvBuf>,
+        op: &Op,
+        root: Option<u32>,
+    ) -> Result<(), Error> {
+        let (inputs, results) = (self.number, self.number + 1);
+        let counts = self.spot(results);
+        let job = recv.map(|recv| Job {
+            start: 0,
+            place: recv,
+        });
+        let mut outcome = Ok(());
+        match (root, job) {
+            (None, Some(job)) => {
+                // Of two ranks there is one to be read from.
+                let mut ended = false;
+                let read = |_| {
+                    ended = true;
+                    self.end(inputs);
+                };
+                outcome = self.combine_alone(own, job, op, read).await;
+                if !ended {
+                    self.end(inputs);
+                }
+                self.await_readers(inputs, |_| true).await;
+            }
+            (_, Some(job)) => {
+                self.count_from_zero(results).await;
+                let mut done = 0;
+                let read = |rank| {
+                    done += 1;
+                    self.cells.count_to(counts, done);
+                    self.members.ring(rank);
+                };
+                outcome = self.combine_alone(own, job, op, read).await;
+                if outcome.is_err() {
+                    self.cells.count_to(counts, self.size().into());
+                    self.members.ring_all();
+                }
+                self.end(inputs);
+            }
+            (root, None) => {
+                self.end(inputs);
+                let root = root.unwrap_or(0);
+                let behind = self.size() - self.me() - u32::from(root > self.me());
+                let read = || self.cells.counted(root, counts) >= Some(behind.into());
+                self.wait.until(self.cx.engine(), read).await;
+            }
+        }
+        self.end(results);
+        outcome
+    }
+
+    /// Each rank gets the sum of its elements: who reads them works on them, and nothing is left to be read from others.
+    pub(super) async fn reduce_scatter(
+        &self,
+        send: Option<&SendBuf>,
+        whole: &RecvBuf,
+        mine: Range<i64>,
+        op: &Op,
+    ) -> Result<(), Error> {
+        let own = operand(send, whole)?;
+        self.show(self.number, own.ptr().addr() as u64).await;
+        let job = Job {
+            start: mine.start,
+            place: &whole.slice(0..mine.end - mine.start),
+        };
+        let outcome = self.combine_alone(&own, job, op, |_| ()).await;
+        self.end_with(self.number, |_| true).await;
+        outcome
+    }
+
+    /// Combines what all ranks up to this one have: from rank to rank, each reads what the one before has combined.
+    pub(super) async fn scan(
+        &self,
+        send: Option<&SendBuf>,
+        recv: &RecvBuf,
+        op: &Op,
+    ) -> Result<(), Error> {
+        let own = send.cloned().unwrap_or_else(|| recv.as_send());
+        let copy_own = || {
+            if let Some(send) = send {
+                algo::copy(send, recv);
+            }
+        };
+        let Some(before) = self.before() else {
+            // The next rank reads sooner what nobody has just written.
+            self.pass_on(own.ptr().addr() as u64, copy_own).await;
+            return Ok(());
+        };
+        copy_own();
+        let outcome = self.prepend(before, recv, op).await;
+        // Also where something has failed, for somebody waits.
+        self.pass_on(recv.ptr().addr() as u64, || ()).await;
+        outcome
+    }
+
+    /// The same of all ranks before this one, which has to combine more than it keeps.
+    pub(super) async fn exscan(
+        &self,
+        send: Option<&SendBuf>,
+        recv: &RecvBuf,
+        op: &Op,
+    ) -> Result<(), Error> {
+        let own = send.cloned().unwrap_or_else(|| recv.as_send());
+        let Some(before) = self.before() else {
+            self.pass_on(own.ptr().addr() as u64, || ()).await;
+            return Ok(());
+        };
+        let sum = algo::elements(recv.count(), recv.datatype())?.all();
+        algo::copy(&own, &sum);
+        let at = self.address(self.number, before).await;
+        let mut outcome = self.read(before, at, recv);
+        if outcome.is_ok() {
+            outcome = op
+                .apply(&recv.as_send(), &mut sum.clone())
+                .map_err(Error::from);
+        }
+        self.pass_on(sum.ptr().addr() as u64, || ()).await;
+        outcome
+    }
+
+    /// The rank before this one.
+    fn before(&self) -> Option<u32> {
+        self.me().checked_sub(1)
+    }
+
+    /// `place = what another rank shows op place`
+    async fn prepend(&self, rank: u32, place: &RecvBuf, op: &Op) -> Result<(), Error> {
+        let at = self.address(self.number, rank).await;
+        let datatype = place.datatype();
+        let spaces = block(datatype).min(place.count());
+        let room = self.large.room(spaces, datatype)?;
+        let mut done = 0;
+        while done < place.count() {
+            let count = spaces.min(place.count() - done);
+            let left = room.recv(0..count);
+            self.read(rank, at + datatype.bytes(done) as u64, &left)?;
+            op.apply(&left.as_send(), &mut place.slice(done..done + count))?;
+            done += count;
+        }
+        self.large.keep(room);
+        Ok(())
+    }
+
+    /// Lets the next rank read what has been combined so far, and waits until it has; what is to do `meanwhile` changes nothing of it.
+    async fn pass_on(&self, at: u64, meanwhile: impl FnOnce()) {
+        let next = self.me() + 1;
+        self.end(self.number);
+        if next == self.size() {
+            return meanwhile();
+        }
+        self.place(self.number, at).await;
+        self.members.ring(next);
+        meanwhile();
+        self.await_readers(self.number, |rank| rank == next).await;
+    }
+
+    /// As [`Turn::combine`], in room of its own.
+    async fn combine_alone(
+        &self,
+        own: &SendBuf,
+        job: Job<'_>,
+        op: &Op,
+        read: impl FnMut(u32),
+    ) -> Result<(), Error> {
+        let spaces = 2 * block(own.datatype()).min(job.place.count());
+        let room = self.large.room(spaces, own.datatype())?;
+        let operands = room.recv(0..spaces);
+        let outcome = self.combine(own, job, &operands, op, read).await;
+        self.large.keep(room);
+        outcome
+    }
+
+    /// Reads a rank's operand from byte `offset` on, as soon as it is there.
+    async fn fetch(&self, rank: u32, offset: u64, into: &RecvBuf) -> Result<(), Error> {
+        let at = self.address(self.number, rank).await;
+        self.read(rank, at + offset, into)
+    }
+
+    /// Shows that this rank counts in an operation.
+    async fn count_from_zero(&self, number: u64) {
+        let engine = self.cx.engine();
+        let spot = self.spot(number);
+        self.cells.make_room(self.wait, engine, spot).await;
+        self.cells.count_to(spot, 0);
+        self.cells.publish(self.me(), spot);
+    }
+
+    /// Combines, from the last rank to the first; `operands` has room for two blocks.
+    /// `read` is called with each other rank, in that order, when nothing more will be read from it; unless something fails.
+    async fn combine(
+        &self,
+        own: &SendBuf,
+        job: Job<'_>,
+        operands: &RecvBuf,
+        op: &Op,
+        mut read: impl FnMut(u32),
+    ) -> Result<(), Error> {
+        let Job { start, place } = job;
+        let last = self.size() - 1;
+        let width = place.datatype().size().max(1);
+        let each = operands.count() / 2;
+        // In place our own operand is where the result goes, so the sum grows elsewhere.
+        let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
+        let mut at = 0;
+        while at < place.count() {
+            let count = each.min(place.count() - at);
+            let home = place.slice(at..at + count);
+            let sum = match shares_place && last != self.me() {
+                true => operands.slice(0..count),
+                false => home.clone(),
+            };
+            let left = operands.slice(each..each + count);
+            let mine = own.slice(start + at..start + at + count);
+            let offset = ((start + at) * width) as u64;
+            let is_last = at + count == place.count();
+            let mut to_copy = false;
+            match last == self.me() {
+                true => to_copy = !shares_place,
+                false => self.fetch(last, offset, &sum).await?,
+            }
+            if is_last && last != self.me() {
+                read(last);
+            }
+            for rank in (0..last).rev() {
+                let operand = match rank == self.me() {
+                    true => mine.clone(),
+                    false => {
+                        self.fetch(rank, offset, &left).await?;
+                        if is_last {
+                            read(rank);
+                        }
+                        left.as_send()
+                    }
+                };
+                match std::mem::take(&mut to_copy) {
+                    true => copy_and_combine(&mine, &operand, &sum, op)?,
+                    false => op.apply(&operand, &mut sum.clone())?,
+                }
+            }
+            if sum.ptr() != home.ptr() {
+                algo::copy(&sum.as_send(), &home);
+            }
+            at += count;
+        }
+        Ok(())
+    }
+}
+
+/// `sum = left op own`, where the sum has to begin as a copy: in steps, so that the nearest cache has what is copied.
+fn copy_and_combine(own: &SendBuf, left: &SendBuf, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
+    let step = (STEP / own.datatype().size().max(1)).max(1);
+    let mut at = 0;
+    while at < sum.count() {
+        let part = at..sum.count().min(at + step);
+        let mut here = sum.slice(part.clone());
+        algo::copy(&own.slice(part.clone()), &here);
+        op.apply(&left.slice(part.clone()), &mut here)?;
+        at = part.end;
+    }
+    Ok(())
+}
+
+/// A rank's operand where others read it while the result comes in: a copy if both are in one place.
+fn operand(send: Option<&SendBuf>, recv: &RecvBuf) -> Result<SendBuf, Error> {
+    if let Some(send) = send {
+        return Ok(send.clone());
+    }
+    let own = algo::elements(recv.count(), recv.datatype())?.all();
+    algo::copy(&recv.as_send(), &own);
+    Ok(own.as_send())
+}
+
+/// The elements of a block.
+fn block(datatype: &Datatype) -> i64 {
+    (BLOCK / datatype.size().max(1)).max(1)
+}
+
+/// Which ranks work on a reduction, and on which piece.
+struct Team {
+    workers: u32,
+    root: Option<u32>,
+    size: u32,
+}
+
+impl Team {
+    fn first(&self) -> u32 {
+        self.root.unwrap_or(0)
+    }
+
+    fn rank(&self, worker: u32) -> u32 {
+        algo::ahead(self.first(), worker, self.size)
+    }
+
+    fn worker(&self, rank: u32) -> Option<u32> {
+        let worker = algo::behind(rank, self.first(), self.size);
+        (worker < self.workers).then_some(worker)
+    }
+
+    /// A worker's elements of `count`.
+    ///
+    /// Who is not the root has to write as well, which takes as long as reading and as combining what one other rank has:
+    /// so the root's piece is longer.
+    fn piece(&self, count: i64, worker: u32) -> Range<i64> {
+        if self.root.is_none() {
+            return share(count, self.workers, worker);
+        }
+        let reads = 2 * (i64::from(self.size) - 1);
+        let parts = reads * i64::from(self.workers) + 1;
+        let before = |worker: u32| match worker {
+            0 => 0,
+            _ => reads * i64::from(worker) + 1,
+        };
+        let at =
+            |worker| (i128::from(count) * i128::from(before(worker)) / i128::from(parts)) as i64;
+        at(worker)..at(worker + 1)
+    }
+}

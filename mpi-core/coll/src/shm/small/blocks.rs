@@ -1,0 +1,204 @@
+//! Short collectives that move data as they are.
+
+use super::data::{CopyTo, Given, Room};
+use super::steps::{await_cell, await_room, show};
+use super::{Placed, Turn};
+use crate::CollError;
+use crate::Error;
+use crate::shm::cells::Flow;
+use crate::shm::wait::Waits;
+use mpi_base::cells::Place;
+use mpi_base::copy::copy;
+
+impl<W: Waits> Turn<'_, W> {
+    /// The root's data of another length are taken as far as they go, and told.
+    #[inline]
+    pub(super) async fn bcast(&self, buf: &impl Room, root: u32) -> Result<(), Error> {
+        let mut length = Ok(());
+        let turn = &self.fitting(Flow::OneWay, buf.bytes());
+        if turn.me() == root {
+            show!(turn, buf);
+            turn.ring_others();
+        } else {
+            if !turn.comes(root) {
+                await_cell!(turn, root);
+            }
+            turn.take(root, 0, buf);
+            length = turn.cells.length(root, turn.spot, buf.bytes());
+        }
+        turn.cells.end(turn.members, turn.number);
+        length.map_err(|sent| self.other_length(root, sent, buf.bytes()))
+    }
+
+    #[cold]
+    fn other_length(&self, root: u32, sent: Option<usize>, expected: usize) -> Error {
+        CollError::Length {
+            comm: self.comm.label(),
+            me: self.me(),
+            root,
+            sent,
+            expected,
+        }
+        .into()
+    }
+
+    /// `recv` has a block of `len` bytes for each rank; without `send` this rank's own is in its place.
+    #[inline]
+    pub(super) async fn allgather<R: Room>(
+        &self,
+        send: Option<&impl Given>,
+        recv: &R,
+        len: usize,
+    ) -> Result<(), Error> {
+        let (members, step) = (self.members.count(), len.next_multiple_of(8));
+        // One run of lines is read sooner than a line of each rank.
+        let all = step * members as usize;
+        let joined = all <= self.cells.capacity();
+        let turn = &self.fitting_both(Flow::Together, len, joined.then_some(all));
+        let block = |rank: u32| recv.part(rank as usize * len, len);
+        match send {
+            Some(send) => show!(turn, send),
+            None => show!(turn, &block(turn.me())),
+        }
+        let work = || {
+            if joined {
+                turn.join(step, len);
+            }
+            turn.conclude_empty();
+            Ok(())
+        };
+        let joined = turn.meet(work).await? && joined;
+        match joined {
+            // What lies there as it goes here is copied at once.
+            true if step == len => turn.take(Place::Result, 0, recv),
+            _ => {
+                for rank in 0..members {
+                    match joined {
+                        true => turn.take(Place::Result, rank as usize * step, &block(rank)),
+                        false => turn.take(rank, 0, &block(rank)),
+                    }
+                }
+            }
+        }
+        turn.cells.end_together(turn.members, turn.number);
+        Ok(())
+    }
+
+    /// `send`, or without it `recv`, has a block of `len` bytes for each rank.
+    #[inline]
+    pub(super) async fn alltoall<R: Room>(
+        &self,
+        send: Option<&impl Given>,
+        recv: &R,
+        len: usize,
+    ) -> Result<(), Error> {
+        let members = self.members.count();
+        let (count, mine) = (members as usize, self.me() as usize);
+        let (row, all) = (count * len, count * count * len);
+        let joined = all <= self.cells.capacity();
+        let turn = &self.fitting_both(Flow::Together, row, joined.then_some(all));
+        match send {
+            Some(send) => show!(turn, send),
+            None => show!(turn, recv),
+        }
+        let work = || {
+            if joined {
+                turn.transpose(len);
+            }
+            turn.conclude_empty();
+            Ok(())
+        };
+        match turn.meet(work).await? && joined {
+            true => turn.take(Place::Result, mine * row, recv),
+            false => {
+                for rank in 0..members {
+                    turn.take(rank, mine * len, &recv.part(rank as usize * len, len));
+                }
+            }
+        }
+        turn.cells.end_together(turn.members, turn.number);
+        Ok(())
+    }
+
+    /// At the root `recv` has a block of `len` bytes for each rank.
+    #[inline]
+    pub(super) async fn gather<R: Room>(
+        &self,
+        send: Option<&impl CopyTo<R>>,
+        recv: Option<&R>,
+        len: usize,
+        root: u32,
+    ) {
+        let bytes = send.map_or(len, Given::bytes);
+        let turn = &self.fitting(Flow::OneWay, bytes);
+        if let (true, Some(recv)) = (turn.me() == root, recv) {
+            let block = |rank: u32| recv.part(rank as usize * len, len);
+            if let Some(send) = send {
+                send.copy_to(&block(root));
+            }
+            turn.await_reports().await;
+            for rank in turn.members.others() {
+                turn.take(rank, 0, &block(rank));
+            }
+        } else if let Some(send) = send {
+            show!(turn, send);
+            turn.report(root);
+        }
+        turn.cells.end(turn.members, turn.number);
+    }
+
+    /// At the root `send` has a block of `len` bytes for each rank.
+    #[inline]
+    pub(super) async fn scatter<R: Room>(
+        &self,
+        send: Option<&impl CopyTo<R>>,
+        recv: Option<&R>,
+        len: usize,
+        root: u32,
+    ) {
+        let row = self.members.count() as usize * len;
+        let turn = &self.fitting(Flow::OneWay, row);
+        if let (true, Some(send)) = (turn.me() == root, send) {
+            show!(turn, send);
+            turn.ring_others();
+            if let Some(recv) = recv {
+                send.part(root as usize * len, len).copy_to(recv);
+            }
+        } else if let Some(recv) = recv {
+            if !turn.comes(root) {
+                await_cell!(turn, root);
+            }
+            turn.take(root, turn.me() as usize * len, recv);
+        }
+        turn.cells.end(turn.members, turn.number);
+    }
+}
+
+impl<W: Waits> Placed<'_, '_, W> {
+    /// Writes to the result the blocks of `len` bytes that all show, each `step` behind the one before.
+    #[cold]
+    fn join(&self, step: usize, len: usize) {
+        for rank in 0..self.members.count() {
+            let at = rank as usize * step;
+            self.cells.pass_on(self.spot, rank, 0..len, at);
+        }
+    }
+
+    /// Writes to the result, for one rank after another, the blocks of `len` bytes that all have for it.
+    #[cold]
+    fn transpose(&self, len: usize) {
+        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
+        let count = ranks as usize;
+        let all = 0..count * count * len;
+        cells.compose(Place::Result, spot, all, |room| {
+            for rank in 0..ranks {
+                cells.inspect(rank, spot, 0..count * len, |data| {
+                    for (to, block) in data.chunks_exact(len.max(1)).enumerate() {
+                        let at = (to * count + rank as usize) * len;
+                        copy(block, &mut room[at..at + len]);
+                    }
+                });
+            }
+        });
+    }
+}

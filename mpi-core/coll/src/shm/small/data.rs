@@ -1,0 +1,223 @@
+//! What short calls read and write: buffers of any datatype, or runs of bytes.
+//!
+//! The algorithms beside this file are written once, over these traits;
+//! for runs of bytes, which is what calls in brief have, the compiler makes a few loads and stores of them.
+//! Positions and lengths are of packed bytes, and at boundaries of elements.
+
+use crate::Error;
+use crate::algo;
+use crate::datatype::{Datatype, RecvBuf, RecvBytes, SendBuf};
+use crate::op::{DenseOp, Op};
+use mpi_base::cells::lay;
+
+/// What is read.
+pub trait Given {
+    fn bytes(&self) -> usize;
+
+    /// Writes the packed data into as much room as they need, which is a cell or a part of one.
+    fn pack(&self, room: &mut [u8]);
+
+    /// The data where they lie, if they lie in one run.
+    fn run(&self) -> Option<&[u8]>;
+
+    /// A part of it.
+    fn part(&self, at: usize, len: usize) -> Self;
+}
+
+/// What is written; it can be read as well, when it is an operand in its place.
+pub trait Room: Given {
+    fn take(&self, data: &[u8]);
+}
+
+/// What can be copied to `R`.
+pub trait CopyTo<R>: Given {
+    fn copy_to(&self, room: &R);
+}
+
+/// An operator on what is given and what is written.
+pub trait Combine<G, R> {
+    /// `sum = given op sum`
+    fn apply(&self, given: &G, sum: &R) -> Result<(), Error>;
+
+    /// The same with packed data; `spare` is for whoever has to unpack them first.
+    fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
+
+    /// The loop that it is to elements such as those of `like`, if it is no more than a loop; the same answer at all members.
+    fn dense(&self, like: &R) -> Option<DenseOp>;
+}
+
+impl Given for &[u8] {
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn pack(&self, room: &mut [u8]) {
+        lay(self, room);
+    }
+
+    #[inline(always)]
+    fn run(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn part(&self, at: usize, len: usize) -> Self {
+        self.get(at..at + len).unwrap_or(&[])
+    }
+}
+
+impl CopyTo<RecvBytes> for &[u8] {
+    #[inline(always)]
+    fn copy_to(&self, room: &RecvBytes) {
+        room.fill(self);
+    }
+}
+
+impl Given for RecvBytes {
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn pack(&self, room: &mut [u8]) {
+        self.with(|data| lay(data, room));
+    }
+
+    fn run(&self) -> Option<&[u8]> {
+        None
+    }
+
+    #[inline(always)]
+    fn part(&self, at: usize, len: usize) -> Self {
+        RecvBytes::part(*self, at, len)
+    }
+}
+
+impl Room for RecvBytes {
+    #[inline(always)]
+    fn take(&self, data: &[u8]) {
+        self.fill(data);
+    }
+}
+
+impl Combine<&[u8], RecvBytes> for DenseOp {
+    #[inline(always)]
+    fn apply(&self, given: &&[u8], sum: &RecvBytes) -> Result<(), Error> {
+        DenseOp::apply(self, given, *sum);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn apply_packed(
+        &self,
+        data: &[u8],
+        sum: &RecvBytes,
+        _: &mut Option<RecvBytes>,
+    ) -> Result<(), Error> {
+        DenseOp::apply(self, data, *sum);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn dense(&self, _: &RecvBytes) -> Option<DenseOp> {
+        Some(*self)
+    }
+}
+
+/// The elements that so many packed bytes are.
+fn elements(datatype: &Datatype, at: usize, len: usize) -> std::ops::Range<i64> {
+    let size = datatype.size().max(1);
+    at as i64 / size..(at + len) as i64 / size
+}
+
+impl Given for SendBuf {
+    #[inline]
+    fn bytes(&self) -> usize {
+        SendBuf::bytes(self) as usize
+    }
+
+    #[inline]
+    fn pack(&self, room: &mut [u8]) {
+        match self.contiguous() {
+            Some(data) => lay(data, room),
+            None => {
+                self.pack_at(0, room);
+            }
+        }
+    }
+
+    #[inline]
+    fn run(&self) -> Option<&[u8]> {
+        self.contiguous()
+    }
+
+    fn part(&self, at: usize, len: usize) -> Self {
+        self.slice(elements(self.datatype(), at, len))
+    }
+}
+
+impl CopyTo<RecvBuf> for SendBuf {
+    #[inline]
+    fn copy_to(&self, room: &RecvBuf) {
+        algo::copy(self, room);
+    }
+}
+
+impl Given for RecvBuf {
+    #[inline]
+    fn bytes(&self) -> usize {
+        RecvBuf::bytes(self) as usize
+    }
+
+    #[inline]
+    fn pack(&self, room: &mut [u8]) {
+        self.as_send().pack(room);
+    }
+
+    fn run(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn part(&self, at: usize, len: usize) -> Self {
+        self.slice(elements(self.datatype(), at, len))
+    }
+}
+
+impl Room for RecvBuf {
+    #[inline]
+    fn take(&self, data: &[u8]) {
+        self.clone().unpack_at(0, data);
+    }
+}
+
+impl Combine<SendBuf, RecvBuf> for Op {
+    #[inline]
+    fn apply(&self, given: &SendBuf, sum: &RecvBuf) -> Result<(), Error> {
+        Ok(Op::apply(self, given, &mut sum.clone())?)
+    }
+
+    #[inline]
+    fn apply_packed(
+        &self,
+        data: &[u8],
+        sum: &RecvBuf,
+        spare: &mut Option<RecvBuf>,
+    ) -> Result<(), Error> {
+        if Op::apply_packed(self, data, &mut sum.clone())? {
+            return Ok(());
+        }
+        let operand = match spare {
+            Some(operand) => operand,
+            None => spare.insert(algo::elements(sum.count(), sum.datatype())?.all()),
+        };
+        operand.take(data);
+        Combine::apply(self, &operand.as_send(), sum)
+    }
+
+    fn dense(&self, like: &RecvBuf) -> Option<DenseOp> {
+        DenseOp::new(self, like.datatype())
+    }
+}

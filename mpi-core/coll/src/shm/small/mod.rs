@@ -1,0 +1,390 @@
+//! Collectives of short data through [`Cells`]: everybody shows what he has, and takes what he needs.
+//!
+//! Where every rank has a core, each reads and combines for itself: one cache line to and fro.
+//! Where ranks share cores, who comes last does the work for all, so that a rank that is switched in finds it done,
+//! and a root looks at one word until all have come. Scans go from rank to rank there ([`chain`]).
+//!
+//! Operands are combined in the order of ranks, whoever does it, so every member gets the same bits every time.
+//!
+//! Where data go one way only, who has shown them does not wait for who reads them.
+//! Longer data can go in several cells: in [`pieces`], or where everybody has a block for everybody in [`rows`].
+//! Which calls are served follows from what the standard makes equal at all members.
+
+mod blocks;
+mod chain;
+mod data;
+mod pieces;
+mod reductions;
+mod rows;
+mod steps;
+
+use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
+use super::gate::{Kind, Members};
+use super::scattered;
+use super::wait::Waits;
+use crate::Error;
+use crate::comm::Comm;
+use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::engine::Engine;
+use crate::{Brief, Call, CallId};
+use data::Given;
+use mpi_base::cells::{LINE, Spot};
+use rows::Rows;
+use std::ops::Deref;
+
+pub use rows::goes_in_rows;
+
+/// The short collectives of one communicator, of one lane.
+pub struct Small {
+    pub cells: Cells,
+    pub kind: Kind,
+    /// What goes in pieces; rank 0's choice.
+    pub pieces_up_to: u64,
+}
+
+/// How data lie in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Each member's in one.
+    Whole,
+    /// A row of blocks in several.
+    Rows(Rows),
+    /// One after another, so many.
+    Pieces(u64),
+}
+
+impl Shape {
+    /// How many operations of the cells a call takes.
+    #[inline]
+    pub fn numbers(self) -> u64 {
+        match self {
+            Shape::Whole => 1,
+            Shape::Rows(rows) => rows.cells * rows.rounds,
+            Shape::Pieces(numbers) => numbers,
+        }
+    }
+
+    /// Whether no block is cut.
+    fn is_one_part(self) -> bool {
+        match self {
+            Shape::Whole => true,
+            Shape::Rows(rows) => rows.rounds == 1,
+            Shape::Pieces(_) => false,
+        }
+    }
+}
+
+/// One operation under way.
+#[derive(Clone, Copy)]
+pub struct Turn<'a, W> {
+    pub cells: &'a Cells,
+    pub kind: Kind,
+    pub members: &'a Members,
+    pub engine: &'a Engine,
+    /// For what is said of it.
+    pub comm: &'a Comm,
+    pub number: u64,
+    pub wait: W,
+}
+
+/// The same whose data have a place.
+///
+/// It refers to the other, since what has just been written field by field is slow to be copied as a whole.
+#[derive(Clone, Copy)]
+struct Placed<'t, 'a, W> {
+    turn: &'t Turn<'a, W>,
+    spot: Spot<'a>,
+}
+
+impl<'a, W> Deref for Placed<'_, 'a, W> {
+    type Target = Turn<'a, W>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Turn<'a, W> {
+        self.turn
+    }
+}
+
+impl Small {
+    /// Up to how many bytes of its blocks a call goes through cells in one piece.
+    pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
+        let all = self.cells.capacity() as u64;
+        match call {
+            CallId::Alltoall
+            | CallId::Scatter
+            | CallId::ReduceScatter
+            | CallId::ReduceScatterBlock => all / u64::from(members.max(1)),
+            _ => all,
+        }
+    }
+
+    /// Up to how many bytes a call's blocks go through cells.
+    pub fn fits(&self, call: CallId, members: u32) -> u64 {
+        let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
+        if goes_in_rows(call, self.kind) {
+            let whole = rows::longest(self.cells.capacity(), members);
+            let all = self.pieces_up_to / u64::from(members.max(2) - 1);
+            let more = match self.cells.lane() {
+                _ if whole < rows::SHORTEST => 0,
+                Lane::Blocking => all,
+                Lane::Nonblocking if members > FEW => 0,
+                // All come round by round, and nobody looks at a request for long.
+                Lane::Nonblocking => all.min(rows::FEW_ROUNDS * whole as u64),
+            };
+            return one.max(whole as u64).max(more);
+        }
+        let all = match self.cells.lane() {
+            Lane::Blocking => self.pieces_up_to,
+            // Nobody is done with these before all look at them.
+            Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
+            // Nobody may look at a request for long, so all pieces have room at once.
+            Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
+        };
+        match pieces::of_a_block(all, call, members, self.kind) {
+            Some(all) if piece > 0 => one.max(all),
+            _ => one,
+        }
+    }
+
+    /// The bytes of a block that go at once where it goes in pieces; none where it does not.
+    fn piece(&self, call: CallId, members: u32) -> usize {
+        let piece = pieces::of_cell(self.cells.piece(), call, members);
+        match piece >= pieces::shortest(self.kind) {
+            true => piece,
+            false => 0,
+        }
+    }
+
+    /// How a call goes through the cells, if it can; the same answer at all members.
+    #[inline]
+    pub fn shape(&self, call: &Call, members: u32) -> Option<Shape> {
+        let one = match call {
+            Call::Bcast { buf, .. } => return self.cut(call.id(), buf.bytes(), members),
+            // Equal at all members, as is the count; what a user's datatype needs for an operand is not worth keeping.
+            Call::Allreduce { recv, .. } => {
+                return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
+            }
+            Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => {
+                return self.cut(call.id(), recv.bytes(), members);
+            }
+            Call::Gather { send, recv, .. } => {
+                let block = send.as_ref().map(SendBuf::bytes);
+                let block = block.or(recv.as_ref().map(RecvBuf::bytes));
+                return self.cut(call.id(), block.unwrap_or(0), members);
+            }
+            Call::Scatter { send, recv, .. } => {
+                let block = recv.as_ref().map(RecvBuf::bytes);
+                let block = block.or(send.as_ref().map(SendBuf::bytes));
+                return self.cut(call.id(), block.unwrap_or(0), members);
+            }
+            Call::Reduce { send, recv, .. } => {
+                let of_send = send.as_ref().map(|send| (send.count(), send.datatype()));
+                let own = of_send.or(recv.as_ref().map(|recv| (recv.count(), recv.datatype())));
+                let (count, datatype) = own?;
+                return self.cut_elements(call.id(), count, datatype, members);
+            }
+            Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
+                return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
+            }
+            Call::ReduceScatterBlock { send, recv, .. } => {
+                let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
+                // In place a result would lie where more is still to be shown.
+                return shape.filter(|shape| shape.is_one_part() || send.is_some());
+            }
+            Call::ReduceScatter { recv, counts, .. } => {
+                let (datatype, total) = (recv.datatype(), counts.iter().sum());
+                let all = self.cells.capacity() as i64;
+                datatype.bytes(total) <= all && datatype.as_named().is_some()
+            }
+            _ => false,
+        };
+        one.then_some(Shape::Whole)
+    }
+
+    /// How data that go one way are cut, if they go through the cells.
+    #[inline]
+    fn cut(&self, call: CallId, bytes: i64, members: u32) -> Option<Shape> {
+        let bytes = bytes as u64;
+        if bytes <= self.fits_one(call, members) {
+            return Some(Shape::Whole);
+        }
+        if bytes > self.fits(call, members) {
+            return None;
+        }
+        if goes_in_rows(call, self.kind) {
+            let rows = Rows::of(bytes, self.cells.capacity(), members);
+            return Some(Shape::Rows(rows));
+        }
+        let piece = self.piece(call, members) as u64;
+        // What goes whole has room for everybody's blocks; where that lacks there are two pieces at least, if one of them is empty.
+        Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
+    }
+
+    /// The same for operands, which are cut between elements.
+    #[inline]
+    fn cut_elements(
+        &self,
+        call: CallId,
+        count: i64,
+        datatype: &Datatype,
+        members: u32,
+    ) -> Option<Shape> {
+        datatype.as_named()?;
+        let (size, bytes) = (datatype.size().max(1), datatype.bytes(count));
+        self.cut(call, bytes, members).filter(|shape| {
+            let dense = datatype.contiguous_bytes(count).is_some();
+            shape.is_one_part() || (dense && LINE as i64 % size == 0)
+        })
+    }
+}
+
+impl<'a, W: Waits> Turn<'a, W> {
+    /// In cells that fit: no member shows more than so many bytes, nor is the result longer.
+    #[inline(always)]
+    fn fitting(&self, flow: Flow, bytes: usize) -> Placed<'_, 'a, W> {
+        Placed {
+            turn: self,
+            spot: self.cells.spot(self.number, flow, bytes),
+        }
+    }
+
+    /// The same where the result is so long, if there is one.
+    #[inline(always)]
+    fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> Placed<'_, 'a, W> {
+        let mut placed = self.fitting(flow, bytes);
+        if let (Kind::Counter, Some(result)) = (self.kind, result) {
+            placed.spot = self.cells.with_result(placed.spot, flow, result);
+        }
+        placed
+    }
+
+    /// In long cells.
+    fn long(&self) -> Placed<'_, 'a, W> {
+        Placed {
+            turn: self,
+            spot: self.cells.long_spot(self.number),
+        }
+    }
+
+    /// The operation so many numbers on.
+    fn behind(&self, numbers: u64) -> Self {
+        Turn {
+            number: self.number + numbers,
+            ..*self
+        }
+    }
+
+    /// Carries out a call whose [`Small::shape`] this is.
+    #[inline]
+    pub async fn run(&self, call: &Call, shape: Shape) -> Result<(), Error> {
+        match shape {
+            Shape::Whole => self.run_at_once(call).await,
+            Shape::Rows(rows) => self.run_in_rows(call, rows).await,
+            Shape::Pieces(pieces) => self.run_in_pieces(call, pieces).await,
+        }
+    }
+
+    /// Carries out a call that takes one cell.
+    #[inline]
+    pub async fn run_at_once(&self, call: &Call) -> Result<(), Error> {
+        let all = i64::from(self.members.count());
+        let (every_send, every_recv) = (
+            |send: &SendBuf| send.with_count(all * send.count()),
+            |recv: &RecvBuf| recv.with_count(all * recv.count()),
+        );
+        match call {
+            Call::Bcast { buf, root } => return self.bcast(buf, *root).await,
+            Call::Allreduce { send, recv, op } => {
+                return self.allreduce(send.as_ref(), recv, op).await;
+            }
+            Call::Allgather { send, recv } => {
+                let (every, len) = (every_recv(recv), Given::bytes(recv));
+                return self.allgather(send.as_ref(), &every, len).await;
+            }
+            Call::Alltoall { send, recv } => {
+                let (send, len) = (send.as_ref().map(every_send), Given::bytes(recv));
+                return self.alltoall(send.as_ref(), &every_recv(recv), len).await;
+            }
+            Call::Scatter { send, recv, root } => {
+                // At the root, in place, both are its own block.
+                let len = match (send, recv) {
+                    (Some(send), _) => Given::bytes(send),
+                    (None, recv) => recv.as_ref().map_or(0, Given::bytes),
+                };
+                let send = send.as_ref().map(every_send);
+                self.scatter(send.as_ref(), recv.as_ref(), len, *root).await;
+            }
+            Call::ReduceScatterBlock { send, op, .. } | Call::ReduceScatter { send, op, .. } => {
+                let Some((whole, mine)) = scattered(call, self.members) else {
+                    return Ok(());
+                };
+                let bytes = |elements: i64| whole.datatype().bytes(elements) as usize;
+                let mine = bytes(mine.start)..bytes(mine.end);
+                return self.reduce_scatter(send.as_ref(), &whole, mine, op).await;
+            }
+            Call::Gather { send, recv, root } => {
+                let len = recv.as_ref().map_or(0, Given::bytes);
+                let recv = recv.as_ref().map(every_recv);
+                self.gather(send.as_ref(), recv.as_ref(), len, *root).await;
+            }
+            Call::Reduce {
+                send,
+                recv,
+                op,
+                root,
+            } => return self.reduce(send.as_ref(), recv.as_ref(), op, *root).await,
+            Call::Scan { send, recv, op } => {
+                return self.scan(send.as_ref(), recv, op, true).await;
+            }
+            Call::Exscan { send, recv, op } => {
+                return self.scan(send.as_ref(), recv, op, false).await;
+            }
+            // Barriers have a gate, and the rest is never taken up.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Carries out a call in brief, which takes one cell.
+    #[inline]
+    pub async fn run_brief(&self, brief: &Brief<'_>) -> Result<(), Error> {
+        match brief {
+            Brief::Barrier => {}
+            Brief::Bcast { data, root } => return self.bcast(data, *root).await,
+            Brief::Gather { send, recv, root } => {
+                let len = send.len();
+                self.gather(Some(send), recv.as_ref(), len, *root).await;
+            }
+            Brief::Scatter { send, recv, root } => {
+                let len = recv.len();
+                self.scatter(send.as_ref(), Some(recv), len, *root).await;
+            }
+            Brief::Allgather { send, recv } => {
+                return self.allgather(Some(send), recv, send.len()).await;
+            }
+            Brief::Alltoall { send, recv, block } => {
+                return self.alltoall(Some(send), recv, *block).await;
+            }
+            Brief::Reduce {
+                send,
+                recv,
+                op,
+                root,
+            } => return self.reduce(Some(send), recv.as_ref(), op, *root).await,
+            Brief::Allreduce { send, recv, op } => {
+                return self.allreduce(Some(send), recv, op).await;
+            }
+            Brief::ReduceScatterBlock { send, recv, op } => {
+                let at = self.me() as usize * recv.len();
+                let mine = at..at + recv.len();
+                return self.reduce_scatter(Some(send), recv, mine, op).await;
+            }
+            // Together, so that the compiler has one place to put it in.
+            Brief::Scan { send, recv, op } | Brief::Exscan { send, recv, op } => {
+                let with_own = matches!(brief, Brief::Scan { .. });
+                return self.scan(Some(send), recv, op, with_own).await;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! `shm` joins the claims of barriers, with both of its gates, and serves all reductions; more in the folder, by subject.
+
+mod brief;
+mod giving;
+mod long;
+mod places;
+mod scans;
+
+use super::gate::Kind;
+use crate::suite::barrier::{self, Form};
+use crate::testing::Job;
+use crate::{CallId, Table};
+use mpi_base::param::Source;
+
+/// A job whose world passes this gate, whatever this machine has cores.
+fn job(ranks: u32, kind: Kind) -> Job {
+    let mut job = Job::of(ranks);
+    let gate = match kind {
+        Kind::Counter => "counter",
+        Kind::Flags => "flags",
+    };
+    job.params.set("coll_shm_gate", gate, Source::Environment);
+    job
+}
+
+/// The same where long data always go one way, if they can.
+fn job_with(ranks: u32, kind: Kind, way: &str) -> Job {
+    job(ranks, kind).with("coll_shm_long_way", way)
+}
+
+const GATES: [Kind; 2] = [Kind::Counter, Kind::Flags];
+const FORMS: [Form; 3] = [Form::Blocking, Form::Nonblocking, Form::Mixed];
+
+#[test]
+fn nobody_leaves_before_all_have_entered() {
+    for kind in GATES {
+        for ranks in [2, 3, 5, 8, 17] {
+            for form in FORMS {
+                barrier::nobody_leaves_before_all_have_entered(&job(ranks, kind), "shm", form, 60);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_late_rank_holds_everyone() {
+    for kind in GATES {
+        for form in FORMS {
+            barrier::a_late_rank_holds_everyone(&job(4, kind), "shm", form);
+        }
+    }
+}
+
+#[test]
+fn barriers_in_flight_end_in_order() {
+    for kind in GATES {
+        for ranks in [2, 7] {
+            barrier::barriers_in_flight_end_in_order(&job(ranks, kind), "shm");
+        }
+    }
+}
+
+#[test]
+fn a_barrier_does_not_stop_messages() {
+    for kind in GATES {
+        for ranks in [2, 5] {
+            for form in FORMS {
+                barrier::a_barrier_does_not_stop_messages(&job(ranks, kind), "shm", form);
+            }
+        }
+    }
+}
+
+#[test]
+fn communicators_come_and_go_and_do_not_meet() {
+    for kind in GATES {
+        barrier::communicators_do_not_meet(&job(5, kind), 40);
+    }
+}
+#[test]
+fn sixty_ranks_pass_on_few_cores() {
+    barrier::nobody_leaves_before_all_have_entered(&Job::of(60), "shm", Form::Blocking, 30);
+}
+
+#[test]
+fn all_reductions_of_a_node_are_served_here() {
+    job(3, Kind::Counter).run(|engine| {
+        let world = engine.world().expect("a world");
+        let table = Table::chosen(&world).expect("a table");
+        for call in [
+            CallId::Reduce,
+            CallId::Allreduce,
+            CallId::ReduceScatter,
+            CallId::ReduceScatterBlock,
+            CallId::Scan,
+            CallId::Exscan,
+        ] {
+            assert_eq!(table.chain(call).next(), Some("shm"), "{call}");
+        }
+    });
+}

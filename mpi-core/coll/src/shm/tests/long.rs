@@ -1,0 +1,116 @@
+//! Long data go to a root and are combined, whatever they lie in.
+
+use super::super::gate::Kind;
+use super::job_with;
+use crate::Call;
+use crate::datatype::{Datatype, Named, Scratch};
+use crate::op::Predefined;
+
+/// Two words in an element: side by side, side by side behind the address that is given, or with holes.
+fn pairs() -> [Datatype; 3] {
+    let word: Datatype = Named::UINT64.into();
+    let made = |counts: &[i64], offsets: &[i64], lb: i64, extent: i64| {
+        let made = Datatype::hindexed(counts, offsets, &word).expect("a type");
+        let made = Datatype::resized(lb, extent, &made).expect("a type");
+        made.commit().expect("a normal form");
+        made
+    };
+    [
+        made(&[2], &[0], 0, 16),
+        made(&[2], &[4096], 4096, 16),
+        made(&[1, 1], &[-16, 8], -24, 48),
+    ]
+}
+
+/// Long blocks are written by those who have them or read by the root, as its buffer allows, whatever each has them in.
+#[test]
+fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
+    const COUNT: i64 = 5000;
+    for (kind, ranks, way) in [
+        (Kind::Flags, 2, "copies"),
+        (Kind::Flags, 2, "pieces"),
+        (Kind::Flags, 3, "pieces"),
+        (Kind::Counter, 4, "copies"),
+        (Kind::Counter, 4, "pieces"),
+    ] {
+        job_with(ranks, kind, way).run(|engine| {
+            let world = engine.world().expect("a world");
+            let (me, root) = (world.rank(), ranks - 1);
+            let words = |rank: u32| -> Vec<u8> {
+                let word = |i| u64::from(rank) << 32 | i;
+                let words = (0..2 * COUNT as u64).map(word);
+                words.flat_map(u64::to_ne_bytes).collect()
+            };
+            let all: Vec<u8> = (0..ranks).flat_map(words).collect();
+            for to in pairs() {
+                for from in pairs() {
+                    let own = Scratch::new(COUNT, &from).expect("room");
+                    own.all().unpack_at(0, &words(me));
+                    let room = Scratch::new(COUNT * i64::from(ranks), &to).expect("room");
+                    let recv = (me == root).then(|| room.recv(0..COUNT));
+                    let send = Some(own.all().as_send());
+                    let gather = Call::Gather { send, recv, root };
+                    world.collective(gather).expect("a gather");
+                    let got = room.all().as_send().to_vec();
+                    assert!(me != root || got == all, "{from:?} to {to:?}");
+
+                    own.all().unpack_at(0, &vec![0; 16 * COUNT as usize]);
+                    let send = (me == root).then(|| room.send(0..COUNT));
+                    let recv = Some(own.all());
+                    let scatter = Call::Scatter { send, recv, root };
+                    world.collective(scatter).expect("a scatter");
+                    let got = own.all().as_send().to_vec();
+                    assert!(got == words(me), "{to:?} to {from:?}");
+                }
+            }
+        });
+    }
+}
+
+/// Several ranks work on one rank's result, whose operand may lie where that goes.
+#[test]
+fn long_operands_are_combined_by_all_for_any_root() {
+    for (kind, ranks, way) in [
+        (Kind::Flags, 2, "copies"),
+        (Kind::Flags, 3, "copies"),
+        (Kind::Flags, 3, "pieces"),
+        (Kind::Counter, 5, "copies"),
+        (Kind::Counter, 5, "pieces"),
+    ] {
+        job_with(ranks, kind, way).run(|engine| {
+            let world = engine.world().expect("a world");
+            // The last does not divide by anything.
+            for count in [60_000, 300_000, 131_101] {
+                for root in 0..ranks {
+                    let me = world.rank();
+                    let operand = |rank: u32| {
+                        let word = move |i| i * 1000 + u64::from(rank);
+                        (0..count as u64).map(word)
+                    };
+                    let bytes = |words: &mut dyn Iterator<Item = u64>| -> Vec<u8> {
+                        words.flat_map(u64::to_ne_bytes).collect()
+                    };
+                    let scratch = || Scratch::new(count, &Named::UINT64.into()).expect("room");
+                    let (own, room) = (scratch(), scratch());
+                    own.all().unpack_at(0, &bytes(&mut operand(me)));
+                    let in_place = me == root && root % 2 == 0;
+                    let recv = if in_place { own.all() } else { room.all() };
+                    let reduce = Call::Reduce {
+                        send: (!in_place).then(|| own.all().as_send()),
+                        recv: (me == root).then(|| recv.clone()),
+                        op: Predefined::Sum.into(),
+                        root,
+                    };
+                    world.collective(reduce).expect("a reduction");
+                    if me == root {
+                        let sum = (1..ranks).map(u64::from).sum::<u64>();
+                        let ranks = u64::from(ranks);
+                        let expected = &mut (0..count as u64).map(|i| i * 1000 * ranks + sum);
+                        let got = recv.as_send().to_vec();
+                        assert!(got == bytes(expected), "{count} to {root}");
+                    }
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,173 @@
+//! The claims of every barrier, whatever it is made of.
+//!
+//! A component joins with one line for each claim, and gives a function that makes a job of so many ranks in which it serves.
+
+use crate::comm::Comm;
+use crate::datatype::Scratch;
+use crate::engine::Engine;
+use crate::pml::Mode;
+use crate::pml::ob1::Sent;
+use crate::testing::Job;
+use crate::{Call, CallId, Table};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// How a barrier is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `MPI_Barrier`.
+    Blocking,
+    /// `MPI_Ibarrier` and `MPI_Wait`.
+    Nonblocking,
+    /// Now this, now that.
+    Mixed,
+}
+
+/// Passes one barrier.
+pub fn pass(comm: &Comm, form: Form, round: u32) {
+    let blocking = match form {
+        Form::Blocking => true,
+        Form::Nonblocking => false,
+        Form::Mixed => round.is_multiple_of(3),
+    };
+    if blocking {
+        comm.collective(Call::Barrier).expect("a barrier");
+    } else {
+        let req = comm.icollective(Call::Barrier).expect("a barrier");
+        comm.engine().wait(&req).expect("the end of a barrier");
+    }
+}
+
+/// The world, in which the component called `name` must be the one that serves barriers.
+fn world_of(engine: &Engine, name: &str) -> Comm {
+    let world = engine.world().expect("a world");
+    let table = Table::chosen(&world).expect("a table");
+    let first = table.chain(CallId::Barrier).next();
+    assert_eq!(first, Some(name), "{:?}", table.explain("the world"));
+    world
+}
+
+/// A cheap sequence of numbers that differs between ranks and rounds and is the same in every run.
+fn scatter(rank: u32, round: u32) -> u64 {
+    let mut x = (u64::from(rank) << 32 | u64::from(round)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x ^= x >> 29;
+    x.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32
+}
+
+/// Comes a little late, now and then very late.
+fn dawdle(rank: u32, round: u32) {
+    match scatter(rank, round) % 16 {
+        0 => std::thread::sleep(Duration::from_micros(scatter(round, rank) % 400)),
+        1..=4 => (0..scatter(round, rank) % 5).for_each(|_| std::thread::yield_now()),
+        _ => {}
+    }
+}
+
+/// Whoever leaves the barrier finds that everybody has entered it, however late they come.
+pub fn nobody_leaves_before_all_have_entered(job: &Job, name: &str, form: Form, rounds: u32) {
+    let entered: Vec<AtomicU32> = (0..job.ranks).map(|_| AtomicU32::new(0)).collect();
+    job.run(|engine| {
+        let world = world_of(engine, name);
+        let me = world.rank();
+        for round in 1..=rounds {
+            dawdle(me, round);
+            entered[me as usize].store(round, Ordering::SeqCst);
+            pass(&world, form, round);
+            for (rank, at) in entered.iter().enumerate() {
+                let at = at.load(Ordering::SeqCst);
+                assert!(
+                    at >= round,
+                    "rank {me} left barrier {round} while rank {rank} was in {at}"
+                );
+            }
+        }
+    });
+}
+
+/// While one rank does not come, nobody leaves; afterwards everybody does.
+pub fn a_late_rank_holds_everyone(job: &Job, name: &str, form: Form) {
+    let come = AtomicU32::new(0);
+    job.run(|engine| {
+        let world = world_of(engine, name);
+        for late in 0..world.size() {
+            if world.rank() == late {
+                std::thread::sleep(Duration::from_millis(15));
+                come.store(late + 1, Ordering::SeqCst);
+            }
+            pass(&world, form, late);
+            assert!(
+                come.load(Ordering::SeqCst) > late,
+                "rank {late} had not come"
+            );
+        }
+    });
+}
+
+/// Barriers that are under way at the same time end in their order, in whichever order they are waited for.
+pub fn barriers_in_flight_end_in_order(job: &Job, name: &str) {
+    const FLIGHT: usize = 4;
+    let entered: Vec<AtomicU32> = (0..job.ranks).map(|_| AtomicU32::new(0)).collect();
+    job.run(|engine| {
+        let world = world_of(engine, name);
+        let me = world.rank();
+        for lap in 0..8u32 {
+            let mut flight = Vec::new();
+            for number in 1..=FLIGHT as u32 {
+                dawdle(me, lap * 100 + number);
+                entered[me as usize].store(lap * FLIGHT as u32 + number, Ordering::SeqCst);
+                let req = world.icollective(Call::Barrier).expect("a barrier");
+                flight.push((lap * FLIGHT as u32 + number, req));
+            }
+            while !flight.is_empty() {
+                let which = scatter(me, lap) as usize % flight.len();
+                let (number, req) = flight.swap_remove(which);
+                engine.wait(&req).expect("the end of a barrier");
+                for at in &entered {
+                    assert!(at.load(Ordering::SeqCst) >= number);
+                }
+            }
+        }
+    });
+}
+
+/// A rank with a large message still to be sent waits in the barrier, and its peer receives the message before it enters.
+pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
+    const LARGE: i64 = 1 << 20;
+    job.run(|engine| {
+        let world = world_of(engine, name);
+        let (me, size) = (world.rank(), world.size());
+        let (to, from) = ((me + 1) % size, (me + size - 1) % size);
+        let space = Scratch::bytes(LARGE).expect("memory").all();
+        // Even ranks enter while they are sending; odd ranks enter when they have received.
+        let buf = space.as_send();
+        if me.is_multiple_of(2) && to != me && !to.is_multiple_of(2) {
+            let sent = world
+                .isend(buf, to as i32, 1, Mode::Synchronous)
+                .expect("a send");
+            pass(&world, form, 0);
+            if let Sent::Pending(req) = sent {
+                engine.wait(&req).expect("the end of a send");
+            }
+        } else {
+            if !me.is_multiple_of(2) {
+                world.recv(space, from as i32, 1).expect("a message");
+            }
+            pass(&world, form, 0);
+        }
+    });
+}
+
+/// Communicators pass their barriers independently of each other, and come and go.
+pub fn communicators_do_not_meet(job: &Job, rounds: u32) {
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        for round in 0..rounds {
+            let twin = engine.block_on(world.dup()).expect("a duplicate");
+            let first = twin.icollective(Call::Barrier).expect("a barrier");
+            dawdle(world.rank(), round);
+            let second = world.icollective(Call::Barrier).expect("a barrier");
+            engine.wait(&second).expect("the end of a barrier");
+            engine.wait(&first).expect("the end of a barrier");
+        }
+    });
+}

@@ -1,0 +1,452 @@
+//! Random collective calls and what they must give, computed by each rank alone.
+//!
+//! Everybody's input follows from the case's seed, so a rank knows all inputs and, by the plain definition of the call, its own output.
+//! Data are 64-bit words; a datatype has one of them in an element, or two with holes around them and a negative lower bound.
+#![allow(unsafe_code)]
+
+mod neighbours;
+
+use crate::algo::Buffer;
+use crate::datatype::{Datatype, Named, RecvBuf, Scratch, SendBuf};
+use crate::op::{Op, Predefined};
+use crate::{Call, CallId};
+use std::rc::Rc;
+
+/// A cheap generator (splitmix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014), the same at every rank.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// What combines words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Combine {
+    Sum,
+    Bxor,
+    /// A user's sum.
+    UserSum,
+    /// A user's composition of the maps x -> a x + b, with a and b the halves of a word: associative, not commutative.
+    Compose,
+}
+
+impl Combine {
+    fn words(self, left: u64, right: u64) -> u64 {
+        match self {
+            Combine::Sum | Combine::UserSum => left.wrapping_add(right),
+            Combine::Bxor => left ^ right,
+            Combine::Compose => {
+                let halves = |w: u64| ((w >> 32) as u32, w as u32);
+                let ((a, b), (c, d)) = (halves(left), halves(right));
+                let (e, f) = (a.wrapping_mul(c), a.wrapping_mul(d).wrapping_add(b));
+                u64::from(e) << 32 | u64::from(f)
+            }
+        }
+    }
+
+    fn op(self) -> Op {
+        match self {
+            Combine::Sum => Predefined::Sum.into(),
+            Combine::Bxor => Predefined::Bxor.into(),
+            Combine::UserSum | Combine::Compose => {
+                let commutes = self == Combine::UserSum;
+                Op::user(
+                    move |input, inout, count, datatype| self.apply(input, inout, count, datatype),
+                    commutes,
+                )
+            }
+        }
+    }
+
+    fn apply(self, input: *const u8, inout: *mut u8, count: i64, datatype: &Datatype) {
+        // SAFETY: an operator is called with `count` readable elements of the datatype at `input`.
+        let left = unsafe { SendBuf::new(input, count, datatype.clone()) };
+        // SAFETY: and with as many writable ones at `inout`.
+        let mut right = unsafe { RecvBuf::new(inout, count, datatype.clone()) };
+        let pairs = words_of(&left).into_iter().zip(words_of(&right.as_send()));
+        let combined: Vec<u64> = pairs.map(|(l, r)| self.words(l, r)).collect();
+        right.unpack_at(0, &bytes_of(&combined));
+    }
+}
+
+/// One call, the same at all ranks.
+#[derive(Debug)]
+pub struct Case {
+    call: CallId,
+    root: u32,
+    /// By rank; calls with one count for all use the first.
+    counts: Vec<i64>,
+    ragged: bool,
+    combine: Combine,
+    in_place: bool,
+    seed: u64,
+}
+
+/// One rank's part in a case: what it calls, and what its buffers must hold afterwards.
+pub struct Part {
+    pub call: Call,
+    expected: Expected,
+}
+
+/// Buffers and the words that they must hold.
+type Expected = Vec<(RecvBuf, Vec<u64>)>;
+
+impl Part {
+    /// Compares, after the call has ended.
+    pub fn check(&self, what: &dyn std::fmt::Debug) {
+        for (buf, words) in &self.expected {
+            assert!(
+                words_of(&buf.as_send()) == *words,
+                "wrong result of {what:?}"
+            );
+        }
+    }
+}
+
+impl Case {
+    pub fn random(call: CallId, size: u32, random: &mut Random) -> Case {
+        // Most are short, some empty, some beyond what a transport sends eagerly, and some longer than a segment of a pipeline.
+        let most = [1, 5, 5, 40, 40, 2000, 2000, 9000][random.below(8) as usize];
+        let ragged = random.below(2) == 0;
+        let combine = match random.below(4) {
+            0 if !ragged => Combine::Sum,
+            1 if !ragged => Combine::Bxor,
+            0 | 2 => Combine::UserSum,
+            _ => Combine::Compose,
+        };
+        Case {
+            call,
+            root: random.below(size.into()) as u32,
+            counts: (0..size).map(|_| random.below(most + 1) as i64).collect(),
+            ragged,
+            combine,
+            in_place: random.below(3) == 0,
+            seed: random.next(),
+        }
+    }
+
+    /// Whether some rank's input is where its output goes.
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
+    }
+
+    fn size(&self) -> u32 {
+        self.counts.len() as u32
+    }
+
+    fn words_per_element(&self) -> usize {
+        if self.ragged { 2 } else { 1 }
+    }
+
+    fn datatype(&self) -> Datatype {
+        let word: Datatype = Named::INT64.into();
+        if !self.ragged {
+            return word;
+        }
+        let holes = Datatype::hindexed(&[1, 1], &[-16, 8], &word).expect("a type");
+        let holes = Datatype::resized(-24, 48, &holes).expect("a type");
+        holes.commit().expect("a normal form");
+        holes
+    }
+
+    /// What `rank` has for block `block` at the start.
+    fn input(&self, rank: u32, block: u32, count: i64) -> Vec<u64> {
+        let mut random = Random(self.seed ^ u64::from(rank) << 40 ^ u64::from(block) << 20);
+        (0..count as usize * self.words_per_element())
+            .map(|_| random.next())
+            .collect()
+    }
+
+    /// A buffer that holds these words.
+    fn filled(&self, words: &[u64]) -> RecvBuf {
+        let count = words.len() / self.words_per_element();
+        let buf = Scratch::new(count as i64, &self.datatype())
+            .expect("memory")
+            .all();
+        buf.clone().unpack_at(0, &bytes_of(words));
+        buf
+    }
+
+    /// A buffer without data yet.
+    fn blank(&self, count: i64) -> RecvBuf {
+        self.filled(&vec![
+            0xdead_dead_dead_dead;
+            count as usize * self.words_per_element()
+        ])
+    }
+
+    /// The combination of the first `ranks` ranks' inputs, from left to right.
+    fn combined(&self, ranks: u32, count: i64) -> Vec<u64> {
+        let first = self.input(0, 0, count);
+        (1..ranks).fold(first, |acc, rank| {
+            let next = self.input(rank, 0, count);
+            acc.iter()
+                .zip(next)
+                .map(|(l, r)| self.combine.words(*l, r))
+                .collect()
+        })
+    }
+
+    /// How many elements go from one rank to another in a call with counts for each pair.
+    fn between(&self, from: u32, to: u32) -> i64 {
+        // In place both directions have the same count.
+        let (a, b) = if self.in_place {
+            (from.min(to), from.max(to))
+        } else {
+            (from, to)
+        };
+        (self.counts[a as usize] * 3 + i64::from(b) * 7) % 23
+    }
+
+    /// Rank `me`'s part.
+    pub fn part(&self, me: u32) -> Part {
+        use CallId as Id;
+        let (size, root, count, op) = (self.size(), self.root, self.counts[0], self.combine.op());
+        let ranks = || 0..size;
+        let at_root = me == root;
+        let own = self.input(me, 0, count);
+        let send_unless =
+            |in_place: bool, words: &[u64]| (!in_place).then(|| self.filled(words).as_send());
+        // All ranks' blocks one after another, and the same with only one's own filled in.
+        let all_blocks = |count: i64| {
+            ranks()
+                .flat_map(|r| self.input(r, 0, count))
+                .collect::<Vec<_>>()
+        };
+        let only_mine = |count: i64| {
+            let buf = self.blank(count * i64::from(size));
+            let mine = buf.slice(count * i64::from(me)..count * i64::from(me + 1));
+            mine.clone()
+                .unpack_at(0, &bytes_of(&self.input(me, 0, count)));
+            buf
+        };
+        let (call, expected) = match self.call {
+            Id::Barrier => (Call::Barrier, vec![]),
+            Id::Bcast => {
+                let words = self.input(root, 0, count);
+                let buf = if at_root {
+                    self.filled(&words)
+                } else {
+                    self.blank(count)
+                };
+                (
+                    Call::Bcast {
+                        buf: buf.clone(),
+                        root,
+                    },
+                    vec![(buf, words)],
+                )
+            }
+            Id::Gather | Id::Allgather => {
+                let everywhere = self.call == Id::Allgather;
+                let receives = everywhere || at_root;
+                let in_place = self.in_place && receives;
+                let whole = if in_place {
+                    only_mine(count)
+                } else {
+                    self.blank(count * i64::from(size))
+                };
+                let recv = Buffer::with_count(&whole, count);
+                let send = send_unless(in_place, &own);
+                let expected = if receives {
+                    vec![(whole, all_blocks(count))]
+                } else {
+                    vec![]
+                };
+                let call = match everywhere {
+                    true => Call::Allgather { send, recv },
+                    false => Call::Gather {
+                        send,
+                        recv: at_root.then_some(recv),
+                        root,
+                    },
+                };
+                (call, expected)
+            }
+            Id::Gatherv | Id::Allgatherv => {
+                let everywhere = self.call == Id::Allgatherv;
+                let receives = everywhere || at_root;
+                let in_place = self.in_place && receives;
+                let input = |r: u32| self.input(r, 0, self.counts[r as usize]);
+                let recv: Rc<[RecvBuf]> = ranks()
+                    .map(|r| match in_place && r == me {
+                        true => self.filled(&input(r)),
+                        false => self.blank(self.counts[r as usize]),
+                    })
+                    .collect();
+                let send = send_unless(in_place, &input(me));
+                let expected = match receives {
+                    true => recv.iter().cloned().zip(ranks().map(input)).collect(),
+                    false => vec![],
+                };
+                let call = match everywhere {
+                    true => Call::Allgatherv { send, recv },
+                    false => Call::Gatherv {
+                        send,
+                        recv: at_root.then_some(recv),
+                        root,
+                    },
+                };
+                (call, expected)
+            }
+            Id::Scatter => {
+                let words: Vec<u64> = ranks().flat_map(|r| self.input(root, r, count)).collect();
+                let send =
+                    at_root.then(|| Buffer::with_count(&self.filled(&words).as_send(), count));
+                let recv = (!(self.in_place && at_root)).then(|| self.blank(count));
+                let expected = recv
+                    .iter()
+                    .cloned()
+                    .map(|b| (b, self.input(root, me, count)));
+                let expected = expected.collect();
+                (Call::Scatter { send, recv, root }, expected)
+            }
+            Id::Scatterv => {
+                let input = |r: u32| self.input(root, r, self.counts[r as usize]);
+                let send =
+                    at_root.then(|| ranks().map(|r| self.filled(&input(r)).as_send()).collect());
+                let recv =
+                    (!(self.in_place && at_root)).then(|| self.blank(self.counts[me as usize]));
+                let expected = recv.iter().cloned().map(|b| (b, input(me))).collect();
+                (Call::Scatterv { send, recv, root }, expected)
+            }
+            Id::Alltoall => {
+                let going: Vec<u64> = ranks().flat_map(|r| self.input(me, r, count)).collect();
+                let coming: Vec<u64> = ranks().flat_map(|r| self.input(r, me, count)).collect();
+                let whole = if self.in_place {
+                    self.filled(&going)
+                } else {
+                    self.blank(count * i64::from(size))
+                };
+                let send =
+                    send_unless(self.in_place, &going).map(|s| Buffer::with_count(&s, count));
+                let recv = Buffer::with_count(&whole, count);
+                (Call::Alltoall { send, recv }, vec![(whole, coming)])
+            }
+            Id::Alltoallv | Id::Alltoallw => {
+                let going = |r: u32| self.input(me, r, self.between(me, r));
+                let coming = |r: u32| self.input(r, me, self.between(r, me));
+                let send = (!self.in_place)
+                    .then(|| ranks().map(|r| self.filled(&going(r)).as_send()).collect());
+                let recv: Rc<[RecvBuf]> = ranks()
+                    .map(|r| match self.in_place {
+                        true => self.filled(&going(r)),
+                        false => self.blank(self.between(r, me)),
+                    })
+                    .collect();
+                let expected = recv.iter().cloned().zip(ranks().map(coming)).collect();
+                let call = match self.call {
+                    Id::Alltoallv => Call::Alltoallv { send, recv },
+                    _ => Call::Alltoallw { send, recv },
+                };
+                (call, expected)
+            }
+            Id::Reduce => {
+                let in_place = self.in_place && at_root;
+                let recv = at_root.then(|| {
+                    if in_place {
+                        self.filled(&own)
+                    } else {
+                        self.blank(count)
+                    }
+                });
+                let send = send_unless(in_place, &own);
+                let expected = recv
+                    .iter()
+                    .cloned()
+                    .map(|b| (b, self.combined(size, count)))
+                    .collect();
+                (
+                    Call::Reduce {
+                        send,
+                        recv,
+                        op,
+                        root,
+                    },
+                    expected,
+                )
+            }
+            Id::Allreduce | Id::Scan | Id::Exscan => {
+                let recv = if self.in_place {
+                    self.filled(&own)
+                } else {
+                    self.blank(count)
+                };
+                let send = send_unless(self.in_place, &own);
+                let words = match (self.call, me) {
+                    (Id::Allreduce, _) => self.combined(size, count),
+                    (Id::Scan, _) => self.combined(me + 1, count),
+                    // Rank 0's buffer stays as it was.
+                    (_, 0) => words_of(&recv.as_send()),
+                    _ => self.combined(me, count),
+                };
+                let expected = vec![(recv.clone(), words)];
+                let call = match self.call {
+                    Id::Allreduce => Call::Allreduce { send, recv, op },
+                    Id::Scan => Call::Scan { send, recv, op },
+                    _ => Call::Exscan { send, recv, op },
+                };
+                (call, expected)
+            }
+            Id::ReduceScatter | Id::ReduceScatterBlock => {
+                let counts: Rc<[i64]> = match self.call {
+                    Id::ReduceScatter => self.counts.clone().into(),
+                    _ => vec![count; size as usize].into(),
+                };
+                let total = counts.iter().sum();
+                let start: i64 = counts[..me as usize].iter().sum();
+                let mine = counts[me as usize];
+                let input = self.input(me, 0, total);
+                let whole = if self.in_place {
+                    self.filled(&input)
+                } else {
+                    self.blank(mine)
+                };
+                let recv = Buffer::with_count(&whole, mine);
+                let send = send_unless(self.in_place, &input);
+                let w = self.words_per_element();
+                let words = self.combined(size, total)
+                    [start as usize * w..(start + mine) as usize * w]
+                    .to_vec();
+                let expected = vec![(recv.clone(), words)];
+                let call = match self.call {
+                    Id::ReduceScatter => Call::ReduceScatter {
+                        send,
+                        recv,
+                        counts,
+                        op,
+                    },
+                    _ => Call::ReduceScatterBlock { send, recv, op },
+                };
+                (call, expected)
+            }
+            Id::NeighborAllgather
+            | Id::NeighborAllgatherv
+            | Id::NeighborAlltoall
+            | Id::NeighborAlltoallv
+            | Id::NeighborAlltoallw => self.neighbour_part(me),
+        };
+        Part { call, expected }
+    }
+}
+
+fn words_of(buf: &SendBuf) -> Vec<u64> {
+    let bytes = buf.to_vec();
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().map(|w| u64::from_ne_bytes(*w)).collect()
+}
+
+fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+}

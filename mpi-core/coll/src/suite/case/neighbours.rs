@@ -1,0 +1,139 @@
+//! Cases among neighbours: a random grid with every process, or a random graph with loops and parallel edges.
+//!
+//! What is expected is told from the topology alone, not from the order of messages that [`Neighbours`] gives.
+
+use super::{Case, Expected, Random};
+use crate::algo::Buffer;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::topo::{Cart, DistGraph, Neighbours, Topology};
+use crate::{Call, CallId};
+use std::rc::Rc;
+
+impl Case {
+    /// The case's topology as `rank` sees it.
+    fn topology(&self, rank: u32) -> Topology {
+        let mut random = Random(self.seed ^ 0x70_7010);
+        let size = self.size();
+        if random.below(2) == 0 {
+            let divisors: Vec<u32> = (1..=size).filter(|d| size.is_multiple_of(*d)).collect();
+            let first = divisors[random.below(divisors.len() as u64) as usize];
+            let dims = [i64::from(first), i64::from(size / first)];
+            let periods = dims.map(|_| random.below(2) == 0).to_vec();
+            return Topology::Cart(Cart::new(&dims, periods).expect("positive extents"));
+        }
+        let mut end = || random.below(size.into()) as u32;
+        let edges: Vec<_> = (0..2 * size).map(|_| (end(), end(), 0)).collect();
+        Topology::DistGraph(DistGraph::of(rank, &edges, false))
+    }
+
+    fn near(&self, rank: u32) -> Neighbours {
+        self.topology(rank).neighbours(rank).expect("inside")
+    }
+
+    /// The block of `from` that fills block `block` of `to`.
+    fn sent_block(&self, from: u32, to: u32, block: usize) -> usize {
+        if matches!(self.topology(to), Topology::Cart(_)) {
+            return block ^ 1;
+        }
+        // The n-th edge from there is the n-th edge to here.
+        let (here, there) = (self.near(to), self.near(from));
+        let before = here.sources()[..block].iter();
+        let n = before.filter(|s| **s == Some(from)).count();
+        let mut edges = there.destinations().iter().enumerate();
+        edges
+            .by_ref()
+            .filter(|(_, to_whom)| **to_whom == Some(to))
+            .nth(n)
+            .expect("as many edges there as here")
+            .0
+    }
+
+    /// How many elements are in a block that `from` sends, in calls whose counts differ.
+    fn sent_count(&self, from: u32, block: usize) -> i64 {
+        (self.counts[from as usize] * 3 + block as i64 * 7) % 23
+    }
+
+    /// What `from` sends from its block: everything is the same block in an allgather.
+    fn sent_words(&self, from: u32, block: usize) -> Vec<u64> {
+        use CallId as Id;
+        match self.call {
+            Id::NeighborAllgather => self.input(from, 0, self.counts[0]),
+            Id::NeighborAllgatherv => self.input(from, 0, self.counts[from as usize]),
+            Id::NeighborAlltoall => self.input(from, block as u32, self.counts[0]),
+            _ => self.input(from, block as u32, self.sent_count(from, block)),
+        }
+    }
+
+    /// Rank `me`'s part; for calls among neighbours.
+    pub(super) fn neighbour_part(&self, me: u32) -> (Call, Expected) {
+        use CallId as Id;
+        let near = Rc::new(self.near(me));
+        let count = self.counts[0];
+        // A block that nobody fills stays as it is.
+        let words: Vec<Option<Vec<u64>>> = near
+            .sources()
+            .iter()
+            .enumerate()
+            .map(|(block, from)| {
+                from.map(|from| self.sent_words(from, self.sent_block(from, me, block)))
+            })
+            .collect();
+        let going = |block: usize| self.filled(&self.sent_words(me, block)).as_send();
+        if matches!(self.call, Id::NeighborAllgather | Id::NeighborAlltoall) {
+            let blank = self.blank(count * near.sources().len() as i64);
+            let untouched = super::words_of(&self.blank(count).as_send());
+            let all = words
+                .into_iter()
+                .flat_map(|w| w.unwrap_or_else(|| untouched.clone()))
+                .collect();
+            let recv = Buffer::with_count(&blank, count);
+            let call = if self.call == Id::NeighborAllgather {
+                let send = going(0);
+                Call::NeighborAllgather { near, send, recv }
+            } else {
+                let blocks = 0..near.destinations().len();
+                let whole: Vec<u64> = blocks.flat_map(|b| self.sent_words(me, b)).collect();
+                let send = Buffer::with_count(&self.filled(&whole).as_send(), count);
+                Call::NeighborAlltoall { near, send, recv }
+            };
+            return (call, vec![(blank, all)]);
+        }
+        let recv: Rc<[RecvBuf]> = words
+            .iter()
+            .map(|w| self.blank(w.as_ref().map_or(3, |w| self.elements(w))))
+            .collect();
+        let expected = recv
+            .iter()
+            .zip(words)
+            .map(|(buf, w)| {
+                (
+                    buf.clone(),
+                    w.unwrap_or_else(|| super::words_of(&buf.as_send())),
+                )
+            })
+            .collect();
+        let each = || -> Rc<[SendBuf]> { (0..near.destinations().len()).map(going).collect() };
+        let call = match self.call {
+            Id::NeighborAllgatherv => Call::NeighborAllgatherv {
+                send: going(0),
+                near,
+                recv,
+            },
+            Id::NeighborAlltoallv => Call::NeighborAlltoallv {
+                send: each(),
+                near,
+                recv,
+            },
+            _ => Call::NeighborAlltoallw {
+                send: each(),
+                near,
+                recv,
+            },
+        };
+        (call, expected)
+    }
+
+    fn elements(&self, words: &[u64]) -> i64 {
+        (words.len() / self.words_per_element()) as i64
+    }
+}

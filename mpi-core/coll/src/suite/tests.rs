@@ -1,0 +1,425 @@
+//! Every algorithm and every component against the plain definition of each call.
+
+use super::barrier::{self, Form};
+use super::case::{Case, Part, Random};
+use crate::algo::Algorithm;
+use crate::comm::{Comm, SplitKey};
+use crate::engine::Engine;
+use crate::request::Req;
+use crate::testing::Job;
+use crate::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
+use mpi_base::param::Source;
+use mpi_engine::buffered::Buffer;
+use mpi_engine::persistent::{Operation, Persistent};
+use std::rc::Rc;
+use std::time::Duration;
+
+const SIZES: std::ops::RangeInclusive<u32> = 1..=17;
+
+/// Runs `algorithm` on random cases of `call`, at once and as a request.
+fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut Random) {
+    const CASES: u32 = 4;
+    let engine = world.engine();
+    for number in 0..CASES {
+        let case = Case::random(call, world.size(), random);
+        let part = case.part(world.rank());
+        if !algorithm.suits(&part.call) {
+            continue;
+        }
+        let (cx, call) = (Cx::from(&world.hidden()), part.call.clone());
+        let running = async move { algorithm.run(&cx, &call).await };
+        if number % 2 == 0 {
+            engine.block_on(running).expect("a collective");
+        } else {
+            let req = engine.spawn(Box::pin(running));
+            engine.wait(&req).expect("the end of a collective");
+        }
+        part.check(&(algorithm, world.size(), &case));
+    }
+}
+
+#[test]
+fn every_algorithm_gives_what_the_definition_says() {
+    for size in SIZES {
+        Job::of(size).run(|engine| {
+            let world = engine.world().expect("a world");
+            let mut random = Random(u64::from(size));
+            for call in CallId::ALL {
+                for algorithm in Algorithm::serving(call) {
+                    force(&world, call, algorithm, &mut random);
+                }
+            }
+        });
+    }
+}
+
+/// How one call of a random program is made.
+enum Flight {
+    Nonblocking(Req),
+    Persistent(Persistent),
+}
+
+impl Flight {
+    fn land(self, engine: &Engine) {
+        match self {
+            Flight::Nonblocking(req) => {
+                engine.wait(&req).expect("the end of a collective");
+            }
+            Flight::Persistent(mut persistent) => {
+                engine.wait_until(|| persistent.is_complete());
+                persistent.finish().expect("the end of a collective");
+            }
+        }
+    }
+}
+
+/// The world, a duplicate, and a part of it in which ranks have other numbers.
+fn communicators(engine: &Engine) -> Vec<Comm> {
+    let world = engine.world().expect("a world");
+    let twin = engine.block_on(world.dup()).expect("a duplicate");
+    let me = world.rank();
+    let part = SplitKey {
+        color: Some(u64::from(me % 2)),
+        key: -(me as i32),
+    };
+    let part = engine.block_on(world.split(part)).expect("a part");
+    [world, twin].into_iter().chain(part).collect()
+}
+
+/// Runs random calls through whatever serves them in `job`, on several communicators:
+/// now one at a time, now several under way and waited for in any order, by ranks that come late now and then.
+pub(crate) fn exercise(job: &Job, seed: u64) {
+    const LAPS: u32 = 12;
+    job.run(|engine| {
+        let comms = communicators(engine);
+        let me = engine.world().expect("a world").rank();
+        // Decisions that all ranks share, and those that each makes for itself.
+        let mut shared = Random(seed ^ u64::from(comms[0].size()));
+        let mut own = Random(seed ^ u64::from(me) << 32);
+        for _ in 0..LAPS {
+            let mut flights: Vec<(Case, Part, Flight)> = Vec::new();
+            for _ in 0..1 + shared.below(6) {
+                let comm = &comms[shared.below(comms.len() as u64) as usize];
+                let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
+                // Drawn by everybody alike, though the parts of the world may have other sizes.
+                let mut drawn = Random(shared.next());
+                let case = Case::random(call, comm.size(), &mut drawn);
+                let part = case.part(comm.rank());
+                match own.below(16) {
+                    0 => std::thread::sleep(Duration::from_micros(own.below(300))),
+                    1..=4 => std::thread::yield_now(),
+                    _ => {}
+                }
+                match shared.below(3) {
+                    0 => {
+                        comm.collective(part.call.clone()).expect("a collective");
+                        part.check(&(comm.name(), comm.size(), &case));
+                    }
+                    1 => {
+                        let req = comm.icollective(part.call.clone()).expect("a collective");
+                        flights.push((case, part, Flight::Nonblocking(req)));
+                    }
+                    _ => {
+                        let call = Operation::Collective(part.call.clone());
+                        let mut persistent = Persistent::new(comm, call);
+                        persistent.start(&Buffer::default()).expect("a collective");
+                        flights.push((case, part, Flight::Persistent(persistent)));
+                    }
+                }
+            }
+            while !flights.is_empty() {
+                let which = own.below(flights.len() as u64) as usize;
+                let (case, part, flight) = flights.swap_remove(which);
+                flight.land(engine);
+                part.check(&case);
+            }
+        }
+        drop(comms);
+        assert_eq!(engine.pml().requests().live(), 0);
+    });
+}
+
+#[test]
+fn a_persistent_collective_started_again_gives_the_same_again() {
+    for size in [1, 2, 5] {
+        Job::of(size).run(|engine| {
+            let world = engine.world().expect("a world");
+            let mut random = Random(7);
+            for call in CallId::ALL {
+                let case = Case::random(call, size, &mut random);
+                if case.is_in_place() {
+                    // Its input is gone after the first time.
+                    continue;
+                }
+                let part = case.part(world.rank());
+                let operation = Operation::Collective(part.call.clone());
+                let mut persistent = Persistent::new(&world, operation);
+                for _ in 0..3 {
+                    persistent.start(&Buffer::default()).expect("a collective");
+                    engine.wait_until(|| persistent.is_complete());
+                    persistent.finish().expect("the end of a collective");
+                    part.check(&case);
+                }
+            }
+        });
+    }
+}
+
+/// Every algorithm as users force it, blocking and not, through the component that chooses.
+#[test]
+fn every_algorithm_forced_by_its_parameter_is_the_one_that_serves() {
+    for call in CallId::ALL {
+        for algorithm in Algorithm::serving(call) {
+            let parameter = format!("coll_tuned_{call}_algorithm");
+            let job = job(3, "tuned").with(&parameter, algorithm.name());
+            job.run(|engine| {
+                let world = engine.world().expect("a world");
+                let mut random = Random(11);
+                let case = Case::random(call, 3, &mut random);
+                let part = case.part(world.rank());
+                world.collective(part.call.clone()).expect("a collective");
+                part.check(&(algorithm, &case));
+            });
+        }
+    }
+}
+
+/// A job in which these components are asked, in the order of their priorities.
+fn job(ranks: u32, coll: &str) -> Job {
+    let mut job = Job::of(ranks);
+    job.params.set("coll", coll, Source::Environment);
+    job
+}
+
+#[test]
+fn basic_serves_everything_in_any_order_of_waiting() {
+    for size in SIZES {
+        exercise(&job(size, "basic"), 1);
+    }
+}
+
+#[test]
+fn tuned_serves_everything_in_any_order_of_waiting() {
+    for size in SIZES {
+        exercise(&job(size, "tuned"), 3);
+    }
+}
+
+#[test]
+fn checked_calls_give_what_unchecked_ones_give() {
+    for size in [2, 3, 8] {
+        exercise(&job(size, "").with("coll_base_check", "true"), 6);
+    }
+}
+
+#[test]
+fn all_components_together_serve_everything_in_any_order_of_waiting() {
+    for size in SIZES {
+        exercise(&job(size, ""), 2);
+    }
+}
+
+/// Blocking calls one after another, by ranks that are now ahead of each other and now behind.
+fn one_after_another(job: &Job, seed: u64, calls: u32) {
+    // Runs of one call, since what is kept from one to the next is what can go wrong.
+    in_a_row(job, seed, calls, |call, random| match random.below(4) {
+        0 => CallId::ALL[random.below(CallId::ALL.len() as u64) as usize],
+        _ => call,
+    });
+}
+
+/// The same, where `next` says which call follows on one.
+fn in_a_row(job: &Job, seed: u64, calls: u32, next: impl Fn(CallId, &mut Random) -> CallId + Sync) {
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        let (me, size) = (world.rank(), world.size());
+        let mut shared = Random(seed ^ u64::from(size));
+        let mut own = Random(seed ^ u64::from(me) << 32);
+        let mut call = CallId::Bcast;
+        for _ in 0..calls {
+            call = next(call, &mut shared);
+            let case = Case::random(call, size, &mut shared);
+            let part = case.part(me);
+            world.collective(part.call.clone()).expect("a collective");
+            part.check(&(size, &case));
+            for _ in 0..own.below(3) {
+                std::thread::yield_now();
+            }
+        }
+    });
+}
+
+#[test]
+fn short_calls_in_shared_memory_do_not_mix() {
+    for gate in ["flags", "counter"] {
+        for size in [2, 3, 5, 9, 17] {
+            let mut job = job(size, "");
+            job.params.set("coll_shm_gate", gate, Source::Environment);
+            one_after_another(&job, 4, 400);
+        }
+    }
+}
+
+#[test]
+fn calls_in_single_copies_do_not_mix() {
+    // Nearly every length goes through the others' memory, or only what is long, beside short calls in cells.
+    for (cell, gate) in [("1", "flags"), ("1", "counter"), ("2k", "flags")] {
+        for size in [2, 3, 5, 9, 17] {
+            let mut job = job(size, "");
+            job.params.set("coll_shm_gate", gate, Source::Environment);
+            let job = job
+                .with("coll_shm_single_copy_from", "0")
+                .with("coll_shm_long_way", "copies")
+                .with("coll_shm_cell_size", cell);
+            one_after_another(&job, 5, 200);
+        }
+    }
+}
+
+/// What can go in pieces does so always, or never, or now and then: at all members in the same calls.
+#[test]
+fn long_calls_do_not_mix_whichever_way_they_go() {
+    const CUT: [CallId; 10] = [
+        CallId::Bcast,
+        CallId::Gather,
+        CallId::Scatter,
+        CallId::Allgather,
+        CallId::Alltoall,
+        CallId::Reduce,
+        CallId::Allreduce,
+        CallId::ReduceScatterBlock,
+        CallId::Scan,
+        CallId::Exscan,
+    ];
+    for way in ["measured", "pieces", "copies"] {
+        for gate in ["flags", "counter"] {
+            for size in [2, 3, 4, 9] {
+                let job = job(size, "")
+                    .with("coll_shm_gate", gate)
+                    .with("coll_shm_cell_size", "4k")
+                    .with("coll_shm_long_way", way);
+                // Often enough the same one that each way is tried.
+                in_a_row(&job, 6, 400, |call, random| match random.below(40) {
+                    0 => CUT[random.below(CUT.len() as u64) as usize],
+                    _ => call,
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn requests_in_shared_memory_end_in_any_order() {
+    // Short and long data, in every way in which they go, with calls that wait among them.
+    for (cell, gate, way) in [
+        ("0", "flags", "pieces"),
+        ("0", "counter", "pieces"),
+        ("4k", "flags", "measured"),
+        ("1", "flags", "copies"),
+        ("1", "counter", "copies"),
+    ] {
+        for size in [2, 3, 5, 9] {
+            let job = job(size, "")
+                .with("coll_shm_gate", gate)
+                .with("coll_shm_single_copy_from", "0")
+                .with("coll_shm_long_way", way)
+                .with("coll_shm_cell_size", cell);
+            exercise(&job, 8);
+        }
+    }
+}
+
+/// More requests at once than there are cells for, waited for from the last to the first.
+#[test]
+fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
+    const FLIGHTS: usize = 23;
+    for gate in ["flags", "counter"] {
+        for size in [2, 5] {
+            job(size, "").with("coll_shm_gate", gate).run(|engine| {
+                let world = engine.world().expect("a world");
+                let mut random = Random(u64::from(size));
+                for call in [
+                    CallId::Bcast,
+                    CallId::Gather,
+                    CallId::Reduce,
+                    CallId::Allreduce,
+                    CallId::Alltoall,
+                    CallId::ReduceScatter,
+                    CallId::ReduceScatterBlock,
+                    CallId::Scan,
+                    CallId::Exscan,
+                ] {
+                    let mut flights = Vec::new();
+                    for _ in 0..FLIGHTS {
+                        let case = Case::random(call, size, &mut random);
+                        let part = case.part(world.rank());
+                        let req = world.icollective(part.call.clone()).expect("a collective");
+                        flights.push((case, part, req));
+                    }
+                    while let Some((case, part, req)) = flights.pop() {
+                        engine.wait(&req).expect("the end of a collective");
+                        part.check(&case);
+                    }
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn dissemination_holds_what_every_barrier_promises() {
+    for ranks in [2, 3, 8, 17] {
+        let job = job(ranks, "basic");
+        barrier::nobody_leaves_before_all_have_entered(&job, "basic", Form::Mixed, 60);
+    }
+    barrier::a_late_rank_holds_everyone(&job(4, "basic"), "basic", Form::Mixed);
+    barrier::barriers_in_flight_end_in_order(&job(5, "basic"), "basic");
+    barrier::a_barrier_does_not_stop_messages(&job(5, "basic"), "basic", Form::Mixed);
+}
+
+#[test]
+fn every_algorithm_for_barriers_holds_what_every_barrier_promises() {
+    for algorithm in Algorithm::serving(CallId::Barrier) {
+        for ranks in [2, 3, 8, 17] {
+            let mut job = job(ranks, "tuned");
+            job.params.set(
+                "coll_tuned_barrier_algorithm",
+                algorithm.name(),
+                Source::Environment,
+            );
+            barrier::nobody_leaves_before_all_have_entered(&job, "tuned", Form::Mixed, 40);
+        }
+    }
+}
+
+/// A component whose barrier lets everybody through at once.
+struct Open;
+
+impl Component for Open {
+    fn name(&self) -> &str {
+        "open"
+    }
+    fn priority(&self) -> i32 {
+        90
+    }
+    fn query(&self, _: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        Ok(Rc::new(Open))
+    }
+}
+
+impl Module for Open {
+    fn serves(&self) -> CallSet {
+        CallSet::NONE.with(CallId::Barrier)
+    }
+    fn start(&self, _: Cx, _: Call) -> Running {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[test]
+#[should_panic(expected = "left barrier")]
+fn a_barrier_that_holds_nobody_is_found_out() {
+    let mut job = Job::of(4);
+    job.coll = Box::new(|| vec![Box::new(Open)]);
+    barrier::nobody_leaves_before_all_have_entered(&job, "open", Form::Mixed, 200);
+}

@@ -1,0 +1,190 @@
+//! Ranks as threads: a whole job in one test process, over the real transports.
+
+use crate::btl::Surroundings;
+use crate::engine::{Engine, Parts};
+use crate::pml::ob1::Config;
+use crate::{Call, Coll, Component};
+use mpi_base::node::Node;
+use mpi_base::param::{Params, Source};
+use mpi_transport::rte::SharedBoard;
+use std::cell::Cell;
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+thread_local! {
+    /// Set when any rank of this thread's job has panicked.
+    static FAILED: Cell<Option<Arc<AtomicBool>>> = const { Cell::new(None) };
+    /// When this thread's job began.
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// No job of a test takes so long, however busy the machine: one that does hangs, which is a failure and not a reason to wait.
+const LONGEST: Duration = Duration::from_secs(240);
+
+/// What a rank panics with that only stops because another one has.
+const STOPPED: &str = "another rank of this job has panicked";
+
+fn stop_if_a_peer_failed() {
+    let failed = FAILED.take();
+    let stop = failed.as_ref().is_some_and(|f| f.load(Ordering::Relaxed));
+    FAILED.set(failed);
+    assert!(!stop, "{STOPPED}");
+    let hangs = BEGAN.get().is_some_and(|began| began.elapsed() > LONGEST);
+    assert!(
+        !hangs,
+        "this rank still waits {LONGEST:?} after its job began"
+    );
+}
+
+/// Makes one rank's collective components.
+pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
+
+/// Where the ranks of a job find each other.
+struct Meeting {
+    board: SharedBoard,
+    fence: Barrier,
+}
+
+/// What a job in a test may choose.
+pub struct Job {
+    pub ranks: u32,
+    /// Over how many nodes the ranks are dealt, one after another; each has memory of its own.
+    pub nodes: u32,
+    pub params: Params,
+    pub pml: Config,
+    /// Makes each rank its components.
+    pub coll: MakeColl,
+}
+
+impl Job {
+    pub fn of(ranks: u32) -> Job {
+        Job {
+            ranks,
+            nodes: 1,
+            params: Params::default(),
+            pml: Config::default(),
+            coll: Box::new(crate::built_in),
+        }
+    }
+
+    /// The same job with a parameter set as a user would on the command line.
+    pub fn with(mut self, name: &str, value: &str) -> Job {
+        self.params.set(name, value, Source::CommandLine);
+        self
+    }
+
+    /// Runs `rank` on every rank and returns what each returned, in the order of ranks.
+    /// When one rank panics the others stop waiting for it and panic too, so a failed claim fails the test instead of hanging it.
+    pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
+        let seated = |node: u32| (node..self.ranks).step_by(self.nodes as usize);
+        let create = |node| Node::create(seated(node).count() as u32).expect("a node segment");
+        let nodes: Vec<std::os::fd::OwnedFd> = (0..self.nodes).map(create).collect();
+        let failed = Arc::new(AtomicBool::new(false));
+        let meeting = Meeting {
+            board: SharedBoard::default(),
+            fence: Barrier::new(self.ranks as usize),
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.ranks)
+                .map(|me| {
+                    let at = me % self.nodes;
+                    let neighbours: Vec<u32> = seated(at).collect();
+                    let (node, rank, failed) = (&nodes[at as usize], &rank, failed.clone());
+                    let meeting = &meeting;
+                    scope.spawn(move || {
+                        FAILED.set(Some(failed.clone()));
+                        BEGAN.set(Some(Instant::now()));
+                        let result = catch_unwind(AssertUnwindSafe(|| {
+                            let fd = node.as_fd();
+                            let node = Node::attach(fd, me / self.nodes).expect("attaching");
+                            let engine = self.engine(me, node, neighbours, meeting);
+                            engine.set_relax(Some(stop_if_a_peer_failed));
+                            engine.start().expect("starting");
+                            engine.join_world().expect("joining");
+                            let result = rank(&engine);
+                            let world = engine.world().expect("a world");
+                            world.collective(Call::Barrier).expect("leaving");
+                            drop(world);
+                            engine.stop();
+                            result
+                        }));
+                        result.unwrap_or_else(|panic| {
+                            failed.store(true, Ordering::Relaxed);
+                            resume_unwind(panic)
+                        })
+                    })
+                })
+                .collect();
+            let mut results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
+            // The claim that failed, not the panic of somebody who stopped because of it.
+            let is_cause = |r: &std::thread::Result<T>| {
+                let Err(panic) = r else { return false };
+                panic.downcast_ref::<&str>() != Some(&STOPPED)
+                    && panic.downcast_ref::<String>().is_none_or(|s| s != STOPPED)
+            };
+            if let Some(at) = results.iter().position(is_cause) {
+                results.swap(0, at);
+            }
+            results
+                .into_iter()
+                .map(|r| r.unwrap_or_else(|e| resume_unwind(e)))
+                .collect()
+        })
+    }
+
+    fn engine(&self, me: u32, node: Node, neighbours: Vec<u32>, meeting: &Meeting) -> Engine {
+        let params = self.params.clone();
+        let around = Surroundings {
+            me,
+            size: self.ranks,
+            node: Some((node.clone(), neighbours.clone())),
+            params: &params,
+            board: Some(meeting.board.of(me)),
+        };
+        let opened = crate::btl::open_all(&around).expect("transports");
+        if opened.fence {
+            meeting.fence.wait();
+        }
+        Engine::new(Parts {
+            me,
+            size: self.ranks,
+            params,
+            node,
+            neighbours,
+            cores: mpi_base::cpu::Cores::of_this_process(),
+            confinement: mpi_base::hardware::Confinement::FREE,
+            btls: opened.btls,
+            pml: self.pml,
+            coll: Box::new(Coll::of((self.coll)())),
+        })
+        .expect("an engine")
+    }
+}
+
+/// Runs `rank` on `ranks` ranks with everything as users get it.
+pub fn run<T: Send>(ranks: u32, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
+    Job::of(ranks).run(rank)
+}
+
+/// Waits, without the engine's help, until another rank of this job has set `flag`; stops like every wait when one of them has panicked.
+pub fn until_set(flag: &AtomicBool) {
+    while !flag.load(Ordering::Acquire) {
+        stop_if_a_peer_failed();
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until `done` while the engine progresses, and fails the test after ten seconds.
+pub fn eventually(engine: &Engine, what: &str, mut done: impl FnMut() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(10);
+    let mut waiter = engine.waiter();
+    while !engine.turn(&mut waiter, &mut done) {
+        assert!(
+            Instant::now() < limit,
+            "{what} did not happen within ten seconds"
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! The parameters of `tuned`.
+
+use crate::CallId;
+use mpi_base::param::{About, Level, Param};
+
+/// A decision table instead of the built-in one.
+pub static RULES: Param<String> = Param::new(
+    "coll",
+    "tuned",
+    "rules",
+    "",
+    Level::TUNER,
+    "A file with a decision table that replaces the built-in one; it must be the same at all ranks.",
+);
+
+macro_rules! algorithms {
+    ($($call:literal),*) => {[$(
+        Param::new(
+            "coll",
+            "tuned",
+            concat!($call, "_algorithm"),
+            "",
+            Level::TUNER,
+            concat!("The algorithm of ", $call, ", instead of what the decision table says; it must be the same at all ranks."),
+        )
+    ),*]};
+}
+
+/// By [`CallId`].
+static ALGORITHMS: [Param<String>; CallId::ALL.len()] = algorithms!(
+    "barrier",
+    "bcast",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "reduce",
+    "allreduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "exscan",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw"
+);
+
+/// The parameter that forces the algorithm of a call.
+pub fn algorithm(call: CallId) -> &'static Param<String> {
+    &ALGORITHMS[call as usize]
+}
+
+/// All of them, for listings.
+pub fn all() -> impl Iterator<Item = &'static About> {
+    std::iter::once(&RULES).chain(&ALGORITHMS).map(Param::about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_has_the_parameter_of_its_name() {
+        for call in CallId::ALL {
+            assert_eq!(algorithm(call).about().name, format!("{call}_algorithm"));
+        }
+        assert_eq!(all().count(), 1 + CallId::ALL.len());
+    }
+}

@@ -1,0 +1,206 @@
+//! Buffered sends (MPI 5.0, sections 3.4 and 3.6): the message is copied and the call returns.
+//!
+//! The copy lies in memory of our own; of the buffer that the user attached only the size is used, as the limit it is meant to be.
+//! So no bookkeeping is ever written into the user's memory and nothing in it can be overwritten by mistake.
+
+use crate::Error;
+use crate::comm::Comm;
+use crate::datatype::{NoMemory, Scratch, SendBuf};
+use crate::engine::Engine;
+use crate::pml::ob1::Sent;
+use crate::pml::{Mode, Plane};
+use crate::request::{PROC_NULL, Req};
+use std::cell::RefCell;
+use std::fmt;
+
+/// What every message costs beside its data; `MPI_BSEND_OVERHEAD` of the standard ABI.
+pub const OVERHEAD: u64 = 512;
+
+/// Why a buffered send or an attachment failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BufferError {
+    /// A buffer is attached already.
+    Attached { bytes: u64 },
+    /// No buffer is attached.
+    Absent,
+    /// The attached buffer has no room for another message.
+    Full {
+        dest: i32,
+        tag: i32,
+        needed: u64,
+        free: u64,
+    },
+    /// There is room as far as the attached buffer goes, but the machine has no memory for the copy.
+    NoMemory { dest: i32, tag: i32, bytes: i64 },
+}
+
+impl fmt::Display for BufferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BufferError::Attached { bytes } => {
+                write!(
+                    f,
+                    "a buffer of {bytes} bytes is attached already; detach it first"
+                )
+            }
+            BufferError::Absent => write!(f, "no buffer is attached for buffered sends"),
+            BufferError::Full {
+                dest,
+                tag,
+                needed,
+                free,
+            } => write!(
+                f,
+                "the buffered message to {dest}, tag {tag}, needs {needed} bytes with its overhead of {OVERHEAD}, the attached buffer has {free} free"
+            ),
+            BufferError::NoMemory { dest, tag, bytes } => write!(
+                f,
+                "there is no memory for a copy of the buffered message to {dest}, tag {tag}, which has {bytes} bytes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BufferError {}
+
+impl crate::Failure for BufferError {}
+
+/// The buffer attached to a process, communicator or session.
+#[derive(Default)]
+pub struct Buffer {
+    attached: RefCell<Option<Attached>>,
+}
+
+struct Attached {
+    /// `None`: `MPI_BUFFER_AUTOMATIC`, no limit.
+    limit: Option<u64>,
+    held: Vec<Held>,
+}
+
+/// A message that its transport has not taken yet.
+struct Held {
+    req: Req,
+    bytes: u64,
+}
+
+impl Buffer {
+    /// Allows buffered sends of `limit` bytes in all, or without limit.
+    pub fn attach(&self, limit: Option<u64>) -> Result<(), BufferError> {
+        let mut attached = self.attached.borrow_mut();
+        match &*attached {
+            Some(a) => Err(BufferError::Attached {
+                bytes: a.limit.unwrap_or(u64::MAX),
+            }),
+            None => {
+                *attached = Some(Attached {
+                    limit,
+                    held: Vec::new(),
+                });
+                Ok(())
+            }
+        }
+    }
+
+    /// Between attaching and detaching (MPI 5.0, section 3.6).
+    pub fn is_attached(&self) -> bool {
+        self.attached.borrow().is_some()
+    }
+
+    /// `MPI_Bsend`: returns as soon as the data are copied.
+    pub fn send(&self, comm: &Comm, buf: &SendBuf, dest: i32, tag: i32) -> Result<(), Error> {
+        if dest == PROC_NULL {
+            // Nothing is sent, so nothing need be kept: it goes without a buffer as well.
+            return Ok(());
+        }
+        let engine = comm.engine();
+        let bytes = buf.bytes() as u64 + OVERHEAD;
+        self.reap(engine);
+        if !self.has_room(bytes)? {
+            // Room may only be a turn of progress away.
+            engine.progress();
+            self.reap(engine);
+        }
+        let free = self.free()?;
+        if free < bytes {
+            return Err(BufferError::Full {
+                dest,
+                tag,
+                needed: bytes,
+                free,
+            }
+            .into());
+        }
+        let no_memory = |NoMemory { bytes }| BufferError::NoMemory { dest, tag, bytes };
+        let copy = Scratch::bytes(buf.bytes()).map_err(no_memory)?;
+        if let Some(target) = copy.all().contiguous() {
+            buf.pack_at(0, target);
+        }
+        let sent = comm.isend_on(
+            Plane::User,
+            copy.all().as_send(),
+            dest as u32,
+            tag,
+            Mode::Standard,
+        )?;
+        if let (Sent::Pending(req), Some(attached)) = (sent, &mut *self.attached.borrow_mut()) {
+            attached.held.push(Held { req, bytes });
+        }
+        Ok(())
+    }
+
+    /// Waits until every buffered message has left (`MPI_Buffer_flush`).
+    pub fn flush(&self, engine: &Engine) -> Result<(), BufferError> {
+        if !self.is_attached() {
+            return Err(BufferError::Absent);
+        }
+        engine.wait_until(|| {
+            self.reap(engine);
+            self.is_empty()
+        });
+        Ok(())
+    }
+
+    /// Waits until every buffered message has left and forgets the buffer (`MPI_Buffer_detach`).
+    pub fn detach(&self, engine: &Engine) -> Result<(), BufferError> {
+        self.flush(engine)?;
+        self.attached.borrow_mut().take();
+        Ok(())
+    }
+
+    /// Whether nothing is held; what `MPI_Buffer_iflush` waits for.
+    pub fn is_empty(&self) -> bool {
+        self.attached
+            .borrow()
+            .as_ref()
+            .is_none_or(|a| a.held.is_empty())
+    }
+
+    /// Lets go of messages that have left.
+    pub fn reap(&self, engine: &Engine) {
+        if let Some(attached) = &mut *self.attached.borrow_mut() {
+            attached.held.retain(|held| {
+                let left = held.req.is_complete();
+                if left {
+                    // The call that could have reported a failure returned long ago.
+                    let _ = engine.pml().requests().finish(&held.req);
+                }
+                !left
+            });
+        }
+    }
+
+    fn has_room(&self, bytes: u64) -> Result<bool, BufferError> {
+        self.free().map(|free| free >= bytes)
+    }
+
+    fn free(&self) -> Result<u64, BufferError> {
+        match &*self.attached.borrow() {
+            None => Err(BufferError::Absent),
+            Some(Attached { limit: None, .. }) => Ok(u64::MAX),
+            Some(Attached {
+                limit: Some(limit),
+                held,
+            }) => Ok(limit.saturating_sub(held.iter().map(|h| h.bytes).sum())),
+        }
+    }
+}

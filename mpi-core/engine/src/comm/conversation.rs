@@ -1,0 +1,179 @@
+//! Messages of the library among members of a communicator, told apart from all others by a plane and a tag.
+
+use super::{Comm, CommError};
+use crate::Error;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::engine::Engine;
+use crate::pml::ob1::Sent;
+use crate::pml::{Mode, Plane};
+use crate::request::{Outcome, Req, Status};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A conversation; on an intercommunicator its ranks name the other group.
+#[derive(Clone)]
+pub struct Conversation {
+    comm: Comm,
+    plane: Plane,
+    tag: i32,
+}
+
+impl Conversation {
+    /// A conversation in a plane; the caller sees to it that all members give it one tag, and no other conversation that one.
+    pub fn new(comm: Comm, plane: Plane, tag: i32) -> Conversation {
+        Conversation { comm, plane, tag }
+    }
+
+    /// Where it takes place.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// The engine of this process.
+    pub fn engine(&self) -> &Engine {
+        self.comm.engine()
+    }
+
+    /// Where its messages are told apart from others.
+    pub fn plane(&self) -> Plane {
+        self.plane
+    }
+
+    /// What its messages are told apart by within the plane.
+    pub fn tag(&self) -> i32 {
+        self.tag
+    }
+
+    /// The same plane and tag on another communicator.
+    pub fn on(&self, comm: &Comm) -> Conversation {
+        Conversation::new(comm.clone(), self.plane, self.tag)
+    }
+
+    /// Starts sending to `dest`; the future ends when `buf` may be reused.
+    pub fn isend(&self, buf: SendBuf, dest: u32) -> Pending {
+        let sent = self
+            .comm
+            .isend_on(self.plane, buf, dest, self.tag, Mode::Standard);
+        Pending::new(self.engine(), sent)
+    }
+
+    /// Starts receiving from `source` a message that may be shorter than `buf`.
+    pub fn irecv(&self, buf: RecvBuf, source: u32) -> Pending {
+        let req = self.comm.irecv_on(self.plane, buf, source as i32, self.tag);
+        Pending::new(self.engine(), req.map(Sent::Pending))
+    }
+
+    /// As [`Conversation::isend`], waited for at once: it may wait for the receive.
+    pub async fn send(&self, buf: SendBuf, dest: u32) -> Result<(), Error> {
+        self.isend(buf, dest).await.map(drop)
+    }
+
+    /// Receives a message that is as long as `buf`.
+    pub async fn recv(&self, buf: RecvBuf, source: u32) -> Result<(), Error> {
+        let due = buf.bytes() as u64;
+        let status = self.irecv(buf, source).await?;
+        whole(status, due)
+    }
+
+    /// Sends and receives at the same time; what comes is as long as `recv`.
+    pub async fn sendrecv(
+        &self,
+        send: SendBuf,
+        dest: u32,
+        recv: RecvBuf,
+        source: u32,
+    ) -> Result<(), Error> {
+        let due = recv.bytes() as u64;
+        // The receive first: its message may be on its way already, and a posted receive spares the copy into the unexpected queue.
+        let incoming = self.irecv(recv, source);
+        let outgoing = self.isend(send, dest);
+        whole(incoming.await?, due)?;
+        outgoing.await.map(drop)
+    }
+
+    /// Waits for all of them, and reports the first error after all have ended.
+    pub async fn all(&self, pending: Vec<Pending>) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for p in pending {
+            outcome = outcome.and(p.await.map(drop));
+        }
+        outcome
+    }
+}
+
+/// The library sends what its other side waits for, so a shorter message is of a process that runs something else.
+fn whole(status: Status, due: u64) -> Result<(), Error> {
+    let Status { source, bytes, .. } = status;
+    match bytes < due {
+        true => Err(CommError::Short { source, bytes, due }.into()),
+        false => Ok(()),
+    }
+}
+
+/// A message under way, as a future.
+/// Dropping it gives the message up; its buffer is then not touched again by this process.
+#[must_use = "a message that nobody waits for is given up"]
+pub struct Pending {
+    engine: Engine,
+    state: State,
+}
+
+enum State {
+    Done,
+    Failed(Error),
+    Waiting(Req),
+}
+
+impl Pending {
+    fn new(engine: &Engine, started: Result<Sent, Error>) -> Pending {
+        let state = match started {
+            Ok(Sent::Done) => State::Done,
+            Ok(Sent::Pending(req)) => State::Waiting(req),
+            Err(e) => State::Failed(e),
+        };
+        Pending {
+            engine: engine.clone(),
+            state,
+        }
+    }
+
+    /// Whether it would end if it were asked.
+    pub fn is_through(&self) -> bool {
+        match &self.state {
+            State::Waiting(req) => req.is_complete(),
+            State::Done | State::Failed(_) => true,
+        }
+    }
+
+    /// The engine that carries the message.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl Future for Pending {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Done => Poll::Ready(Ok(Status::EMPTY)),
+            State::Failed(e) => Poll::Ready(Err(e)),
+            State::Waiting(req) if req.is_complete() => {
+                Poll::Ready(self.engine.pml().requests().finish(&req))
+            }
+            waiting => {
+                self.state = waiting;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let State::Waiting(req) = &self.state {
+            self.engine.pml().abandon(req);
+        }
+    }
+}

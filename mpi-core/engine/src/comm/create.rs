@@ -1,0 +1,168 @@
+//! Making communicators out of communicators (MPI 5.0, section 7.4.2).
+
+use super::words::Words;
+use super::{Circle, Comm, CommError, Context, Conversation, Purpose, serial};
+use crate::Error;
+use crate::group::Group;
+use crate::pml::Plane;
+
+/// What a member says in `MPI_Comm_split`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitKey {
+    /// Members of one colour, below the highest number there is, come together; `None` is `MPI_UNDEFINED`.
+    pub color: Option<u64>,
+    /// Orders the members of a colour; ties keep the order of the parent.
+    pub key: i32,
+}
+
+impl Comm {
+    /// `MPI_Comm_dup`, without attributes: the caller copies those.
+    pub async fn dup(&self) -> Result<Comm, Error> {
+        if self.is_inter() {
+            return self.inter_dup().await;
+        }
+        let cx = self.hidden();
+        let circle = Circle::of(&cx, self.group(), self.rank());
+        circle.found(Purpose::Program).await
+    }
+
+    /// `MPI_Comm_create`: every member of this communicator calls, members of `group` get the new one.
+    pub async fn create(&self, group: &Group) -> Result<Option<Comm>, Error> {
+        if self.is_inter() {
+            return self.inter_create(group).await;
+        }
+        // Disjoint groups may be given, each with a first member of its own, and who is in none has nothing to hear.
+        let cx = self.hidden();
+        self.check_has(group)?;
+        self.found_in(&cx, group, Purpose::Program).await
+    }
+
+    /// That all members of a group are members here.
+    ///
+    /// Each caller looks for itself: where a group is wrong, nobody is certain to be there who could be asked.
+    /// A collective that fails so has drawn its numbers before, like one at a member that was given a right group.
+    fn check_has(&self, group: &Group) -> Result<(), CommError> {
+        is_part(group, "the communicator", self.group())
+    }
+
+    /// The same for a component that carries out calls on this communicator in steps on its parts.
+    ///
+    /// No plugin is asked to serve them: one that could would serve this communicator itself, and takes what is scarce for each it serves.
+    pub async fn create_for_steps(&self, group: &Group) -> Result<Option<Comm>, Error> {
+        let cx = self.hidden();
+        self.found_in(&cx, group, Purpose::Steps).await
+    }
+
+    /// `MPI_Comm_create_group`: only members of `group` call; `tag` keeps calls apart that overlap.
+    pub async fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
+        self.only_intra("MPI_Comm_create_group")?;
+        self.check_has(group)?;
+        let cx = self.group_conversation(tag);
+        self.found_in(&cx, group, Purpose::Program).await
+    }
+
+    /// A communicator of the members of `group`, who are members of this one; they alone take part.
+    async fn found_in(
+        &self,
+        cx: &Conversation,
+        group: &Group,
+        purpose: Purpose,
+    ) -> Result<Option<Comm>, Error> {
+        match group.rank_of(self.engine().me()) {
+            Some(rank) => {
+                let circle = Circle::of(cx, group, rank);
+                circle.found(purpose).await.map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// `MPI_Comm_split`.
+    pub async fn split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
+        if self.is_inter() {
+            return self.inter_split(mine).await;
+        }
+        const NO_COLOR: u64 = u64::MAX;
+        // Whoever leads a part has told its number already.
+        let serial = self.engine().next_serials(1);
+        let color = mine.color.unwrap_or(NO_COLOR);
+        const EACH: usize = 3;
+        let words = self
+            .tell_all(&[color, i64::from(mine.key) as u64, serial])
+            .await?;
+        let said = |rank: u32, which: usize| words.get(rank as usize * EACH + which);
+        if color == NO_COLOR {
+            return Ok(None);
+        }
+        let mut members: Vec<(i64, u32)> = (0..self.size())
+            .filter(|r| said(*r, 0) == color)
+            .map(|r| (said(r, 1) as i64, r))
+            .collect();
+        members.sort_unstable();
+        let procs = members
+            .iter()
+            .filter_map(|(_, r)| self.group().proc(*r))
+            .collect();
+        let group = Group::from_procs(procs);
+        let rank = members
+            .iter()
+            .position(|(_, r)| *r == self.rank())
+            .unwrap_or(0) as u32;
+        let leader = members.first().map_or(0, |(_, r)| *r);
+        let proc = self.group().proc(leader).unwrap_or(0);
+        let context = Context::new(proc, serial::told(proc, said(leader, 2))?);
+        let part = Comm::assemble(self.engine(), context, group, rank, String::new());
+        part.choose_coll().await?;
+        Ok(Some(part))
+    }
+
+    /// Every member's words, equally many of each, in the order of ranks.
+    pub async fn share(&self, mine: &[u64]) -> Result<Vec<u64>, Error> {
+        let all = self.tell_all(mine).await?;
+        let len = mine.len() * self.size() as usize;
+        Ok((0..len).map(|at| all.get(at)).collect())
+    }
+
+    /// Every member's words, in the order of ranks, at every member.
+    pub(super) async fn tell_all(&self, mine: &[u64]) -> Result<Words, Error> {
+        let all = Words::new(mine.len() * self.size() as usize);
+        for (i, w) in mine.iter().enumerate() {
+            all.set(self.rank() as usize * mine.len() + i, *w);
+        }
+        let (talk, first) = (self.hidden(), all.recv(0..mine.len()));
+        self.engine().coll().allgather(&talk, &first).await?;
+        Ok(all)
+    }
+
+    /// A conversation among some members only, told apart by the caller's tag.
+    pub fn group_conversation(&self, tag: i32) -> Conversation {
+        // Numbered conversations count up from zero; these count down from the top, so they meet only after two thousand million of them.
+        let tag = i32::MAX - tag.rem_euclid(i32::MAX);
+        Conversation::new(self.clone(), Plane::Hidden, tag)
+    }
+
+    pub(super) async fn finish(
+        &self,
+        context: Context,
+        group: Group,
+        rank: u32,
+    ) -> Result<Comm, Error> {
+        let name = String::new();
+        let comm = Comm::assemble(self.engine(), context, group, rank, name);
+        comm.choose_coll().await?;
+        Ok(comm)
+    }
+}
+
+/// That all members of `group` are in `whole`, which a sentence calls so.
+pub(super) fn is_part(group: &Group, called: &'static str, whole: &Group) -> Result<(), CommError> {
+    match group.outsider(whole) {
+        None => Ok(()),
+        Some((rank, proc)) => Err(CommError::Outsider {
+            rank,
+            proc,
+            whole: called,
+            size: whole.size(),
+        }),
+    }
+}

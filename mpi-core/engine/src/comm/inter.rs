@@ -1,0 +1,274 @@
+//! Intercommunicators: two groups that do not overlap, and messages between them (MPI 5.0, section 7.6).
+//!
+//! To its user an intercommunicator is one context, our group, and the other group, whose ranks messages name.
+//! Inside it also has a communicator of its own group alone, by which a group agrees with itself before and after its leader talks to the other leader.
+//!
+//! Protocol of every way to make one, in hidden conversations:
+//! 1. the leaders swap what their groups have to say ([`swap`]) and each tells its group both;
+//! 2. each leader's words begin with its number in the job and the first of some serial numbers that it has set aside,
+//!    or that it has none left ([`serial`]), which ends the call at all members of both groups;
+//!    a leader that cannot reach the other one tells its own group why ([`astray`]), which ends the call there;
+//! 3. the leader of the lower number names the new context, and each leader names that of its own group.
+//!
+//! So both groups come to the same result without another word.
+
+use super::astray::{self, ASTRAY, Astray};
+use super::create::is_part;
+use super::words::Words;
+use super::{Comm, CommError, Context, Conversation, SplitKey, serial};
+use crate::Error;
+use crate::btl::ProcId;
+use crate::engine::Engine;
+use crate::group::Group;
+
+/// What the leader of a group says on its behalf.
+struct Side {
+    leader: ProcId,
+    /// The first serial number that the leader has set aside: two for each communicator.
+    serial: u32,
+    /// The rest, which differs by what is being made.
+    words: Vec<u64>,
+}
+
+/// How many words say who leads, and which numbers it has set aside.
+const HEAD: usize = 2;
+
+/// How many words of a split say what one member wants.
+const EACH: usize = 3;
+
+/// The way from the leader of a group to the other leader, or why there is none; nothing at the others.
+type Link = Option<Result<(Conversation, u32), Astray>>;
+
+impl Side {
+    /// What the leader tells.
+    fn told(engine: &Engine, comms: u32, words: Vec<u64>) -> Vec<u64> {
+        let head = [u64::from(engine.me()), engine.next_serials(2 * comms)];
+        head.into_iter().chain(words).collect()
+    }
+
+    fn from_words(words: &[u64]) -> Result<Side, CommError> {
+        // Both sides run this library, so the head is there.
+        let head = |i: usize| words.get(i).copied().unwrap_or_default();
+        let leader = head(0) as ProcId;
+        Ok(Side {
+            leader,
+            serial: serial::told(leader, head(1))?,
+            words: words.get(HEAD..).unwrap_or_default().to_vec(),
+        })
+    }
+
+    fn group(&self) -> Group {
+        Group::from_procs(self.words.iter().map(|p| *p as ProcId).collect())
+    }
+}
+
+/// Words of a group.
+fn procs(group: &Group) -> Vec<u64> {
+    group.iter().map(u64::from).collect()
+}
+
+/// Both leaders' words, at every member of both groups: ours first.
+async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Side, Side), Error> {
+    let here = local.hidden();
+    let lens = Words::new(2);
+    match &link {
+        Some(Ok((across, peer))) => {
+            lens.set(0, mine.len() as u64);
+            let (send, recv) = (lens.send(0..1), lens.recv(1..2));
+            across.sendrecv(send, *peer, recv, *peer).await?;
+        }
+        Some(Err(_)) => lens.set(0, ASTRAY),
+        None => {}
+    }
+    let coll = local.engine().coll();
+    coll.bcast(&here, &lens.recv(0..2), leader).await?;
+    if lens.get(0) == ASTRAY {
+        let why = link.as_ref().and_then(|link| link.as_ref().err());
+        return Err(astray::share(local, leader, why).await?.into());
+    }
+    // What is said of a process is at most what a split says of it; more comes from a leader that does something else.
+    let most = HEAD + EACH * local.engine().size() as usize;
+    if lens.get(1) > most as u64 {
+        let words = lens.get(1);
+        return Err(CommError::Strange { words }.into());
+    }
+    let (ours, theirs) = (lens.get(0) as usize, lens.get(1) as usize);
+    let words = Words::new(ours + theirs);
+    if let Some(Ok((across, peer))) = &link {
+        for (i, word) in mine.iter().enumerate() {
+            words.set(i, *word);
+        }
+        let (send, recv) = (words.send(0..ours), words.recv(ours..ours + theirs));
+        across.sendrecv(send, *peer, recv, *peer).await?;
+    }
+    let all = words.recv(0..ours + theirs);
+    coll.bcast(&here, &all, leader).await?;
+    let all: Vec<u64> = (0..ours + theirs).map(|i| words.get(i)).collect();
+    let (ours, theirs) = all.split_at(ours);
+    Ok((Side::from_words(ours)?, Side::from_words(theirs)?))
+}
+
+/// The `which`-th communicator of those that two leaders have set numbers aside for.
+async fn connect(
+    engine: &Engine,
+    (ours, group): (&Side, Group),
+    (theirs, remote): (&Side, Group),
+    which: u32,
+) -> Result<Option<Comm>, Error> {
+    let Some(rank) = group.rank_of(engine.me()) else {
+        return Ok(None);
+    };
+    if group.size() == 0 || remote.size() == 0 {
+        return Ok(None);
+    }
+    if let Some(proc) = group.iter().find(|p| remote.rank_of(*p).is_some()) {
+        return Err(CommError::Overlap { proc }.into());
+    }
+    let namer = if ours.leader < theirs.leader {
+        ours
+    } else {
+        theirs
+    };
+    let context = Context::new(namer.leader, namer.serial + 2 * which);
+    let inside = Context::new(ours.leader, ours.serial + 2 * which + 1);
+    let local = Comm::assemble(engine, inside, group.clone(), rank, String::new());
+    let (ours, other) = ((group, rank), (remote, Some(local)));
+    let comm = Comm::between(engine, context, ours, other, String::new());
+    comm.choose_coll().await?;
+    Ok(Some(comm))
+}
+
+impl Comm {
+    /// On an intercommunicator, its own group among itself; `operation` is for the sentence if there is none.
+    pub fn local(&self, operation: &'static str) -> Result<&Comm, Error> {
+        let inter = false;
+        let local = self.0.local.as_ref();
+        local.ok_or_else(|| CommError::Kind { operation, inter }.into())
+    }
+
+    /// The error of an operation that intercommunicators do not have.
+    pub(super) fn only_intra(&self, operation: &'static str) -> Result<(), Error> {
+        let inter = true;
+        match self.is_inter() {
+            true => Err(CommError::Kind { operation, inter }.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// `MPI_Intercomm_create`: `self` is the local communicator, `bridge` the peer communicator and the rank of the other leader in it,
+    /// or what was wrong with them; it is looked at on the local leader only.
+    pub async fn inter(
+        &self,
+        leader: u32,
+        bridge: Option<Result<(&Comm, u32), Astray>>,
+        tag: i32,
+    ) -> Result<Comm, Error> {
+        self.only_intra("MPI_Intercomm_create")?;
+        let group = self.group().clone();
+        let mut mine = Vec::new();
+        let mut link = None;
+        if self.rank() == leader
+            && let Some(bridge) = bridge
+        {
+            link = Some(bridge.map(|(bridge, peer)| {
+                mine = Side::told(self.engine(), 1, procs(&group));
+                (bridge.group_conversation(tag), peer)
+            }));
+        }
+        let (ours, theirs) = swap(self, leader, link, &mine).await?;
+        let remote = theirs.group();
+        let made = connect(self.engine(), (&ours, group), (&theirs, remote), 0).await?;
+        // Every caller is a member of its own group, and no communicator is empty.
+        made.ok_or_else(|| self.no_rank(i64::from(self.rank())))
+    }
+
+    /// The leader's words and its way to the other leader; the first member of each group leads.
+    fn lead(&self, link: Conversation, comms: u32, words: Vec<u64>) -> (Vec<u64>, Link) {
+        match self.rank() {
+            0 => (Side::told(self.engine(), comms, words), Some(Ok((link, 0)))),
+            _ => (Vec::new(), None),
+        }
+    }
+
+    /// `MPI_Comm_dup` of an intercommunicator.
+    pub(super) async fn inter_dup(&self) -> Result<Comm, Error> {
+        let group = self.group().clone();
+        let made = self.inter_create(&group).await?;
+        made.ok_or_else(|| self.no_rank(i64::from(self.rank())))
+    }
+
+    /// `MPI_Comm_create` of an intercommunicator: `group` is a part of our own; members of both new groups are connected.
+    ///
+    /// Everybody looks at what both leaders say, so that a wrong group on one side fails on both.
+    pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
+        let local = self.local("MPI_Comm_create")?;
+        let (mine, link) = self.lead(self.hidden(), 1, procs(group));
+        let (ours, theirs) = swap(local, 0, link, &mine).await?;
+        let remote = theirs.group();
+        let (this, that) = ("this side", "the other side");
+        let sides = [
+            (&ours.group(), this, self.group()),
+            (&remote, that, self.peers()),
+            (group, this, self.group()),
+        ];
+        for (part, called, whole) in sides {
+            is_part(part, called, whole)?;
+        }
+        connect(self.engine(), (&ours, group.clone()), (&theirs, remote), 0).await
+    }
+
+    /// `MPI_Comm_split` of an intercommunicator: members of one colour on both sides are connected.
+    pub(super) async fn inter_split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
+        const NO_COLOR: u64 = u64::MAX;
+        let local = self.local("MPI_Comm_split")?;
+        let hidden = self.hidden();
+        let color = mine.color.unwrap_or(NO_COLOR);
+        let me = u64::from(self.engine().me());
+        let said = local
+            .share(&[color, i64::from(mine.key) as u64, me])
+            .await?;
+        // No more colours can meet than there are members here.
+        let (words, link) = self.lead(hidden, self.size(), said);
+        let (ours, theirs) = swap(local, 0, link, &words).await?;
+        if color == NO_COLOR {
+            return Ok(None);
+        }
+        let members = |side: &Side, color: u64| {
+            let of_color = side.words.chunks_exact(EACH).filter(|w| w[0] == color);
+            let mut keyed: Vec<(i64, ProcId)> =
+                of_color.map(|w| (w[1] as i64, w[2] as ProcId)).collect();
+            // Stable: ties keep the order of the parent.
+            keyed.sort_by_key(|(key, _)| *key);
+            Group::from_procs(keyed.into_iter().map(|(_, proc)| proc).collect())
+        };
+        let colors = |side: &Side| -> std::collections::BTreeSet<u64> {
+            side.words.chunks_exact(EACH).map(|w| w[0]).collect()
+        };
+        let (here, there) = (colors(&ours), colors(&theirs));
+        let mut common = here.intersection(&there).filter(|c| **c != NO_COLOR);
+        let Some(which) = common.position(|c| *c == color) else {
+            return Ok(None);
+        };
+        let pair = (
+            (&ours, members(&ours, color)),
+            (&theirs, members(&theirs, color)),
+        );
+        connect(self.engine(), pair.0, pair.1, which as u32).await
+    }
+
+    /// `MPI_Intercomm_merge`: one group of both; that of the side which says `high` comes last.
+    pub async fn merge(&self, high: bool) -> Result<Comm, Error> {
+        let local = self.local("MPI_Intercomm_merge")?;
+        let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()]);
+        let (ours, theirs) = swap(local, 0, link, &mine).await?;
+        let order = |side: &Side| (side.words.first().copied(), side.leader);
+        let we_first = order(&ours) < order(&theirs);
+        let (low, group) = match we_first {
+            true => (&ours, self.group().union(self.peers())),
+            false => (&theirs, self.peers().union(self.group())),
+        };
+        let rank = group.rank_of(self.engine().me()).unwrap_or(0);
+        let context = Context::new(low.leader, low.serial);
+        self.finish(context, group, rank).await
+    }
+}

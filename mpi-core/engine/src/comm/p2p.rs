@@ -1,0 +1,384 @@
+//! Point-to-point on a communicator: ranks become processes, and `MPI_PROC_NULL` becomes nothing.
+
+use super::{Astray, Comm};
+use crate::Error;
+use crate::btl::ProcId;
+use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
+use crate::pml::ob1::matching::Key;
+use crate::pml::ob1::{Message, Sent};
+use crate::pml::{Context, Envelope, Mode, Plane};
+use crate::request::{ANY_SOURCE, Outcome, PROC_NULL, Req, Status};
+use std::fmt;
+
+/// Why a communicator could not even start an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommError {
+    /// A rank that is not in the communicator.
+    Rank { rank: i64, size: u32, comm: String },
+    /// The two groups of an intercommunicator to be share a process.
+    Overlap { proc: ProcId },
+    /// A communicator was to be made of a group with a member, by its rank there and in the job, that is not in the whole of which it is to be a part.
+    Outsider {
+        rank: u32,
+        proc: ProcId,
+        whole: &'static str,
+        size: u32,
+    },
+    /// The process that was to number a communicator has no number left.
+    NoNumber { leader: ProcId },
+    /// The leader of a group was told a wrong way to the other group.
+    Astray { leader: ProcId, astray: Astray },
+    /// The other leader announced so many words, more than any operation of this library says.
+    Strange { words: u64 },
+    /// A message of the library is shorter than its receiver expects; `source` is a rank of the communicator.
+    Short { source: i32, bytes: u64, due: u64 },
+    /// An intercommunicator where only an intracommunicator will do, or the other way round.
+    Kind {
+        operation: &'static str,
+        inter: bool,
+    },
+}
+
+impl fmt::Display for CommError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CommError::Rank { rank, size, comm } => {
+                write!(
+                    f,
+                    "rank {rank} is not in {comm}, which has ranks 0 to {}",
+                    size.saturating_sub(1)
+                )
+            }
+            CommError::Overlap { proc } => {
+                write!(
+                    f,
+                    "the two groups share a process, number {proc} of the job"
+                )
+            }
+            CommError::Outsider {
+                rank,
+                proc,
+                whole,
+                size,
+            } => {
+                write!(
+                    f,
+                    "no communicator was made: rank {rank} of the group given, which is rank {proc} of the job, is not among the {size} members of {whole}"
+                )
+            }
+            CommError::NoNumber { leader } => {
+                write!(
+                    f,
+                    "no communicator was made: rank {leader} of the job was to number it, but has led {} since it began and cannot number another",
+                    Context::LAST_SERIAL
+                )
+            }
+            CommError::Astray { leader, astray } => {
+                write!(
+                    f,
+                    "no intercommunicator was made: rank {leader} of the job, the leader of its group, was told a wrong way to the other group: {}",
+                    astray.why
+                )
+            }
+            CommError::Short { source, bytes, due } => write!(
+                f,
+                "rank {source} sends {bytes} bytes where all members send {due}; all ranks of a job need the same library"
+            ),
+            CommError::Strange { words } => {
+                write!(
+                    f,
+                    "no intercommunicator was made: the leader of the other group answered with {words} words, which is no answer; do both groups call the same operation?"
+                )
+            }
+            CommError::Kind {
+                operation,
+                inter: true,
+            } => {
+                write!(f, "{operation} is not defined on an intercommunicator")
+            }
+            CommError::Kind {
+                operation,
+                inter: false,
+            } => {
+                write!(f, "{operation} needs an intercommunicator")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CommError {}
+
+impl crate::Failure for CommError {}
+
+impl Comm {
+    /// `MPI_Isend` and, by mode, `MPI_Issend`.
+    #[inline]
+    pub fn isend(&self, buf: SendBuf, dest: i32, tag: i32, mode: Mode) -> Result<Sent, Error> {
+        if dest == PROC_NULL {
+            return Ok(Sent::Done);
+        }
+        self.isend_on(Plane::User, buf, dest as u32, tag, mode)
+    }
+
+    /// `MPI_Irecv`.
+    #[inline(always)]
+    pub fn irecv(&self, buf: impl Into<Room>, source: i32, tag: i32) -> Result<Req, Error> {
+        if source == PROC_NULL {
+            return Ok(self.completed(Status::PROC_NULL));
+        }
+        if let Some(script) = self.script() {
+            return self.irecv_scripted(script, buf.into(), source, tag);
+        }
+        self.irecv_on(Plane::User, buf, source, tag)
+    }
+
+    /// `MPI_Send` and, by mode, `MPI_Ssend`.
+    #[inline]
+    pub fn send(&self, buf: SendBuf, dest: i32, tag: i32, mode: Mode) -> Result<(), Error> {
+        match self.isend(buf, dest, tag, mode)? {
+            Sent::Done => Ok(()),
+            Sent::Pending(req) => self.engine().wait(&req).map(|_| ()),
+        }
+    }
+
+    /// `MPI_Recv`.
+    #[inline]
+    pub fn recv(&self, buf: impl Into<Room>, source: i32, tag: i32) -> Outcome {
+        let req = self.irecv(buf, source, tag)?;
+        self.engine().wait(&req)
+    }
+
+    /// Sends a short message that lies in one run, if that is possible at once; what the answer `false` leaves undone [`Comm::send`] does.
+    #[inline]
+    pub fn try_send(&self, data: &[u8], dest: i32, tag: i32) -> bool {
+        // MPI_PROC_NULL and other negative numbers are no ranks either.
+        let Some(proc) = self.peers().proc(dest as u32) else {
+            return false;
+        };
+        let pml = self.engine().pml();
+        let envelope = Envelope {
+            context: self.context().plane(Plane::User),
+            source: self.rank() as i32,
+            dest,
+            proc,
+            tag,
+        };
+        let sent = pml.try_send(envelope.context, envelope.source, proc, tag, data);
+        if sent && let Some(witness) = pml.witness() {
+            // It has left, but its time is that at which its call began.
+            witness.sends(&envelope, data.len() as u64);
+        }
+        sent
+    }
+
+    /// `MPI_Recv` into one run of bytes.
+    #[inline]
+    pub fn recv_bytes(&self, buf: RecvBytes, source: i32, tag: i32) -> Outcome {
+        let pml = self.engine().pml();
+        let known = source == ANY_SOURCE || (source as u32) < self.peers().size();
+        let (matching, key) = (self.plane(Plane::User), Key::new(source, tag));
+        if known && pml.try_recv_here(matching, self.rank() as i32, key, buf) {
+            self.engine().wait_here();
+            return pml.end_here();
+        }
+        self.recv(buf, source, tag)
+    }
+
+    /// `MPI_Iprobe`.
+    pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Status>, Error> {
+        if source == PROC_NULL {
+            return Ok(Some(Status::PROC_NULL));
+        }
+        if let Some(script) = self.script() {
+            let look = |key: Key| self.peek(key.source(), key.tag());
+            return self.look_scripted(script, (source, tag), look, |status| *status);
+        }
+        self.look_for(|| self.peek(source, tag), source, tag)
+    }
+
+    /// `MPI_Probe`.
+    pub fn probe(&self, source: i32, tag: i32) -> Result<Status, Error> {
+        if source == PROC_NULL {
+            return Ok(Status::PROC_NULL);
+        }
+        if let Some(script) = self.script() {
+            let look = |key: Key| self.peek(key.source(), key.tag());
+            return self.wait_scripted(script, (source, tag), look, |status| *status);
+        }
+        self.wait_for(|| self.peek(source, tag), source, tag)
+    }
+
+    /// `MPI_Improbe`; a message from `MPI_PROC_NULL` is `Probed::NoProc`.
+    pub fn improbe(&self, source: i32, tag: i32) -> Result<Option<Probed>, Error> {
+        if source == PROC_NULL {
+            return Ok(Some(Probed::NoProc));
+        }
+        let found = match self.script() {
+            Some(script) => {
+                let look = |key: Key| self.pick(key.source(), key.tag());
+                self.look_scripted(script, (source, tag), look, |message| message.status)
+            }
+            None => self.look_for(|| self.pick(source, tag), source, tag),
+        };
+        Ok(found?.map(Probed::Message))
+    }
+
+    /// `MPI_Mprobe`.
+    pub fn mprobe(&self, source: i32, tag: i32) -> Result<Probed, Error> {
+        if source == PROC_NULL {
+            return Ok(Probed::NoProc);
+        }
+        let message = match self.script() {
+            Some(script) => {
+                let look = |key: Key| self.pick(key.source(), key.tag());
+                self.wait_scripted(script, (source, tag), look, |message| message.status)
+            }
+            None => self.wait_for(|| self.pick(source, tag), source, tag),
+        };
+        Ok(Probed::Message(message?))
+    }
+
+    fn peek(&self, source: i32, tag: i32) -> Option<Status> {
+        let pml = self.engine().pml();
+        pml.iprobe(self.plane(Plane::User), Key::new(source, tag))
+    }
+
+    fn pick(&self, source: i32, tag: i32) -> Option<Message> {
+        let pml = self.engine().pml();
+        pml.improbe(self.plane(Plane::User), Key::new(source, tag))
+    }
+
+    /// The error of a probe that nobody is left to serve.
+    fn in_vain(&self, source: i32, tag: i32) -> Result<(), Error> {
+        let pml = self.engine().pml();
+        match pml.nobody_sends(self.plane(Plane::User), Key::new(source, tag)) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks, progresses once, and looks again.
+    pub(super) fn look_for<T>(
+        &self,
+        look: impl Fn() -> Option<T>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Option<T>, Error> {
+        let found = look().or_else(|| {
+            self.engine().look();
+            look()
+        });
+        if found.is_none() {
+            self.in_vain(source, tag)?;
+        }
+        Ok(found)
+    }
+
+    /// Looks until something is found, or nobody is left who could send it.
+    pub(super) fn wait_for<T>(
+        &self,
+        look: impl Fn() -> Option<T>,
+        source: i32,
+        tag: i32,
+    ) -> Result<T, Error> {
+        let mut found = None;
+        loop {
+            let mut vain = Ok(());
+            let done = || {
+                // It may be asked again after it has found a message, which may no longer be there to be found.
+                if found.is_none() {
+                    found = look();
+                    vain = self.in_vain(source, tag);
+                }
+                found.is_some() || vain.is_err()
+            };
+            let context = self.context().plane(Plane::User);
+            let tell = || {
+                let key = Key::new(source, tag);
+                self.engine().tell_receive(context, key, 0);
+            };
+            self.engine().wait_telling(done, tell);
+            match found {
+                Some(found) => return Ok(found),
+                None => vain?,
+            }
+        }
+    }
+
+    /// `MPI_Imrecv`.
+    pub fn imrecv(&self, message: Message, buf: RecvBuf) -> Req {
+        self.engine().pml().imrecv(message, self.rank() as i32, buf)
+    }
+
+    /// A request that has completed already.
+    pub fn completed(&self, status: Status) -> Req {
+        self.engine().completed(status)
+    }
+
+    #[inline]
+    pub fn isend_on(
+        &self,
+        plane: Plane,
+        buf: SendBuf,
+        dest: u32,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<Sent, Error> {
+        let Some(proc) = self.peers().proc(dest) else {
+            return Err(self.no_rank(i64::from(dest as i32)));
+        };
+        let context = self.context().plane(plane);
+        let envelope = Envelope {
+            context,
+            source: self.rank() as i32,
+            dest: dest as i32,
+            proc,
+            tag,
+        };
+        self.engine().pml().isend(envelope, buf, mode)
+    }
+
+    #[inline(always)]
+    pub fn irecv_on(
+        &self,
+        plane: Plane,
+        buf: impl Into<Room>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Req, Error> {
+        if source != ANY_SOURCE && source as u32 >= self.peers().size() {
+            return Err(self.no_rank(i64::from(source)));
+        }
+        let (pml, key) = (self.engine().pml(), Key::new(source, tag));
+        let matching = self.plane(plane);
+        Ok(pml.irecv(matching, self.rank() as i32, key, buf))
+    }
+
+    #[cold]
+    pub(super) fn no_rank(&self, rank: i64) -> Error {
+        CommError::Rank {
+            rank,
+            size: self.peers().size(),
+            comm: match self.is_inter() {
+                true => format!("the remote group of {}", self.label()),
+                false => self.label(),
+            },
+        }
+        .into()
+    }
+
+    #[inline]
+    fn plane(&self, plane: Plane) -> &std::rc::Rc<crate::pml::ob1::Matching> {
+        self.0
+            .planes
+            .get(plane as usize)
+            .unwrap_or_else(|| self.rare_plane(plane))
+    }
+}
+
+/// What a matched probe found.
+pub enum Probed {
+    Message(Message),
+    /// The source was `MPI_PROC_NULL`: `MPI_MESSAGE_NO_PROC`.
+    NoProc,
+}

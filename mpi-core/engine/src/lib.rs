@@ -1,0 +1,32 @@
+//! The engine: progress, waiting and communicators, over the messages of `mpi-p2p`.
+//!
+//! It knows collective operations as values ([`coll::Call`]) and the components that carry them out by two traits ([`coll::Framework`], [`coll::Collectives`]);
+//! no component and no algorithm can be named here, since the package does not depend on theirs.
+//!
+//! What the layers above use beside [`Engine`] and [`comm::Comm`]:
+//! * [`comm::Conversation`], [`comm::Circle`], [`comm::Words`]: messages of the library's own among members;
+//! * [`engine::Attend`], [`engine::Restless`]: being asked whenever this process makes progress;
+//! * [`Engine::extension`]: one value of a type per process, for a layer that the engine does not know.
+
+#![deny(unsafe_code)]
+
+pub mod buffered;
+pub mod coll;
+pub mod comm;
+pub mod engine;
+pub mod partitioned;
+pub mod persistent;
+pub mod record;
+pub mod trace;
+mod witness;
+
+pub use engine::Engine;
+pub use witness::{Witness, WitnessError};
+
+use mpi_p2p::{pml, request};
+use mpi_transport::{bml, btl};
+use mpi_types::{
+    datatype,
+    error::{Error, Failure},
+    group, op, topo,
+};

@@ -1,0 +1,316 @@
+//! The receiving side: hear how the sender cut the message, then receive each of its partitions into place.
+
+use super::error::Side;
+use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
+use crate::Error;
+use crate::comm::{Comm, Words};
+use crate::datatype::{RecvBuf, Scratch};
+use crate::pml::ob1::Sent;
+use crate::pml::{Mode, Plane};
+use crate::request::{Outcome, PROC_NULL, Req, Status};
+use mpi_base::state::{About, Waits};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// What a sender announced.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    base: i32,
+    partitions: u32,
+    /// Bytes in a partition.
+    bytes: i64,
+}
+
+impl Link {
+    /// Bytes in all partitions.
+    fn sent(&self) -> u64 {
+        u64::from(self.partitions) * self.bytes as u64
+    }
+}
+
+/// `MPI_Precv_init`.
+pub struct PartitionedRecv(Rc<Receiver>);
+
+struct Receiver {
+    comm: Comm,
+    buf: Cut<RecvBuf>,
+    source: i32,
+    tag: i32,
+    /// Where the announcement will be, and its receive until it has ended.
+    words: Words,
+    announcement: RefCell<Option<Req>>,
+    link: OnceCell<Link>,
+    /// The answer to it, while it is on its way.
+    answer: RefCell<Option<Req>>,
+    /// The partitions of the sender in this start; none before the announcement has come.
+    parts: RefCell<Vec<Part>>,
+    /// How many from the first on have been found complete.
+    arrived: Cell<usize>,
+    active: Cell<bool>,
+}
+
+/// A partition of the sender, on its way to us.
+struct Part {
+    req: Req,
+    /// Where it is received if it does not begin and end with elements of ours, and where it goes from there.
+    staged: Option<(Scratch, i64)>,
+}
+
+impl PartitionedRecv {
+    /// `buf` holds all partitions, `each` elements in one.
+    pub fn new(
+        comm: &Comm,
+        buf: RecvBuf,
+        (partitions, each): (u32, i64),
+        source: i32,
+        tag: i32,
+    ) -> Result<PartitionedRecv, Error> {
+        let words = Words::new(ANNOUNCEMENT);
+        let mut announcement = None;
+        if source != PROC_NULL {
+            let room = words.recv(0..ANNOUNCEMENT);
+            announcement = Some(comm.irecv_on(Plane::Announce, room, source, tag)?);
+        }
+        let whole = buf;
+        Ok(PartitionedRecv(Rc::new(Receiver {
+            comm: comm.clone(),
+            buf: Cut {
+                whole,
+                partitions,
+                each,
+            },
+            source,
+            tag,
+            words,
+            announcement: RefCell::new(announcement),
+            link: OnceCell::new(),
+            answer: RefCell::default(),
+            parts: RefCell::default(),
+            arrived: Cell::new(0),
+            active: Cell::new(false),
+        })))
+    }
+
+    pub(super) fn start(&self) -> Req {
+        let receiver = self.0.clone();
+        receiver.active.set(true);
+        receiver.arrived.set(0);
+        self.0.comm.engine().spawn(Box::pin(async move {
+            if receiver.source == PROC_NULL {
+                return Ok(());
+            }
+            poll_fn(|_| receiver.listen()).await?;
+            receiver.post()?;
+            poll_fn(|_| receiver.look()).await;
+            receiver.end()
+        }))
+    }
+
+    /// `MPI_Parrived`; true for an operation that is not active.
+    pub fn arrived(&self, partition: i64) -> Result<bool, Error> {
+        let receiver = &self.0;
+        let partition = receiver.buf.check(partition)?;
+        if !receiver.active.get() || receiver.source == PROC_NULL {
+            return Ok(true);
+        }
+        let Some(link) = receiver.link.get() else {
+            return Ok(false);
+        };
+        let mut parts = receiver.parts.borrow_mut();
+        if parts.is_empty() {
+            // Not posted yet, or over: the latter is seen by the request.
+            return Ok(receiver.arrived.get() == link.partitions as usize);
+        }
+        let elements = receiver.buf.elements(partition);
+        let size = receiver.buf.whole.datatype().size();
+        let (start, end) = (elements.start * size, elements.end * size);
+        // Without data every partition waits for all of the sender's.
+        let touching = match link.bytes {
+            0 => 0..parts.len(),
+            // So does one that a shorter message does not reach.
+            bytes if start >= bytes * parts.len() as i64 => 0..parts.len(),
+            bytes => (start / bytes) as usize..((end + bytes - 1) / bytes) as usize,
+        };
+        let end = touching.end.min(parts.len());
+        let all = parts[touching.start.min(end)..end]
+            .iter_mut()
+            .all(|part| receiver.settle(part));
+        Ok(all)
+    }
+
+    /// Ends a start, whose request `req` is.
+    pub(super) fn finish(&self, req: Option<Req>) -> Outcome {
+        let receiver = &self.0;
+        receiver.active.set(false);
+        let requests = receiver.comm.engine().pml().requests();
+        let outcome = req.map_or(Ok(Status::EMPTY), |r| requests.finish(&r));
+        outcome.map(|_| receiver.status())
+    }
+
+    /// The status of a start that has ended well.
+    pub(super) fn status(&self) -> Status {
+        self.0.status()
+    }
+
+    pub(super) fn about(&self) -> About {
+        let receiver = &self.0;
+        let bytes = receiver.buf.whole.bytes() as u64;
+        super::about(
+            &receiver.comm,
+            Waits::Recv,
+            receiver.source,
+            receiver.tag,
+            bytes,
+        )
+    }
+}
+
+impl Receiver {
+    /// Waits for the announcement.
+    fn listen(&self) -> Poll<Result<(), Error>> {
+        let mut announcement = self.announcement.borrow_mut();
+        let Some(req) = &*announcement else {
+            return Poll::Ready(Ok(()));
+        };
+        if !req.is_complete() {
+            return Poll::Pending;
+        }
+        let outcome = self.comm.engine().pml().requests().finish(req);
+        *announcement = None;
+        Poll::Ready(outcome.and_then(|_| {
+            let word = |i| self.words.get(i);
+            // A sender is met once, so the cell is empty.
+            let link = self.link.get_or_init(|| Link {
+                base: word(0) as i32,
+                partitions: word(1) as u32,
+                bytes: word(2) as i64,
+            });
+            self.answer(link.base)
+        }))
+    }
+
+    /// Says how much room there is.
+    fn answer(&self, base: i32) -> Result<(), Error> {
+        let words = Words::of(&[self.buf.whole.bytes() as u64]);
+        let (room, source) = (words.send(0..ANSWER), self.source as u32);
+        let sent = self
+            .comm
+            .isend_on(Plane::Answer, room, source, base, Mode::Standard)?;
+        if let Sent::Pending(req) = sent {
+            *self.answer.borrow_mut() = Some(req);
+        }
+        Ok(())
+    }
+
+    /// Posts a receive for each partition of the sender.
+    fn post(&self) -> Result<(), Error> {
+        let Some(link) = self.link.get() else {
+            return Ok(());
+        };
+        let (whole, size) = (&self.buf.whole, self.buf.whole.datatype().size());
+        let (sent, room) = (link.sent(), whole.bytes() as u64);
+        let mut parts = self.parts.borrow_mut();
+        if sent > room {
+            // What the sender has sent before it heard the answer is taken and dropped, so that it is not kept and its sender need not wait.
+            if parts.is_empty() {
+                for number in 0..link.partitions {
+                    let (nothing, tag) = (whole.slice(0..0), link.base + number as i32);
+                    let req = self
+                        .comm
+                        .irecv_on(Plane::Partition, nothing, self.source, tag)?;
+                    parts.push(Part { req, staged: None });
+                }
+            }
+            let (peer, tag) = (Side::Sender(self.source), self.tag);
+            return Err(PartitionError::Longer {
+                sent,
+                room,
+                peer,
+                tag,
+            }
+            .into());
+        }
+        let fits = size > 0 && link.bytes % size == 0;
+        for number in 0..link.partitions {
+            let at = i64::from(number) * link.bytes;
+            let (room, staged) = if fits {
+                (whole.slice(at / size..(at + link.bytes) / size), None)
+            } else {
+                let scratch = Scratch::bytes(link.bytes)?;
+                (scratch.all(), Some((scratch, at)))
+            };
+            let tag = link.base + number as i32;
+            let req = self
+                .comm
+                .irecv_on(Plane::Partition, room, self.source, tag)?;
+            parts.push(Part { req, staged });
+        }
+        Ok(())
+    }
+
+    /// Whether a part has come, to its last place.
+    fn settle(&self, part: &mut Part) -> bool {
+        let complete = part.req.is_complete();
+        if complete && let Some((scratch, at)) = part.staged.take() {
+            let data = scratch.all().as_send().to_vec();
+            self.buf.whole.clone().unpack_at(at, &data);
+        }
+        complete
+    }
+
+    /// Whether all have come; those that have are not looked at again.
+    fn look(&self) -> Poll<()> {
+        let mut parts = self.parts.borrow_mut();
+        let mut arrived = self.arrived.get();
+        while let Some(part) = parts.get_mut(arrived)
+            && self.settle(part)
+        {
+            arrived += 1;
+        }
+        self.arrived.set(arrived);
+        if arrived == parts.len() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
+    /// Hands the receives back; the first failure is that of the operation.
+    fn end(&self) -> Result<(), Error> {
+        let requests = self.comm.engine().pml().requests();
+        let mut outcome = Ok(());
+        for part in self.parts.take() {
+            outcome = outcome.and(requests.finish(&part.req).map(|_| ()));
+        }
+        outcome
+    }
+
+    /// The status of a start that has ended well.
+    fn status(&self) -> Status {
+        if self.source == PROC_NULL {
+            return Status::PROC_NULL;
+        }
+        Status {
+            source: self.source,
+            tag: self.tag,
+            bytes: self.link.get().map_or(0, Link::sent),
+            cancelled: false,
+        }
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        // Nobody waits any more, and the buffer is the program's again.
+        let pml = self.comm.engine().pml();
+        let parts = self.parts.take().into_iter().map(|part| part.req);
+        for req in parts
+            .chain(self.announcement.take())
+            .chain(self.answer.take())
+        {
+            pml.abandon(&req);
+        }
+    }
+}
