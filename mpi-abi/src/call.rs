@@ -2,6 +2,7 @@
 //!
 //! The promise: a panic never crosses the C boundary, a failure reaches the error handler that the standard names and leaves
 //! null handles where new ones were to be, and a call that succeeds costs neither allocation nor lock nor lookup here.
+#![allow(unsafe_code)]
 
 use crate::abi::*;
 use crate::error::{Failure, handler};

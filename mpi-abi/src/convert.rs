@@ -1,4 +1,5 @@
 //! Scalars between a function and its large-count twin, used by the generated wrappers.
+#![allow(unsafe_code)]
 
 use crate::abi::{MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_VALUE_TOO_LARGE, MPI_UNDEFINED};
 use crate::error::Failure;

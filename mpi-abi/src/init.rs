@@ -7,6 +7,7 @@
 //! engine, the collective components join it, and the engine makes `MPI_COMM_WORLD`.
 //!
 //! The phase may be asked from any thread at any time, so it is atomic; it changes only inside a call.
+#![allow(unsafe_code)]
 
 use crate::abi::*;
 use crate::components;

@@ -9,6 +9,8 @@
 //!
 //! Nothing below this crate is global; everything process-wide is here.
 
+#![deny(unsafe_code)]
+
 pub mod abi;
 pub mod api;
 pub mod call;
@@ -50,6 +52,7 @@ pub fn functions() -> &'static [FunctionInfo] {
 }
 
 /// The folder the library is installed under: two above the library itself, if it can be told.
+#[allow(unsafe_code)]
 pub(crate) fn prefix() -> Option<std::path::PathBuf> {
     let mut found: libc::Dl_info = libc::Dl_info {
         dli_fname: std::ptr::null(),

@@ -4,6 +4,7 @@
 //! said otherwise, that is the giant lock; below it the program promises that its calls do not overlap.
 //! So one thread at a time is in here, and the tables need no locks of their own, only care that none is borrowed while the
 //! engine waits or a callback of the program runs.
+#![allow(unsafe_code)]
 
 use crate::abi::*;
 use crate::call::Target;

@@ -2,6 +2,7 @@
 //!
 //! A program whose standard output is a pipe buffers it fully, so what it prints reaches mpirun late.
 //! The C library lets a stream's buffering be changed while nothing is in its buffer; initialization flushes it first.
+#![allow(unsafe_code)]
 
 use mpi_base::param::{Level, Param, ParamError, Params};
 use std::ffi::c_int;

@@ -2,6 +2,7 @@
 //!
 //! Everything in this crate that another thread or process may see takes its atomics from here,
 //! so that under `--cfg loom` the same ring, bell and bitmap run inside the loom model checker.
+#![allow(unsafe_code)]
 
 #[cfg(not(loom))]
 pub use std::sync::atomic::{

@@ -18,6 +18,7 @@
 //! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] beside `SLEEPING`, and is woken through a socket ([`crate::ear`]).
 //! SYNC POINT `bell.ear`: the owner stores where it listens before it sets `POLLING` (Release); who clears that (Acquire) sees where.
 //! A sleep ends after [`NAP`] at the latest; nothing relies on that but services that have no bell.
+#![allow(unsafe_code)]
 
 use std::time::Duration;
 

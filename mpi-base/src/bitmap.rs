@@ -5,6 +5,7 @@
 //! This loses nothing if the marker has published its news and executed a sequentially consistent fence before it looks,
 //! and the taker fences between its swap and looking for the news:
 //! either the marker sees the bit gone and sets it again, or the taker's look sees the news.
+#![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 

@@ -9,6 +9,7 @@
 //! * `news`: who has sent; only used when the owner asked for marks ([`MARK`]), which it does when it has too many senders to scan.
 //!
 //! SYNC POINT `inbox.calls`: the sender's add (Release) after its mark is read by the owner (Acquire) before it takes the marks.
+#![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU32, Ordering, fence};
 use crate::bell::{Bell, FENCE, GONE, MARK, SLEEPING};

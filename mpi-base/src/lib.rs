@@ -1,5 +1,6 @@
 //! Memory, atomics, rings, doorbell, parameters: what the MPI engine stands on
 
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod arena;

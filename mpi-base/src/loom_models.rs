@@ -2,6 +2,7 @@
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p mpi-base --release loom`.
 //! Each model names the SYNC POINT it holds up; weaken one of its orderings and the model fails.
+#![allow(unsafe_code)]
 
 use loom::sync::Arc;
 use loom::thread;

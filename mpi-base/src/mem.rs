@@ -7,6 +7,7 @@
 //!
 //! What lies in a segment is read and written by other processes at any time.
 //! Safe code therefore sees it only as types that are [`Shared`], that is, made of atomics.
+#![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::ops::Deref;

@@ -14,6 +14,7 @@
 //! SYNC POINT `pieces.taken`: the helper's taking (Release) is read by the owner when it finds nothing left (Acquire),
 //! so that the owner also sees what the helper wrote before it took the piece, its mark in [`Helping`] above all.
 //! SYNC POINT `pieces.done`: the helper's taking away of that mark (Release) is read by an owner that waits for it (Acquire).
+#![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
 //! Whether the process has more rights than its user.
+#![allow(unsafe_code)]
 
 /// Whether the kernel started this program with more rights than its user has (set-user-ID, set-group-ID, file capabilities; getauxval(3), `AT_SECURE`).
 ///

@@ -7,6 +7,7 @@
 //! * `pmi` is the PMI-1 server that the ranks talk to;
 //! * [`wrapper`] is `mpicc`, [`info`] is `mpi-info`.
 
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod cli;

@@ -3,6 +3,7 @@
 //! An object holds the handle of its error handler and counts as one reference to it; so does each handle the program got.
 //! Error handlers may be made and used from any thread before initialization, so the registry has its own mutex, which is
 //! never held while a handler runs.
+#![allow(unsafe_code)]
 
 use super::{Failure, codes};
 use crate::abi::*;

@@ -17,6 +17,7 @@
 //! where the system can do that, and else both have their own ([`Giant::order`]).
 //! `depth`, `turns`, `unheeded`, `leader`, `stirred` and `bulletins` are the owner's to write, and so is `called` but for a follower that wakes.
 //! `wanting` is counted up before the bell is rung and read by the leader between saying that it sleeps and sleeping.
+#![allow(unsafe_code)]
 
 mod following;
 mod reserved;

@@ -4,6 +4,7 @@
 //! Protocol: the program's functions may call MPI again, so no borrow is held while one runs.
 //! A keyval that is freed lives on until the last attribute under it has gone: its functions are still called, a program that
 //! kept the number reads and deletes those attributes by it and may free it again, but no attribute comes under it any more.
+#![allow(unsafe_code)]
 
 use crate::abi::*;
 use crate::error::{Failure, class_text};

@@ -5,6 +5,7 @@
 //! The model checker knows only atomics, so under it words are words.
 //!
 //! Data that go beyond a cell are cut: whoever numbers the operations sees to it that there are none.
+#![allow(unsafe_code)]
 
 use super::FIRST;
 use crate::atomic::AtomicU64;

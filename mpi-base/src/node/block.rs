@@ -1,4 +1,5 @@
 //! Blocks of shared memory: taken from one rank's arena, named by their place, used by all.
+#![allow(unsafe_code)]
 
 use std::sync::PoisonError;
 

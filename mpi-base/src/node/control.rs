@@ -1,4 +1,5 @@
 //! A rank's control page: its inbox, its presence, its state page, and the copies it has a part in.
+#![allow(unsafe_code)]
 
 use super::tape::TapeHead;
 use crate::atomic::{AtomicU32, AtomicU64};

@@ -6,6 +6,7 @@
 //!
 //! SYNC POINT `frags.back`: the receiver's store of `FREE` (Release) is read by the owner (Acquire) before it fills the fragment again.
 //! The way there is SYNC POINT `ring.cell`.
+#![allow(unsafe_code)]
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The header of a node's segment: the numbers from which everybody computes the same [`Layout`].
 //!
 //! Written once by whoever makes the segment, before anybody else has its descriptor; read by everybody who maps it.
+#![allow(unsafe_code)]
 
 use std::os::fd::AsFd;
 use std::sync::Arc;

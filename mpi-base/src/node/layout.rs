@@ -30,7 +30,7 @@ pub struct Sizes {
 impl Sizes {
     /// What suits `nlocal` ranks: few ranks get deep rings; many get shallow ones, because all pairs may talk.
     ///
-    /// Of the ring between two of few ranks usually a part is used, and all of it where that is found to be faster (`mpi-core/src/btl/sm/span.rs`);
+    /// Of the ring between two of few ranks usually a part is used, and all of it where that is found to be faster (`mpi-core/transport/src/btl/sm/span.rs`);
     /// what is not used costs addresses and no memory.
     ///
     /// If all pairs talk, rings cost 5 MiB for 4 ranks, 13 if long data between all of them use whole rings, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.

@@ -8,6 +8,7 @@
 //! Who touches what: a rank claims its control page once and for all, in one compare-and-swap, and by that becomes
 //! the only producer of the rings from it, the only consumer of the rings to it, and the only one that hands out its arena.
 //! Nothing in the segment is a pointer; every index read from it is checked against the layout before use.
+#![allow(unsafe_code)]
 
 mod block;
 mod control;

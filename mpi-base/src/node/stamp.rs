@@ -6,6 +6,7 @@
 //!
 //! A [`Moment`] is read on both clocks at once. Between a moment at the beginning of a tape and one at its playing the [`Line`] is straight;
 //! all tapes of a node are read by the same line, so that no two events change places.
+#![allow(unsafe_code)]
 
 use std::path::Path;
 

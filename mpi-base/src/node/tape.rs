@@ -8,6 +8,7 @@
 //! SYNC POINT `tape.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are whole.
 //! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; it plays tapes of ranks that have ended.
 //! A cell that a call joins is whole before and after: the word that says so is stored last.
+#![allow(unsafe_code)]
 
 use std::cell::Cell as Plain;
 use std::os::fd::AsFd;

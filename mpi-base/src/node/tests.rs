@@ -1,4 +1,5 @@
 //! Claims about a node's memory, with ranks that are threads or plain values of one process.
+#![allow(unsafe_code)]
 
 use super::head::Head;
 use super::*;

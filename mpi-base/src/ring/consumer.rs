@@ -1,4 +1,5 @@
 //! The reading end of a ring.
+#![allow(unsafe_code)]
 
 use super::{
     Control, GIVE_BACK, INLINE, INLINE_WORDS, Kind, MORE_WORDS, RingMemory, SPREAD, SPREAD_WORDS,

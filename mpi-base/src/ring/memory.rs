@@ -1,4 +1,5 @@
 //! The memory of one ring, wherever it lies.
+#![allow(unsafe_code)]
 
 use std::any::Any;
 use std::ptr::NonNull;

@@ -1,4 +1,5 @@
 //! The writing end of a ring.
+#![allow(unsafe_code)]
 
 use super::room::Room;
 use super::{Control, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more_cells, units_of};

@@ -1,4 +1,5 @@
 //! Claims about one ring.
+#![allow(unsafe_code)]
 
 use super::*;
 use proptest::prelude::*;

@@ -9,6 +9,7 @@
 //!   A page that is needed after all is mapped again from the kernel's cache, as it was the first time.
 //!
 //! A launcher that a debugger looks at keeps its pages, as breakpoints are written into them.
+#![allow(unsafe_code)]
 
 use rustix::event::Timespec;
 use std::ops::Range;

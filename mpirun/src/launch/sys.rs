@@ -7,6 +7,7 @@
 //! * a child of [`start`] does nothing but system calls on memory that was made ready before the fork;
 //! * a child dies with the thread that started it (`PR_SET_PDEATHSIG`) and leads a process group of its own;
 //! * every descriptor of the launcher is closed on exec but those named in [`Image`].
+#![allow(unsafe_code)]
 
 use std::ffi::{CString, OsStr};
 use std::io;

@@ -1,6 +1,6 @@
 //! How long the library's software collectives take under LogGP, in closed form, for any number of ranks.
 //!
-//! One rule for each algorithm of the library, by the library's names; the papers are at the heads of their files in `mpi-core/src/coll/algo`.
+//! One rule for each algorithm of the library, by the library's names; the papers are at the heads of their files in `mpi-core/coll/src/algo`.
 //! A rule follows the longest chain of messages. A message of m bytes is received `o + (m-1) G + L + o` after its send began,
 //! and a rank that sends or receives several of them in a row does one every `max(g, o, (m-1) G)`.
 //! All ranks start together, combining costs nothing, and nothing contends: the kindest view of software.

@@ -2,6 +2,7 @@
 //!
 //! Protocol: the program says that the operation is complete, whoever waits asks it for the status with its query function,
 //! and its free function is called once, when the handle goes.
+#![allow(unsafe_code)]
 
 use super::leaving::take_freed_general;
 use super::{EMPTY, RequestObject, object};

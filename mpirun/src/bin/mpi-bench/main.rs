@@ -12,6 +12,7 @@
 //! - with `--vs LIBDIR` it starts all launchers itself, alternates between the libraries and prints ratios of medians.
 //!
 //! Promise: every figure printed was measured in this run; a setting that cannot be measured is named with its reason and never replaced.
+
 #![deny(unsafe_code)]
 
 mod alone;
