@@ -1,8 +1,9 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
+use crate::components;
 use crate::memory_rights::PTRACER;
+use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
-use crate::{components, misspelt};
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::plugin::{self, Catalogue};
@@ -86,7 +87,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
         Framework {
             name: "mca",
             what: "parameters and components themselves",
-            params: [misspelt::TELL.about()]
+            params: [TELL_MISSPELT.about()]
                 .into_iter()
                 .chain(plugin::params())
                 .collect(),

@@ -18,6 +18,7 @@ use crate::info;
 use crate::memory_rights;
 use crate::misspelt;
 use crate::object::comm::CommObject;
+use crate::params::TELL_MISSPELT;
 use crate::state::{self, state};
 use crate::stdio;
 use mpi_base::cpu::Cores;
@@ -328,7 +329,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         .get(&explain::EXPLAIN)
         .map_err(at("a parameter cannot be read"))?;
     let tells = params
-        .get(&misspelt::TELL)
+        .get(&TELL_MISSPELT)
         .map_err(at("a parameter cannot be read"))?;
     let explanation = (wanted && identity.rank == 0).then(|| {
         let found = Findings {

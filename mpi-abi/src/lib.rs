@@ -27,6 +27,7 @@ mod lock;
 pub mod memory_rights;
 pub mod misspelt;
 pub mod object;
+pub mod params;
 pub mod state;
 pub mod stdio;
 mod text;

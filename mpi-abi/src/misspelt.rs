@@ -6,20 +6,10 @@
 //! and those of components that are not here because a selection leaves them out by name or because their files were passed over.
 
 use crate::frameworks::{self, Framework};
-use mpi_base::param::{About, Kind, Level, Param, Params, Selection};
+use mpi_base::param::{About, Kind, Params, Selection};
 use mpi_core::plugin::Catalogue;
 use std::io::Write as _;
 use strsim::normalized_damerau_levenshtein;
-
-/// Whether anything is told at all.
-pub static TELL: Param<bool> = Param::new(
-    "mca",
-    "base",
-    "tell_misspelt",
-    "true",
-    Level::USER,
-    "Whether rank 0, and mpirun of its own, tell of settings that no parameter has",
-);
 
 /// The frameworks of the launcher: which parameters they have is not known here.
 pub const LAUNCHERS: [&str; 2] = ["mpirun", "plm"];

@@ -90,7 +90,7 @@ impl From<Error> for Failure {
             return e.clone().into();
         }
         if let Some(e) = e.find::<NoMemory>() {
-            return e.clone().into();
+            return (*e).into();
         }
         if let Some(e) = e.find::<BufferError>() {
             return e.clone().into();

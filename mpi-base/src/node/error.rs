@@ -4,7 +4,6 @@ use std::fmt;
 
 use rustix::io::Errno;
 
-use super::head::VERSION;
 use super::layout::MAX_LOCAL;
 
 /// Why a node could not be made or joined.
@@ -35,6 +34,8 @@ pub enum NodeError {
     Version {
         /// The version in the memory's head.
         found: u32,
+        /// That of this library.
+        ours: u32,
     },
     /// A local rank was asked for that this node has not.
     NoSuchRank {
@@ -96,9 +97,9 @@ impl fmt::Display for NodeError {
             NodeError::NotANode => {
                 write!(f, "the descriptor given is not a node's shared memory")
             }
-            NodeError::Version { found } => write!(
+            NodeError::Version { found, ours } => write!(
                 f,
-                "the node's shared memory was made by another version ({found}, we are {VERSION})"
+                "the node's shared memory was made by another version ({found}, we are {ours})"
             ),
             NodeError::NoSuchRank { rank, nlocal } => {
                 write!(f, "there is no local rank {rank} among {nlocal} ranks")

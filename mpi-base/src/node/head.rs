@@ -62,7 +62,10 @@ pub(super) fn read_head(fd: impl AsFd) -> Result<Layout, NodeError> {
     }
     let found = head.version.load(Ordering::Relaxed);
     if found != VERSION {
-        return Err(NodeError::Version { found });
+        return Err(NodeError::Version {
+            found,
+            ours: VERSION,
+        });
     }
     let nlocal = head.nlocal.load(Ordering::Relaxed);
     let sizes = Sizes {

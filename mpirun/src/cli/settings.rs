@@ -6,7 +6,8 @@
 use crate::info::frameworks;
 use crate::launch::program::Plan;
 use mpi_abi::frameworks::{malformed, with};
-use mpi_abi::misspelt::{TELL, is_launchers, sentences};
+use mpi_abi::misspelt::{is_launchers, sentences};
+use mpi_abi::params::TELL_MISSPELT;
 use mpi_base::param::{ParamError, Params};
 use mpi_core::plugin::Catalogue;
 
@@ -26,7 +27,7 @@ fn of_job(plan: &Plan) -> Params {
 pub fn misspelt(plan: &Plan) -> Vec<String> {
     let params = of_job(plan);
     // A value that cannot be read is complained about by the library.
-    match params.get(&TELL).unwrap_or(true) {
+    match params.get(&TELL_MISSPELT).unwrap_or(true) {
         true => sentences(&params, &frameworks::of_launcher(), |name| {
             !is_launchers(name)
         }),

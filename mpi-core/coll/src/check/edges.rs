@@ -5,7 +5,7 @@
 //! Who sends to whom is known to the two ends only, so every member tells all others its outgoing edges, and looks for its own among theirs.
 //! Topologies whose ends do not name each other are found too: what the other end does not know of is a block of zero bytes there.
 
-use super::amounts::{Difference, share};
+use super::words::{Difference, share};
 use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::Neighbours;

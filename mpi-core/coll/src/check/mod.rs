@@ -15,6 +15,7 @@ mod edges;
 mod said;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use said::{Mismatch, Said};
 
@@ -103,7 +104,7 @@ impl Module for CheckModule {
 /// Tells all members what this one calls, and fails where they differ.
 async fn compare(cx: &Cx, call: &Call) -> Result<(), Error> {
     let mine = Said::of(call).words();
-    let all = amounts::share(cx, &mine).await?;
+    let all = words::share(cx, &mine).await?;
     let said: Vec<Said> = all.chunks(mine.len()).map(Said::from_words).collect();
     let what = match said.windows(2).all(|two| two[0] == two[1]) {
         false => Some(Difference::calls(&said)),

@@ -3,7 +3,7 @@
 use super::amounts::Disagreement;
 use std::fmt;
 
-pub use mpi_engine::coll::{Said, function};
+pub use mpi_engine::coll::Said;
 
 /// Members that do not call the same operation: who calls what.
 #[derive(Clone, Debug, PartialEq, Eq)]

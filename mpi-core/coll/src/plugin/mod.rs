@@ -30,6 +30,7 @@ mod load;
 mod memory;
 mod passed;
 mod seat;
+mod shared_memory;
 mod table;
 #[cfg(test)]
 mod tests;

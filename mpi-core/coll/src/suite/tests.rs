@@ -56,7 +56,7 @@ fn every_algorithm_gives_what_the_definition_says() {
 /// How one call of a random program is made.
 enum Flight {
     Nonblocking(Req),
-    Persistent(Persistent),
+    Persistent(Box<Persistent>),
 }
 
 impl Flight {
@@ -123,7 +123,7 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
                         let call = Operation::Collective(part.call.clone());
                         let mut persistent = Persistent::new(comm, call);
                         persistent.start(&Buffer::default()).expect("a collective");
-                        flights.push((case, part, Flight::Persistent(persistent)));
+                        flights.push((case, part, Flight::Persistent(Box::new(persistent))));
                     }
                 }
             }

@@ -1,10 +1,9 @@
 //! Transports that wrap one: they add something and leave the rest as it is.
 //!
-//! A decorator is asked for by its own parameters and wraps every transport that is opened, in the order of [`DECORATORS`], the first innermost:
+//! A decorator is asked for by its own parameters and wraps every transport that is opened, in the order of [`super::DECORATORS`], the first innermost:
 //! faults happen on the wire, the trace sees what the wire made of it, and the checksum finds out.
 
 use super::{OpenError, Surroundings, Transport};
-use super::{checksum, fault, trace};
 use mpi_base::param::About;
 
 /// A component that wraps other components' transports.
@@ -14,20 +13,6 @@ pub struct Decorator {
     pub params: &'static [&'static About],
     /// Wraps a transport if its parameters say so; `number` counts the transports of this process.
     pub wrap: fn(&Surroundings<'_>, u32, Transport) -> Result<Transport, OpenError>,
-}
-
-/// The decorators that are part of the library.
-pub static DECORATORS: &[Decorator] = &[fault::DECORATOR, trace::DECORATOR, checksum::DECORATOR];
-
-/// Wraps a transport in every decorator that was asked for.
-pub(super) fn decorate(
-    around: &Surroundings<'_>,
-    number: u32,
-    transport: Transport,
-) -> Result<Transport, OpenError> {
-    DECORATORS.iter().try_fold(transport, |inner, decorator| {
-        (decorator.wrap)(around, number, inner)
-    })
 }
 
 /// The methods in which a decorator is what it wraps, `self.inner`.

@@ -1,6 +1,6 @@
 //! Claims of the decorators, each around a transport of its own kind.
 
-use super::decorate::decorate;
+use super::open::decorate;
 use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};
 use super::{Payload, ProcId, SendError, Sink, Surroundings, Transport, open_all};
 use crate::rte::SharedBoard;

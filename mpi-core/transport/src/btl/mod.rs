@@ -25,12 +25,12 @@ pub(crate) mod suite;
 mod tcp;
 mod trace;
 
-pub use decorate::{DECORATORS, Decorator};
+pub use decorate::Decorator;
 pub use mpi_base::cma::Region;
 use open::never;
 pub use open::{
-    BUILT_IN, Component, Noticeboard, OpenError, Opened, SELECTION, SelectError, Surroundings,
-    Transport, open_all,
+    BUILT_IN, Component, DECORATORS, Noticeboard, OpenError, Opened, SELECTION, SelectError,
+    Surroundings, Transport, open_all,
 };
 pub use sm::may_copy_once;
 

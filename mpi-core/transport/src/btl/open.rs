@@ -2,11 +2,26 @@
 //!
 //! A component that cannot serve is told of with its reason, and the job goes on without it; one that a user asked for by name must exist.
 
-use super::{Btl, ProcId, decorate, self_, sm, tcp};
+use super::decorate::Decorator;
+use super::{Btl, ProcId, checksum, fault, self_, sm, tcp, trace};
 use mpi_base::node::Node;
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
 use std::fmt;
 use std::sync::Arc;
+
+/// The decorators that are part of the library.
+pub static DECORATORS: &[Decorator] = &[fault::DECORATOR, trace::DECORATOR, checksum::DECORATOR];
+
+/// Wraps a transport in every decorator that was asked for.
+pub(super) fn decorate(
+    around: &Surroundings<'_>,
+    number: u32,
+    transport: Transport,
+) -> Result<Transport, OpenError> {
+    DECORATORS.iter().try_fold(transport, |inner, decorator| {
+        (decorator.wrap)(around, number, inner)
+    })
+}
 
 /// What a component may build upon when it is opened.
 pub struct Surroundings<'a> {
@@ -157,9 +172,9 @@ pub fn open_all(around: &Surroundings<'_>) -> Result<Opened, SelectError> {
             Ok(btls) => {
                 for btl in btls {
                     let number = opened.btls.len() as u32;
-                    opened.btls.push(
-                        decorate::decorate(around, number, btl).map_err(SelectError::Decorator)?,
-                    );
+                    opened
+                        .btls
+                        .push(decorate(around, number, btl).map_err(SelectError::Decorator)?);
                 }
             }
             Err(error) => opened.refused.push((component.name, error)),

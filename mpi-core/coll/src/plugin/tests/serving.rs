@@ -224,7 +224,7 @@ fn what_is_made_for_steps_is_offered_to_no_plugin() {
     waverer(5, 2).run(|engine| {
         let world = world(engine);
         let chain = |comm: &Comm| -> Vec<String> {
-            let table = Table::chosen(&comm).expect("chosen");
+            let table = Table::chosen(comm).expect("chosen");
             table.chain(CallId::Barrier).map(str::to_owned).collect()
         };
         assert_eq!(chain(&world)[..2], ["waverer", "han"]);

@@ -1,0 +1,13 @@
+//! Parameters of the library itself, of no framework's.
+
+use mpi_base::param::{Level, Param};
+
+/// Whether settings that no parameter has are told of ([`misspelt`](crate::misspelt)).
+pub static TELL_MISSPELT: Param<bool> = Param::new(
+    "mca",
+    "base",
+    "tell_misspelt",
+    "true",
+    Level::USER,
+    "Whether rank 0, and mpirun of its own, tell of settings that no parameter has",
+);

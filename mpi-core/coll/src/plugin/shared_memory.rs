@@ -1,0 +1,69 @@
+//! How the members of a communicator on one node come to a block of shared memory.
+
+use super::memory::HEAD;
+use super::seat::Seat;
+use crate::comm::Words;
+use mpi_base::atomic::{AtomicU32, Ordering};
+use mpi_base::mem::PAGE;
+use mpi_base::node::{ShmBlock, ShmOffset};
+
+impl Seat {
+    /// Takes zeroed memory that this node's members share; every one of them calls.
+    pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut u8, String> {
+        if !align.is_power_of_two() || align > PAGE {
+            return Err(format!("shared memory cannot be aligned to {align} bytes"));
+        }
+        self.memory.sweep();
+        let leader = self.node_ranks().next().unwrap_or(self.rank);
+        let cx = self.waiting(leader)?;
+        let skip = HEAD.max(align);
+        let len = bytes
+            .checked_add(skip)
+            .ok_or_else(|| format!("{bytes} bytes of shared memory are too many"))?;
+        let word = Words::new(1);
+        const NOTHING: u64 = u64::MAX;
+        let block = (self.rank == leader)
+            .then(|| self.engine.node().alloc(len, skip))
+            .flatten();
+        if self.rank == leader {
+            let place = block.as_ref().map(ShmBlock::place);
+            if let Some(users) = place.and_then(|place| self.engine.node().hold::<AtomicU32>(place))
+            {
+                // The message that names the place carries this to the others.
+                users.store(self.node_ranks().len() as u32, Ordering::Relaxed);
+            }
+            word.set(0, place.map_or(NOTHING, |place| place.0));
+        }
+        let told = self.engine.block_on(async {
+            if self.rank == leader {
+                let others = self.node_ranks().filter(|rank| *rank != leader);
+                cx.all(
+                    others
+                        .map(|rank| cx.isend(&word.send(0..1), rank))
+                        .collect(),
+                )
+                .await
+            } else {
+                cx.recv(&word.recv(0..1), leader).await
+            }
+        });
+        told.map_err(|e| e.to_string())?;
+        let place = word.get(0);
+        if place == NOTHING {
+            return Err(format!(
+                "rank {leader} has no {len} bytes of shared memory left for its node"
+            ));
+        }
+        let node = self.engine.node();
+        let outside =
+            || format!("the {len} bytes that rank {leader} named are not in this node's memory");
+        let users = node
+            .hold::<AtomicU32>(ShmOffset(place))
+            .ok_or_else(outside)?;
+        let memory = node
+            .resolve(ShmOffset(place + skip as u64), bytes)
+            .ok_or_else(outside)?;
+        self.memory.holds(users, block);
+        Ok(memory)
+    }
+}
