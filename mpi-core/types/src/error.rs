@@ -7,9 +7,10 @@ use crate::op::OpError;
 use crate::status::Status;
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 /// An error type of some layer; its text is a sentence.
-pub trait Failure: std::error::Error + Clone + PartialEq + Send + Sync + 'static {
+pub trait Failure: std::error::Error + Send + Sync + 'static {
     /// The message that a failed receive got, if it got one: whose it was, and how much of it is in the buffer.
     fn received(&self) -> Option<Status> {
         None
@@ -21,20 +22,12 @@ impl Failure for NoMemory {}
 impl Failure for OpError {}
 
 /// A [`Failure`] of whichever type.
-trait Held: fmt::Debug + fmt::Display + Send + Sync {
-    fn copy(&self) -> Box<dyn Held>;
-    fn equals(&self, other: &dyn Any) -> bool;
+trait Held: fmt::Display + Send + Sync {
     fn received(&self) -> Option<Status>;
     fn as_any(&self) -> &dyn Any;
 }
 
 impl<F: Failure> Held for F {
-    fn copy(&self) -> Box<dyn Held> {
-        Box::new(self.clone())
-    }
-    fn equals(&self, other: &dyn Any) -> bool {
-        other.downcast_ref() == Some(self)
-    }
     fn received(&self) -> Option<Status> {
         Failure::received(self)
     }
@@ -43,51 +36,59 @@ impl<F: Failure> Held for F {
     }
 }
 
+struct Shared(Arc<dyn Held>);
+
 /// An error of any operation; its text is a sentence.
 ///
-/// Boxed twice, so that the result of a successful operation fits a register.
-pub struct Error(Box<Box<dyn Held>>);
+/// Boxed beside what it shares with its clones, so that the result of a successful operation fits a register.
+pub struct Error(Box<Shared>);
 
 impl Error {
+    fn held(&self) -> &dyn Held {
+        &*self.0.0
+    }
+
     /// The error of one layer, if it is one of that layer's.
     pub fn find<F: Failure>(&self) -> Option<&F> {
-        self.0.as_any().downcast_ref()
+        self.held().as_any().downcast_ref()
     }
 
     /// The message that a failed receive got, if it got one: whose it was, and how much of it is in the buffer.
     pub fn received(&self) -> Option<Status> {
-        self.0.received()
+        self.held().received()
     }
 }
 
 impl<F: Failure> From<F> for Error {
     #[cold]
     fn from(failure: F) -> Error {
-        Error(Box::new(Box::new(failure)))
+        Error(Box::new(Shared(Arc::new(failure))))
     }
 }
 
 impl Clone for Error {
     fn clone(&self) -> Error {
-        Error(Box::new(self.0.copy()))
+        Error(Box::new(Shared(self.0.0.clone())))
     }
 }
 
 impl PartialEq for Error {
+    /// Errors of one layer are equal that say the same.
     fn eq(&self, other: &Error) -> bool {
-        self.0.equals(other.0.as_any())
+        let layer = |error: &Error| error.held().as_any().type_id();
+        layer(self) == layer(other) && self.to_string() == other.to_string()
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Display::fmt(self, f)
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(self.held(), f)
     }
 }
 
