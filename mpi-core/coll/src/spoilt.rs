@@ -42,7 +42,7 @@ impl Invocation {
     pub fn of(talk: &Conversation) -> Invocation {
         Invocation {
             id: (talk.comm().context().plane(talk.plane()), talk.tag()),
-            all: talk.engine().extension(),
+            all: talk.engine().extension(Spoilt::default),
         }
     }
 

@@ -136,7 +136,7 @@ fn differ(size: u32, usual: i64, algorithms: impl Fn(CallId, Algorithm) -> bool 
                 }
             }
         }
-        assert!(engine.extension::<Spoilt>().0.borrow().is_empty());
+        assert!(engine.extension(Spoilt::default).0.borrow().is_empty());
         assert_eq!(engine.pml().requests().live(), 0);
         world.collective(Call::Barrier).expect("a barrier");
     });
@@ -273,6 +273,6 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
             engine.block_on(world.fence()).expect("a fence");
         }
         drop(inter);
-        assert!(engine.extension::<Spoilt>().0.borrow().is_empty());
+        assert!(engine.extension(Spoilt::default).0.borrow().is_empty());
     });
 }

@@ -390,12 +390,12 @@ impl Engine {
     /// The one value of its type that a layer above keeps here; made when it is first asked for.
     ///
     /// It goes with the engine, so it does not own one.
-    pub fn extension<T: Default + 'static>(&self) -> Rc<T> {
-        let mut all = self.0.extensions.borrow_mut();
-        let found = all.iter().find_map(|one| one.clone().downcast().ok());
+    pub fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
+        let find = |one: &Rc<dyn Any>| one.clone().downcast().ok();
+        let found = self.0.extensions.borrow().iter().find_map(find);
         found.unwrap_or_else(|| {
-            let made = Rc::new(T::default());
-            all.push(made.clone());
+            let made = Rc::new(make());
+            self.0.extensions.borrow_mut().push(made.clone());
             made
         })
     }
