@@ -28,7 +28,7 @@ fn a_table_that_cannot_be_read_is_refused_with_its_name() {
 }
 
 #[test]
-#[should_panic(expected = "coll_tuned_reduce_algorithm is \\\"fast\\\"")]
+#[should_panic(expected = "coll_tuned_reduce_algorithm is \"fast\"")]
 fn a_job_does_not_start_with_an_unknown_algorithm() {
     Job::of(2)
         .with("coll_tuned_reduce_algorithm", "fast")
