@@ -360,6 +360,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     if tells && identity.rank == 0 {
         misspelt::tell(engine.params(), &plugins);
     }
+    *state().plugins.borrow_mut() = Some(plugins);
     Ok((engine, explanation))
 }
 

@@ -25,6 +25,7 @@ use mpi_core::datatype::Datatype;
 use mpi_core::engine::Threads;
 use mpi_core::group::Group;
 use mpi_core::op::{DenseOp, Op};
+use mpi_core::plugin::Catalogue;
 use mpi_core::pml::ob1::Message;
 use mpi_core::trace::Trace;
 use std::cell::{Cell, RefCell};
@@ -37,6 +38,8 @@ pub struct State {
     pub engine: RefCell<Option<Engine>>,
     /// The engine between two sessions: it cannot be made twice, since other processes know this one.
     pub parked: RefCell<Option<Engine>>,
+    /// The components from files, whose texts live as long as the process.
+    pub plugins: RefCell<Option<Catalogue>>,
     /// Whether somebody who uses the engine calls from several threads at once.
     pub multiple: Cell<bool>,
     /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, from initialization to finalization.
@@ -76,6 +79,7 @@ unsafe impl Sync for Global {}
 static GLOBAL: Global = Global(State {
     engine: RefCell::new(None),
     parked: RefCell::new(None),
+    plugins: RefCell::new(None),
     multiple: Cell::new(false),
     world: RefCell::new(None),
     myself: RefCell::new(None),

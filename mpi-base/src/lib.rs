@@ -40,6 +40,7 @@ pub mod ring;
 #[cfg(not(loom))]
 pub mod state;
 pub mod switch;
+pub mod valgrind;
 pub mod wait;
 
 #[cfg(all(test, loom))]

@@ -37,6 +37,11 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "what icetime knows of the iCE40",
     ),
     (
+        Sign::Program("valgrind"),
+        "valgrind",
+        "looking for memory that is lost or used before it is set",
+    ),
+    (
         Sign::Program("ip"),
         "iproute2",
         "cables between several hosts made of network namespaces",

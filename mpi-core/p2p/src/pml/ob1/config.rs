@@ -1,6 +1,7 @@
 //! The sizes that choose a protocol, as parameters.
 
 use mpi_base::param::{About, Level, Param, ParamError, Params};
+use mpi_base::valgrind;
 
 static SINGLE_COPY_MIN: Param<usize> = Param::new(
     "pml",
@@ -125,8 +126,8 @@ impl Config {
             },
             measure: params.get(&MEASURE)?,
             sharing,
-            // There a sender that sleeps is better left asleep.
-            together_min: match roomy {
+            // There a sender that sleeps is better left asleep. And valgrind takes what a sender has written for uninitialised.
+            together_min: match roomy && !valgrind::is_running() {
                 true => params.get(&TOGETHER_MIN)? as u64,
                 false => u64::MAX,
             },

@@ -332,7 +332,6 @@ impl Btl for Tcp {
             peer.stuck.set(false);
             peer.reset();
         }
-        self.lobby.borrow_mut().close();
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {
