@@ -40,6 +40,7 @@ pub mod ring;
 #[cfg(not(loom))]
 pub mod state;
 pub mod switch;
+#[cfg(not(loom))]
 pub mod valgrind;
 pub mod wait;
 

@@ -3,6 +3,8 @@
 //! A tool that follows each byte takes memory that another process has filled for uninitialised,
 //! so under it no peer is asked to write into this process (`process_vm_writev(2)`); what this process reads itself, it knows.
 
+#![allow(unsafe_code)]
+
 use std::sync::OnceLock;
 
 /// Whether valgrind runs this process; asked once.

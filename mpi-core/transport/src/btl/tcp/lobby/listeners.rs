@@ -1,4 +1,6 @@
-//! The sockets on which peers call: all of one port, on the addresses that the user allows, and none while MPI is not in use.
+//! The sockets on which peers call: all of one port, on the addresses that the user allows.
+//!
+//! They stay to the end of the process: a process that has left MPI may begin a session again, and its peers know the port.
 
 use super::socket::{Buffers, listen, local_address, watch};
 use rustix::event::epoll;
@@ -19,10 +21,7 @@ pub enum On {
 }
 
 pub struct Listeners {
-    on: On,
     port: u16,
-    buffers: Buffers,
-    /// Empty while closed.
     sockets: Vec<OwnedFd>,
 }
 
@@ -40,12 +39,7 @@ impl Listeners {
             .first()
             .and_then(local_address)
             .map_or(0, |address| address.port());
-        Ok(Listeners {
-            on,
-            port,
-            buffers,
-            sockets,
-        })
+        Ok(Listeners { port, sockets })
     }
 
     /// The port of all of them.
@@ -55,22 +49,6 @@ impl Listeners {
 
     pub fn sockets(&self) -> &[OwnedFd] {
         &self.sockets
-    }
-
-    /// Whether there are none, so that nobody can call.
-    pub fn is_closed(&self) -> bool {
-        self.sockets.is_empty()
-    }
-
-    /// Closes all; peers that call are refused by the system.
-    pub fn close(&mut self) {
-        self.sockets.clear();
-    }
-
-    /// Opens them again, under the port that peers know.
-    pub fn reopen(&mut self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
-        self.sockets = open_all(&self.on, self.port, self.buffers)?;
-        self.watch(epoll)
     }
 
     /// Has the poller tell when a peer calls.
@@ -104,7 +82,6 @@ fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::event::epoll::CreateFlags;
     use std::net::TcpStream;
 
     fn calls(ip: [u8; 4], port: u16) -> bool {
@@ -112,21 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_addresses_that_are_allowed_answer_and_none_while_closed() {
-        let first: IpAddr = [127, 0, 0, 1].into();
-        let second: IpAddr = [127, 0, 0, 2].into();
-        let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
-        let on = On::Addresses(vec![first, second]);
-        let mut listeners = Listeners::open(on, 0, Buffers::default()).unwrap();
+    fn only_the_addresses_that_are_allowed_answer() {
+        let allowed: [IpAddr; 2] = [[127, 0, 0, 1].into(), [127, 0, 0, 2].into()];
+        let on = On::Addresses(allowed.to_vec());
+        let listeners = Listeners::open(on, 0, Buffers::default()).unwrap();
         let port = listeners.port();
-        assert!(port > 0);
-        let answers = || [1, 2, 3].map(|last| calls([127, 0, 0, last], port));
-        assert_eq!(answers(), [true, true, false]);
-        listeners.close();
-        assert_eq!(answers(), [false; 3]);
-        use std::os::fd::AsFd as _;
-        listeners.reopen(epoll.as_fd()).unwrap();
-        assert_eq!((answers(), listeners.port()), ([true, true, false], port));
+        let answers = [1, 2, 3].map(|last| calls([127, 0, 0, last], port));
+        assert_eq!(answers, [true, true, false]);
         let everywhere = Listeners::open(On::Everywhere, 0, Buffers::default()).unwrap();
         assert!(calls([127, 0, 0, 3], everywhere.port()));
     }

@@ -122,23 +122,6 @@ impl Lobby {
         self.listeners.watch(epoll)
     }
 
-    /// Nobody can call any more, and those who have are turned out.
-    pub fn close(&mut self) {
-        self.listeners.close();
-        self.guests.clear();
-        self.calls.clear();
-    }
-
-    /// Whether nobody can call.
-    pub fn is_closed(&self) -> bool {
-        self.listeners.is_closed()
-    }
-
-    /// Peers can call again.
-    pub fn reopen(&mut self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
-        self.listeners.reopen(epoll)
-    }
-
     /// Whether it wants to be looked at even if no descriptor is ready.
     pub fn is_waiting(&self) -> bool {
         !self.calls.is_empty()
