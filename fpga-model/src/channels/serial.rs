@@ -203,7 +203,7 @@ mod tests {
     /// Whether a high pulse of this width counts that begins this long after an edge of the clock; times in hundredths of a period.
     fn counts(width: u32, begin: u32) -> bool {
         let mut line = Line::default();
-        (1..20).any(|edge| {
+        (0..20).any(|edge| {
             let at = edge * 100;
             line.step((begin..begin + width).contains(&at));
             line.level
