@@ -204,7 +204,9 @@ fn a_wave_says_where_it_is_and_how_to_open_it() {
     ]);
     insta::assert_snapshot!(said.replace(folder.path().to_str().expect("UTF-8"), "FOLDER"));
     let save = std::fs::read_to_string(dump.with_extension("gtkw")).expect("a save file");
-    assert!(save.contains("[dumpfile] \"small.vcd\""), "{save}");
+    // A full path: the save file opens from any folder.
+    let expected = format!("[dumpfile] \"{}\"", dump.display());
+    assert!(save.contains(&expected), "{save}");
 }
 
 #[test]
@@ -301,4 +303,56 @@ fn what_cannot_be_run_is_refused_with_a_sentence() {
         assert!(said.contains(sentence), "{arguments:?}: {said}");
         assert!(!said.contains("[exit 0]"), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn a_waveform_is_not_overwritten_by_its_save_file() {
+    let path = std::env::temp_dir().join(format!("hwbarr-{}.gtkw", std::process::id()));
+    let said = hwbarr(&["wave", "-o", path.to_str().expect("UTF-8")]);
+    assert!(said.contains("GTKWave's save file"), "{said}");
+    assert!(said.ends_with("[exit 1]"), "{said}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_failure() {
+    use std::process::Stdio;
+    let path = std::env::temp_dir().join(format!("hwbarr-{}-closed.vcd", std::process::id()));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_hwbarr"))
+        .args(["wave", "-n", "64", "-o"])
+        .arg(&path)
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .output()
+        .expect("hwbarr starts");
+    for written in [path.with_extension("gtkw"), path] {
+        std::fs::remove_file(written).expect("both files are written");
+    }
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success(), "{}", output.status);
+}
+
+#[test]
+fn numbers_without_a_meaning_are_refused() {
+    for arguments in [
+        &["scale", "--ranks", "0"][..],
+        &[
+            "scale",
+            "--ranks",
+            "18446744073709551615",
+            "--size",
+            "1000000",
+        ],
+        &["scale", "--size", "18446744073709551615"],
+        &["live", "-n", "2", "-k", "0"],
+    ] {
+        let said = hwbarr(arguments);
+        assert!(said.contains("invalid value"), "{said}");
+        assert!(said.ends_with("[exit 2]"), "{said}");
+    }
+    let said = hwbarr(&["scale", "--ranks", "2147483647", "--size", "4294967295"]);
+    assert!(said.contains("takes longer than"), "{said}");
+    assert!(said.ends_with("[exit 1]"), "{said}");
 }

@@ -167,7 +167,8 @@ fn what_is_no_board_is_refused_with_a_sentence() {
 
 /// A terminal of 80 columns and 24 rows: our side, and the program's.
 fn terminal() -> (File, File) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+        .expect("a pseudo-terminal");
     grantpt(&ours).expect("granted");
     unlockpt(&ours).expect("unlocked");
     let size = Winsize {
@@ -260,6 +261,31 @@ fn a_signal_that_ends_it_gives_the_terminal_back_first() {
             kill_process(Pid::from_child(&screen.watching.0), signal).expect("it runs");
             let status = screen.is_given_back();
             assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
+        }
+    });
+}
+
+#[test]
+fn a_terminal_that_has_gone_ends_it() {
+    served(3, |address| {
+        let (mut ours, theirs) = terminal();
+        let side = || Stdio::from(theirs.try_clone().expect("a descriptor"));
+        let mut command = Command::new(HWBARR);
+        command.args(["watch", &address.to_string(), "--every", "20ms"]);
+        command.stdin(side()).stdout(side()).stderr(side());
+        let mut watching = Running::start(&mut command);
+        // The command keeps its copies of the terminal as long as it lives.
+        drop((command, theirs));
+        let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
+        while !String::from_utf8_lossy(&shown).contains("awaited") {
+            let count = ours.read(&mut bytes).expect("the screen");
+            shown.extend_from_slice(&bytes[..count]);
+        }
+        drop(ours);
+        let begin = Instant::now();
+        while watching.0.try_wait().expect("it is ours").is_none() {
+            assert!(begin.elapsed() < LIMIT, "it still runs");
+            std::thread::sleep(Duration::from_millis(10));
         }
     });
 }

@@ -156,7 +156,9 @@ impl Sim {
         }
         sim::vcd::write(BufWriter::new(File::create(path)?), &record)?;
         let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
-        sim::gtkw::write(save, &path.to_string_lossy(), self.board.nodes())
+        // The full path: GTKWave looks for a relative one where it is started.
+        let full = std::path::absolute(path)?;
+        sim::gtkw::write(save, &full.to_string_lossy(), &record)
     }
 
     fn write_report(&self, path: &Path) -> std::io::Result<()> {

@@ -4,7 +4,7 @@
 
 use super::frame::{BODY_BITS, Body, CHECK_START, FRAME_BITS, check_bit};
 
-/// Equal samples after which a line has changed: shorter pulses are noise.
+/// Equal samples after which a line has changed. They span three periods: a shorter pulse is noise, one of four or more always counts.
 pub const FILTER_EDGES: u8 = 4;
 
 /// One line of the node that has the receiver: two synchroniser stages, and a level that needs [`FILTER_EDGES`] samples.
@@ -193,5 +193,35 @@ impl Serial {
         } else {
             self.count += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a high pulse of this width counts that begins this long after an edge of the clock; times in hundredths of a period.
+    fn counts(width: u32, begin: u32) -> bool {
+        let mut line = Line::default();
+        (0..20).any(|edge| {
+            let at = edge * 100;
+            line.step((begin..begin + width).contains(&at));
+            line.level
+        })
+    }
+
+    #[test]
+    fn a_pulse_under_three_periods_never_counts_and_one_of_four_always_does() {
+        let (never, always) = (
+            100 * (u32::from(FILTER_EDGES) - 1),
+            100 * u32::from(FILTER_EDGES),
+        );
+        for begin in 0..100 {
+            assert!((1..never).all(|width| !counts(width, begin)), "{begin}");
+            assert!((always..600).all(|width| counts(width, begin)), "{begin}");
+        }
+        // Between the two it is the phase that decides: 125 ns are 315 hundredths.
+        let passed = (0..100).filter(|&begin| counts(315, begin)).count();
+        assert_eq!(passed, 15);
     }
 }

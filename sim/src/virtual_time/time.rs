@@ -17,6 +17,9 @@ const UNITS: [(&str, u64); 5] = [
     ("ps", 1),
 ];
 
+/// The micro sign and the Greek letter mu.
+const MICRO: [char; 2] = ['\u{b5}', '\u{3bc}'];
+
 impl Time {
     /// Power-on, or no time at all.
     pub const ZERO: Self = Self(0);
@@ -111,8 +114,10 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Self, BadTime> {
         let bad = || BadTime(text.to_owned());
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let (number, unit) = (digits.parse::<f64>(), &text[digits.len()..]);
+        // Both signs for micro: Unicode has the micro sign and the Greek letter.
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || MICRO.contains(&c));
+        let unit = text[digits.len()..].replace(MICRO, "u");
+        let number = digits.parse::<f64>();
         let size = UNITS
             .into_iter()
             .find(|&(name, _)| name == unit)
@@ -139,6 +144,8 @@ mod tests {
             ("1ps", 1),
             ("39.72ns", 39_720),
             ("1.2us", 1_200_000),
+            ("1\u{b5}s", 1_000_000),
+            ("1.2\u{3bc}s", 1_200_000),
             ("2s", 2_000_000_000_000),
         ] {
             assert_eq!(text.parse(), Ok(Time(ps)));

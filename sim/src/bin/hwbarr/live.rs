@@ -19,7 +19,7 @@ pub struct Live {
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
     /// How many barriers they pass.
-    #[arg(short = 'k', long, default_value_t = 200)]
+    #[arg(short = 'k', long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     barriers: u64,
     /// Use the board that `hwbarr serve` serves here, instead of one in shared memory; it must have as many nodes.
     #[arg(long, value_name = "sim:tcp://HOST:PORT")]
@@ -68,7 +68,7 @@ impl Live {
         let board = memory.init(self.nodes, record)?;
         let fd = memory.as_fd().as_raw_fd().to_string();
         let slowest = self.pass(["--fd", &fd])?;
-        self.report(slowest, board.releases());
+        self.report(slowest, board.releases())?;
         match &self.output {
             Some(output) => write_wave(output, &board.record()),
             None => Ok(()),
@@ -87,8 +87,7 @@ impl Live {
         }
         let before = onlooker.look()?.board.releases;
         let slowest = self.pass(["--board", &server.to_string()])?;
-        self.report(slowest, onlooker.look()?.board.releases - before);
-        Ok(())
+        self.report(slowest, onlooker.look()?.board.releases - before)
     }
 
     /// Runs all processes on the board that these arguments name; the time of the slowest.
@@ -106,15 +105,17 @@ impl Live {
         Ok(slowest)
     }
 
-    fn report(&self, slowest: Duration, releases: u64) {
+    fn report(&self, slowest: Duration, releases: u64) -> Result<(), Failure> {
         let tests = if self.self_test { 4 } else { 0 };
-        println!(
-            "{} processes passed {} barriers in {slowest:.1?}",
-            self.nodes, self.barriers
-        );
-        println!("{releases} releases counted by the machine, {tests} of them in the self-test");
         let rate = self.barriers as f64 / slowest.as_secs_f64();
-        println!("{rate:.0} barriers/s, {:.1} us each", 1e6 / rate);
+        crate::say(&format!(
+            "{} processes passed {} barriers in {slowest:.1?}\n\
+             {releases} releases counted by the machine, {tests} of them in the self-test\n\
+             {rate:.0} barriers/s, {:.1} us each\n",
+            self.nodes,
+            self.barriers,
+            1e6 / rate
+        ))
     }
 
     fn spawn(&self, board: [&str; 2], node: usize) -> Result<Process, Failure> {

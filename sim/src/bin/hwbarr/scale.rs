@@ -16,6 +16,10 @@ use std::path::{Path, PathBuf};
 
 /// A board's nodes.
 const BOARD: u64 = 60;
+/// So that every product of ranks and bytes is a number of 64 bits.
+const MOST_BYTES: u64 = u32::MAX as u64;
+/// A rank is an `int` in MPI.
+const MOST_RANKS: u64 = i32::MAX as u64;
 /// Barriers in virtual time, of which the median is taken.
 const BARRIERS_RUN: usize = 1000;
 /// Where a node's and a board's ways are in a run's phases: the cable there, the synchroniser, the machine, the cable back.
@@ -25,10 +29,10 @@ const BOARD_PHASES: std::ops::Range<usize> = 1..5;
 #[derive(Args)]
 pub struct Scale {
     /// How many ranks.
-    #[arg(long, value_delimiter = ',', value_name = "RANKS", default_values_t = [60, 1024, 65_536])]
+    #[arg(long, value_delimiter = ',', value_name = "RANKS", value_parser = clap::value_parser!(u64).range(1..=MOST_RANKS), default_values_t = [60, 1024, 65_536])]
     ranks: Vec<u64>,
     /// How many bytes the collectives beside the barrier move: each rank's, or, for alltoall, each pair's.
-    #[arg(long = "size", value_name = "BYTES", default_value_t = 8)]
+    #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=MOST_BYTES), default_value_t = 8)]
     size: u64,
     /// Fit the network from what `mpi-bench latency --json` and `mpi-bench rate --json` have printed, instead of the options below.
     #[arg(long, num_args = 2, value_names = ["LATENCY", "RATE"])]
@@ -57,8 +61,8 @@ impl Scale {
             let more = u64::from(levels(ranks)).saturating_sub(1);
             board + Time::from_ps(2 * more * level.ps())
         };
-        let barriers = self.table(&network, BARRIERS, Some(&hardware));
-        let others = self.table(&network, COLLECTIVES, None);
+        let barriers = self.table(&network, BARRIERS, Some(&hardware))?;
+        let others = self.table(&network, COLLECTIVES, None)?;
         let text = match self.tool.format() {
             Format::Text => format!(
                 "software under LogGP: L {}, o {}, g {}, G {} for each byte after the first\n\
@@ -87,29 +91,42 @@ impl Scale {
         network: &Network,
         rules: &[Collective],
         hardware: Option<&dyn Fn(u64) -> Time>,
-    ) -> Table {
+    ) -> Result<Table, Failure> {
         let columns = self.ranks.iter().map(|ranks| format!("{ranks} ranks"));
         let mut table = Table::new(std::iter::once("what".to_owned()).chain(columns));
         let mut row = |name: String, time: &dyn Fn(u64) -> Time| {
-            let times = self.ranks.iter().map(|ranks| self.cell(time(*ranks)));
-            table.row(std::iter::once(Value::from(name)).chain(times));
+            let mut cells = vec![Value::from(name.as_str())];
+            for ranks in &self.ranks {
+                cells.push(self.cell(time(*ranks)).ok_or_else(|| {
+                    format!(
+                        "{name} of {ranks} ranks and {} bytes takes longer than {}, the longest time that is counted: give fewer ranks or bytes",
+                        self.size,
+                        Time::from_ps(u64::MAX)
+                    )
+                })?);
+            }
+            table.row(cells);
+            Ok::<_, Failure>(())
         };
         if let Some(hardware) = hardware {
-            row("this hardware".into(), hardware);
+            row("this hardware".into(), hardware)?;
         }
         for rule in rules {
             let name = format!("{} {}", rule.call, rule.algorithm);
-            row(name, &|ranks| rule.time(*network, ranks, self.size));
+            row(name, &|ranks| rule.time(*network, ranks, self.size))?;
         }
-        table
+        Ok(table)
     }
 
-    /// For people with a unit, for programs in nanoseconds.
-    fn cell(&self, time: Time) -> Value {
-        match self.tool.format() {
+    /// For people with a unit, for programs in nanoseconds; nothing for a time that saturated.
+    fn cell(&self, time: Time) -> Option<Value> {
+        if time == Time::from_ps(u64::MAX) {
+            return None;
+        }
+        Some(match self.tool.format() {
             Format::Text => time.to_string().into(),
             _ => (time.ps() as f64 / 1000.0).into(),
-        }
+        })
     }
 }
 

@@ -79,6 +79,13 @@ fn told(case: &Case) -> String {
 /// Writes the waveform and its save file, and says where they are.
 pub fn write_wave(dump: &Path, record: &Record) -> Result<(), Failure> {
     let save = dump.with_extension("gtkw");
+    if save == dump {
+        return Err(format!(
+            "the waveform cannot go to {}: a file of that name is GTKWave's save file, which would overwrite it; give a name that ends in .vcd",
+            dump.display()
+        )
+        .into());
+    }
     let failed = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
     let create = |path: &Path| {
         File::create(path)
@@ -87,25 +94,19 @@ pub fn write_wave(dump: &Path, record: &Record) -> Result<(), Failure> {
     };
     sim::vcd::write(create(dump)?, record).map_err(|e| failed(dump, e))?;
     let mut sink = create(&save)?;
-    // GTKWave looks for the dump where the save file is.
-    let name = dump
-        .file_name()
-        .unwrap_or(dump.as_os_str())
-        .to_string_lossy();
-    sim::gtkw::write(&mut sink, &name, record.nodes)
+    // The full path: GTKWave looks for a relative one where it is started.
+    let full = std::path::absolute(dump).map_err(|e| failed(dump, e))?;
+    sim::gtkw::write(&mut sink, &full.to_string_lossy(), record)
         .and_then(|()| sink.flush())
         .map_err(|e| failed(&save, e))?;
-    println!(
-        "waveform: {} ({} changes and marks)",
+    let missing = match record.dropped {
+        0 => String::new(),
+        dropped => format!("          the record was full: {dropped} later events are missing\n"),
+    };
+    crate::say(&format!(
+        "waveform: {} ({} changes and marks)\n{missing}open with: gtkwave {}\n",
         dump.display(),
-        record.events.len()
-    );
-    if record.dropped > 0 {
-        println!(
-            "          the record was full: {} later events are missing",
-            record.dropped
-        );
-    }
-    println!("open with: gtkwave {}", save.display());
-    Ok(())
+        record.events.len(),
+        save.display()
+    ))
 }

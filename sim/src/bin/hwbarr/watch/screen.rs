@@ -13,8 +13,13 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Gauge, Paragraph, Sparkline};
 use ratatui::{DefaultTerminal, Frame};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::ffi::c_int;
+use std::fs::File;
+use std::io::{self, IsTerminal as _, stdin};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -56,6 +61,7 @@ fn show(
     every: Duration,
     looks: Option<u64>,
 ) -> Result<(), Failure> {
+    let keyboard = keyboard()?;
     let (mut paused, mut look) = (false, 1);
     loop {
         terminal.draw(|frame| draw(frame, history, paused))?;
@@ -68,7 +74,11 @@ fn show(
                 return Ok(());
             }
             let left = next.saturating_duration_since(Instant::now());
-            if !event::poll(left.min(HEED))? {
+            // Crossterm reads a terminal that has gone again and again, without an end: it is not asked then.
+            if !await_keys(&keyboard, left.min(HEED))? {
+                return Err("the terminal has gone".into());
+            }
+            if !event::poll(Duration::ZERO)? {
                 match left.is_zero() {
                     true => break,
                     false => continue,
@@ -88,6 +98,28 @@ fn show(
             look += 1;
         }
     }
+}
+
+/// Where crossterm reads keys: standard input, or the controlling terminal if that is none.
+fn keyboard() -> io::Result<OwnedFd> {
+    let input = stdin();
+    match input.is_terminal() {
+        true => input.as_fd().try_clone_to_owned(),
+        false => Ok(File::open("/dev/tty")?.into()),
+    }
+}
+
+/// Waits for a key for so long at most; whether the terminal is still there.
+fn await_keys(keyboard: &OwnedFd, limit: Duration) -> io::Result<bool> {
+    let mut ready = [PollFd::new(keyboard, PollFlags::IN)];
+    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+    match poll(&mut ready, Some(&limit)) {
+        // A signal is looked for by the caller.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    Ok(!ready[0].revents().intersects(gone))
 }
 
 fn is_press(key: KeyEvent) -> bool {
