@@ -38,6 +38,7 @@ pub mod ring;
 pub mod state;
 pub mod switch;
 pub mod wait;
+pub mod window;
 
 #[cfg(all(test, loom))]
 mod loom_models;

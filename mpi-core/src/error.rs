@@ -3,6 +3,7 @@
 use crate::coll::CollError;
 use crate::comm::CommError;
 use crate::op::OpError;
+use crate::osc::OscError;
 use crate::pml::PmlError;
 use crate::pml::buffered::BufferError;
 use crate::record::RecordError;
@@ -47,6 +48,7 @@ pub enum ErrorKind {
     Comm(CommError),
     Coll(CollError),
     Op(OpError),
+    Osc(OscError),
     Buffer(BufferError),
     Record(RecordError),
 }
@@ -58,6 +60,7 @@ impl fmt::Display for Error {
             ErrorKind::Comm(e) => e.fmt(f),
             ErrorKind::Coll(e) => e.fmt(f),
             ErrorKind::Op(e) => e.fmt(f),
+            ErrorKind::Osc(e) => e.fmt(f),
             ErrorKind::Buffer(e) => e.fmt(f),
             ErrorKind::Record(e) => e.fmt(f),
         }
@@ -82,6 +85,7 @@ wraps!(
     Comm(CommError),
     Coll(CollError),
     Op(OpError),
+    Osc(OscError),
     Buffer(BufferError),
     Record(RecordError)
 );

@@ -13,6 +13,7 @@ pub mod engine;
 mod error;
 pub mod group;
 pub mod op;
+pub mod osc;
 pub mod plugin;
 pub mod pml;
 pub mod record;

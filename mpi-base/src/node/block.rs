@@ -38,6 +38,14 @@ impl Node {
         Some(self.0.segment.range(at, len)?.as_ptr())
     }
 
+    /// The place of memory that this process knows by its address, if all of it is inside somebody's arena.
+    pub fn place_of(&self, address: usize, len: usize) -> Option<ShmOffset> {
+        let base = self.0.segment.range(0, 0)?.addr().get();
+        let at = address.checked_sub(base)?;
+        self.0.layout.owner(at, len)?;
+        Some(ShmOffset(at as u64))
+    }
+
     /// `count` shared values in a block that its owner named by its place, if they are inside somebody's arena.
     ///
     /// Whoever uses a block this way must not use the same bytes through [`Node::resolve`] at the same time.

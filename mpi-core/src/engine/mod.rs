@@ -14,6 +14,7 @@ mod progress;
 pub mod testing;
 
 pub use attend::{Attend, Occasion};
+
 pub use progress::Restless;
 
 use crate::bml::Bml;
@@ -22,6 +23,7 @@ use crate::coll::select::Candidates;
 use crate::coll::{Component, Spoilt};
 use crate::comm::Comm;
 use crate::group::Group;
+use crate::osc::Service;
 use crate::pml::Context;
 use crate::pml::buffered::Buffer;
 use crate::pml::ob1::{Config, Ob1};
@@ -54,6 +56,16 @@ pub static EXPLAIN: Param<bool> = Param::new(
 /// A counted reference to an engine.
 #[derive(Clone)]
 pub struct Engine(Rc<Inner>);
+
+/// A reference that does not keep its engine.
+pub(crate) struct WeakEngine(Weak<Inner>);
+
+impl WeakEngine {
+    /// The engine, if it has not gone.
+    pub fn upgrade(&self) -> Option<Engine> {
+        self.0.upgrade().map(Engine)
+    }
+}
 
 /// What an engine is made of.
 pub struct Parts {
@@ -126,6 +138,8 @@ struct Inner {
     myself: RefCell<Option<Comm>>,
     /// Where processes meet that have no communicator in common yet.
     meeting: RefCell<Option<Comm>>,
+    /// This process's part in windows, from the first of them on.
+    osc: OnceCell<Rc<Service>>,
 }
 
 /// Serial numbers of the communicators that exist from the start.
@@ -194,6 +208,7 @@ impl Engine {
             world: RefCell::default(),
             myself: RefCell::default(),
             meeting: RefCell::default(),
+            osc: OnceCell::new(),
         })))
     }
 
@@ -250,6 +265,16 @@ impl Engine {
     /// Not left to the engine's end: a program that has leaked a handle keeps it to the end of the process.
     pub fn leave(&self) {
         self.0.pml.bml().leave();
+    }
+
+    /// For those that the engine owns.
+    pub(crate) fn downgrade(&self) -> WeakEngine {
+        WeakEngine(Rc::downgrade(&self.0))
+    }
+
+    /// This process's part in windows.
+    pub(crate) fn osc_slot(&self) -> &OnceCell<Rc<Service>> {
+        &self.0.osc
     }
 
     /// The communicator on which processes meet, made when it is first needed.
