@@ -6,7 +6,7 @@ use mpi_core::engine::EXPLAIN;
 use mpi_core::plugin::{self, Catalogue};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
-use mpi_core::{btl, coll, pml, rte};
+use mpi_core::{btl, coll, osc, pml, rte};
 
 /// A framework as a listing shows it.
 #[derive(Debug)]
@@ -100,6 +100,15 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 REPLAY.about(),
             ],
             components: Vec::new(),
+        },
+        Framework {
+            name: "osc",
+            what: "one-sided communication",
+            params: vec![osc::SELECTION.about()],
+            components: osc::COMPONENTS
+                .iter()
+                .map(|component| Component::new(component, &[]))
+                .collect(),
         },
         Framework {
             name: "pml",

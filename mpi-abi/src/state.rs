@@ -17,7 +17,9 @@ use crate::object::comm::CommObject;
 use crate::object::datatype::TypeObject;
 use crate::object::request::{FreedGeneral, Orphan, RequestObject};
 use crate::object::session::SessionObject;
+use crate::object::window::WinObject;
 use mpi_base::inbox::Inbox;
+use mpi_base::node::ShmBlock;
 use mpi_base::state::StatePage;
 use mpi_core::Engine;
 use mpi_core::datatype::Datatype;
@@ -27,6 +29,7 @@ use mpi_core::op::{DenseOp, Op};
 use mpi_core::pml::ob1::Message;
 use mpi_core::trace::Trace;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed};
 
@@ -58,6 +61,9 @@ pub struct State {
     /// Predefined datatypes on which the program has hung something, by handle.
     pub named_types: RefCell<Vec<(usize, Rc<TypeObject>)>>,
     pub ops: RefCell<Table<Op>>,
+    pub wins: RefCell<Table<Rc<WinObject>>>,
+    /// What `MPI_Alloc_mem` has taken from the node's memory, by address.
+    pub heap: RefCell<BTreeMap<usize, ShmBlock>>,
     /// The predefined operator and datatype that were combined last, and how.
     pub last_op: Cell<Option<(MPI_Op, MPI_Datatype, DenseOp)>>,
     pub keyvals: Keyvals,
@@ -89,6 +95,8 @@ static GLOBAL: Global = Global(State {
     types: RefCell::new(Table::new(Kind::Datatype)),
     named_types: RefCell::new(Vec::new()),
     ops: RefCell::new(Table::new(Kind::Op)),
+    wins: RefCell::new(Table::new(Kind::Win)),
+    heap: RefCell::new(BTreeMap::new()),
     last_op: Cell::new(None),
     keyvals: Keyvals::new(),
     buffer: UserBuffer::new(),
@@ -321,6 +329,15 @@ pub(crate) fn op(handle: MPI_Op) -> Result<Op, Failure> {
         .ok_or_else(|| wrong(Kind::Op, handle.0))
 }
 
+/// A window argument.
+#[inline(always)]
+pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
+    let wins = state().wins.borrow();
+    wins.get(handle.0)
+        .cloned()
+        .ok_or_else(|| wrong(Kind::Win, handle.0))
+}
+
 /// A group argument.
 pub(crate) fn group(handle: MPI_Group) -> Result<Group, Failure> {
     match handle {
@@ -355,7 +372,8 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
         Target::File(MPI_FILE_NULL) => Some(state().no_file.errhandler()),
         Target::Session(s) => session(s).ok().map(|s| s.attached.errhandler()),
         Target::New(handler) => Some(handler),
-        Target::File(_) | Target::Win(_) | Target::None => None,
+        Target::Win(w) => win(w).ok().map(|w| w.attached.errhandler()),
+        Target::File(_) | Target::None => None,
     };
     if let Some(handler) = own {
         return (target, handler);
@@ -367,10 +385,11 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     }
 }
 
-/// ` on MPI_COMM_WORLD`, or nothing where no communicator is concerned.
+/// ` on MPI_COMM_WORLD`, or nothing where neither a communicator nor a window is concerned.
 pub fn describe(target: Target) -> String {
     match target {
         Target::Comm(c) => known_comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
+        Target::Win(w) => win(w).map_or(String::new(), |w| format!(" on {}", w.win.label())),
         _ => String::new(),
     }
 }

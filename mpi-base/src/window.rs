@@ -333,7 +333,11 @@ mod tests {
         assert!(lock.enter(tickets[0], 0));
         assert_eq!(admitted(), [false, true, false, false]);
         lock.enter(tickets[1], 1);
-        assert_eq!(admitted(), [false; 4], "a shared request passes an exclusive one");
+        assert_eq!(
+            admitted(),
+            [false; 4],
+            "a shared request passes an exclusive one"
+        );
         lock.leave(Mode::Shared);
         assert_eq!(admitted(), [false; 4]);
         assert!(lock.leave(Mode::Shared));
@@ -366,7 +370,10 @@ mod tests {
         let (line, announced) = (Line::new(), Announced::new());
         assert!(line.hold_all(&announced) && line.holds_all());
         announced.announce();
-        assert!(line.release_all(&announced), "the exclusive one is not told");
+        assert!(
+            line.release_all(&announced),
+            "the exclusive one is not told"
+        );
         assert!(!line.hold_all(&announced) && !line.holds_all());
         announced.withdraw();
         assert!(line.hold_all(&announced));

@@ -272,9 +272,8 @@ impl Win {
             Spot::Direct(memory) => {
                 let mut old = vec![0; origin.len()];
                 // SAFETY: the spot was checked to hold the element.
-                let done = unsafe {
-                    apply::compare_and_swap(&memory, 0, [&compare, &origin], &mut old)
-                };
+                let done =
+                    unsafe { apply::compare_and_swap(&memory, 0, [&compare, &origin], &mut old) };
                 done.map_err(|why| self.unreachable(target, "update", old.len() as i64, why))?;
                 result.unpack_at(0, &old);
                 Ok(())

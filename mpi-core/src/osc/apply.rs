@@ -292,25 +292,27 @@ impl Combine {
         input: &[u8],
         old: Option<&mut [u8]>,
     ) -> Result<(), CmaError> {
-        memory.stripe(memory.address(element.runs[0].offset)).with(|| {
-            let mut bytes = [0u8; LONGEST];
-            let bytes = &mut bytes[..self.size];
-            element.each(|run, range| {
-                // SAFETY: passed on.
-                unsafe { memory.read(run.offset, &mut bytes[range]) }
-            })?;
-            if let Some(old) = old {
-                old.copy_from_slice(bytes);
-            }
-            if self.op == Predefined::NoOp {
-                return Ok(());
-            }
-            self.combine(input, bytes);
-            element.each(|run, range| {
-                // SAFETY: passed on.
-                unsafe { memory.write(run.offset, &bytes[range]) }
+        memory
+            .stripe(memory.address(element.runs[0].offset))
+            .with(|| {
+                let mut bytes = [0u8; LONGEST];
+                let bytes = &mut bytes[..self.size];
+                element.each(|run, range| {
+                    // SAFETY: passed on.
+                    unsafe { memory.read(run.offset, &mut bytes[range]) }
+                })?;
+                if let Some(old) = old {
+                    old.copy_from_slice(bytes);
+                }
+                if self.op == Predefined::NoOp {
+                    return Ok(());
+                }
+                self.combine(input, bytes);
+                element.each(|run, range| {
+                    // SAFETY: passed on.
+                    unsafe { memory.write(run.offset, &bytes[range]) }
+                })
             })
-        })
     }
 
     /// One element by the processor alone.
@@ -432,16 +434,16 @@ pub(super) unsafe fn compare_and_swap(
 ) -> Result<(), CmaError> {
     let address = memory.address(offset);
     let size = old.len();
-    let by_processor = !memory.locked
-        && matches!(size, 1 | 2 | 4 | 8)
-        && address.is_multiple_of(size as u64);
+    let by_processor =
+        !memory.locked && matches!(size, 1 | 2 | 4 | 8) && address.is_multiple_of(size as u64);
     if let (Reach::Here(base), true) = (memory.reach, by_processor) {
         let at = base.wrapping_offset(offset as isize);
         macro_rules! word {
             ($t:ty, $atomic:ty) => {{
                 // SAFETY: the caller vouches for the element, and it is aligned.
                 let word = unsafe { <$atomic>::from_ptr(at.cast()) };
-                let value = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
+                let value =
+                    |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
                 let before = word.compare_exchange(value(compare), value(new), AcqRel, Acquire);
                 old.copy_from_slice(&before.unwrap_or_else(|now| now).to_ne_bytes());
             }};

@@ -162,11 +162,13 @@ impl Win {
             }
         }
         let version = head.version.load(Ordering::Relaxed);
-        head.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        head.version
+            .store(version.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::SeqCst);
         head.place.store(place.0, Ordering::Relaxed);
         head.count.store(own.len() as u64, Ordering::Relaxed);
-        head.version.store(version.wrapping_add(2), Ordering::Release);
+        head.version
+            .store(version.wrapping_add(2), Ordering::Release);
         // Who still reads the old one finds another version afterwards.
         drop(attached.table.replace(block));
         true

@@ -39,6 +39,7 @@ pub use am::Service;
 pub use epoch::Assert;
 pub use error::{OscClass, OscError};
 pub use mpi_base::window::Mode as LockMode;
+pub use transfer::There;
 pub use win::Win;
 
 use mpi_base::param::{Param, Params, Selection};

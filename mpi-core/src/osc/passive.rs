@@ -219,7 +219,7 @@ impl Win {
     }
 
     /// That a request-based access is allowed.
-    pub(super) fn check_passive(&self, call: &str) -> Result<(), OscError> {
+    pub fn check_passive(&self, call: &str) -> Result<(), OscError> {
         if self.0.epochs.is_passive() {
             return Ok(());
         }

@@ -66,7 +66,10 @@ impl Win {
     /// The record of a rank; nothing for `MPI_PROC_NULL`.
     #[inline]
     pub(super) fn target(&self, rank: i32) -> Result<Option<&Target>, OscError> {
-        match usize::try_from(rank).ok().and_then(|rank| self.0.targets.get(rank)) {
+        match usize::try_from(rank)
+            .ok()
+            .and_then(|rank| self.0.targets.get(rank))
+        {
             Some(target) => Ok(Some(target)),
             None if rank == PROC_NULL => Ok(None),
             None => Err(self.no_such_rank(rank)),
@@ -173,7 +176,12 @@ impl Win {
 
     /// Where `len` contiguous bytes at a displacement lie, for the commonest accesses of all: mapped memory in an epoch that is open to all.
     #[inline]
-    pub(super) fn plain_spot(&self, rank: i32, disp: i64, len: usize) -> Option<(*mut u8, &Target)> {
+    pub(super) fn plain_spot(
+        &self,
+        rank: i32,
+        disp: i64,
+        len: usize,
+    ) -> Option<(*mut u8, &Target)> {
         if !self.0.epochs.is_open_to_all() {
             return None;
         }

@@ -169,11 +169,7 @@ impl Win {
     /// Frees it; every member calls it. All operations of all members are complete when it returns.
     pub fn free(&self) -> Result<(), Error> {
         if let Some(what) = self.0.epochs.what_is_open() {
-            let sentence = format!(
-                "rank {} frees {} while {what}",
-                self.rank(),
-                self.label()
-            );
+            let sentence = format!("rank {} frees {} while {what}", self.rank(), self.label());
             return Err(OscError::new(OscClass::Sync, sentence).into());
         }
         let outcome = self.flush_remote(None);
@@ -362,7 +358,9 @@ async fn contiguous(
 ) -> Result<(Own, Part), Error> {
     debug_assert_eq!(members.len(), comm.size() as usize);
     let sizes = comm.share(&[spec.size]).await?;
-    let total = sizes.iter().try_fold(0u64, |sum, size| sum.checked_add(*size));
+    let total = sizes
+        .iter()
+        .try_fold(0u64, |sum, size| sum.checked_add(*size));
     let total = total.and_then(|total| usize::try_from(total).ok());
     let block = match (comm.rank(), total) {
         (0, Some(total)) => engine.node().alloc(total.max(1), spec.hints.alignment),
@@ -376,7 +374,9 @@ async fn contiguous(
         place: first + before,
         address: 0,
     };
-    let here = engine.node().resolve(ShmOffset(part.place), spec.size as usize);
+    let here = engine
+        .node()
+        .resolve(ShmOffset(part.place), spec.size as usize);
     match (first, here) {
         // Place 0 is the head of the node's memory and nobody's arena.
         (0, _) | (_, None) => part.kind = Memory::NoMemory,

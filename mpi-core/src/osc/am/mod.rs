@@ -17,8 +17,8 @@ mod wire;
 use super::win::{Inner, Win};
 use super::{OscClass, OscError};
 use crate::Error;
-use crate::btl::{Am, AmHandler, Btl, Endpoint, Family, Header, Payload, ProcId, SendError, Sink};
 use crate::bml::Route;
+use crate::btl::{Am, AmHandler, Btl, Endpoint, Family, Header, Payload, ProcId, SendError, Sink};
 use crate::datatype::RecvBuf;
 use crate::engine::{Engine, WeakEngine};
 use crate::request::{Body, Req, Status};
@@ -207,7 +207,11 @@ impl Service {
     /// The windows of this process that have not been freed.
     pub fn windows(&self) -> Vec<Win> {
         let windows = self.windows.borrow();
-        windows.values().filter_map(Weak::upgrade).map(Win).collect()
+        windows
+            .values()
+            .filter_map(Weak::upgrade)
+            .map(Win)
+            .collect()
     }
 
     fn window(&self, id: u64) -> Option<Win> {
@@ -220,7 +224,9 @@ impl Service {
 
     pub(super) fn why_lost(&self, proc: ProcId) -> String {
         let lost = self.lost.borrow();
-        lost.get(&proc).cloned().unwrap_or_else(|| "it has ended".into())
+        lost.get(&proc)
+            .cloned()
+            .unwrap_or_else(|| "it has ended".into())
     }
 
     fn peer(&self, proc: ProcId) -> Result<Rc<Peer>, OscError> {
@@ -250,16 +256,13 @@ impl Service {
     }
 
     /// Sends a message, now or as soon as there is room.
-    fn send(
-        &self,
-        proc: ProcId,
-        am: Am,
-        header: Header,
-        payload: Vec<u8>,
-    ) -> Result<(), OscError> {
+    fn send(&self, proc: ProcId, am: Am, header: Header, payload: Vec<u8>) -> Result<(), OscError> {
         let peer = self.peer(proc)?;
         if peer.queue.borrow().is_empty() {
-            match peer.btl.send(peer.endpoint, am, header, Payload::Bytes(&payload)) {
+            match peer
+                .btl
+                .send(peer.endpoint, am, header, Payload::Bytes(&payload))
+            {
                 Ok(()) => return Ok(()),
                 Err(SendError::WouldBlock) => {}
                 // Whoever waits for an answer learns that the peer is lost.
@@ -305,7 +308,10 @@ impl Service {
                     break;
                 };
                 let payload = Payload::Bytes(&message.payload);
-                match peer.btl.send(peer.endpoint, message.am, message.header, payload) {
+                match peer
+                    .btl
+                    .send(peer.endpoint, message.am, message.header, payload)
+                {
                     Err(SendError::WouldBlock) => {
                         peer.queue.borrow_mut().push_front(message);
                         break;

@@ -152,8 +152,7 @@ impl Service {
             fetch.left -= data.len() as u64;
             if let Some(win) = fetch.win.upgrade() {
                 let far = win.remote.of(fetch.rank);
-                far.due
-                    .set(far.due.get().saturating_sub(data.len() as u64));
+                far.due.set(far.due.get().saturating_sub(data.len() as u64));
             }
             fetch.left == 0
         };
@@ -306,10 +305,8 @@ impl Win {
             return Err(self.nonsense());
         }
         // SAFETY: the range was checked.
-        let done =
-            unsafe { apply::compare_and_swap(&memory, 0, [compare, new], &mut old) };
+        let done = unsafe { apply::compare_and_swap(&memory, 0, [compare, new], &mut old) };
         done.map_err(|_| self.nonsense())?;
         Ok(old)
     }
 }
-
