@@ -44,6 +44,27 @@ programs! {
     neighbours_exchange_in_every_form: "neighbors" on [1, 2, 3, 4, 6, 12];
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
+    windows_are_what_chapter_12_says: "windows" on [1, 2, 3, 8];
+    random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
+}
+
+/// Where neighbours may not be reached through memory, and between nodes.
+#[test]
+fn windows_are_what_chapter_12_says_by_messages() {
+    for ways in ["self,sm", "self,tcp"] {
+        let job = Job::of("windows").ranks(3);
+        job.with(["--mca", "osc", "am", "--mca", "btl", ways])
+            .holds();
+    }
+}
+
+#[test]
+fn random_accesses_agree_with_a_sequential_oracle_by_messages() {
+    for ways in ["self,sm", "self,tcp"] {
+        let job = Job::of("accesses").ranks(3);
+        job.with(["--mca", "osc", "am", "--mca", "btl", ways])
+            .holds();
+    }
 }
 
 #[test]
