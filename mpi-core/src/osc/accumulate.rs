@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::apply::{self, Combine, packed};
+use super::runs;
 use super::target::{Spot, Target};
 use super::transfer::There;
 use super::win::Win;
@@ -91,7 +92,7 @@ impl Win {
         self.lock_before_message(target)?;
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => {
-                let runs = there.datatype.runs(there.count, 0..origin.bytes());
+                let runs = runs::of(there.datatype, there.count, origin.bytes());
                 // SAFETY: the spot was checked to hold all elements.
                 let done = unsafe { combine.run(&memory, runs, &packed(origin), None) };
                 done.map_err(|why| self.unreachable(target, "update", origin.bytes(), why))
@@ -139,7 +140,7 @@ impl Win {
         };
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => {
-                let runs = there.datatype.runs(there.count, 0..bytes);
+                let runs = runs::of(there.datatype, there.count, bytes);
                 let update = |old: &mut [u8]| {
                     // SAFETY: the spot was checked to hold all elements.
                     let done = unsafe { combine.run(&memory, runs, &input, Some(old)) };

@@ -93,6 +93,9 @@ enum Native {
     Xor,
     Swap,
     Load,
+    /// Sums of reals, which no instruction does in memory, but which need no call either.
+    AddF32,
+    AddF64,
 }
 
 impl Combine {
@@ -101,18 +104,17 @@ impl Combine {
         let datatype = Datatype::from(named);
         let general = Op::Predefined(op);
         general.check(&datatype)?;
-        let is_integer = match named.info().kind {
-            Kind::CInteger(_) | Kind::FInteger(_) | Kind::Multi(_) | Kind::Byte => true,
-            Kind::Float(s) => {
-                debug_assert!(!matches!(s, Scalar::I8));
-                false
-            }
-            _ => false,
-        };
+        let kind = named.info().kind;
+        let is_integer = matches!(
+            kind,
+            Kind::CInteger(_) | Kind::FInteger(_) | Kind::Multi(_) | Kind::Byte
+        );
         let native = match op {
             Predefined::Replace => Some(Native::Swap),
             Predefined::NoOp => Some(Native::Load),
             Predefined::Sum if is_integer => Some(Native::Add),
+            Predefined::Sum if kind == Kind::Float(Scalar::F32) => Some(Native::AddF32),
+            Predefined::Sum if kind == Kind::Float(Scalar::F64) => Some(Native::AddF64),
             Predefined::Band if is_integer => Some(Native::And),
             Predefined::Bor if is_integer => Some(Native::Or),
             Predefined::Bxor if is_integer => Some(Native::Xor),
@@ -237,12 +239,13 @@ impl Combine {
             && address.is_multiple_of(self.size as u64)
     }
 
-    /// How much of a run is updated at once: one element, or under a lock what lies in one stripe.
+    /// How much of a run is updated at once: all of it by the processor, or under a lock what lies in one stripe.
     fn chunk(&self, memory: &Memory<'_>, run: Run) -> i64 {
         let address = memory.address(run.offset);
         let size = self.size as i64;
         if self.is_atomic(memory, address) {
-            return size.min(run.len);
+            // What is left of an element is none.
+            return (run.len / size * size).max(size.min(run.len));
         }
         let in_stripe = (STRIPE_BYTES - address % STRIPE_BYTES) as i64;
         let whole = in_stripe.min(run.len) / size * size;
@@ -262,13 +265,37 @@ impl Combine {
         let address = memory.address(offset);
         if let (Reach::Here(base), true) = (memory.reach, self.is_atomic(memory, address)) {
             let at = base.wrapping_offset(offset as isize);
-            // SAFETY: the caller vouches for the element, whose address here is as aligned as at its owner.
-            unsafe { self.atomic(at, input, old) };
+            // SAFETY: the caller vouches for the elements, whose addresses here are as aligned as at their owner.
+            unsafe { self.atomics(at, len / self.size, input, old) };
             return Ok(());
         }
-        memory.stripe(address).with(|| {
-            let mut bytes = [0u8; STRIPE_BYTES as usize];
-            let bytes = &mut bytes[..len];
+        // Most such updates are of one element.
+        match len {
+            // SAFETY: passed on.
+            0..=LONGEST => unsafe {
+                self.under_lock(memory, offset, &mut [0; LONGEST][..len], input, old)
+            },
+            // SAFETY: passed on.
+            _ => unsafe {
+                let mut bytes = [0; STRIPE_BYTES as usize];
+                self.under_lock(memory, offset, &mut bytes[..len], input, old)
+            },
+        }
+    }
+
+    /// Updates what lies in one stripe with the help of memory of our own.
+    ///
+    /// # Safety
+    /// As [`Combine::run`].
+    unsafe fn under_lock(
+        &self,
+        memory: &Memory<'_>,
+        offset: i64,
+        bytes: &mut [u8],
+        input: &[u8],
+        old: Option<&mut [u8]>,
+    ) -> Result<(), CmaError> {
+        memory.stripe(memory.address(offset)).with(|| {
             // SAFETY: passed on.
             unsafe { memory.read(offset, bytes)? };
             if let Some(old) = old {
@@ -281,6 +308,21 @@ impl Combine {
             // SAFETY: passed on.
             unsafe { memory.write(offset, bytes) }
         })
+    }
+
+    /// Elements that follow each other, by the processor alone.
+    ///
+    /// # Safety
+    /// As [`Combine::atomic`], for `count` elements.
+    #[inline]
+    unsafe fn atomics(&self, at: *mut u8, count: usize, input: &[u8], mut old: Option<&mut [u8]>) {
+        for (i, start) in (0..count).map(|i| (i, i * self.size)) {
+            let range = start..start + self.size;
+            let given = input.get(range.clone()).unwrap_or(&[]);
+            let old = old.as_deref_mut().and_then(|old| old.get_mut(range));
+            // SAFETY: passed on.
+            unsafe { self.atomic(at.wrapping_add(i * self.size), given, old) };
+        }
     }
 
     /// # Safety
@@ -315,6 +357,27 @@ impl Combine {
             })
     }
 
+    /// What comes after an element.
+    #[inline(always)]
+    fn next<const N: usize>(&self, mut now: [u8; N], input: &[u8]) -> [u8; N] {
+        match (self.native, now.first_chunk(), input.first_chunk()) {
+            (Some(Native::AddF64), Some(a), Some(b)) => {
+                let sum = f64::from_ne_bytes(*b) + f64::from_ne_bytes(*a);
+                now.copy_from_slice(&sum.to_ne_bytes());
+                return now;
+            }
+            _ => {}
+        }
+        match (self.native, now.first_chunk(), input.first_chunk()) {
+            (Some(Native::AddF32), Some(a), Some(b)) => {
+                let sum = f32::from_ne_bytes(*b) + f32::from_ne_bytes(*a);
+                now.copy_from_slice(&sum.to_ne_bytes());
+            }
+            _ => self.combine(input, &mut now),
+        }
+        now
+    }
+
     /// One element by the processor alone.
     ///
     /// # Safety
@@ -333,11 +396,10 @@ impl Combine {
                     Some(Native::Xor) => word.fetch_xor(given, AcqRel),
                     Some(Native::Swap) => word.swap(given, AcqRel),
                     Some(Native::Load) => word.load(Acquire),
-                    None => {
+                    Some(Native::AddF32 | Native::AddF64) | None => {
                         let mut now = word.load(Acquire);
                         loop {
-                            let mut next = now.to_ne_bytes();
-                            self.combine(input, &mut next);
+                            let next = self.next(now.to_ne_bytes(), input);
                             let next = <$t>::from_ne_bytes(next);
                             match word.compare_exchange_weak(now, next, AcqRel, Acquire) {
                                 Ok(before) => break before,

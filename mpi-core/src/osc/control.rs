@@ -145,6 +145,11 @@ impl Control {
         })
     }
 
+    /// How many members are here.
+    pub fn count(&self) -> usize {
+        self.here.len()
+    }
+
     /// The words of the member at `index` among those here.
     #[inline]
     pub fn of(&self, index: usize) -> &Words {

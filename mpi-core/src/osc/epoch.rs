@@ -52,6 +52,8 @@ pub(super) struct Epochs {
     seen: RefCell<Vec<Seen>>,
     /// Whether a lock of all is a flag, not a ticket of each member.
     pub(super) by_flag: Cell<bool>,
+    /// Counts flushes that had nothing to wait for.
+    pub(super) flushes: Cell<u32>,
 }
 
 #[derive(Clone, Copy, Default)]

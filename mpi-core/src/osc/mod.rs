@@ -16,6 +16,7 @@
 //! | [`passive`] | locks and flushes |
 //! | [`transfer`] | put and get |
 //! | [`accumulate`] | accumulate and its relatives |
+//! | [`runs`] | where the bytes of an access lie |
 //! | [`apply`] | one operator on elements in memory |
 //! | [`attach`] | memory attached to dynamic windows |
 //! | [`control`] | the words that members on one node share |
@@ -29,6 +30,7 @@ mod control;
 mod epoch;
 mod error;
 mod passive;
+mod runs;
 mod target;
 #[cfg(test)]
 mod tests;

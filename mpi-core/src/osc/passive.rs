@@ -13,6 +13,11 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::window::Mode;
 
 impl Win {
+    /// Whether all members share this node's memory.
+    fn is_all_here(&self) -> bool {
+        self.0.control.count() == self.0.targets.len()
+    }
+
     fn lockable(&self, call: &str) -> Result<(), Error> {
         if self.0.hints.borrow().no_locks {
             let why = "it was made with the hint no_locks";
@@ -52,7 +57,10 @@ impl Win {
         };
         target.held.set(held);
         epochs.set(Access::Locks(before + 1));
-        fence(Ordering::SeqCst);
+        if held == Held::Unchecked {
+            // A lock is a fence by itself.
+            fence(Ordering::SeqCst);
+        }
         Ok(())
     }
 
@@ -91,7 +99,9 @@ impl Win {
             return Err(self.misfit(CALL, &why));
         }
         let outcome = self.flush_remote(Some(target));
-        fence(Ordering::SeqCst);
+        if target.held.get() == Held::Unchecked {
+            fence(Ordering::SeqCst);
+        }
         let released = self.release(target);
         self.0.epochs.set(match n {
             1 => Access::None,
@@ -111,7 +121,8 @@ impl Win {
         self.lockable(CALL)?;
         let by_flag = assert.nocheck || self.0.control.hold_all();
         epochs.by_flag.set(by_flag && !assert.nocheck);
-        for target in &self.0.targets {
+        let singly = !(by_flag && self.is_all_here() && !assert.nocheck);
+        for target in self.0.targets.iter().filter(|_| singly) {
             match target.here {
                 _ if assert.nocheck => target.held.set(Held::Unchecked),
                 Some(index) if !by_flag => {
@@ -122,7 +133,9 @@ impl Win {
             }
         }
         epochs.set(Access::LockAll);
-        fence(Ordering::SeqCst);
+        if !epochs.by_flag.get() {
+            fence(Ordering::SeqCst);
+        }
         Ok(())
     }
 
@@ -133,11 +146,16 @@ impl Win {
             return Err(self.misfit("MPI_Win_unlock_all", epochs.describe()));
         }
         let mut outcome = self.flush_remote(None);
-        fence(Ordering::SeqCst);
-        for target in &self.0.targets {
-            outcome = outcome.and(self.release(target));
+        let by_flag = epochs.by_flag.replace(false);
+        if !by_flag {
+            fence(Ordering::SeqCst);
         }
-        if epochs.by_flag.replace(false) {
+        if !(by_flag && self.is_all_here()) {
+            for target in &self.0.targets {
+                outcome = outcome.and(self.release(target));
+            }
+        }
+        if by_flag {
             self.0.control.release_all();
         }
         epochs.set(Access::None);
@@ -185,10 +203,22 @@ impl Win {
         }
         fence(Ordering::SeqCst);
         if self.0.remote.is_idle() {
-            self.0.engine.progress();
+            self.progress_now_and_then();
             return Ok(());
         }
         self.flush_remote(Some(target))
+    }
+
+    /// Progress for others that messages of ours do not need: a program may flush in a loop until somebody answers.
+    #[inline]
+    fn progress_now_and_then(&self) {
+        /// A look costs as much as a few accesses.
+        const FLUSHES: u32 = 16;
+        let flushes = self.0.epochs.flushes.get().wrapping_add(1);
+        self.0.epochs.flushes.set(flushes);
+        if flushes.is_multiple_of(FLUSHES) {
+            self.0.engine.look();
+        }
     }
 
     /// `MPI_Win_flush_all`.
@@ -204,7 +234,7 @@ impl Win {
     fn flush_all_for(&self, call: &str) -> Result<(), Error> {
         self.flushable(call)?;
         fence(Ordering::SeqCst);
-        self.0.engine.progress();
+        self.progress_now_and_then();
         self.flush_remote(None)
     }
 

@@ -89,13 +89,15 @@ impl Win {
     /// Whether the target may be accessed now.
     #[inline]
     pub(super) fn check_access(&self, target: &Target) -> Result<(), OscError> {
-        if self.0.epochs.is_open_to_all()
-            || target.started.get()
-            || target.held.get() != Held::Nothing
-        {
-            return Ok(());
+        match self.may_access(target) {
+            true => Ok(()),
+            false => Err(self.outside_epoch(target.rank)),
         }
-        Err(self.outside_epoch(target.rank))
+    }
+
+    #[inline(always)]
+    fn may_access(&self, target: &Target) -> bool {
+        self.0.epochs.is_open_to_all() || target.held.get() != Held::Nothing || target.started.get()
     }
 
     #[cold]
@@ -174,7 +176,7 @@ impl Win {
         OscError::new(OscClass::Range, sentence)
     }
 
-    /// Where `len` contiguous bytes at a displacement lie, for the commonest accesses of all: mapped memory in an epoch that is open to all.
+    /// Where `len` contiguous bytes at a displacement lie, for the commonest accesses of all: mapped memory in an epoch.
     #[inline]
     pub(super) fn plain_spot(
         &self,
@@ -182,10 +184,10 @@ impl Win {
         disp: i64,
         len: usize,
     ) -> Option<(*mut u8, &Target)> {
-        if !self.0.epochs.is_open_to_all() {
+        let target = self.0.targets.get(usize::try_from(rank).ok()?)?;
+        if !self.may_access(target) {
             return None;
         }
-        let target = self.0.targets.get(usize::try_from(rank).ok()?)?;
         let Route::Here(base) = target.route else {
             return None;
         };

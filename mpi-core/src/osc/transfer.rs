@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::apply::{Memory, Reach};
+use super::runs;
 use super::target::{Spot, Target};
 use super::win::Win;
 use super::{OscClass, OscError};
@@ -96,7 +97,7 @@ impl Win {
                 Reach::Process(pid) => {
                     let bytes = origin.bytes().min(there.datatype.bytes(there.count));
                     let remote = regions(&memory, &there, bytes);
-                    let local = origin.runs(0..bytes).map(|run| {
+                    let local = runs::of_send(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
                         // SAFETY: whoever made the buffer vouched for the data of its elements; runs are data.
                         unsafe { std::slice::from_raw_parts(start, run.len as usize) }
@@ -130,7 +131,7 @@ impl Win {
                 }
                 Reach::Process(pid) => {
                     let remote = regions(&memory, &there, bytes);
-                    let local = origin.runs(0..bytes).map(|run| {
+                    let local = runs::of_recv(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
                         // SAFETY: whoever made the buffer vouched for its elements, which nobody else uses; runs are data, and cells may overlap.
                         unsafe { std::slice::from_raw_parts(start.cast(), run.len as usize) }
@@ -197,7 +198,7 @@ fn regions<'a>(
     bytes: i64,
 ) -> impl Iterator<Item = Region> + use<'a> {
     let address = memory.address;
-    let runs = there.datatype.runs(there.count, 0..bytes);
+    let runs = runs::of(there.datatype, there.count, bytes);
     runs.map(move |run| Region {
         address: address.wrapping_add_signed(run.offset),
         len: run.len as u64,

@@ -1,6 +1,7 @@
 //! The origin's side: accesses become messages, and waits for answers.
 
 use super::super::apply::Combine;
+use super::super::runs;
 use super::super::target::Target;
 use super::super::transfer::There;
 use super::super::win::Win;
@@ -60,7 +61,7 @@ impl Win {
         there: &There<'_>,
     ) -> Result<(), Error> {
         let bytes = origin.bytes().min(there.datatype.bytes(there.count));
-        let runs = there.datatype.runs(there.count, 0..bytes);
+        let runs = runs::of(there.datatype, there.count, bytes);
         let budget = self.budget(target)?;
         self.0.remote.begins(self.far(target));
         wire::pieces(runs, at, 1, budget, |piece| {
@@ -112,7 +113,7 @@ impl Win {
             return Ok(None);
         }
         self.wait_for_room(target)?;
-        let runs = there.datatype.runs(there.count, 0..bytes);
+        let runs = runs::of(there.datatype, there.count, bytes);
         let (token, req) = self.expect(target, origin, bytes as u64);
         // The message holds runs only, the answer data only; so runs are cut where the list of them is long.
         let budget = self.budget(target)?;
@@ -173,7 +174,7 @@ impl Win {
         };
         let token = waits.as_ref().map_or(0, |(token, _)| *token);
         let operation = wire::operation(combine.op(), combine.named().info().handle);
-        let runs = there.datatype.runs(there.count, 0..bytes);
+        let runs = runs::of(there.datatype, there.count, bytes);
         let outcome = wire::pieces(runs, at, combine.size(), budget, |piece| {
             let mut payload = Vec::with_capacity(FRONT + piece.runs.len() + piece.bytes);
             put_word(&mut payload, piece.position);
