@@ -13,7 +13,7 @@ use crate::cells::{self, Cells, Place, Ring, Spot};
 use crate::inbox::Inbox;
 use crate::pieces::{Helping, Pieces};
 use crate::ring::{Body, Consumer, Full, Polled, Producer, RingMemory, Shape};
-use crate::window::{self, Announced, Line, Lock, Mode};
+use crate::window::{self, Announced, Arrivals, Line, Lock, Mode};
 
 /// Runs a model with a bound on preemptions, which keeps it at seconds and finds nearly everything
 /// (M. Musuvathi, S. Qadeer, "Iterative context bounding for systematic testing", 2007).
@@ -646,5 +646,30 @@ fn counters_of_a_pair_order_what_was_written_between_them() {
         }
         assert_eq!(window.load(Ordering::Relaxed), 11);
         origin.join().unwrap();
+    });
+}
+
+/// SYNC POINT window.arrival: who waits for two is woken, though nobody rings before the second.
+#[test]
+fn the_last_of_those_that_are_waited_for_rings() {
+    check(|| {
+        let words = Arc::new((Arrivals::new(), Bell::new(), [Line::new(), Line::new()]));
+        let posts = |which: usize| {
+            let words = words.clone();
+            thread::spawn(move || {
+                let (arrivals, bell, lines) = &*words;
+                lines[which].post();
+                if arrivals.arrive() {
+                    bell.ring();
+                }
+            })
+        };
+        let others = [posts(0), posts(1)];
+        let (arrivals, bell, lines) = &*words;
+        let missing = || lines.iter().map(|line| 1 - line.posted()).sum();
+        while !arrivals.are_in(missing) {
+            bell.sleep(NAP, || arrivals.are_in(missing));
+        }
+        others.into_iter().for_each(|t| t.join().unwrap());
     });
 }

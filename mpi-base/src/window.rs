@@ -266,6 +266,52 @@ impl Line {
     }
 }
 
+/// How many posts and completions have come to a member from whomever, so that it is woken by the last one that it waits for and not by each.
+///
+/// SYNC POINT `window.arrival`: who waits says at which number it is to be woken: as many as have come, and as many as are missing.
+/// Only what comes can make that number larger, so one that was said before is never too large.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    count: AtomicU32,
+    wake_at: AtomicU32,
+}
+
+// SAFETY: atomics only.
+#[cfg(not(loom))]
+unsafe impl crate::mem::Shared for Arrivals {}
+
+impl Arrivals {
+    /// None yet.
+    pub fn new() -> Arrivals {
+        Arrivals::default()
+    }
+
+    /// Something has come, whose counter has been stored before; whether the member may have to be woken.
+    #[inline]
+    pub fn arrive(&self) -> bool {
+        // SYNC POINT window.arrival
+        let count = self.count.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+        settle();
+        has_reached(count, self.wake_at.load(Ordering::SeqCst))
+    }
+
+    /// Whether nothing is missing; else the member wants to be woken when as much has come as `missing` says (owner only).
+    #[inline]
+    pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
+        let come = self.count.load(Ordering::SeqCst);
+        let missing = missing();
+        if missing == 0 {
+            return true;
+        }
+        // SYNC POINT window.arrival
+        self.wake_at
+            .store(come.wrapping_add(missing), Ordering::SeqCst);
+        settle();
+        false
+    }
+}
+
 /// Whether a counter that only grows has come as far as `expected`, which is at most two thousand million ahead of it.
 #[inline]
 pub fn has_reached(counter: u32, expected: u32) -> bool {

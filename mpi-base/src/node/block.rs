@@ -11,12 +11,15 @@ use crate::mem::{Held, PAGE, Shared};
 pub struct ShmOffset(pub u64);
 
 impl Node {
-    /// Takes zeroed memory from our arena for others to see; `None` if there is none of that length.
+    /// Takes zeroed memory from our arena for others to see, aligned in our address space; `None` if there is none of that length.
     pub fn alloc(&self, len: usize, align: usize) -> Option<ShmBlock> {
         if !align.is_power_of_two() {
             return None;
         }
-        let at = self.arena().take(len, align)?;
+        // Mappings begin at pages, so that a block may be aligned to more at its owner only.
+        let arena = self.0.layout.arena(self.rank());
+        let base = self.0.segment.range(arena, 0)?.addr().get();
+        let at = self.arena().take_beyond(base, len, align)?;
         Some(ShmBlock {
             node: self.clone(),
             at,

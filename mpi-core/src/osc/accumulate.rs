@@ -182,13 +182,10 @@ impl Win {
             _ => return false,
         };
         let size = combine.size();
-        if !matches!(size, 1 | 2 | 4 | 8) {
-            return false;
-        }
         let Some((at, target)) = self.plain_spot(rank, disp, size) else {
             return false;
         };
-        if target.locked || !at.addr().is_multiple_of(size) {
+        if !combine.is_atomic(target.locked, at.addr() as u64) {
             return false;
         }
         let input = match op {
@@ -246,10 +243,9 @@ impl Win {
             return Ok(());
         };
         self.check_access(target)?;
-        let kind = there.datatype.as_basic().map(|named| named.info().kind);
-        let allowed = matches!(
-            kind,
-            Some(
+        let allowed = |named: &Named| {
+            matches!(
+                named.info().kind,
                 Kind::CInteger(_)
                     | Kind::FInteger(_)
                     | Kind::Multi(_)
@@ -257,8 +253,8 @@ impl Win {
                     | Kind::Character(_)
                     | Kind::Byte
             )
-        );
-        if !allowed {
+        };
+        let Some(named) = there.datatype.as_basic().filter(allowed) else {
             let sentence = format!(
                 "MPI_Compare_and_swap of rank {} on {} compares integers, logicals and bytes, not {}",
                 self.rank(),
@@ -266,20 +262,21 @@ impl Win {
                 there.datatype
             );
             return Err(OscError::new(OscClass::Type, sentence).into());
-        }
+        };
         self.lock_before_message(target)?;
         let (origin, compare) = (packed(origin), packed(compare));
         match self.spot(target, there.disp, 1, there.datatype)? {
             Spot::Direct(memory) => {
                 let mut old = vec![0; origin.len()];
                 // SAFETY: the spot was checked to hold the element.
-                let done =
-                    unsafe { apply::compare_and_swap(&memory, 0, [&compare, &origin], &mut old) };
+                let done = unsafe {
+                    apply::compare_and_swap(&memory, named, [&compare, &origin], &mut old)
+                };
                 done.map_err(|why| self.unreachable(target, "update", old.len() as i64, why))?;
                 result.unpack_at(0, &old);
                 Ok(())
             }
-            Spot::Message(at) => self.swap_remote(target, at, [&compare, &origin], result),
+            Spot::Message(at) => self.swap_remote(target, (at, named), [&compare, &origin], result),
         }
     }
 
@@ -287,24 +284,21 @@ impl Win {
     #[inline]
     pub fn compare_and_swap_plain(
         &self,
+        named: Named,
         [origin, compare]: [&[u8]; 2],
         result: &mut [u8],
         rank: i32,
         disp: i64,
     ) -> bool {
-        let size = result.len();
-        if !matches!(size, 1 | 2 | 4 | 8) {
-            return false;
-        }
-        let Some((at, target)) = self.plain_spot(rank, disp, size) else {
+        let Some((at, target)) = self.plain_spot(rank, disp, result.len()) else {
             return false;
         };
-        if target.locked || !at.addr().is_multiple_of(size) {
+        if !apply::is_atomic(named, target.locked, at.addr() as u64) {
             return false;
         }
         let memory = self.plain_memory(target, at);
         // SAFETY: an aligned element inside the window.
-        unsafe { apply::compare_and_swap(&memory, 0, [compare, origin], result) }.is_ok()
+        unsafe { apply::compare_and_swap(&memory, named, [compare, origin], result) }.is_ok()
     }
 
     fn plain_memory<'a>(&'a self, target: &'a Target, at: *mut u8) -> apply::Memory<'a> {

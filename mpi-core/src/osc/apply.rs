@@ -2,12 +2,14 @@
 //!
 //! Elements of 1, 2, 4 or 8 bytes that lie at a multiple of their size are updated by a single instruction or a compare-and-swap loop.
 //! All others, and all of memory that some member can only reach through the system, are updated under the lock of their stripe.
+//! Bytes (`MPI_BYTE`) too are updated under the lock, so that what a program treats as bytes changes as a whole as far as it lies in one stripe:
+//! the standard asks for that of each byte only, but programs put structures there.
 //! Which of the two it is follows from the element's address at its owner, its size and what kind of memory it is,
 //! so that all routes to an element decide alike.
 #![allow(unsafe_code)]
 
 use super::control::{STRIPE_BYTES, STRIPES};
-use crate::datatype::{Datatype, Named, RecvBuf, Run, SendBuf};
+use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, Scalar, SendBuf};
 use crate::op::{DenseOp, Op, OpError, Predefined};
 use mpi_base::cma::{self, CmaError};
 use mpi_base::window::Stripe;
@@ -100,7 +102,6 @@ enum Native {
 
 impl Combine {
     pub fn new(op: Predefined, named: Named) -> Result<Combine, OpError> {
-        use crate::datatype::{Kind, Scalar};
         let datatype = Datatype::from(named);
         let general = Op::Predefined(op);
         general.check(&datatype)?;
@@ -233,17 +234,16 @@ impl Combine {
     }
 
     /// Whether an element at `address` is updated by the processor alone.
-    fn is_atomic(&self, memory: &Memory<'_>, address: u64) -> bool {
-        !memory.locked
-            && matches!(self.size, 1 | 2 | 4 | 8)
-            && address.is_multiple_of(self.size as u64)
+    #[inline]
+    pub fn is_atomic(&self, locked: bool, address: u64) -> bool {
+        is_atomic(self.named, locked, address)
     }
 
     /// How much of a run is updated at once: all of it by the processor, or under a lock what lies in one stripe.
     fn chunk(&self, memory: &Memory<'_>, run: Run) -> i64 {
         let address = memory.address(run.offset);
         let size = self.size as i64;
-        if self.is_atomic(memory, address) {
+        if self.is_atomic(memory.locked, address) {
             // What is left of an element is none.
             return (run.len / size * size).max(size.min(run.len));
         }
@@ -263,7 +263,7 @@ impl Combine {
         old: Option<&mut [u8]>,
     ) -> Result<(), CmaError> {
         let address = memory.address(offset);
-        if let (Reach::Here(base), true) = (memory.reach, self.is_atomic(memory, address)) {
+        if let (Reach::Here(base), true) = (memory.reach, self.is_atomic(memory.locked, address)) {
             let at = base.wrapping_offset(offset as isize);
             // SAFETY: the caller vouches for the elements, whose addresses here are as aligned as at their owner.
             unsafe { self.atomics(at, len / self.size, input, old) };
@@ -422,6 +422,17 @@ impl Combine {
     }
 }
 
+/// Whether an element of this type at `address` is updated by the processor alone, in memory that does not need locks for all.
+#[inline]
+pub(super) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
+    let info = named.info();
+    !locked
+        && matches!(info.size, 1 | 2 | 4 | 8)
+        && info.size == info.extent
+        && !matches!(info.kind, Kind::Byte | Kind::Packed)
+        && address.is_multiple_of(info.size as u64)
+}
+
 /// Bytes `range` of the input and of the result; nothing where the input has ended.
 #[allow(clippy::type_complexity)]
 fn part<'a, 'b>(
@@ -487,17 +498,17 @@ impl Gathered {
 /// Compares an element with `compare` and replaces it by `new` where they are equal; `old` gets what was there.
 ///
 /// # Safety
-/// Where the memory is mapped here, the element at `offset` is inside it. All three slices have its length.
+/// Where the memory is mapped here, the element of type `named` at its beginning is inside it. All three slices have its length.
+#[inline]
 pub(super) unsafe fn compare_and_swap(
     memory: &Memory<'_>,
-    offset: i64,
+    named: Named,
     [compare, new]: [&[u8]; 2],
     old: &mut [u8],
 ) -> Result<(), CmaError> {
-    let address = memory.address(offset);
+    let (offset, address) = (0, memory.address);
     let size = old.len();
-    let by_processor =
-        !memory.locked && matches!(size, 1 | 2 | 4 | 8) && address.is_multiple_of(size as u64);
+    let by_processor = is_atomic(named, memory.locked, address);
     if let (Reach::Here(base), true) = (memory.reach, by_processor) {
         let at = base.wrapping_offset(offset as isize);
         macro_rules! word {

@@ -50,12 +50,32 @@ impl Attached {
         }
     }
 
-    /// The region of our own that holds all of `range`.
+    /// The region of our own that holds all of `range`, or several that adjoin.
     fn own(&self, range: &Range<u64>) -> Option<Region> {
         let own = self.own.borrow();
-        let (_, region) = own.range(..=range.start).next_back()?;
-        region.holds(range).then_some(*region)
+        let (first, _) = own.range(..=range.start).next_back()?;
+        joined(own.range(first..).map(|(_, region)| *region), range)
     }
+}
+
+/// The first region together with those that adjoin it, as far as `range` needs them; nothing if that is not enough.
+fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) -> Option<Region> {
+    let mut regions = regions;
+    let mut whole = regions.next()?;
+    while !whole.holds(range) {
+        let next = regions.next()?;
+        let adjoins = whole.address.checked_add(whole.len)? == next.address;
+        let alike = match (whole.place, next.place) {
+            (0, 0) => true,
+            (0, _) | (_, 0) => false,
+            (place, next) => place.checked_add(whole.len)? == next,
+        };
+        if !(adjoins && alike) {
+            return None;
+        }
+        whole.len = whole.len.checked_add(next.len)?;
+    }
+    Some(whole)
 }
 
 impl Region {
@@ -236,8 +256,8 @@ impl Win {
                 let regions = head.and_then(|head| self.regions(target, head));
                 let regions = regions.unwrap_or_default();
                 let after = regions.partition_point(|region| region.address <= range.start);
-                let before = after.checked_sub(1).and_then(|at| regions.get(at));
-                before.copied().filter(|region| region.holds(&range))
+                let from = after.checked_sub(1).and_then(|at| regions.get(at..));
+                from.and_then(|from| joined(from.iter().copied(), &range))
             }
         };
         let empty = Region {

@@ -3,7 +3,7 @@
 //! Each member has a block in its own arena, laid out by the number of members on the node and in the window:
 //!
 //! ```text
-//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | a line for each writer | slots of waiters
+//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | arrivals | a line for each writer | slots of waiters
 //! ```
 //!
 //! Promise: every word is an atomic; what is read from it is compared or checked, never followed.
@@ -14,7 +14,7 @@ use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::{Held, Shared};
 use mpi_base::node::{Node, ShmBlock, ShmOffset};
-use mpi_base::window::{Announced, Line, Lock, Mode, Stripe, Ticket};
+use mpi_base::window::{Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket};
 
 /// As many updates of one member's memory can go on at the same time that need a lock.
 pub(super) const STRIPES: usize = 8;
@@ -53,7 +53,8 @@ impl Parts {
     const ANNOUNCED: usize = LINE;
     const STRIPES_AT: usize = 2 * LINE;
     const HEAD: usize = Self::STRIPES_AT + STRIPES * LINE;
-    const LINES: usize = Self::HEAD + LINE;
+    const ARRIVALS: usize = Self::HEAD + LINE;
+    const LINES: usize = Self::ARRIVALS + LINE;
 
     fn slots_at(self) -> usize {
         Self::LINES + self.here * LINE
@@ -75,6 +76,7 @@ pub(super) struct Words {
     announced: Held<Announced>,
     pub stripes: Held<[Stripe]>,
     pub head: Held<Head>,
+    arrivals: Held<Arrivals>,
     lines: Held<[Line]>,
     slots: Held<[AtomicU32]>,
     inbox: Held<Inbox>,
@@ -92,6 +94,7 @@ impl Words {
             announced: node.hold(part(Parts::ANNOUNCED))?,
             stripes: node.hold_all(part(Parts::STRIPES_AT), STRIPES)?,
             head: node.hold(part(Parts::HEAD))?,
+            arrivals: node.hold(part(Parts::ARRIVALS))?,
             lines: node.hold_all(part(Parts::LINES), parts.here)?,
             slots: node.hold_all(part(parts.slots_at()), parts.slots)?,
             inbox: node.inbox(place).ok()?,
@@ -162,9 +165,18 @@ impl Control {
         &self.here[self.me]
     }
 
-    /// Our own line at the member `index`.
-    pub fn my_line_at(&self, index: usize) -> &Line {
-        &self.here[index].lines[self.me]
+    /// Tells the member `index` that we have posted to it, or completed, as `tell` says in our line with it.
+    pub fn tell(&self, index: usize, tell: impl FnOnce(&Line)) {
+        let words = &self.here[index];
+        tell(&words.lines[self.me]);
+        if words.arrivals.arrive() && index != self.me {
+            words.ring();
+        }
+    }
+
+    /// Whether nothing is missing of what we wait for; see [`Arrivals::are_in`].
+    pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
+        self.mine().arrivals.are_in(missing)
     }
 
     /// The line of member `index` with us.

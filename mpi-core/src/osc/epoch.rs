@@ -176,10 +176,7 @@ impl Win {
         for rank in &ranks {
             let origin = &self.0.targets[*rank as usize];
             match origin.here {
-                Some(index) => {
-                    self.0.control.my_line_at(index).post();
-                    self.ring(index);
-                }
+                Some(index) => self.0.control.tell(index, |line| line.post()),
                 None => self.send_post(origin)?,
             }
         }
@@ -187,10 +184,37 @@ impl Win {
         Ok(())
     }
 
-    fn ring(&self, index: usize) {
-        let words = self.0.control.of(index);
-        if words.place != self.0.engine.node().rank() {
-            words.ring();
+    /// Waits until all of `ranks` have come, which `has_come` says of each.
+    fn wait_for_all(
+        &self,
+        call: &str,
+        ranks: &[u32],
+        has_come: impl Fn(&Target) -> bool,
+    ) -> Result<(), Error> {
+        let record = |rank: &u32| &self.0.targets[*rank as usize];
+        let missing = || ranks.iter().map(record).filter(|t| !has_come(t)).count();
+        let all_in = || self.0.control.are_in(|| missing() as u32);
+        if all_in() {
+            return Ok(());
+        }
+        let service = self.service();
+        let far = ranks.iter().any(|rank| record(rank).here.is_none());
+        let lost = || {
+            let mut all = ranks.iter().map(record);
+            far && all.any(|t| t.here.is_none() && !has_come(t) && service.is_lost(t.proc))
+        };
+        let first = || ranks.iter().map(record).find(|t| !has_come(t));
+        self.0.engine.wait_telling(
+            || all_in() || lost(),
+            || {
+                if let Some(whom) = first() {
+                    self.tell(whom);
+                }
+            },
+        );
+        match first() {
+            None => Ok(()),
+            Some(whom) => Err(self.gone(call, whom)),
         }
     }
 
@@ -211,20 +235,19 @@ impl Win {
         let ranks = self.of_group("MPI_Win_start", group)?;
         self.prepare_counters();
         for rank in &ranks {
-            let target = &self.0.targets[*rank as usize];
-            let expected = {
-                let mut seen = epochs.seen.borrow_mut();
-                let seen = &mut seen[*rank as usize];
-                seen.posts = seen.posts.wrapping_add(1);
-                seen.posts
-            };
-            // A program that asserts that they have posted has synchronised by itself.
-            if !assert.nocheck {
-                self.wait_for("MPI_Win_start", target, || {
-                    has_reached(self.posts_of(target), expected)
-                })?;
-            }
-            target.started.set(true);
+            let mut seen = epochs.seen.borrow_mut();
+            let seen = &mut seen[*rank as usize];
+            seen.posts = seen.posts.wrapping_add(1);
+        }
+        // A program that asserts that they have posted has synchronised by itself.
+        if !assert.nocheck {
+            let expected = |target: &Target| epochs.seen.borrow()[target.rank as usize].posts;
+            self.wait_for_all("MPI_Win_start", &ranks, |target| {
+                has_reached(self.posts_of(target), expected(target))
+            })?;
+        }
+        for rank in &ranks {
+            self.0.targets[*rank as usize].started.set(true);
         }
         *epochs.started.borrow_mut() = ranks;
         epochs.set(Access::Start);
@@ -265,10 +288,7 @@ impl Win {
             let target = &self.0.targets[*rank as usize];
             target.started.set(false);
             match target.here {
-                Some(index) => {
-                    self.0.control.my_line_at(index).complete();
-                    self.ring(index);
-                }
+                Some(index) => self.0.control.tell(index, |line| line.complete()),
                 None => outcome = outcome.and(self.send_complete(target)),
             }
         }
@@ -281,13 +301,12 @@ impl Win {
         let Some(ranks) = self.0.epochs.exposed.take() else {
             return Err(self.misfit("MPI_Win_wait", "MPI_Win_post has not exposed it"));
         };
-        for rank in &ranks {
-            let origin = &self.0.targets[*rank as usize];
-            let expected = self.next_completion(*rank);
-            self.wait_for("MPI_Win_wait", origin, || {
-                has_reached(self.completions_of(origin), expected)
-            })?;
-        }
+        self.wait_for_all("MPI_Win_wait", &ranks, |origin| {
+            has_reached(
+                self.completions_of(origin),
+                self.next_completion(origin.rank),
+            )
+        })?;
         self.count_completions(&ranks);
         fence(Ordering::SeqCst);
         Ok(())

@@ -9,6 +9,7 @@ use super::target::{Held, Target};
 use super::win::Win;
 use super::{OscClass, OscError};
 use crate::Error;
+use crate::request::PROC_NULL;
 use mpi_base::atomic::{Ordering, fence};
 use mpi_base::window::Mode;
 
@@ -249,8 +250,8 @@ impl Win {
     }
 
     /// That a request-based access is allowed.
-    pub fn check_passive(&self, call: &str) -> Result<(), OscError> {
-        if self.0.epochs.is_passive() {
+    pub fn check_passive(&self, call: &str, rank: i32) -> Result<(), OscError> {
+        if self.0.epochs.is_passive() || rank == PROC_NULL {
             return Ok(());
         }
         let sentence = format!(

@@ -233,6 +233,11 @@ impl Win {
         self.0.hints.borrow().clone()
     }
 
+    /// Says from now on that there are, or are not, passive epochs.
+    pub fn set_no_locks(&self, no_locks: bool) {
+        self.0.hints.borrow_mut().no_locks = no_locks;
+    }
+
     /// The part of a member that this process can load from and store to; one of no bytes where it cannot.
     /// Of `MPI_PROC_NULL` it is that of the lowest rank that has any bytes.
     pub fn shared_segment(&self, rank: i32) -> Result<SharedSegment, Error> {
@@ -253,6 +258,11 @@ impl Win {
             unit: 1,
         };
         Ok(target.map_or(nothing, |target| match target.route {
+            // Where parts need not follow each other, one of no bytes is nowhere.
+            Route::Here(_) if target.size == 0 && self.hints().noncontiguous => SharedSegment {
+                unit: target.unit,
+                ..nothing
+            },
             Route::Here(base) => SharedSegment {
                 base,
                 size: target.size,

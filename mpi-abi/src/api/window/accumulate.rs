@@ -67,7 +67,9 @@ pub unsafe fn MPI_Raccumulate_c(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Outcome {
-    state::win(win)?.win.check_passive("MPI_Raccumulate")?;
+    state::win(win)?
+        .win
+        .check_passive("MPI_Raccumulate", target_rank)?;
     // SAFETY: passed on; the origin may be reused when it returns.
     unsafe {
         MPI_Accumulate_c(
@@ -151,7 +153,9 @@ pub unsafe fn MPI_Rget_accumulate_c(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Outcome {
-    state::win(win)?.win.check_passive("MPI_Rget_accumulate")?;
+    state::win(win)?
+        .win
+        .check_passive("MPI_Rget_accumulate", target_rank)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
@@ -231,7 +235,7 @@ pub unsafe fn MPI_Compare_and_swap(
         let both = [origin, compare];
         if object
             .win
-            .compare_and_swap_plain(both, result, target_rank, disp)
+            .compare_and_swap_plain(named, both, result, target_rank, disp)
         {
             return Ok(());
         }

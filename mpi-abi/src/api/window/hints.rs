@@ -58,7 +58,7 @@ fn is_valid(key: &str, value: &str) -> bool {
 
 /// Hints that count only when the window is made.
 fn is_for_making(key: &str) -> bool {
-    matches!(key, NO_LOCKS | NONCONTIGUOUS | ALIGNMENT | "alloc_shm")
+    matches!(key, NONCONTIGUOUS | ALIGNMENT | "alloc_shm")
 }
 
 /// Takes over those of a new window.
@@ -66,6 +66,9 @@ pub fn take(object: &WinObject, given: &Hints) {
     let mut hints = object.attached.hints.borrow_mut();
     for (key, value) in given.iter().filter(|(key, value)| is_valid(key, value)) {
         hints.set(key.to_string(), value.to_string());
+    }
+    if let Some(value) = hints.get(NO_LOCKS) {
+        object.win.set_no_locks(value == "true");
     }
 }
 

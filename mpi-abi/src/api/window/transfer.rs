@@ -72,7 +72,7 @@ pub unsafe fn MPI_Rput_c(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::win(win)?;
-    object.win.check_passive("MPI_Rput")?;
+    object.win.check_passive("MPI_Rput", target_rank)?;
     // SAFETY: passed on; the origin may be reused when it returns.
     unsafe {
         MPI_Put_c(
@@ -101,7 +101,7 @@ pub unsafe fn MPI_Rget_c(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::win(win)?;
-    object.win.check_passive("MPI_Rget")?;
+    object.win.check_passive("MPI_Rget", target_rank)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     // SAFETY: the caller's buffer and output argument.
     unsafe {

@@ -10,7 +10,7 @@ use super::wire::{self, put_word};
 use super::{ASKED, Far, Fetch, QUEUED};
 use crate::Error;
 use crate::btl::{Am, Header};
-use crate::datatype::{RecvBuf, SendBuf};
+use crate::datatype::{Named, RecvBuf, SendBuf};
 use crate::op::Predefined;
 use crate::request::Req;
 use mpi_base::window::{Mode, has_reached};
@@ -195,14 +195,15 @@ impl Win {
     pub(in super::super) fn swap_remote(
         &self,
         target: &Target,
-        at: u64,
+        (at, named): (u64, Named),
         [compare, new]: [&[u8]; 2],
         result: &RecvBuf,
     ) -> Result<(), Error> {
         self.wait_for_room(target)?;
         let (token, req) = self.expect(target, result, new.len() as u64);
-        let mut payload = Vec::with_capacity(size_of::<u64>() + 2 * new.len());
+        let mut payload = Vec::with_capacity(FRONT + 2 * new.len());
         put_word(&mut payload, at);
+        put_word(&mut payload, u64::from(named.info().handle));
         payload.extend_from_slice(compare);
         payload.extend_from_slice(new);
         let outcome = self.say(target, wire::SWAP, [self.id(), token], payload);

@@ -9,7 +9,7 @@ use super::super::{OscClass, OscError};
 use super::wire::{self, Runs, put_word, take_word};
 use super::{Service, Waiting};
 use crate::btl::{Am, Header, ProcId};
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Named};
 use mpi_base::window::Mode;
 use std::rc::Rc;
 
@@ -296,16 +296,20 @@ impl Win {
     /// What was there.
     fn serve_swap(&self, mut payload: &[u8]) -> Result<Vec<u8>, OscError> {
         let at = take_word(&mut payload).ok_or_else(|| self.nonsense())?;
-        let size = payload.len() / 2;
+        let handle = take_word(&mut payload).and_then(|word| usize::try_from(word).ok());
+        let named = handle.and_then(Named::from_handle);
+        let named = named.ok_or_else(|| self.nonsense())?;
+        let size = named.info().size as usize;
+        if payload.len() != 2 * size {
+            return Err(self.nonsense());
+        }
         let end = at.checked_add(size as u64).ok_or_else(|| self.nonsense())?;
         let memory = self.own_memory(&(at..end))?;
         let (compare, new) = payload.split_at(size);
         let mut old = vec![0; size];
-        if new.len() != size {
-            return Err(self.nonsense());
-        }
+
         // SAFETY: the range was checked.
-        let done = unsafe { apply::compare_and_swap(&memory, 0, [compare, new], &mut old) };
+        let done = unsafe { apply::compare_and_swap(&memory, named, [compare, new], &mut old) };
         done.map_err(|_| self.nonsense())?;
         Ok(old)
     }

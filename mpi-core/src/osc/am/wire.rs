@@ -15,7 +15,7 @@ pub const REPLY: Am = Family::Osc.am(2);
 /// Elements to combine. Header: [window, token, or 0 where nobody wants the old ones];
 /// payload: position in the answer, operator and datatype, then [`Runs`], then the elements unless the operator reads none.
 pub const ACCUMULATE: Am = Family::Osc.am(3);
-/// An element to compare and replace. Header: [window, token]; payload: offset, then the element to compare with, then the new one.
+/// An element to compare and replace. Header: [window, token]; payload: offset, datatype, then the element to compare with, then the new one.
 pub const SWAP: Am = Family::Osc.am(4);
 /// Whether everything before has been carried out. Header: [window, number].
 pub const FLUSH: Am = Family::Osc.am(5);
