@@ -58,7 +58,7 @@ fn is_valid(key: &str, value: &str) -> bool {
 
 /// Hints that count only when the window is made.
 fn is_for_making(key: &str) -> bool {
-    matches!(key, NONCONTIGUOUS | ALIGNMENT | "alloc_shm")
+    matches!(key, ALIGNMENT | "alloc_shm")
 }
 
 /// Takes over those of a new window.
