@@ -1,6 +1,6 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
-use crate::{components, misspelt};
+use crate::{components, helper, misspelt};
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::plugin::{self, Catalogue};
@@ -104,11 +104,11 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
         Framework {
             name: "osc",
             what: "one-sided communication",
-            params: vec![osc::SELECTION.about()],
-            components: osc::COMPONENTS
-                .iter()
-                .map(|component| Component::new(component, &[]))
-                .collect(),
+            params: vec![osc::SELECTION.about(), osc::CHECK.about()],
+            components: vec![
+                Component::new("am", &[helper::PROGRESS_THREAD.about()]),
+                Component::new("direct", &[]),
+            ],
         },
         Framework {
             name: "pml",

@@ -231,6 +231,14 @@ pub(crate) fn tell_on(page: &'static StatePage) {
     PAGE.store(std::ptr::from_ref(page).cast_mut(), Relaxed);
 }
 
+/// Runs something that is no call of the program's as if it were one, where calls take the lock.
+pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
+    GIANT.acquire();
+    let result = f();
+    GIANT.release();
+    result
+}
+
 /// Chooses whether calls take the giant lock.
 ///
 /// Only initialization calls it, when no other thread is inside.

@@ -48,6 +48,17 @@ programs! {
     random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
 }
 
+#[test]
+fn a_target_that_computes_gets_what_is_put_to_it() {
+    for how in ["allocate", "create"] {
+        Job::of("busy_target").arg(how).ranks(3).holds();
+        let helped = ["--mca", "osc_am_progress_thread", "true"];
+        let by_messages = ["--mca", "osc", "am", "--mca", "btl", "self,tcp"];
+        let job = Job::of("busy_target").arg(how).ranks(3);
+        job.with(helped).with(by_messages).holds();
+    }
+}
+
 /// Where neighbours may not be reached through memory, and between nodes.
 #[test]
 fn windows_are_what_chapter_12_says_by_messages() {

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::apply::{self, Combine, packed};
+use super::check::Does;
 use super::runs;
 use super::target::{Spot, Target};
 use super::transfer::There;
@@ -89,6 +90,8 @@ impl Win {
         let combine = self.combine(CALL, op, there.datatype)?;
         self.check_alike(CALL, &combine, origin.datatype())?;
         self.check_lengths(CALL, origin.bytes(), &there)?;
+        let does = Does::Update(combine.named().info().kind);
+        self.note(CALL, does, target, &there)?;
         self.lock_before_message(target)?;
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => {
@@ -133,6 +136,8 @@ impl Win {
             }
         };
         self.check_lengths(CALL, result.bytes(), &there)?;
+        let does = Does::Update(combine.named().info().kind);
+        self.note(CALL, does, target, &there)?;
         self.lock_before_message(target)?;
         let bytes = match reads_only {
             true => result.bytes().min(bytes),
@@ -263,6 +268,8 @@ impl Win {
             );
             return Err(OscError::new(OscClass::Type, sentence).into());
         };
+        let does = Does::Update(named.info().kind);
+        self.note("MPI_Compare_and_swap", does, target, &there)?;
         self.lock_before_message(target)?;
         let (origin, compare) = (packed(origin), packed(compare));
         match self.spot(target, there.disp, 1, there.datatype)? {

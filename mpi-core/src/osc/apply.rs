@@ -360,19 +360,18 @@ impl Combine {
     /// What comes after an element.
     #[inline(always)]
     fn next<const N: usize>(&self, mut now: [u8; N], input: &[u8]) -> [u8; N] {
-        match (self.native, now.first_chunk(), input.first_chunk()) {
-            (Some(Native::AddF64), Some(a), Some(b)) => {
-                let sum = f64::from_ne_bytes(*b) + f64::from_ne_bytes(*a);
-                now.copy_from_slice(&sum.to_ne_bytes());
-                return now;
-            }
-            _ => {}
+        macro_rules! add {
+            ($t:ty) => {
+                if let (Some(a), Some(b)) = (now.first_chunk(), input.first_chunk()) {
+                    let sum = <$t>::from_ne_bytes(*b) + <$t>::from_ne_bytes(*a);
+                    now.copy_from_slice(&sum.to_ne_bytes());
+                }
+            };
         }
-        match (self.native, now.first_chunk(), input.first_chunk()) {
-            (Some(Native::AddF32), Some(a), Some(b)) => {
-                let sum = f32::from_ne_bytes(*b) + f32::from_ne_bytes(*a);
-                now.copy_from_slice(&sum.to_ne_bytes());
-            }
+        // The sizes of the words are those of the types, which the compiler need not know.
+        match self.native {
+            Some(Native::AddF64) if N == size_of::<f64>() => add!(f64),
+            Some(Native::AddF32) if N == size_of::<f32>() => add!(f32),
             _ => self.combine(input, &mut now),
         }
         now

@@ -139,6 +139,7 @@ impl Win {
             self.0.comm.collective(Call::Barrier)?;
             fence(Ordering::SeqCst);
         }
+        self.0.accesses.forget(None);
         epochs.set(match assert.nosucceed {
             true => Access::None,
             false => Access::Fence,
@@ -292,6 +293,7 @@ impl Win {
                 None => outcome = outcome.and(self.send_complete(target)),
             }
         }
+        self.0.accesses.forget(None);
         epochs.set(Access::None);
         outcome
     }

@@ -19,6 +19,7 @@
 //! | [`runs`] | where the bytes of an access lie |
 //! | [`apply`] | one operator on elements in memory |
 //! | [`attach`] | memory attached to dynamic windows |
+//! | [`check`] | finding accesses that conflict |
 //! | [`control`] | the words that members on one node share |
 //! | [`am`] | the same by messages |
 
@@ -26,6 +27,7 @@ mod accumulate;
 mod am;
 mod apply;
 mod attach;
+mod check;
 mod control;
 mod epoch;
 mod error;
@@ -38,6 +40,7 @@ mod transfer;
 mod win;
 
 pub use am::Service;
+pub use check::CHECK;
 pub use epoch::Assert;
 pub use error::{OscClass, OscError};
 pub use mpi_base::window::Mode as LockMode;
@@ -52,9 +55,6 @@ pub static SELECTION: Param<Selection> = Param::selection(
     "",
     "Components of one-sided communication that may be used besides am, which always may; both, if empty",
 );
-
-/// The components, the best first.
-pub const COMPONENTS: [&str; 2] = ["direct", "am"];
 
 /// Whether neighbours may be reached through memory; a selection that cannot be read is reported elsewhere.
 fn is_direct_allowed(params: &Params) -> bool {

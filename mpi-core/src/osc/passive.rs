@@ -100,6 +100,7 @@ impl Win {
             return Err(self.misfit(CALL, &why));
         }
         let outcome = self.flush_remote(Some(target));
+        self.0.accesses.forget(Some(target));
         if target.held.get() == Held::Unchecked {
             fence(Ordering::SeqCst);
         }
@@ -147,6 +148,7 @@ impl Win {
             return Err(self.misfit("MPI_Win_unlock_all", epochs.describe()));
         }
         let mut outcome = self.flush_remote(None);
+        self.0.accesses.forget(None);
         let by_flag = epochs.by_flag.replace(false);
         if !by_flag {
             fence(Ordering::SeqCst);
@@ -184,7 +186,13 @@ impl Win {
     /// `MPI_Win_flush`: what this process has started is complete at the target.
     #[inline]
     pub fn flush(&self, rank: i32) -> Result<(), Error> {
-        self.flush_for("MPI_Win_flush", rank)
+        self.flush_for("MPI_Win_flush", rank)?;
+        if self.0.accesses.are_wanted() {
+            if let Some(target) = self.target(rank)? {
+                self.0.accesses.forget(Some(target));
+            }
+        }
+        Ok(())
     }
 
     /// `MPI_Win_flush_local`: the same at this process only.
@@ -224,7 +232,9 @@ impl Win {
 
     /// `MPI_Win_flush_all`.
     pub fn flush_all(&self) -> Result<(), Error> {
-        self.flush_all_for("MPI_Win_flush_all")
+        self.flush_all_for("MPI_Win_flush_all")?;
+        self.0.accesses.forget(None);
+        Ok(())
     }
 
     /// `MPI_Win_flush_local_all`.

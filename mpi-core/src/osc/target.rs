@@ -38,6 +38,8 @@ pub(super) enum Held {
 
 /// One member's part of a window.
 pub(super) struct Target {
+    /// Where it begins here, for accesses that need no more than a copy; null where there are none.
+    pub plain: *mut u8,
     pub rank: u32,
     pub proc: ProcId,
     pub route: Route,
@@ -188,12 +190,12 @@ impl Win {
         if !self.may_access(target) {
             return None;
         }
-        let Route::Here(base) = target.route else {
+        if target.plain.is_null() {
             return None;
-        };
+        }
         let offset = u64::try_from(disp).ok()?.checked_mul(target.unit)?;
         let end = offset.checked_add(len as u64)?;
         // A dynamic window has no bytes of its own.
-        (end <= target.size).then(|| (base.wrapping_add(offset as usize), target))
+        (end <= target.size).then(|| (target.plain.wrapping_add(offset as usize), target))
     }
 }

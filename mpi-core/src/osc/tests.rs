@@ -123,7 +123,7 @@ fn locks_of_all_and_exclusive_locks_take_turns() {
         let long = Datatype::from(Named::INT64);
         let me = engine.me();
         for round in 0..40i64 {
-            if (round as u32 + me) % 3 == 0 {
+            if (round as u32 + me).is_multiple_of(3) {
                 // Both numbers are written under the lock.
                 win.lock(LockMode::Exclusive, 0, Assert::default())
                     .expect("a lock");
@@ -202,6 +202,47 @@ fn an_access_in_no_epoch_or_out_of_range_is_an_error_and_nothing_else() {
         win.unlock_all().expect("its end");
         win.free().expect("freeing");
     });
+}
+
+#[test]
+fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
+    let conflicts = |engine: &Engine| {
+        let win = allocate(engine, 64);
+        let (long, int) = (Datatype::from(Named::INT64), Datatype::from(Named::INT32));
+        let value = 5;
+        let put = |disp| win.put(&send(&value), there(&long, 1, disp));
+        win.lock_all(Assert::default()).expect("a lock of all");
+        put(0).expect("a put");
+        put(1).expect("a put beside it");
+        let second = put(1);
+        win.flush(1).expect("a flush");
+        put(1).expect("a put after a flush");
+        let mut read = 0;
+        let get = win.get(&mut recv(&mut read), there(&long, 1, 1));
+        let get = get.map(|req| win.give_up(req));
+        add(&win, 1, 2);
+        let sum = Op::Predefined(Predefined::Sum);
+        // Added to as another type, with nothing between.
+        let one = 1;
+        let long_add = win.accumulate(&send(&one), there(&long, 1, 3), &sum);
+        long_add.expect("an accumulate");
+        let small = 1i32;
+        // SAFETY: a local that lives until the access has read it.
+        let small = unsafe { SendBuf::new((&raw const small).cast(), 1, int.clone()) };
+        let mixed = win.accumulate(&small, there(&int, 1, 3), &sum);
+        win.unlock_all().expect("its end");
+        win.free().expect("freeing");
+        [second, get, mixed].map(|outcome| match outcome {
+            Ok(()) => None,
+            Err(e) => match e.kind() {
+                ErrorKind::Osc(e) => Some((e.class, e.sentence.contains("MPI_"))),
+                _ => None,
+            },
+        })
+    };
+    let found = Job::of(2).with("osc_base_check", "true").run(conflicts);
+    assert_eq!(found, [[Some((OscClass::Conflict, true)); 3]; 2]);
+    assert_eq!(Job::of(2).run(conflicts), [[None; 3]; 2]);
 }
 
 /// What a peer sends that fits no window, or names memory outside of it, changes nothing.

@@ -7,6 +7,7 @@
 
 use super::am::Remote;
 use super::attach::Attached;
+use super::check::{Accesses, CHECK};
 use super::control::{self, Control};
 use super::epoch::Epochs;
 use super::target::{Held, Route, Target};
@@ -33,6 +34,7 @@ pub(super) struct Inner {
     pub epochs: Epochs,
     pub remote: Remote,
     pub attached: Attached,
+    pub accesses: Accesses,
     /// Operators as they were used last.
     pub combine: Cell<Option<super::apply::Combine>>,
     name: RefCell<String>,
@@ -69,7 +71,7 @@ enum Memory {
     /// There is none.
     Nothing = 3,
     /// The member cannot take part.
-    NoMemory = 4,
+    Lacking = 4,
 }
 
 /// Where our memory begins, for others and for ourselves.
@@ -111,7 +113,7 @@ impl Win {
         let control = control::take(engine.node(), members.len(), own.size() as usize);
         let kind = match &control {
             Some(_) => part.kind,
-            None => Memory::NoMemory,
+            None => Memory::Lacking,
         };
         let mut words = [0; EACH];
         words[KIND] = kind as u64;
@@ -122,7 +124,7 @@ impl Win {
         words[CONTROL] = control.as_ref().map_or(0, |block| block.place().0);
         let all = own.share(&words).await?;
         let said = |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
-        let poor = (0..own.size()).find(|r| said(*r as usize, KIND) == Memory::NoMemory as u64);
+        let poor = (0..own.size()).find(|r| said(*r as usize, KIND) == Memory::Lacking as u64);
         let (Some(block), None) = (control, poor) else {
             let rank = poor.unwrap_or(own.rank());
             let sentence = format!(
@@ -137,16 +139,26 @@ impl Win {
             .map(|(rank, place)| (*rank, *place, ShmOffset(said(*rank as usize, CONTROL))))
             .collect();
         let control = Control::find(&engine, &places, own.size() as usize)?;
+        // A value that cannot be read is reported when the process starts.
+        let checks = engine.params().get(&CHECK).unwrap_or(false);
         let mut targets = Vec::with_capacity(own.size() as usize);
         for rank in 0..own.size() {
             let words: [u64; EACH] = std::array::from_fn(|which| said(rank as usize, which));
-            targets.push(target(&engine, &own, &members, rank, &words, part.address)?);
+            targets.push(target(
+                &engine,
+                &own,
+                &members,
+                rank,
+                &words,
+                (part.address, checks),
+            )?);
         }
         let any_far = targets.iter().any(|target| target.here.is_none());
         let win = Win(Rc::new(Inner {
             epochs: Epochs::default(),
             remote: Remote::new(own.size()),
             attached: Attached::new(own.size()),
+            accesses: Accesses::new(checks, own.size()),
             combine: Cell::new(None),
             engine,
             flavor: spec.flavor,
@@ -323,7 +335,7 @@ fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
             match heap {
                 None => {
                     let part = Part {
-                        kind: Memory::NoMemory,
+                        kind: Memory::Lacking,
                         ..nothing
                     };
                     (Own::Given, part)
@@ -389,7 +401,7 @@ async fn contiguous(
         .resolve(ShmOffset(part.place), spec.size as usize);
     match (first, here) {
         // Place 0 is the head of the node's memory and nobody's arena.
-        (0, _) | (_, None) => part.kind = Memory::NoMemory,
+        (0, _) | (_, None) => part.kind = Memory::Lacking,
         (_, Some(here)) => part.address = here.expose_provenance() as u64,
     }
     Ok((block.map_or(Own::Given, Own::Block), part))
@@ -402,7 +414,7 @@ fn target(
     members: &[(u32, u32)],
     rank: u32,
     words: &[u64; EACH],
-    my_address: u64,
+    (my_address, checks): (u64, bool),
 ) -> Result<Target, Error> {
     let here = members.iter().position(|(member, _)| *member == rank);
     let node = engine.node();
@@ -427,7 +439,12 @@ fn target(
             None => Route::Message,
         },
     };
+    let plain = match route {
+        Route::Here(base) if !checks => base,
+        _ => std::ptr::null_mut(),
+    };
     Ok(Target {
+        plain,
         rank,
         proc: comm.group().proc(rank).unwrap_or(0),
         route,

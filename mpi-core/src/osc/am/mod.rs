@@ -403,10 +403,12 @@ impl AmHandler for Service {
     fn turn(&self) -> bool {
         let mut moved = self.drain();
         moved |= self.grant_waiting();
-        if !self.has_queued() && self.waiting.borrow().is_empty() && self.turning.replace(false) {
-            if let Some(engine) = self.engine.upgrade() {
-                engine.pml().bml().handlers().end_turns();
-            }
+        let idle = !self.has_queued() && self.waiting.borrow().is_empty();
+        if idle
+            && self.turning.replace(false)
+            && let Some(engine) = self.engine.upgrade()
+        {
+            engine.pml().bml().handlers().end_turns();
         }
         moved
     }
