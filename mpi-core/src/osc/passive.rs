@@ -187,10 +187,10 @@ impl Win {
     #[inline]
     pub fn flush(&self, rank: i32) -> Result<(), Error> {
         self.flush_for("MPI_Win_flush", rank)?;
-        if self.0.accesses.are_wanted() {
-            if let Some(target) = self.target(rank)? {
-                self.0.accesses.forget(Some(target));
-            }
+        if self.0.accesses.are_wanted()
+            && let Some(target) = self.target(rank)?
+        {
+            self.0.accesses.forget(Some(target));
         }
         Ok(())
     }
