@@ -1,5 +1,7 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
+use crate::memory_rights::PTRACER;
+use crate::stdio::STREAM_BUFFERING;
 use crate::{components, helper, misspelt};
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
@@ -95,6 +97,8 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             what: "the library as a whole",
             params: vec![
                 EXPLAIN.about(),
+                STREAM_BUFFERING.about(),
+                PTRACER.about(),
                 TRACE.about(),
                 RECORD.about(),
                 REPLAY.about(),

@@ -15,9 +15,11 @@ use crate::explain::{self, Findings};
 use crate::frameworks;
 use crate::helper;
 use crate::info;
+use crate::memory_rights;
 use crate::misspelt;
 use crate::object::comm::CommObject;
 use crate::state::{self, state};
+use crate::stdio;
 use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
 use mpi_base::node::Node;
@@ -150,7 +152,20 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         unsafe { libc::atexit(leave_launcher) };
     }
     serve_threads(&engine, level)?;
-    Ok(name)
+    // What the process has is what its session has.
+    let world = match PHASE.load(Relaxed) {
+        RUNNING => thread_level(),
+        _ => MPI_THREAD_SINGLE,
+    };
+    let all = if state().multiple.get() {
+        MPI_THREAD_MULTIPLE
+    } else {
+        world
+    };
+    let had = LEVELS.into_iter().find(|(known, _)| *known == all);
+    Ok(had
+        .filter(|(had, _)| *had > level)
+        .map_or(name, |(_, had)| had))
 }
 
 /// A session has gone; the last one to leave lets the engine rest.
@@ -161,8 +176,9 @@ pub fn end_session() -> Result<(), Failure> {
 /// Chooses whether calls take the lock; once several threads may call, that stays so until the engine rests.
 fn serve_threads(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let helped = helper::is_wanted(engine);
-    let multiple = level == MPI_THREAD_MULTIPLE || helped || state().multiple.get();
-    state().multiple.set(multiple);
+    let of_program = level == MPI_THREAD_MULTIPLE || state().multiple.get();
+    state().multiple.set(of_program);
+    let multiple = of_program || helped;
     engine.set_relax(multiple.then_some(state::relax as fn()));
     engine.set_threads(multiple.then_some(state::THREADS));
     state::set_locking(multiple);
@@ -198,7 +214,12 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
     }
     let parked = state().parked.take();
     let (engine, explanation) = match parked {
-        Some(engine) => (engine, None),
+        Some(engine) => {
+            let neighbours = engine.node().nlocal() > 1;
+            memory_rights::give(engine.params(), neighbours)
+                .map_err(at("a parameter cannot be read"))?;
+            (engine, None)
+        }
         None => {
             let (engine, explanation) = join()?;
             engine.set_watch(Some(end_without_launcher));
@@ -241,6 +262,7 @@ fn rest_if_unused() -> Result<(), Failure> {
         return Ok(());
     };
     engine.stop();
+    memory_rights::take_back(engine.params());
     state().multiple.set(false);
     engine.set_relax(None);
     engine.set_threads(None);
@@ -284,12 +306,15 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;
     }
+    stdio::set_buffering(&params).map_err(at("a parameter cannot be read"))?;
     let identity = rte.identity();
     // There is only one, so that it may serve is all there is to know.
     pml::select::select(&params).map_err(at("messages cannot be carried"))?;
     let membership = rte
         .node_segment()
         .map_err(at("the memory of this node cannot be shared"))?;
+    memory_rights::give(&params, membership.local_ranks.len() > 1)
+        .map_err(at("a parameter cannot be read"))?;
     let node = Node::attach(membership.fd, membership.local_rank)
         .map_err(at("the memory of this node cannot be used"))?;
     let around = Surroundings {

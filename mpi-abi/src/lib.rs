@@ -23,9 +23,11 @@ mod helper;
 pub mod info;
 pub mod init;
 mod lock;
+pub mod memory_rights;
 pub mod misspelt;
 pub mod object;
 pub mod state;
+pub mod stdio;
 mod text;
 pub mod tool;
 

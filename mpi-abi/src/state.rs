@@ -323,6 +323,17 @@ pub(crate) fn datatype(handle: MPI_Datatype) -> Result<Datatype, Failure> {
         .ok_or_else(|| wrong(Kind::Datatype, handle.0))
 }
 
+/// The datatype of a buffer of `count` elements.
+///
+/// Beside a count of zero it may be `MPI_DATATYPE_NULL`: the standard has no such rule, but MPICH takes it and nothing is lost by it.
+#[inline]
+pub(crate) fn datatype_of(count: i64, handle: MPI_Datatype) -> Result<Datatype, Failure> {
+    match handle {
+        MPI_DATATYPE_NULL if count == 0 => datatype(MPI_BYTE),
+        handle => datatype(handle),
+    }
+}
+
 /// An operator argument.
 #[inline]
 pub(crate) fn op(handle: MPI_Op) -> Result<Op, Failure> {
@@ -372,8 +383,8 @@ pub(crate) fn session(handle: MPI_Session) -> Result<Rc<SessionObject>, Failure>
 /// The error handler of an object, and the object it was found on.
 ///
 /// A failure that concerns no object, or one whose handle is wrong, is raised on `MPI_COMM_SELF` (section 9.3).
-/// Up to MPI-3.1 that was `MPI_COMM_WORLD`, so where a program has left the handler of the former as it was, that of the
-/// latter is asked.
+/// Up to MPI-3.1 that was `MPI_COMM_WORLD`, so where a program has set no handler of the former, that of the latter is asked;
+/// a handler that was set on the former is the one that hears, also a fatal one.
 pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     let own = match target {
         Target::Comm(c) => known_comm(c).map(|c| c.attached.errhandler()),
@@ -387,10 +398,13 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
         return (target, handler);
     }
     let of = |c| comm(c).map_or(MPI_ERRORS_ARE_FATAL, |c| c.attached.errhandler());
-    match of(MPI_COMM_SELF) {
-        MPI_ERRORS_ARE_FATAL => (Target::Comm(MPI_COMM_WORLD), of(MPI_COMM_WORLD)),
-        handler => (Target::Comm(MPI_COMM_SELF), handler),
-    }
+    let chosen = comm(MPI_COMM_SELF).is_ok_and(|c| c.attached.errhandler_is_chosen());
+    let hears = if chosen {
+        MPI_COMM_SELF
+    } else {
+        MPI_COMM_WORLD
+    };
+    (Target::Comm(hears), of(hears))
 }
 
 /// ` on MPI_COMM_WORLD`, or nothing where neither a communicator nor a window is concerned.

@@ -210,16 +210,37 @@ pub fn probe(pid: u32, address: u64, word: u64) -> bool {
     read(pid, address, &mut found).is_ok() && u64::from_ne_bytes(found) == word
 }
 
-/// Lets the other processes of this user read this one's memory where the Yama module restricts that to parents.
+/// Which processes may read and write this one's memory where the Yama module restricts that to parents (`ptrace_scope` 1).
 ///
-/// Best effort: [`probe`] tells whether it helped.
-pub fn allow_peers() {
+/// There is one exception for each process, and it names a process and all that it has started (prctl(2), `PR_SET_PTRACER`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracers {
+    /// None but its parents.
+    None,
+    /// This process and those it has started: the launcher of a job, and with it the job's ranks.
+    StartedBy(u32),
+    /// All of the same user.
+    Any,
+}
+
+/// Makes or takes back the exception; where the system restricts nothing, there is none to make.
+///
+/// Best effort: [`probe`] tells whether it helped. A launcher of another process namespace cannot be named, so that all are allowed.
+pub fn allow(tracers: Tracers) {
     let restricted = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope")
         .is_ok_and(|scope| scope.trim() == "1");
-    if restricted {
-        // SAFETY: prctl with this option takes a plain number and changes nothing else.
-        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+    if !restricted {
+        return;
     }
+    let set = |process: libc::c_ulong| {
+        // SAFETY: prctl with this option takes a plain number and changes nothing else.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, process) == 0 }
+    };
+    match tracers {
+        Tracers::None => set(0),
+        Tracers::StartedBy(launcher) => set(launcher.into()) || set(libc::PR_SET_PTRACER_ANY),
+        Tracers::Any => set(libc::PR_SET_PTRACER_ANY),
+    };
 }
 
 #[cfg(test)]

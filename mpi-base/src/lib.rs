@@ -32,6 +32,7 @@ pub mod node;
 pub mod param;
 pub mod pieces;
 #[cfg(not(loom))]
+pub mod privilege;
 pub mod ranges;
 pub mod ring;
 #[cfg(not(loom))]

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -49,12 +49,30 @@ unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
 // SAFETY: so is a slice.
 unsafe impl<T: Shared> Shared for [T] {}
 
+/// The longest file that this process may make (`ulimit -f`), in bytes; `None` without a limit.
+pub fn file_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
+}
+
+/// Whether a file may have `len` bytes.
+///
+/// The kernel answers a longer one with SIGXFSZ, which ends a process without a word (setrlimit(2)), so whoever makes a file longer asks here first.
+pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
+    match file_limit() {
+        Some(limit) if len > limit => Err(Errno::FBIG),
+        _ => Ok(()),
+    }
+}
+
 /// Makes an empty, nameless, sparse file of `len` bytes in memory, closed on `exec`.
 ///
 /// `label` appears in `/proc/PID/maps` only.
 pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
-    let fd = memfd_create(label, MemfdFlags::CLOEXEC)?;
+    fits_file_limit(len)?;
+    let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&fd, len)?;
+    // No process that has it can make it shorter, which would turn the others' next touch into SIGBUS.
+    fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(fd)
 }
 

@@ -3,12 +3,14 @@
 //! * [`cli`] reads mpirun's command line into a plan;
 //! * `text` are the files a user writes for it;
 //! * `hosts` says where ranks may run, [`launch`] runs a plan there;
+//! * `foreign` sees programs that are linked to another MPI library;
 //! * `pmi` is the PMI-1 server that the ranks talk to;
 //! * [`wrapper`] is `mpicc`, [`info`] is `mpi-info`.
 
 #![warn(missing_docs)]
 
 pub mod cli;
+mod foreign;
 mod glimpse;
 mod hang;
 mod hosts;

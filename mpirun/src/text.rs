@@ -34,7 +34,8 @@ impl fmt::Display for TextError {
                 wanted,
             } => write!(
                 f,
-                "line {line} of the {kind} {path} is \"{text}\", where {wanted} was expected"
+                "line {line} of the {kind} {path} is \"{}\", where {wanted} was expected",
+                text.escape_debug()
             ),
         }
     }

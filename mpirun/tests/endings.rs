@@ -207,3 +207,17 @@ fn an_abort_ends_all_with_its_code_and_says_why() {
         done.stderr
     );
 }
+
+#[test]
+fn a_stack_that_is_too_short_is_a_sentence() {
+    let mut command = std::process::Command::new("sh");
+    let mpirun = env!("CARGO_BIN_EXE_mpirun");
+    command.args(["-c", &format!("ulimit -s 64; exec {mpirun} -n 2 true")]);
+    let done = common::run_bounded(&mut command);
+    assert_eq!(done.status.code(), Some(2));
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(
+        said,
+        "mpirun: the stack may have 64 KiB (ulimit -s), and mpirun needs 96 KiB; raise the limit\n"
+    );
+}

@@ -10,6 +10,14 @@ static void handler(MPI_Comm *comm, int *code, ...)
     last_code = *code;
 }
 
+static int alone_handled;
+
+static void alone(MPI_Comm *comm, int *code, ...)
+{
+    CHECK(*comm == MPI_COMM_SELF && *code != MPI_SUCCESS, "the handler of another communicator");
+    alone_handled++;
+}
+
 static void expect(int code, int class_, const char *what)
 {
     int seen, length;
@@ -156,6 +164,13 @@ int main(int argc, char **argv)
     OK(MPI_Comm_free(&comm));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Errhandler_free(&mine));
+
+    /* A call without a communicator is heard by the handler of MPI_COMM_SELF (section 9.3), once it has been set. */
+    OK(MPI_Comm_create_errhandler(alone, &mine));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, mine));
+    OK(MPI_Errhandler_free(&mine));
+    expect(MPI_Type_commit(&(MPI_Datatype){MPI_DATATYPE_NULL}), MPI_ERR_TYPE, "a null datatype");
+    CHECK(alone_handled == 1, "the handler of MPI_COMM_SELF was called %d times", alone_handled);
 
     /* The user's own classes and codes. */
     int own_class, own_code;

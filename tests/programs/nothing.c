@@ -96,9 +96,25 @@ static void without_neighbours(void)
     OK(MPI_Comm_free(&star));
 }
 
+/* Where nothing is sent no datatype is needed either. */
+static void without_types(void)
+{
+    int *zeros = calloc(size, sizeof *zeros), partner = (rank ^ 1) < size ? rank ^ 1 : rank;
+    MPI_Datatype *types = malloc(size * sizeof *types);
+    for (int i = 0; i < size; i++)
+        types[i] = MPI_DATATYPE_NULL;
+    OK(MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, partner, 1, NULL, 0, MPI_DATATYPE_NULL, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Bcast(NULL, 0, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Allgatherv(NULL, 0, MPI_DATATYPE_NULL, NULL, zeros, zeros, MPI_DATATYPE_NULL, MPI_COMM_WORLD));
+    OK(MPI_Alltoallv(NULL, zeros, zeros, MPI_DATATYPE_NULL, NULL, zeros, zeros, MPI_DATATYPE_NULL, MPI_COMM_WORLD));
+    OK(MPI_Alltoallw(NULL, zeros, zeros, types, NULL, zeros, zeros, types, MPI_COMM_WORLD));
+    free(zeros), free(types);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    without_types();
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         all_to_one(lengths[i]);
         if (size > 1)

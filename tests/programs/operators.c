@@ -167,6 +167,7 @@ static void locations(void)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    ARITHMETIC(char, MPI_CHAR);
     ARITHMETIC(signed char, MPI_SIGNED_CHAR);
     ARITHMETIC(unsigned char, MPI_UNSIGNED_CHAR);
     ARITHMETIC(short, MPI_SHORT);
@@ -185,6 +186,7 @@ int main(int argc, char **argv)
     ARITHMETIC(long double, MPI_LONG_DOUBLE);
     ARITHMETIC(MPI_Aint, MPI_AINT);
     ARITHMETIC(MPI_Count, MPI_COUNT);
+    LOGICAL(char, MPI_CHAR);
     LOGICAL(unsigned char, MPI_UNSIGNED_CHAR);
     LOGICAL(short, MPI_SHORT);
     LOGICAL(int, MPI_INT);

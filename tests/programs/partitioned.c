@@ -123,6 +123,49 @@ static void typed(void)
     OK(MPI_Type_free(&shifted));
 }
 
+/* Rank 0 sends `sent` bytes in two parts into room for `room` bytes in four, twice. */
+static void unequal(int sent, int room)
+{
+    if (rank > 1 || size < 2)
+        return;
+    int class, count, other = 1 - rank;
+    char *data = calloc(1, sent > room ? sent : room);
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Comm comm;
+    MPI_Group all, pair;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    OK(MPI_Group_incl(all, 2, (int[]){0, 1}, &pair));
+    OK(MPI_Comm_create_group(MPI_COMM_WORLD, pair, 0, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    if (rank == 0)
+        OK(MPI_Psend_init(data, 2, sent / 2, MPI_CHAR, other, 4, comm, MPI_INFO_NULL, &request));
+    else
+        OK(MPI_Precv_init(data, 4, room / 4, MPI_CHAR, other, 4, comm, MPI_INFO_NULL, &request));
+    for (int start = 0; start < 2; start++) {
+        if (rank == 0)
+            fill(data, sent, start);
+        OK(MPI_Start(&request));
+        if (rank == 0)
+            OK(MPI_Pready_range(0, 1, request));
+        int code = MPI_Wait(&request, &status);
+        OK(MPI_Error_class(code, &class));
+        CHECK(class == (sent > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "%d bytes into %d: class %d at start %d", sent, room, class, start);
+        if (rank == 1 && sent <= room) {
+            OK(MPI_Get_count(&status, MPI_CHAR, &count));
+            CHECK(count == sent && status.MPI_SOURCE == other && status.MPI_TAG == 4,
+                  "%d bytes of rank %d, tag %d", count, status.MPI_SOURCE, status.MPI_TAG);
+            CHECK(differs(data, sent, start) < 0, "byte %ld is wrong", differs(data, sent, start));
+        }
+    }
+    OK(MPI_Request_free(&request));
+    OK(MPI_Barrier(comm));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Group_free(&pair));
+    OK(MPI_Group_free(&all));
+    free(data);
+}
+
 static void mistakes(void)
 {
     int value = 0, class;
@@ -161,6 +204,12 @@ int main(int argc, char **argv)
     exchange(2, 9, 18 * 40000);
     order();
     typed();
+    for (int i = 0; i < 3; i++) {
+        int bytes = (int[]){8, 4096, 4 << 20}[i];
+        unequal(bytes / 2, bytes);
+        unequal(bytes, bytes);
+        unequal(2 * bytes, bytes);
+    }
     mistakes();
     return finish("partitioned");
 }

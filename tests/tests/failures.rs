@@ -59,6 +59,50 @@ fn a_rank_that_is_killed_ends_the_job_and_is_named() {
 }
 
 #[test]
+fn a_death_is_told_and_not_what_the_others_do_that_see_it() {
+    // From before MPI_Init to the middle of messages of every protocol, spread by a fixed stride.
+    for round in 0..20_u64 {
+        let transports = ["self,sm", "self,tcp"][(round % 2) as usize];
+        let job = Job::of("endless")
+            .ranks(RANKS)
+            .env("PORTCULLIS_MCA_btl", transports);
+        let job = job.start();
+        let first = round % 5 == 0;
+        let ready = job.ready(if first { 1 } else { RANKS as usize });
+        let victim = ready[round as usize % ready.len()];
+        std::thread::sleep(Duration::from_millis(round * 17 % 60));
+        send(victim, Signal::KILL);
+        let outcome = job.wait();
+        let said = &outcome.stderr;
+        assert_eq!(
+            outcome.status.code(),
+            Some(128 + 9),
+            "round {round}: {said}"
+        );
+        let named = said.contains(&format!("pid {victim})")) && said.contains("SIGKILL");
+        assert!(named, "round {round}, {victim} was killed: {said}");
+    }
+}
+
+#[test]
+fn rubbish_in_shared_memory_crashes_nobody_and_holds_nobody() {
+    for seed in 1..=12 {
+        let job = Job::of("hostile")
+            .arg(seed.to_string())
+            .ranks(RANKS)
+            .limit(30);
+        let outcome = job.run();
+        let (status, said) = (outcome.status.code(), &outcome.stderr);
+        // A crash would be 128 and a signal's number; what a wrong length leads to is an error of the program's calls.
+        assert!(
+            matches!(status, Some(1..=127)),
+            "seed {seed}: {status:?}: {said}"
+        );
+        assert!(said.contains("MPI_Sendrecv"), "seed {seed}: {said}");
+    }
+}
+
+#[test]
 fn the_end_of_a_rank_is_told_with_its_number_and_status() {
     for (way, code, parts) in [
         ("kill", 137, &["rank 1", "sigkill"][..]),

@@ -35,6 +35,7 @@ programs! {
     operators_agree_with_c: "operators" on [1, 2, 3, 8, 13];
     communicators_are_made_used_and_freed: "communicators" on [1, 2, 3, 8, 17];
     things_live_as_long_as_the_standard_says: "lives" on [1, 2, 3, 8];
+    hints_are_kept_or_not_told: "hints" on [1, 2, 3];
     messages_arrive_in_parts: "partitioned" on [1, 2, 3, 7];
     two_groups_talk_across: "intercommunicators" on [1, 2, 3, 5, 8];
     sessions_come_and_go: "sessions" on [1, 2, 3, 5];

@@ -4,13 +4,15 @@
 
 use std::fs;
 use std::io::{Seek as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tests::hosts::Hosts;
 use tests::job::send;
 use tests::{Job, Started, compile, installation};
+use xtask::workspace;
 
 fn cluster(count: u32) -> Option<Hosts> {
     Hosts::new(count).map(|hosts| hosts.network(0, &[1500]))
@@ -252,6 +254,44 @@ fn a_host_that_cannot_be_reached_is_named() {
     assert_eq!(outcome.status.code(), Some(1));
     let said = "is lost with its host h0: false did not reach it";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}
+
+/// A job on a host whose launcher is reached and never says a word.
+fn mute() -> Job {
+    let folder = workspace::target().join("mute");
+    fs::create_dir_all(&folder).unwrap();
+    let script = folder.join("reaches-nobody");
+    fs::write(&script, "#!/bin/sh\necho called >&2\nexec sleep 1000\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    Job::command(Path::new("/bin/true"))
+        .under(&installation().join("bin/mpirun"))
+        .ranks(1)
+        .with([Path::new("--launch-agent"), &script])
+        .with(["--host", "h0"])
+}
+
+#[test]
+fn a_host_that_never_answers_is_named_when_its_time_is_over() {
+    let outcome = mute().with(["--mca", "mpirun_greeting", "300ms"]).run();
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let said = "is lost with its host h0: it has not answered for 0.3 s";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}
+
+#[test]
+fn ctrl_c_does_not_wait_for_a_host_that_never_answers() {
+    let job = mute().start();
+    job.complains("called", 1);
+    let begin = Instant::now();
+    job.signal(Signal::INT);
+    let outcome = job.wait();
+    assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
+    // It would be 5 s of waiting for ranks that were never there.
+    assert!(
+        begin.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begin.elapsed()
+    );
 }
 
 #[test]

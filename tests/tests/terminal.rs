@@ -131,3 +131,21 @@ fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     assert_eq!(job.says("ended "), "130");
     job.wait();
 }
+
+#[test]
+fn a_program_is_buffered_as_mpirun_was_told() {
+    let program = compile("buffered");
+    let mpirun = installation().join("bin/mpirun");
+    for (mode, printed) in [
+        ("0", "a line\nand a beginning"),
+        ("1", "a line\n"),
+        ("2", ""),
+    ] {
+        let outcome = Job::command(&mpirun)
+            .arg("--stream-buffering")
+            .arg(mode)
+            .arg(&program)
+            .run();
+        assert_eq!(outcome.stdout, printed, "mode {mode}");
+    }
+}

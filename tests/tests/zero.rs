@@ -233,6 +233,18 @@ fn nothing_is_written_anywhere() {
 }
 
 #[test]
+fn files_of_thirty_two_megabytes_are_enough() {
+    // In units of 512 bytes. The memory that four ranks share is a file of this size at most.
+    let limited = Surrounding {
+        setup: "ulimit -f 65536".into(),
+        proof: "test $(ulimit -f) = 65536",
+        lacks: "a limit of file sizes that it may lower",
+        ..Surrounding::default()
+    };
+    limited.holds(&[]);
+}
+
+#[test]
 fn one_core_is_enough() {
     let one = Surrounding {
         then: words("taskset --cpu-list 0"),

@@ -1,5 +1,6 @@
 //! Asking cargo to build, and for the files it made.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,12 +19,39 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Where cargo leaves what an installation is made of, if not in its usual folder.
+    /// Where cargo leaves what an installation is made of: not in its usual folder.
     ///
-    /// Tests make an installation while `cargo test` runs, which has built the same packages with the features of their tests; in one folder each would undo the other's work.
-    pub fn folder(self) -> Option<PathBuf> {
-        (self == Profile::Dev).then(|| workspace::target().join("products"))
+    /// An installation is compiled with other flags ([`path_flags`]) than `cargo build` uses, and tests make one while `cargo test` runs,
+    /// which has built the same packages with the features of their tests; in one folder each would undo the other's work.
+    pub fn folder(self) -> PathBuf {
+        workspace::target().join("products")
     }
+}
+
+/// Compiler flags that keep the builder's folders out of the products: panic messages and line tables name `portcullis/` and `cargo/` instead.
+fn path_flags() -> Vec<OsString> {
+    let cargo_home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let folders = [
+        (Some(workspace::root().to_owned()), "portcullis"),
+        (cargo_home, "cargo"),
+    ];
+    let remap = folders.into_iter().filter_map(|(folder, name)| {
+        let mut flag = OsString::from("--remap-path-prefix=");
+        flag.push(folder?);
+        flag.push("=");
+        flag.push(name);
+        Some(flag)
+    });
+    // What the caller asks of the compiler stays.
+    let asked = std::env::var_os("RUSTFLAGS").unwrap_or_default();
+    let asked = asked.into_string().unwrap_or_default();
+    asked
+        .split_whitespace()
+        .map(OsString::from)
+        .chain(remap)
+        .collect()
 }
 
 /// How programs are linked.
@@ -64,8 +92,8 @@ pub struct Build<'a> {
     pub linking: Linking,
     /// Without the packages' default features.
     pub bare: bool,
-    /// Another target folder, so that variants do not overwrite each other.
-    pub folder: Option<PathBuf>,
+    /// The target folder; variants have folders of their own, so that they do not overwrite each other.
+    pub folder: PathBuf,
 }
 
 /// Why there is nothing to copy.
@@ -152,12 +180,15 @@ impl Build<'_> {
         if self.bare {
             command.arg("--no-default-features");
         }
-        if let Some(folder) = &self.folder {
-            command.arg("--target-dir").arg(folder);
-        }
+        command.arg("--target-dir").arg(&self.folder);
         if self.linking == Linking::Static {
             command.args(["--", "-C", "target-feature=+crt-static"]);
         }
+        // The form of the variable that allows spaces in a folder's name.
+        command.env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            path_flags().join(OsStr::new("\x1f")),
+        );
         let output = command
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())

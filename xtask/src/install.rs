@@ -211,7 +211,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         packages: LIBRARY_PACKAGES,
         programs: &[],
         bare: true,
-        folder: Some(workspace::target().join("bare")),
+        folder: workspace::target().join("bare"),
         ..usual.clone()
     };
     Ok(Made {

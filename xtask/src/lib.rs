@@ -11,6 +11,7 @@ pub mod bench;
 pub mod cargo;
 pub mod debian_source;
 pub mod demo;
+pub mod deny;
 pub mod fpga;
 #[path = "gen.rs"]
 pub mod generate;

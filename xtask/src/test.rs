@@ -7,6 +7,7 @@ use std::process::Command;
 use clap::Args;
 
 use crate::cargo::Profile;
+use crate::deny;
 use crate::install::{self, Contents, InstallError};
 use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
@@ -37,6 +38,8 @@ pub enum TestError {
     Install(InstallError),
     /// The quick part of mpi4py's own tests did not pass; boxed, since its errors hold this one.
     Mpi4py(Box<Mpi4pyError>),
+    /// cargo-deny could not be built, or a dependency is not what `deny.toml` allows; what it objects to is above.
+    Dependencies(ProcessError),
     /// cargo says that a test or a memory model failed; the names are above, in its own output.
     Failed(ProcessError),
 }
@@ -48,7 +51,7 @@ impl fmt::Display for TestError {
             Self::Venv(error) => error.fmt(f),
             Self::Install(error) => error.fmt(f),
             Self::Mpi4py(error) => error.fmt(f),
-            Self::Failed(error) => error.fmt(f),
+            Self::Dependencies(error) | Self::Failed(error) => error.fmt(f),
         }
     }
 }
@@ -69,7 +72,7 @@ pub const CONTENTS: Contents = Contents {
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 2 } else { 7 });
+    let mut steps = Steps::new(if options.offline { 2 } else { 8 });
     if !options.offline {
         steps
             .step("looking for compilers and tools", packages::ensure)
@@ -86,6 +89,11 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             })
             .map_err(TestError::Venv)?;
         steps.step("building mpi4py from source with our mpicc", build_mpi4py)?;
+    }
+    if !options.offline {
+        steps
+            .step("checking dependencies against deny.toml", deny::check)
+            .map_err(TestError::Dependencies)?;
     }
     steps.step("running the tests of the workspace", || {
         cargo(&["test", "--workspace"], &[])

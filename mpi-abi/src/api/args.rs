@@ -237,7 +237,7 @@ pub unsafe fn plain_room(
 /// Checks a buffer argument and gives its datatype.
 #[inline]
 fn data(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Datatype, Failure> {
-    checked(buf, count, state::datatype(datatype)?)
+    checked(buf, count, state::datatype_of(count, datatype)?)
 }
 
 /// Checks a buffer argument of a datatype, and gives that back.

@@ -230,6 +230,7 @@ pub unsafe fn MPI_Comm_split_type(
 ) -> Outcome {
     let parent = state::comm(comm)?;
     let (engine, comm) = (state::engine()?, &parent.comm);
+    let given = info::hints(info)?;
     let nobody = SplitKey { color: None, key };
     let unguided = split_type == MPI_COMM_TYPE_HW_UNGUIDED;
     let goes_down = match comm.is_inter() {
@@ -239,9 +240,8 @@ pub unsafe fn MPI_Comm_split_type(
     let new = match split_type {
         MPI_COMM_TYPE_SHARED => engine.block_on(comm.split_shared(key))?,
         MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-            let hints = info::hints(info)?;
-            let wanted = hints.get("mpi_hw_resource_type");
-            let set = hints.get("mpi_pset_name").filter(|_| wanted.is_none());
+            let wanted = given.get("mpi_hw_resource_type");
+            let set = given.get("mpi_pset_name").filter(|_| wanted.is_none());
             let kind = Kind::ALL.into_iter().find(|k| wanted == Some(k.uri()));
             match (kind, wanted, set) {
                 (Some(kind), ..) => engine.block_on(comm.split_hardware(kind, key))?,
@@ -278,8 +278,11 @@ pub unsafe fn MPI_Comm_split_type(
             ));
         }
     };
+    let attached = Attached::inheriting(&parent.attached);
+    *attached.hints.borrow_mut() = Hints::known(&given);
+    let new = register_some(new, attached, parent.session.clone())?;
     // SAFETY: an output argument of the caller.
-    unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
+    unsafe { out(newcomm, new, "newcomm") }
 }
 
 pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {

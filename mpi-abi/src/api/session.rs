@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::error::handler;
 use crate::error::{Failure, Outcome};
 use crate::info::Hints;
+use crate::object::hints::THREAD_LEVEL;
 use crate::object::{Attached, session};
 use crate::state;
 use crate::{call::Target, info, init};
@@ -51,10 +52,8 @@ pub unsafe fn MPI_Session_init(
     session: *mut MPI_Session,
 ) -> Outcome {
     with_handler(errhandler, Target::Session(MPI_SESSION_NULL), |attached| {
-        let mut hints = info::hints(info)?;
-        let level = init::begin_session(hints.get("thread_level"))?;
-        hints.set("thread_level".into(), level.into());
-        *attached.hints.borrow_mut() = hints;
+        let level = init::begin_session(info::hints(info)?.get(THREAD_LEVEL))?;
+        *attached.hints.borrow_mut() = Hints::of_session(level);
         // SAFETY: an output argument of the caller.
         unsafe { out(session, session::register(attached)?.handle(), "session") }
     })

@@ -114,7 +114,7 @@ impl From<Error> for Failure {
         let class = match e.kind() {
             ErrorKind::Pml(PmlError::Truncated { .. }) => MPI_ERR_TRUNCATE,
             ErrorKind::Pml(PmlError::Partition(e)) => match e {
-                PartitionError::Lengths { .. } => MPI_ERR_TRUNCATE,
+                PartitionError::Longer { .. } => MPI_ERR_TRUNCATE,
                 PartitionError::Inactive { .. } => MPI_ERR_REQUEST,
                 PartitionError::Number { .. } | PartitionError::Twice { .. } => MPI_ERR_ARG,
             },

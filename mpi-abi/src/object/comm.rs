@@ -62,13 +62,13 @@ impl CommObject {
         self.comm.label()
     }
 
-    /// What its buffered sends go through: its own buffer, or else that of its session, or else that of the process
-    /// (section 3.6).
+    /// What its buffered sends go through: the buffer attached to it, or else to its session, or else to the process; the last
+    /// serves also if none is attached (section 3.6).
     pub fn send_buffer(&self) -> &Buffer {
         match &self.session {
             _ if self.buffer.is_attached() => &self.buffer,
-            Some(session) => &session.buffer,
-            None => self.comm.engine().buffer(),
+            Some(session) if session.buffer.is_attached() => &session.buffer,
+            _ => self.comm.engine().buffer(),
         }
     }
 

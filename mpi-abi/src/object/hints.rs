@@ -1,6 +1,6 @@
-//! The hints that communicators know (section 7.4.4 of MPI 5.0).
+//! The hints that communicators and sessions know (sections 7.4.4 and 11.3.1 of MPI 5.0).
 //!
-//! The promise: a hint that the standard does not define is dropped when it is given, and whoever asks gets what was
+//! The promise: a hint that the standard does not define is dropped when it is given, and a program that asks gets what was
 //! given and is known, and what goes without saying for the rest.
 
 use crate::info::Hints;
@@ -16,6 +16,12 @@ const ASSERTIONS: [&str; 5] = [
 
 /// With this hint a program promises that all members start their persistent collectives in the same order.
 pub const STRICT_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
+
+/// The kinds of memory that buffers may lie in (section 11.4.3): a program asks for some, and hears which there are.
+const ALLOC_KINDS: (&str, &str) = ("mpi_memory_alloc_kinds", "mpi,system");
+
+/// The thread level that a session asks for, and the one it has.
+pub const THREAD_LEVEL: &str = "thread_level";
 
 /// Hints for sessions and communicators under this prefix are the standard's, and implementations define none (section 10.1).
 const STANDARD: &str = "mpi_";
@@ -43,7 +49,22 @@ impl Hints {
                 all.set(key.into(), "false".into());
             }
         }
+        all.set_alloc_kinds();
         all
+    }
+
+    /// All that is in force in a session with this thread level; it may be asked for nothing else.
+    pub fn of_session(thread_level: &str) -> Hints {
+        let mut all = Hints::new();
+        all.set(THREAD_LEVEL.into(), thread_level.into());
+        all.set_alloc_kinds();
+        all
+    }
+
+    /// Whatever was asked for, these are the kinds that there are.
+    fn set_alloc_kinds(&mut self) {
+        let (key, kinds) = ALLOC_KINDS;
+        self.set(key.into(), kinds.into());
     }
 }
 
@@ -56,11 +77,20 @@ mod tests {
         let mut given = Hints::new();
         given.set("mpi_assert_no_any_tag".into(), "true".into());
         given.set("colour".into(), "green".into());
-        let known = Hints::known(&given);
+        let mut known = Hints::known(&given);
         assert_eq!((known.len(), known.get("colour")), (1, None));
+        known.set(ALLOC_KINDS.0.into(), "mpi,system,cuda".into());
         let all = known.in_force();
         assert_eq!(all.get("mpi_assert_no_any_tag"), Some("true"));
         assert_eq!(all.get("mpi_assert_exact_length"), Some("false"));
-        assert_eq!(all.len(), ASSERTIONS.len());
+        assert_eq!(all.get("mpi_memory_alloc_kinds"), Some("mpi,system"));
+        assert_eq!(all.len(), ASSERTIONS.len() + 1);
+    }
+
+    #[test]
+    fn a_session_has_a_thread_level_and_kinds_of_memory_and_nothing_else() {
+        let all = Hints::of_session("MPI_THREAD_SINGLE");
+        let keys: Vec<&str> = all.iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["thread_level", "mpi_memory_alloc_kinds"]);
     }
 }

@@ -20,6 +20,8 @@ use std::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub struct Attached {
     errhandler: Cell<MPI_Errhandler>,
+    /// Whether the program has set it.
+    errhandler_is_chosen: Cell<bool>,
     pub attributes: RefCell<Attributes>,
     pub hints: RefCell<Hints>,
 }
@@ -33,6 +35,7 @@ impl Attached {
     pub const fn with_errhandler(errhandler: MPI_Errhandler) -> Self {
         Attached {
             errhandler: Cell::new(errhandler),
+            errhandler_is_chosen: Cell::new(false),
             attributes: RefCell::new(Attributes::new()),
             hints: RefCell::new(Hints::new()),
         }
@@ -52,9 +55,15 @@ impl Attached {
         self.errhandler.get()
     }
 
+    /// Whether the program has set the error handler, be it to the one that was there.
+    pub fn errhandler_is_chosen(&self) -> bool {
+        self.errhandler_is_chosen.get()
+    }
+
     /// Sets the error handler and takes a reference to it.
     pub fn set_errhandler(&self, errhandler: MPI_Errhandler) -> Result<(), Failure> {
         handler::retain(errhandler)?;
+        self.errhandler_is_chosen.set(true);
         handler::release(self.errhandler.replace(errhandler))
     }
 }

@@ -140,7 +140,13 @@ pub fn tell(handle: MPI_Request, requests: usize) {
     let running = match object(handle) {
         Ok(RequestObject::Running { req, also, .. }) if req.is_complete() => also,
         Ok(RequestObject::Running { req, .. }) => Some(req),
-        Ok(RequestObject::Persistent(p)) => p.operation.borrow().request().cloned(),
+        Ok(RequestObject::Persistent(p)) => {
+            let operation = p.operation.borrow();
+            if let Some(about) = operation.about() {
+                engine.tell_about(&about, requests as u32);
+            }
+            operation.request().cloned()
+        }
         _ => None,
     };
     if let Some(req) = running {

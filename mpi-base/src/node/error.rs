@@ -73,6 +73,16 @@ impl fmt::Display for NodeError {
                 f,
                 "shared memory for {nlocal} ranks on one node cannot be laid out (at most {MAX_LOCAL} ranks)"
             ),
+            NodeError::Create {
+                bytes,
+                error: Errno::FBIG,
+            } => {
+                let limit = crate::mem::file_limit().unwrap_or(u64::MAX);
+                write!(
+                    f,
+                    "the memory that ranks share is a file of at least {bytes} bytes, and files may have {limit} (ulimit -f); raise the limit"
+                )
+            }
             NodeError::Create { bytes, error } => {
                 write!(
                     f,

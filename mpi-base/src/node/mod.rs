@@ -37,7 +37,7 @@ use crate::arena::Arena;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cma;
 use crate::inbox::Inbox;
-use crate::mem::{Held, Segment, Shared, memfd};
+use crate::mem::{Held, Segment, Shared, fits_file_limit, memfd};
 use crate::pieces::{Helping, Offers};
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 use crate::state::StatePage;
@@ -79,6 +79,18 @@ impl Node {
         while sizes.arena_len > 1 << 20 && sizes.arena_len.saturating_mul(nlocal.into()) > share {
             sizes.arena_len /= 2;
         }
+        // Where files are limited (ulimit -f), as the memory's file is, arenas and pools shrink until it fits.
+        let fits = |sizes| match Layout::new(nlocal, sizes) {
+            Some(layout) => fits_file_limit(layout.total() as u64).is_ok(),
+            None => true,
+        };
+        while !fits(sizes) && (sizes.arena_len > 64 << 10 || sizes.frags > 8) {
+            if sizes.arena_len > 64 << 10 {
+                sizes.arena_len /= 2;
+            } else {
+                sizes.frags /= 2;
+            }
+        }
         Node::create_with(nlocal, sizes)
     }
 
@@ -111,7 +123,6 @@ impl Node {
             .map_err(|pid| NodeError::Claimed { rank, pid })?;
         let word = Box::new(AtomicU64::new(random_word(rank)));
         let address = std::ptr::from_ref(&*word).expose_provenance() as u64;
-        cma::allow_peers();
         let presence = &control.presence;
         presence.address.store(address, Ordering::Relaxed);
         presence

@@ -2,6 +2,7 @@
 
 use super::value::Value;
 use super::{About, Param, ParamError};
+use crate::privilege::is_raised;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -105,7 +106,13 @@ impl Params {
     }
 
     /// Merges this process's environment and the usual files; `prefix` is the installation, if it is known.
+    ///
+    /// A program that has more rights than its user ([`crate::privilege::is_raised`]) takes nothing of its user's: only the
+    /// installation's file counts, or a user could have it load a plugin of his own.
     pub fn from_process(prefix: Option<&Path>) -> Params {
+        if is_raised() {
+            return Params::load([], &Files::standard(None, prefix));
+        }
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
         Params::load(
             std::env::vars_os(),

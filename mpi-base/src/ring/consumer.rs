@@ -99,6 +99,17 @@ impl Consumer {
         word as u32 == self.next && !self.broken
     }
 
+    /// Whether the next cell holds what no producer of ours leaves there: neither the next message nor what was there a lap ago.
+    ///
+    /// Such a cell would be waited for without end, so a process asks before it sleeps.
+    pub fn is_odd(&self) -> bool {
+        let seq = self.memory.cell(self.next).words[0].load(Ordering::Relaxed) as u32;
+        let before = self.next.wrapping_sub(self.memory.shape().cells());
+        let first_lap = self.next <= self.memory.shape().cells();
+        let usual = seq == self.next || seq == before || (seq == 0 && first_lap);
+        !usual && !self.broken
+    }
+
     /// Whether a message is there; if not, the cells of one like the last are asked for at once, so that they come in one trip.
     #[inline(always)]
     pub fn is_ready_or_await(&self) -> bool {

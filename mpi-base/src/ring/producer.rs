@@ -35,6 +35,8 @@ pub struct Producer {
     /// Before which cell the consumer was last asked for room ahead of need.
     asked: u32,
     longest: usize,
+    /// The consumer has said what no consumer of ours says.
+    broken: bool,
 }
 
 impl Producer {
@@ -55,6 +57,7 @@ impl Producer {
             asked: 0,
             memory,
             longest,
+            broken: false,
         }
     }
 
@@ -285,6 +288,11 @@ impl Producer {
         drained
     }
 
+    /// Whether the consumer has said what no consumer of ours says; what has been believed so far is kept, and nothing more is.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     /// Whether everything sent has been consumed.
     pub fn is_drained(&mut self) -> bool {
         self.look();
@@ -295,8 +303,14 @@ impl Producer {
     fn look(&mut self) {
         // SYNC POINT ring.consumed
         let back = self.memory.given_back().consumed.load(Ordering::Acquire);
-        self.consumed = back as u32;
-        self.room.given_back((back >> 32) as u32);
+        let (consumed, units) = (back as u32, (back >> 32) as u32);
+        if consumed.wrapping_sub(self.consumed) > self.used() || !self.room.may_give_back(units) {
+            // More than was written, or less than it has said before.
+            self.broken = true;
+            return;
+        }
+        self.consumed = consumed;
+        self.room.given_back(units);
         let wish = self.memory.given_back().span.load(Ordering::Relaxed);
         if wish != self.wish {
             self.wish = wish;

@@ -49,6 +49,12 @@ impl Room {
         self.next
     }
 
+    /// Whether so much can have been given back in all: no less than was told before, and no more than was written.
+    #[inline(always)]
+    pub fn may_give_back(&self, total: u32) -> bool {
+        total.wrapping_sub(self.back) <= self.unread()
+    }
+
     /// So much of all that was written has been given back.
     pub fn given_back(&mut self, total: u32) {
         self.back = total;

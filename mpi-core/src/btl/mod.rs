@@ -35,6 +35,7 @@ pub use open::{
     BUILT_IN, Component, Noticeboard, OpenError, Opened, SELECTION, SelectError, Surroundings,
     Transport, open_all,
 };
+pub use sm::may_copy_once;
 
 use std::cell::Cell;
 use std::fmt;

@@ -69,8 +69,8 @@ struct Inner {
     rank: u32,
     /// Matching state by [`Plane`].
     planes: [Rc<Matching>; 3],
-    /// The same of the planes that few programs use, from their first use on: [`Plane::Announce`] and [`Plane::Partition`].
-    rare_planes: [OnceCell<Rc<Matching>>; 2],
+    /// The same of the planes that few programs use, from their first use on: [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`].
+    rare_planes: [OnceCell<Rc<Matching>>; 3],
     /// Which component serves which call; set once all members have agreed.
     coll: OnceCell<Table>,
     purpose: Cell<Purpose>,
@@ -317,7 +317,7 @@ impl Comm {
 
     #[cold]
     fn rare_plane(&self, plane: Plane) -> &Rc<Matching> {
-        let slot = &self.0.rare_planes[usize::from(plane == Plane::Partition)];
+        let slot = &self.0.rare_planes[plane as usize - Plane::Announce as usize];
         slot.get_or_init(|| {
             let context = self.context().plane(plane);
             self.engine().pml().matching_among(context, self.peers())

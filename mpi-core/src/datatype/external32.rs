@@ -170,7 +170,8 @@ fn formats(named: Named) -> (Format, Option<Format>, i64) {
             | Kind::Multi(s)
             | Kind::Float(s)
             | Kind::Logical(s)
-            | Kind::Character(s),
+            | Kind::Character(s)
+            | Kind::Char(s),
         ) => one(Format::of(s)),
         (_, Kind::Byte | Kind::Packed) => one(Format::of(Scalar::U8)),
     }

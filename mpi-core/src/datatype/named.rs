@@ -58,6 +58,8 @@ pub enum Kind {
     Logical(Scalar),
     /// Printable characters: transferred, never computed with.
     Character(Scalar),
+    /// `MPI_CHAR`: a character for the standard, and for Open MPI and MPICH an integer as C's `char` is one.
+    Char(Scalar),
     Byte,
     Packed,
     /// A value and an index, for MAXLOC and MINLOC.
@@ -73,7 +75,8 @@ impl Kind {
             | Kind::Multi(s)
             | Kind::Float(s)
             | Kind::Logical(s)
-            | Kind::Character(s) => (s, None),
+            | Kind::Character(s)
+            | Kind::Char(s) => (s, None),
             Kind::Complex(s) => (s, Some(s)),
             Kind::Byte | Kind::Packed => (Scalar::U8, None),
             Kind::Pair(value, index) => (value, Some(index)),
@@ -261,6 +264,12 @@ type Row = (u32, &'static str, Kind);
 use Kind::*;
 use Scalar::*;
 
+/// C's `char`, which has a sign on some processors.
+const CHAR: Scalar = match std::ffi::c_char::MIN {
+    0 => U8,
+    _ => I8,
+};
+
 #[rustfmt::skip]
 const ROWS: [Row; 70] = [
     (0x201, "MPI_AINT", Multi(I64)),
@@ -305,7 +314,7 @@ const ROWS: [Row; 70] = [
     (0x23c, "MPI_WCHAR", Character(U32)),
     (0x240, "MPI_INT8_T", CInteger(I8)),
     (0x241, "MPI_UINT8_T", CInteger(U8)),
-    (0x243, "MPI_CHAR", Character(U8)),
+    (0x243, "MPI_CHAR", Char(CHAR)),
     (0x244, "MPI_SIGNED_CHAR", CInteger(I8)),
     (0x245, "MPI_UNSIGNED_CHAR", CInteger(U8)),
     (0x247, "MPI_BYTE", Byte),

@@ -83,6 +83,8 @@ fn basic(named: Named) -> Signature {
         Kind::Complex(s) => code(1, s),
         Kind::Logical(s) => code(2, s),
         Kind::Character(s) => code(3, s),
+        // As MPI_CHARACTER, whatever sign it has.
+        Kind::Char(_) => code(3, super::Scalar::U8),
         Kind::Byte | Kind::Packed => code(4, super::Scalar::U8),
         Kind::Pair(value, index) => code(0, value).then(code(0, index)),
     }

@@ -276,6 +276,12 @@ impl Engine {
         self.0.state.about(&About { requests, ..about });
     }
 
+    /// Writes into the state page what this process waits for.
+    #[cold]
+    pub fn tell_about(&self, about: &About, requests: u32) {
+        self.0.state.about(&About { requests, ..*about });
+    }
+
     /// The same of a message that is waited for without a request.
     #[cold]
     pub(crate) fn tell_receive(&self, context: crate::pml::Context, key: Key, bytes: u64) {

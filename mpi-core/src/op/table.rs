@@ -10,7 +10,8 @@
 //!
 //! The standard's table does not have logical operators on `MPI_AINT`, `MPI_OFFSET` and `MPI_COUNT`.
 //! Open MPI and MPICH both allow them, and programs use them; so they are allowed here too.
-//! What only one of the two allows beyond the table (logical operators on floating point, anything on `MPI_CHAR`) is an error.
+//! So are all operators of C integers on `MPI_CHAR`, as on C's `char`.
+//! What only one of the two allows beyond the table (logical operators on floating point) is an error.
 
 use half::f16;
 
@@ -63,19 +64,21 @@ use Scalar::*;
 
 fn arithmetic<O: Arithmetic>(kind: Kind, level: Level) -> Found {
     match kind {
-        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => row!(
-            level, s, Compute<O>,
-            I8 | U8 => u8,
-            I16 | U16 => u16,
-            I32 | U32 => u32,
-            I64 | U64 => u64,
-            I128 | U128 => u128,
-            F16 => f16,
-            F32 => f32,
-            F64 => f64,
-            #[cfg(target_arch = "x86_64")] X87 => Extended,
-            #[cfg(target_arch = "x86_64")] F128 => Quad,
-        ),
+        Kind::CInteger(s) | Kind::Char(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => {
+            row!(
+                level, s, Compute<O>,
+                I8 | U8 => u8,
+                I16 | U16 => u16,
+                I32 | U32 => u32,
+                I64 | U64 => u64,
+                I128 | U128 => u128,
+                F16 => f16,
+                F32 => f32,
+                F64 => f64,
+                #[cfg(target_arch = "x86_64")] X87 => Extended,
+                #[cfg(target_arch = "x86_64")] F128 => Quad,
+            )
+        }
         Kind::Complex(s) => row!(
             level, s, Compute<O>,
             F16 => Complex<f16>,
@@ -90,24 +93,26 @@ fn arithmetic<O: Arithmetic>(kind: Kind, level: Level) -> Found {
 
 fn choice<O: Preference>(kind: Kind, level: Level) -> Found {
     match kind {
-        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => row!(
-            level, s, Choose<O>,
-            I8 => i8,
-            U8 => u8,
-            I16 => i16,
-            U16 => u16,
-            I32 => i32,
-            U32 => u32,
-            I64 => i64,
-            U64 => u64,
-            I128 => i128,
-            U128 => u128,
-            F16 => f16,
-            F32 => f32,
-            F64 => f64,
-            #[cfg(target_arch = "x86_64")] X87 => Extended,
-            #[cfg(target_arch = "x86_64")] F128 => Quad,
-        ),
+        Kind::CInteger(s) | Kind::Char(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => {
+            row!(
+                level, s, Choose<O>,
+                I8 => i8,
+                U8 => u8,
+                I16 => i16,
+                U16 => u16,
+                I32 => i32,
+                U32 => u32,
+                I64 => i64,
+                U64 => u64,
+                I128 => i128,
+                U128 => u128,
+                F16 => f16,
+                F32 => f32,
+                F64 => f64,
+                #[cfg(target_arch = "x86_64")] X87 => Extended,
+                #[cfg(target_arch = "x86_64")] F128 => Quad,
+            )
+        }
         _ => Found::NotDefined,
     }
 }
@@ -128,14 +133,18 @@ macro_rules! words {
 
 fn truth<O: Bitwise>(kind: Kind, level: Level) -> Found {
     match kind {
-        Kind::CInteger(s) | Kind::Logical(s) | Kind::Multi(s) => words!(level, s, Truth<O>),
+        Kind::CInteger(s) | Kind::Char(s) | Kind::Logical(s) | Kind::Multi(s) => {
+            words!(level, s, Truth<O>)
+        }
         _ => Found::NotDefined,
     }
 }
 
 fn bits<O: Bitwise>(kind: Kind, level: Level) -> Found {
     match kind {
-        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) => words!(level, s, Bits<O>),
+        Kind::CInteger(s) | Kind::Char(s) | Kind::FInteger(s) | Kind::Multi(s) => {
+            words!(level, s, Bits<O>)
+        }
         Kind::Byte => words!(level, U8, Bits<O>),
         _ => Found::NotDefined,
     }

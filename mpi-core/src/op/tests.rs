@@ -107,7 +107,8 @@ fn parts(kind: Kind) -> Vec<(Scalar, usize)> {
         | Kind::Multi(s)
         | Kind::Float(s)
         | Kind::Logical(s)
-        | Kind::Character(s) => vec![(s, 0)],
+        | Kind::Character(s)
+        | Kind::Char(s) => vec![(s, 0)],
         Kind::Complex(s) => vec![(s, 0), (s, s.size() as usize)],
         Kind::Pair(value, index) => {
             vec![(value, 0), (index, Kind::second_at(value, index) as usize)]
@@ -116,18 +117,21 @@ fn parts(kind: Kind) -> Vec<(Scalar, usize)> {
     }
 }
 
-/// The standard's table (section 6.9.2): which operators are defined on which types; and logical ones on multi-language types.
+/// The standard's table (section 6.9.2): which operators are defined on which types; and logical ones on multi-language types, and all of C integers on `MPI_CHAR`.
 fn allowed(op: Predefined, kind: Kind) -> bool {
     use Kind::*;
     use Predefined::*;
     match op {
-        Max | Min => matches!(kind, CInteger(_) | FInteger(_) | Float(_) | Multi(_)),
+        Max | Min => matches!(
+            kind,
+            CInteger(_) | Char(_) | FInteger(_) | Float(_) | Multi(_)
+        ),
         Sum | Prod => matches!(
             kind,
-            CInteger(_) | FInteger(_) | Float(_) | Complex(_) | Multi(_)
+            CInteger(_) | Char(_) | FInteger(_) | Float(_) | Complex(_) | Multi(_)
         ),
-        Land | Lor | Lxor => matches!(kind, CInteger(_) | Logical(_) | Multi(_)),
-        Band | Bor | Bxor => matches!(kind, CInteger(_) | FInteger(_) | Byte | Multi(_)),
+        Land | Lor | Lxor => matches!(kind, CInteger(_) | Char(_) | Logical(_) | Multi(_)),
+        Band | Bor | Bxor => matches!(kind, CInteger(_) | Char(_) | FInteger(_) | Byte | Multi(_)),
         Maxloc | Minloc => matches!(kind, Pair(..)),
         Replace | NoOp => true,
     }

@@ -43,16 +43,19 @@ pub enum Plane {
     /// What the sender of a partitioned message says of itself, and its partitions.
     Announce = 3,
     Partition = 4,
+    /// What the receiver of a partitioned message answers to its announcement.
+    Answer = 5,
 }
 
 impl Plane {
     /// In the order of their numbers in a [`Context`].
-    pub const ALL: [Plane; 5] = [
+    pub const ALL: [Plane; 6] = [
         Plane::User,
         Plane::Collective,
         Plane::Hidden,
         Plane::Announce,
         Plane::Partition,
+        Plane::Answer,
     ];
 }
 
@@ -69,6 +72,11 @@ impl Context {
     /// This communicator's context in one plane.
     pub fn plane(self, plane: Plane) -> Context {
         Context(self.0 & !((1 << PLANE_BITS) - 1) | plane as u64)
+    }
+
+    /// The process whose counter the communicator's number comes from.
+    pub fn chooser(self) -> ProcId {
+        (self.0 >> 32) as ProcId
     }
 
     /// The communicator's number without the plane, for reports.

@@ -4,7 +4,7 @@
 
 use super::RecordError;
 use mpi_base::atomic::{AtomicU64, Ordering::Relaxed};
-use mpi_base::mem::Segment;
+use mpi_base::mem::{Segment, fits_file_limit};
 use rustix::fs::FallocateFlags;
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
@@ -35,6 +35,7 @@ fn trouble(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> R
 
 /// Maps a file of so many bytes, for which the disk has room: a hole would turn a full disk into a signal.
 fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError> {
+    fits_file_limit(bytes as u64).map_err(|e| trouble(path, "made longer")(e.into()))?;
     rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64)
         .map_err(|e| trouble(path, "made longer")(e.into()))?;
     Segment::map(file, bytes).map_err(|e| trouble(path, "mapped")(e.into()))

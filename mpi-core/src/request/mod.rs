@@ -273,6 +273,13 @@ impl Table {
         (req.generation.get() == id.generation()).then(|| req.clone())
     }
 
+    /// Whether there has ever been a request of this name; one that was handed back may still be named by a peer.
+    pub fn was_issued(&self, id: ReqId) -> bool {
+        let all = self.all.borrow();
+        let issued = |req: &Req| (1..=req.generation.get()).contains(&id.generation());
+        all.get(id.index()).is_some_and(issued)
+    }
+
     /// Shows the live request of this name to `f`, which begins no other.
     #[inline]
     pub(crate) fn with<R>(&self, id: ReqId, f: impl FnOnce(&Req) -> R) -> Option<R> {

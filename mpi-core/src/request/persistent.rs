@@ -10,6 +10,7 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::pml::Mode;
 use crate::pml::buffered::Buffer;
 use crate::pml::ob1::Sent;
+use mpi_base::state::About;
 
 /// An operation that can be started again and again; at most once at a time.
 pub struct Persistent {
@@ -112,6 +113,14 @@ impl Persistent {
     pub fn partitioned(&self) -> Option<&Partitioned> {
         match &self.operation {
             Operation::Partitioned(partitioned) => Some(partitioned),
+            _ => None,
+        }
+    }
+
+    /// What the state page says while a process waits for an operation that has no request of its own.
+    pub fn about(&self) -> Option<About> {
+        match &self.active {
+            Some(Active::Partitioned) => self.partitioned().map(Partitioned::about),
             _ => None,
         }
     }

@@ -3,10 +3,19 @@
 use mpirun::cli::{self, CliError, Request};
 use mpirun::launch::program::Plan;
 use mpirun::launch::srun::{self, Launcher};
-use mpirun::launch::{front, outpost};
+use mpirun::launch::{self, front, outpost};
 use std::io::Write;
 
 fn main() {
+    if let Some(limit) = launch::stack_limit().filter(|&limit| limit < launch::STACK_MIN) {
+        eprintln!(
+            "mpirun: the stack may have {} KiB (ulimit -s), and mpirun needs {} KiB; raise the limit",
+            limit >> 10,
+            launch::STACK_MIN >> 10
+        );
+        std::process::exit(2);
+    }
+    launch::survive_file_limit();
     let code = match cli::request(std::env::args_os()) {
         Ok(Request::Job(plan)) => run(&plan),
         Ok(Request::Agent) => outpost::run(),

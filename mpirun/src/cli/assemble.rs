@@ -10,6 +10,7 @@ use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, clean_env, set_env};
 use crate::pmi;
+use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -92,6 +93,11 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     if options.explain {
         set_env(&mut env, format!("{PREFIX}{EXPLAIN}"), "true");
         from_command_line.push(EXPLAIN.into());
+    }
+    if let Some(mode) = options.stream_buffering {
+        let name = STREAM_BUFFERING.about().full_name();
+        set_env(&mut env, format!("{PREFIX}{name}"), mode.to_string());
+        from_command_line.push(name);
     }
     witness(options, &mut env, &mut from_command_line)?;
     if !from_command_line.is_empty() {

@@ -90,6 +90,10 @@ pub struct Options {
     #[arg(long, aliases = ["output-filename", "output-directory"], value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<String>,
 
+    /// Buffering of ranks' output: 0 none, also inside mpirun; 1 by lines; 2 full
+    #[arg(long, value_name = "MODE", help_heading = OUTPUT, hide_short_help = true, value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub stream_buffering: Option<u8>,
+
     /// Who reads standard input: a rank, "all" or "none" [default: 0]
     #[arg(long, value_name = "WHO", help_heading = OUTPUT)]
     pub stdin: Option<String>,

@@ -43,5 +43,20 @@ pub static SILENCE: Param<Duration> = Param::new(
     "A host that has said nothing for this long is taken for lost, and the job ends; 0 waits for ever.",
 );
 
+/// When a host that does not answer is given up.
+pub static GREETING: Param<Duration> = Param::new(
+    "mpirun",
+    "",
+    "greeting",
+    "120s",
+    Level::USER,
+    "A host whose launcher has not answered this long after it was called is taken for lost, and the job ends; 0 waits for ever.",
+);
+
 /// Those that mpi-info lists.
-pub static PARAMS: [&About; 3] = [GRACE.about(), FANOUT.about(), SILENCE.about()];
+pub static PARAMS: [&About; 4] = [
+    GRACE.about(),
+    FANOUT.about(),
+    GREETING.about(),
+    SILENCE.about(),
+];

@@ -369,7 +369,7 @@ fn options_of_the_whole_job_stand_before_the_first_program() {
 
 #[test]
 fn a_spawned_program_takes_the_infos_of_the_standard() {
-    let hosts = [Host::new("a", None), Host::new("b", None)];
+    let hosts = ["a", "b"].map(|name| Host::named(name, None).unwrap());
     let app = spawned_app(
         pmi::App {
             procs: 2,

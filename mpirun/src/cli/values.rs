@@ -2,7 +2,8 @@
 
 use super::CliError;
 use super::options::Options;
-use super::params::{FANOUT, RSH_AGENT, SILENCE};
+use super::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
+use crate::launch::link::Limits;
 use crate::launch::program::{Far, Io, StdinTo};
 use mpi_base::param::{Params, Value};
 use std::ffi::OsString;
@@ -37,6 +38,7 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
         merge: options.merge_stderr_to_stdout,
         folder: folder.map(|folder| std::path::absolute(&folder).unwrap_or(folder)),
         echo,
+        unbuffered: options.stream_buffering == Some(0),
         stdin,
     })
 }
@@ -54,7 +56,10 @@ pub fn far(options: &Options, params: &Params) -> Result<Far, CliError> {
             None => me,
         },
         fanout: params.get(&FANOUT).map_err(CliError::Parameter)?.max(1),
-        silence: params.get(&SILENCE).map_err(CliError::Parameter)?,
+        limits: Limits {
+            greeting: params.get(&GREETING).map_err(CliError::Parameter)?,
+            silence: params.get(&SILENCE).map_err(CliError::Parameter)?,
+        },
     })
 }
 

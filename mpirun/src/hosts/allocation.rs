@@ -49,11 +49,12 @@ pub fn find(var: impl Fn(&str) -> Option<String>) -> Result<Option<Allocation>, 
         let mut hosts = Vec::new();
         for pair in words.chunks(2) {
             let slots = pair.get(1).and_then(|count| count.parse().ok());
-            let slots = slots.ok_or_else(|| HostError::Variable {
+            let host = slots.and_then(|slots| Host::named(pair[0], Some(slots)));
+            let host = host.ok_or_else(|| HostError::Variable {
                 name: "LSB_MCPU_HOSTS",
                 value: list.clone(),
             })?;
-            merge(&mut hosts, [Host::new(pair[0], Some(slots))]);
+            merge(&mut hosts, [host]);
         }
         return Ok(Some(Allocation {
             manager: "LSF",
@@ -75,11 +76,14 @@ fn slurm(list: &str, counts: Option<(&'static str, String)>) -> Result<Vec<Host>
         }
         None => vec![1; names.len()],
     };
-    Ok(names
-        .iter()
-        .zip(slots)
-        .map(|(name, slots)| Host::new(name, Some(slots)))
-        .collect())
+    let hosts = names.iter().zip(slots);
+    let hosts = hosts.map(|(name, slots)| Host::named(name, Some(slots)));
+    hosts
+        .collect::<Option<_>>()
+        .ok_or_else(|| HostError::Variable {
+            name: "SLURM_JOB_NODELIST",
+            value: list.into(),
+        })
 }
 
 /// More hosts than any machine has; a longer list is a mistake.

@@ -214,7 +214,7 @@ mod tests {
     fn hosts(slots: &[usize]) -> Vec<Host> {
         (0..)
             .zip(slots)
-            .map(|(n, &slots)| Host::new(&format!("h{n}"), Some(slots)))
+            .filter_map(|(n, &slots)| Host::named(&format!("h{n}"), Some(slots)))
             .collect()
     }
 

@@ -28,14 +28,16 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host as somebody named it, with the slots that he said it has.
-    pub fn new(name: &str, slots: Option<usize>) -> Host {
-        Host {
+    /// A host by its name, and the slots it is said to have; `None` if that is no host's name ([`is_name`]).
+    ///
+    /// All sources of names end here: what is no name never reaches the command that reaches the host.
+    pub fn named(name: &str, slots: Option<usize>) -> Option<Host> {
+        is_name(name).then(|| Host {
             here: is_here(name),
             name: name.to_string(),
             slots: slots.unwrap_or(1),
             counted: slots.is_some(),
-        }
+        })
     }
 
     /// This machine, with a slot for each core that this process may use.
@@ -66,13 +68,15 @@ impl fmt::Display for HostError {
             HostError::Word { text, wanted } => {
                 write!(
                     f,
-                    "\"{text}\" is no host for --host, where {wanted} was expected"
+                    "\"{}\" is no host for --host, where {wanted} was expected",
+                    text.escape_debug()
                 )
             }
             HostError::Empty { path } => write!(f, "the hostfile {path} names no host"),
             HostError::Variable { name, value } => write!(
                 f,
-                "{name}=\"{value}\" of the resource manager is not understood; name the hosts with --host or --hostfile"
+                "{name}=\"{}\" of the resource manager is not understood; name the hosts with --host or --hostfile",
+                value.escape_debug()
             ),
         }
     }
@@ -92,6 +96,14 @@ pub fn own_name() -> String {
         .nodename()
         .to_string_lossy()
         .into_owned()
+}
+
+/// Whether a text can be a host's name or address, with a user before it: letters, digits and `-_.@:%`.
+///
+/// A name that begins with a dash would be an option of ssh.
+pub fn is_name(text: &str) -> bool {
+    let clean = |c: char| c.is_ascii_alphanumeric() || "-_.@:%".contains(c);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(clean)
 }
 
 /// Whether a name means this machine: a loopback name, or its own with or without the domain.
@@ -127,7 +139,10 @@ mod tests {
     fn all_names_of_this_machine_are_one_host() {
         let mut list = Vec::new();
         let names = ["localhost", "127.0.0.1", &own_name(), "elsewhere"];
-        merge(&mut list, names.map(|name| Host::new(name, None)));
+        merge(
+            &mut list,
+            names.into_iter().filter_map(|name| Host::named(name, None)),
+        );
         assert_eq!(list.len(), 2);
         assert_eq!((list[0].here, list[0].slots), (true, 3));
         assert!(!list[1].here);

@@ -59,19 +59,28 @@ fn line_of(line: &str) -> Option<Host> {
     Some(host)
 }
 
-/// `name` or `name:SLOTS`; a bare IPv6 address has colons of its own.
+/// `name`, `name:SLOTS`, `[address]` or `[address]:SLOTS`; a bare IPv6 address has colons of its own.
 fn word_with_count(word: &str) -> Option<Host> {
     if word.parse::<std::net::Ipv6Addr>().is_ok() {
-        return Some(Host::new(word, None));
+        return Host::named(word, None);
     }
-    let (name, slots) = match word.rsplit_once(':') {
-        Some((name, count)) => (name, Some(count.parse().ok().filter(|&n: &usize| n > 0)?)),
-        None => (word, None),
-    };
-    let clean = |c: char| c.is_ascii_alphanumeric() || "-_.@:[]%".contains(c);
-    // A name that begins with a dash would be an option of ssh.
-    let good = !name.is_empty() && !name.starts_with('-') && name.chars().all(clean);
-    good.then(|| Host::new(name, slots))
+    let count = |text: &str| text.parse().ok().filter(|&slots: &usize| slots > 0);
+    // Brackets only keep an address apart from what follows; ssh takes the address alone.
+    if let Some((address, rest)) = word.strip_prefix('[').and_then(|word| word.split_once(']')) {
+        address
+            .split('%')
+            .next()?
+            .parse::<std::net::Ipv6Addr>()
+            .ok()?;
+        return match rest.strip_prefix(':') {
+            Some(slots) => Host::named(address, Some(count(slots)?)),
+            None => rest.is_empty().then(|| Host::named(address, None))?,
+        };
+    }
+    match word.rsplit_once(':') {
+        Some((name, slots)) => Host::named(name, Some(count(slots)?)),
+        None => Host::named(word, None),
+    }
 }
 
 #[cfg(test)]
@@ -118,13 +127,31 @@ mod tests {
 
     #[test]
     fn a_name_can_not_be_an_option_or_a_command() {
-        for bad in ["-oProxyCommand=x", "a;b", "a b", ":3", "a:0", "a:x"] {
+        let bad = [
+            "-oProxyCommand=x",
+            "a;b",
+            "a b",
+            ":3",
+            "a:0",
+            "a:x",
+            "a\x1b[2J",
+            "[a]:2",
+            "[::1]x",
+            "[::1]:0",
+        ];
+        for bad in bad {
             assert!(list(bad).is_err(), "{bad}");
         }
         assert_eq!(
             shape(&list("a,b:3,a").unwrap()),
             [("a", 2, false), ("b", 3, true)]
         );
+        assert_eq!(
+            shape(&list("[fd00::1]:2,[fd00::2]").unwrap()),
+            [("fd00::1", 2, true), ("fd00::2", 1, false)]
+        );
+        let said = list("a\x1b[2J").unwrap_err().to_string();
+        assert!(said.contains(r"a\u{1b}[2J"), "{said}");
     }
 
     proptest! {

@@ -10,7 +10,7 @@
 //! Packages and cores are counted from 0 in the order of the machine, those that mpirun may use; `#` begins a comment.
 //! Source: mpirun(1) of Open MPI 4.1, "Rankfiles".
 
-use super::Host;
+use super::{Host, is_name};
 use crate::text::{self, TextError, TextFile};
 use mpi_base::ranges;
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,8 @@ impl fmt::Display for RankfileError {
             }
             RankfileError::Host { path, rank, host } => write!(
                 f,
-                "the rankfile {path} puts rank {rank} on {host}, which is none of the job's hosts"
+                "the rankfile {path} puts rank {rank} on {}, which is none of the job's hosts",
+                host.escape_debug()
             ),
             RankfileError::Missing { path, rank, ranks } => write!(
                 f,
@@ -133,7 +134,10 @@ impl Rankfile {
     pub fn hosts(&self) -> Vec<Host> {
         let mut hosts = Vec::new();
         let named = self.lines.values().filter(|(host, _)| nth(host).is_none());
-        super::merge(&mut hosts, named.map(|(host, _)| Host::new(host, None)));
+        super::merge(
+            &mut hosts,
+            named.filter_map(|(host, _)| Host::named(host, None)),
+        );
         hosts
     }
 
@@ -182,7 +186,7 @@ fn line_of(line: &str) -> Option<(usize, String, Vec<Cores>)> {
             list.split(';').map(cores_of).collect::<Option<_>>()?
         }
     };
-    let whole = words.next().is_none() && !host.is_empty();
+    let whole = words.next().is_none() && (nth(host).is_some() || is_name(host));
     whole.then_some((rank.parse().ok()?, host.to_string(), cores))
 }
 
@@ -245,7 +249,7 @@ mod tests {
     #[test]
     fn hosts_by_number_several_items_and_ranks_that_are_not_bound_are_understood() {
         let file = parsed("rank 1 = +n1 slot=3;0:*\nrank 0=aa").unwrap();
-        let hosts = [Host::new("aa", None), Host::new("bb", None)];
+        let hosts = ["aa", "bb"].map(|name| Host::named(name, None).unwrap());
         let seats = file.seats(2, &hosts).unwrap();
         assert_eq!((seats[0].host, seats[1].host), (0, 1));
         assert_eq!(seats[0].cores, []);
@@ -264,7 +268,7 @@ mod tests {
             ("rank 0=aa\nrank 1=zz", "puts rank 1 on zz"),
             ("rank 0=aa\nrank 1=+n7", "puts rank 1 on +n7"),
         ] {
-            let hosts = [Host::new("aa", None)];
+            let hosts = [Host::named("aa", None).unwrap()];
             let error = parsed(text).and_then(|file| file.seats(2, &hosts));
             let error = error.unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

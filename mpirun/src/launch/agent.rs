@@ -41,8 +41,8 @@ use std::time::{Duration, Instant};
 /// The exit code of a job that ran out of time, as of timeout(1).
 pub const TIMED_OUT: i32 = 124;
 
-/// A terminal shows the beginning of a line after this much quiet.
-const PROMPT: Duration = Duration::from_millis(50);
+/// The exit code of a job that ended well but whose output could not be written whole, as sysexits.h's EX_IOERR.
+pub const OUTPUT_LOST: i32 = 74;
 
 /// After SIGKILL a process can live on only inside the kernel; it is not waited for longer than this.
 const GIVE_UP: Duration = Duration::from_secs(5);
@@ -95,8 +95,6 @@ struct Agent<'a> {
     reports: (OwnedFd, OwnedFd),
     out: Sink,
     err: Sink,
-    /// Whether a person may be watching the output as it comes.
-    to_terminal: bool,
     /// The ranks are not read, because a sink is full.
     held: bool,
     watching_room: bool,
@@ -132,7 +130,6 @@ impl<'a> Agent<'a> {
         let own = |fd: BorrowedFd<'_>| {
             rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(system("copying an output"))
         };
-        let to_terminal = rustix::termios::isatty(rustix::stdio::stdout());
         let host = crate::hosts::own_name();
         let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
         let agent = Agent {
@@ -150,7 +147,6 @@ impl<'a> Agent<'a> {
             reports,
             out: Sink::new(own(rustix::stdio::stdout())?),
             err: Sink::new(own(rustix::stdio::stderr())?),
-            to_terminal,
             held: false,
             watching_room: false,
             status: 0,
@@ -180,9 +176,6 @@ impl<'a> Agent<'a> {
                 timeout.as_ref(),
             ) {
                 Ok(0) => {
-                    if self.to_terminal {
-                        self.show_prompts();
-                    }
                     self.slimming.waited_in_vain();
                 }
                 Ok(_) | Err(Errno::INTR) => {}
@@ -281,7 +274,7 @@ impl<'a> Agent<'a> {
             Ending::No => self.deadline,
             Ending::Asked { until } | Ending::Killed { until } => Some(until),
         };
-        let prompt = (self.to_terminal && self.any_partial()).then(|| Instant::now() + PROMPT);
+        let prompt = self.next_prompt();
         let beat = self.next_beat();
         let verdict = self.doubt.as_ref().map(|doubt| doubt.until);
         let look = self.look.map(|look| look.at);
@@ -313,9 +306,11 @@ impl<'a> Agent<'a> {
         self.settle_doubt();
         self.watch_job();
         self.keep_links();
+        self.show_prompts(now);
         self.out.drain();
         self.err.drain();
-        if self.out.is_broken() && self.is_running() {
+        self.check_outputs();
+        if self.out.is_closed() && self.is_running() {
             // As a program of its own would die by SIGPIPE, silently.
             self.end(128 + libc::SIGPIPE, libc::SIGTERM);
         }

@@ -56,7 +56,7 @@ pub enum Cause {
 impl Cause {
     /// Whether a rank ends the job because it saw another one go, which is not what people want to know.
     pub fn is_another_s_end(&self) -> bool {
-        matches!(self, Cause::Aborted { code, .. } if *code == MPI_ERR_PROC_ABORTED)
+        matches!(self, Cause::Aborted { code, .. } | Cause::Died(Ended::Exited(code)) if *code == MPI_ERR_PROC_ABORTED)
     }
 }
 

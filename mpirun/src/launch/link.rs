@@ -7,6 +7,7 @@ use super::wire::{ALL, Branch, Down, Frames, Hello, frame};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
@@ -86,6 +87,7 @@ pub struct Link {
     from: Option<OwnedFd>,
     queue: Queue,
     pub frames: Frames,
+    opened: Instant,
     heard: Instant,
     told: Instant,
 }
@@ -126,6 +128,7 @@ impl Link {
             from: Some(ours_in),
             queue: Queue::default(),
             frames: Frames::new(true),
+            opened: Instant::now(),
             heard: Instant::now(),
             told: Instant::now(),
         };
@@ -197,33 +200,66 @@ impl Link {
         (self.to, self.from) = (None, None);
     }
 
-    /// Whether it is time to say that we are still there.
-    fn should_beat(&self, silence: Duration) -> bool {
-        self.is_open() && self.told.elapsed() >= silence / 3
+    /// Whether the other side has yet to say its first word, so that nothing runs there.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_open() && !self.frames.is_greeted()
     }
 
-    /// Whether the other side, having greeted, has been silent for too long.
-    ///
-    /// Before that it may be asking the user for a password.
-    fn is_silent(&self, silence: Duration) -> bool {
-        self.is_open() && self.frames.is_greeted() && self.heard.elapsed() >= silence
+    /// Whether it is time to say that we are still there.
+    fn should_beat(&self, limits: &Limits) -> bool {
+        !limits.silence.is_zero() && self.is_open() && self.told.elapsed() >= limits.silence / 3
+    }
+
+    /// Why the other side is not waited for any longer.
+    fn is_late(&self, limits: &Limits) -> Option<String> {
+        let passed = |since: Instant, limit: Duration| !limit.is_zero() && since.elapsed() >= limit;
+        if !self.is_open() {
+            None
+        } else if !self.frames.is_greeted() {
+            passed(self.opened, limits.greeting).then(|| {
+                format!(
+                    "it has not answered for {} s (the parameter mpirun_greeting)",
+                    limits.greeting.as_secs_f64()
+                )
+            })
+        } else {
+            let silent = passed(self.heard, limits.silence);
+            silent.then(|| format!("it has said nothing for {} s", limits.silence.as_secs_f64()))
+        }
     }
 }
 
-/// Says to the other sides that we are still there; those that have said nothing for too long, and the sentence about them.
-pub fn keep(links: &mut [Link], silence: Duration) -> Vec<(usize, String)> {
+/// How long another host is waited for; zero waits for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// For its first word; the command that reaches it may be asking the user for a password.
+    pub greeting: Duration,
+    /// For any word after that.
+    pub silence: Duration,
+}
+
+impl Limits {
+    /// How often a side looks at its clock.
+    pub fn beat(&self) -> Option<Duration> {
+        let limits = [self.greeting, self.silence].into_iter();
+        let shortest = limits.filter(|limit| !limit.is_zero()).min()?;
+        Some((shortest / 6).max(Duration::from_millis(10)))
+    }
+}
+
+/// Says to the other sides that we are still there; those that are late, and the sentence about each.
+pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     let beat = frame(ALL, &Down::Beat);
-    let mut silent = Vec::new();
+    let mut late = Vec::new();
     for (number, link) in links.iter_mut().enumerate() {
-        if link.should_beat(silence) {
+        if link.should_beat(limits) {
             link.send(&beat);
         }
-        if link.is_silent(silence) {
-            let why = format!("it has said nothing for {} s", silence.as_secs_f64());
-            silent.push((number, why));
+        if let Some(why) = link.is_late(limits) {
+            late.push((number, why));
         }
     }
-    silent
+    late
 }
 
 /// The command that reaches a host and becomes an agent there.
@@ -238,6 +274,10 @@ fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     if is_ssh && words.len() == 1 {
         // No display, no terminal: a terminal would change the bytes.
         words.extend(["-x".into(), "-T".into()]);
+    }
+    if is_ssh {
+        // Whatever the host is called, it is no option.
+        words.push("--".into());
     }
     words.push(host.into());
     let mut shell = b"exec ".to_vec();
@@ -290,6 +330,7 @@ mod tests {
             "ssh",
             "-x",
             "-T",
+            "--",
             "node1",
             "exec '/opt/my mpi'\\''s/bin/mpirun' --agent",
         ];

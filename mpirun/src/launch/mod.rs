@@ -39,6 +39,8 @@ pub mod srun;
 pub(crate) mod sys;
 pub(crate) mod wire;
 
+pub use sys::{STACK_MIN, stack_limit, survive_file_limit};
+
 /// Signals that mpirun passes on to the ranks.
 pub const FORWARDED: [sys::Signal; 8] = [
     libc::SIGINT,

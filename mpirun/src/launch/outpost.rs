@@ -17,7 +17,7 @@ mod tapes;
 use super::descendants;
 use super::feed::Feed;
 use super::front;
-use super::link::{Link, Queue};
+use super::link::{Limits, Link, Queue};
 use super::slim::Slimming;
 use super::wire::{ALL, Frames, GREETING, Hello, Up};
 use crate::node::Node;
@@ -187,7 +187,7 @@ impl Outpost {
     fn pause(&self) -> Option<Timespec> {
         let now = Instant::now();
         let kill = self.kill_at.map(|at| at.saturating_duration_since(now));
-        let beat = self.silence().map(|silence| silence / 6);
+        let beat = self.limits().and_then(|limits| limits.beat());
         let pause = [kill, beat].into_iter().flatten().min()?;
         let pause = pause.max(Duration::from_millis(1));
         Some(Timespec {
@@ -196,9 +196,8 @@ impl Outpost {
         })
     }
 
-    fn silence(&self) -> Option<Duration> {
-        let silence = self.hello.as_ref()?.far.silence;
-        (!silence.is_zero()).then_some(silence)
+    fn limits(&self) -> Option<Limits> {
+        self.hello.as_ref().map(|hello| hello.far.limits)
     }
 
     fn me(&self) -> u32 {
@@ -228,8 +227,8 @@ impl Outpost {
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
             self.signal(libc::SIGKILL);
         }
-        if let Some(silence) = self.silence() {
-            self.keep(silence);
+        if let Some(limits) = self.limits() {
+            self.keep(&limits);
         }
         if self.queue.drain_into(&self.to_above).is_none() {
             self.lose_above(libc::SIGTERM);

@@ -1,8 +1,11 @@
 //! The ranks' output: cut into lines, so that no line of one rank is broken by another's.
 //!
 //! A [`Stream`] gathers what one rank writes to one of its two outputs; whole lines go to a [`Sink`], mpirun's own output.
-//! A last line without a newline is given out when the stream ends, and after a moment of quiet if a person watches on a terminal,
-//! who may be looking at a prompt.
+//! The beginning of a line is given out when the stream ends, and when its end has not come for a moment ([`PROMPT`]): it may be a prompt.
+//! A line that was begun so is ended by a newline before another stream's bytes, and only then; a job's last line keeps its form.
+//!
+//! Bytes that a file refuses go to mpirun's own output from then on, and a sink that cannot write for another reason than a closed pipe
+//! keeps the system's reason; the owner of the sinks tells the user of both ([`Sink::take_complaints`], [`Sink::take_trouble`]).
 //!
 //! A sink never blocks the launcher: what the reader does not take is queued, and when the queue is long,
 //! the ranks are no longer read, so that they wait as they would on a pipe of their own.
@@ -13,6 +16,11 @@ use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The beginning of a line waits this long for its end.
+const PROMPT: Duration = Duration::from_millis(50);
 
 /// A line longer than this is passed on in pieces.
 const LINE_MAX: usize = 1 << 20;
@@ -23,14 +31,33 @@ const QUEUE_MAX: usize = 1 << 20;
 /// Writes of this size to a pipe that reports room do not block (POSIX, PIPE_BUF).
 const PIECE: usize = 4096;
 
+/// The number of a stream among all of one mpirun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamId(u64);
+
+impl StreamId {
+    /// mpirun's own sentences.
+    const MPIRUN: StreamId = StreamId(u64::MAX);
+
+    /// One of the two outputs of a rank of a job.
+    pub fn new(job: usize, rank: u32, of: Target) -> StreamId {
+        StreamId((job as u64) << 33 | u64::from(rank) << 1 | u64::from(of == Target::Stderr))
+    }
+}
+
 /// One output of one rank.
 #[derive(Debug)]
 pub struct Stream {
+    id: StreamId,
+    /// The rank and which of its outputs this is, for sentences.
+    name: String,
     /// Where the rank is read; `None` where its bytes come from another host.
     pub fd: Option<OwnedFd>,
     pub to: Target,
     style: Style,
     partial: Vec<u8>,
+    /// When the beginning of the line came that waits for its end.
+    partial_since: Option<Instant>,
 }
 
 /// What is done with the lines of a stream.
@@ -40,9 +67,11 @@ pub struct Style {
     pub tag: String,
     pub timestamp: bool,
     /// Gets everything as it is.
-    pub file: Option<File>,
+    pub file: Option<(PathBuf, File)>,
     /// Whether mpirun does not give it out.
     pub silent: bool,
+    /// Whether bytes are passed on as they come, without waiting for the end of a line.
+    pub unbuffered: bool,
 }
 
 /// Which of mpirun's outputs.
@@ -62,12 +91,23 @@ pub enum Read {
 
 impl Stream {
     /// The output of a rank of this host behind `fd`, or of another host, whose bytes come by a link.
-    pub fn new(fd: Option<OwnedFd>, to: Target, style: Style) -> Stream {
+    ///
+    /// `name` is what sentences call it: "rank 3's standard output".
+    pub fn new(
+        id: StreamId,
+        name: String,
+        fd: Option<OwnedFd>,
+        to: Target,
+        style: Style,
+    ) -> Stream {
         Stream {
+            id,
+            name,
             fd,
             to,
             style,
             partial: Vec::new(),
+            partial_since: None,
         }
     }
 
@@ -89,17 +129,17 @@ impl Stream {
         }
     }
 
-    /// Whether the beginning of a line waits for its end.
-    pub fn has_partial(&self) -> bool {
-        !self.partial.is_empty()
+    /// When the beginning of a line that waits for its end is to be given out.
+    pub fn prompt_at(&self) -> Option<Instant> {
+        self.partial_since.map(|since| since + PROMPT)
     }
 
     /// Gives out the beginning of a line as it is.
     pub fn flush(&mut self, sink: &mut Sink) {
-        if self.has_partial() {
+        self.partial_since = None;
+        if !self.partial.is_empty() {
             let partial = std::mem::take(&mut self.partial);
-            sink.push(self.head().as_bytes());
-            sink.push(&partial);
+            self.give(&partial, sink);
         }
     }
 
@@ -113,31 +153,79 @@ impl Stream {
 
     /// Takes bytes of the rank.
     pub fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
-        if let Some(file) = &mut self.style.file
-            && file.write_all(bytes).is_err()
-        {
-            // A full disk must not end the job; what is on the terminal is still whole.
-            self.style.file = None;
+        // What a file has refused is kept elsewhere: it goes to mpirun's own output.
+        let refused = self.write_file(bytes, sink);
+        let bytes = match self.style.silent {
+            true => &bytes[bytes.len() - refused..],
+            false => bytes,
+        };
+        if refused > 0 {
+            self.style.silent = false;
         }
-        if self.style.silent {
+        if bytes.is_empty() {
             return;
         }
         self.partial.extend_from_slice(bytes);
-        let whole = match self.partial.iter().rposition(|&byte| byte == b'\n') {
+        let newline = self.partial.iter().rposition(|&byte| byte == b'\n');
+        // Bytes that are no lines: nothing is put between them and those of other streams.
+        let raw = self.style.unbuffered || newline.is_none() && self.partial.len() > LINE_MAX;
+        let whole = match newline {
+            _ if raw => self.partial.len(),
             Some(at) => at + 1,
-            None if self.partial.len() > LINE_MAX => self.partial.len(),
-            None => return,
+            None => 0,
         };
         let rest = self.partial.split_off(whole);
         let lines = std::mem::replace(&mut self.partial, rest);
+        if !lines.is_empty() {
+            self.partial_since = None;
+            self.give(&lines, sink);
+            if raw {
+                sink.unfinished = None;
+            }
+        }
+        if !self.partial.is_empty() {
+            self.partial_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Writes to the stream's file; how many of the last bytes it did not take, after which it is closed and complained of.
+    fn write_file(&mut self, bytes: &[u8], sink: &mut Sink) -> usize {
+        let Some((path, file)) = &mut self.style.file else {
+            return 0;
+        };
+        let mut left = bytes;
+        let error = loop {
+            if left.is_empty() {
+                return 0;
+            }
+            match file.write(left) {
+                Ok(0) => break std::io::ErrorKind::WriteZero.into(),
+                Ok(written) => left = &left[written..],
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => break error,
+            }
+        };
+        sink.complaints.push(format!(
+            "{} cannot be written to {} any more: {error}. From here on it goes to mpirun's own output.",
+            self.name,
+            path.display()
+        ));
+        self.style.file = None;
+        left.len()
+    }
+
+    /// Gives out lines, the last of which may be a beginning.
+    fn give(&self, lines: &[u8], sink: &mut Sink) {
         let head = self.head();
         if head.is_empty() {
-            sink.push(&lines);
-        } else {
-            for line in lines.split_inclusive(|&byte| byte == b'\n') {
-                sink.push(head.as_bytes());
-                sink.push(line);
+            return sink.push_of(self.id, lines);
+        }
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            // What continues a line has its head already.
+            if sink.unfinished != Some(self.id) {
+                sink.push_of(self.id, head.as_bytes());
             }
+            sink.push_of(self.id, line);
         }
     }
 }
@@ -147,8 +235,16 @@ impl Stream {
 pub struct Sink {
     fd: OwnedFd,
     queue: VecDeque<u8>,
-    /// Nobody reads any more.
+    /// The stream whose line is not at its end.
+    unfinished: Option<StreamId>,
+    /// Nothing can be written any more.
     broken: bool,
+    /// For the reason that the reader has gone (`mpirun ... | head`).
+    closed: bool,
+    /// Why, unless the reader has gone.
+    trouble: Option<Errno>,
+    /// Sentences about streams whose files failed.
+    complaints: Vec<String>,
 }
 
 impl Sink {
@@ -157,15 +253,39 @@ impl Sink {
         Sink {
             fd,
             queue: VecDeque::new(),
+            unfinished: None,
             broken: false,
+            closed: false,
+            trouble: None,
+            complaints: Vec::new(),
         }
     }
 
-    /// Queues bytes; [`Sink::drain`] writes them.
-    pub fn push(&mut self, bytes: &[u8]) {
-        if !self.broken {
-            self.queue.extend(bytes);
+    /// Queues whole lines of mpirun's own; [`Sink::drain`] writes them.
+    pub fn push(&mut self, lines: &[u8]) {
+        self.push_of(StreamId::MPIRUN, lines);
+    }
+
+    /// Queues bytes of a stream, after the end of a line that another one has begun.
+    fn push_of(&mut self, stream: StreamId, bytes: &[u8]) {
+        if self.broken {
+            return;
         }
+        if self.unfinished.is_some_and(|begun| begun != stream) {
+            self.queue.push_back(b'\n');
+        }
+        self.queue.extend(bytes);
+        self.unfinished = (bytes.last() != Some(&b'\n')).then_some(stream);
+    }
+
+    /// Why nothing can be written any more, once; a reader that has gone is no trouble.
+    pub fn take_trouble(&mut self) -> Option<Errno> {
+        self.trouble.take()
+    }
+
+    /// Sentences about streams whose files failed, once.
+    pub fn take_complaints(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.complaints)
     }
 
     /// Whether everything has been written.
@@ -178,9 +298,14 @@ impl Sink {
         self.queue.len() >= QUEUE_MAX
     }
 
-    /// Whether the reader has gone (`mpirun ... | head`).
+    /// Whether nothing can be written any more, for whatever reason.
     pub fn is_broken(&self) -> bool {
         self.broken
+    }
+
+    /// Whether the reader has gone (`mpirun ... | head`).
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Writes as much as the reader takes without making anybody wait.
@@ -194,8 +319,10 @@ impl Sink {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                Err(_) => {
+                Err(errno) => {
                     self.broken = true;
+                    self.closed = errno == Errno::PIPE;
+                    self.trouble = (errno != Errno::PIPE).then_some(errno);
                     self.queue.clear();
                 }
             }
@@ -235,19 +362,27 @@ mod tests {
         String::from_utf8(buffer[..got].to_vec()).unwrap()
     }
 
+    /// Rank `rank`'s standard output, whose bytes come by a link.
+    fn stream(rank: u32, style: Style) -> Stream {
+        let id = StreamId::new(0, rank, Target::Stdout);
+        let name = format!("rank {rank}'s standard output");
+        Stream::new(id, name, None, Target::Stdout, style)
+    }
+
+    fn tagged() -> Style {
+        Style {
+            tag: "[1,0]<stdout>: ".into(),
+            ..Style::default()
+        }
+    }
+
     #[test]
     fn only_whole_lines_pass_and_the_rest_when_it_ends() {
         let (out, to_out) = pipe();
         let (from_rank, rank) = pipe();
         let mut sink = Sink::new(to_out);
-        let mut stream = Stream::new(
-            Some(from_rank),
-            Target::Stdout,
-            Style {
-                tag: "[1,0]<stdout>: ".into(),
-                ..Style::default()
-            },
-        );
+        let mut stream = stream(0, tagged());
+        stream.fd = Some(from_rank);
         rustix::io::write(&rank, b"one\ntwo\nthr").unwrap();
         assert_eq!(stream.read(&mut sink), Read::Some);
         sink.drain();
@@ -260,6 +395,84 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_is_due_after_a_moment_and_its_line_goes_on_without_another_head() {
+        let (out, to_out) = pipe();
+        let mut sink = Sink::new(to_out);
+        let mut stream = stream(0, tagged());
+        stream.take(b"name? ", &mut sink);
+        assert!(sink.is_empty() && stream.prompt_at().is_some());
+        stream.flush(&mut sink);
+        assert_eq!(stream.prompt_at(), None);
+        stream.take(b"Ada\nbye\n", &mut sink);
+        sink.drain();
+        assert_eq!(
+            read_all(&out),
+            "[1,0]<stdout>: name? Ada\n[1,0]<stdout>: bye\n"
+        );
+    }
+
+    #[test]
+    fn lines_that_two_ranks_have_begun_are_not_one_line_and_the_last_stays_open() {
+        let (out, to_out) = pipe();
+        let mut sink = Sink::new(to_out);
+        for rank in [0, 1] {
+            let mut stream = stream(rank, Style::default());
+            stream.take(format!("the last of {rank}").as_bytes(), &mut sink);
+            stream.flush(&mut sink);
+        }
+        sink.drain();
+        assert_eq!(read_all(&out), "the last of 0\nthe last of 1");
+        sink.push(b"mpirun: a sentence\n");
+        sink.drain();
+        assert_eq!(read_all(&out), "\nmpirun: a sentence\n");
+    }
+
+    #[test]
+    fn without_buffering_bytes_pass_as_they_come() {
+        let (out, to_out) = pipe();
+        let mut sink = Sink::new(to_out);
+        for rank in [0, 1] {
+            let style = Style {
+                unbuffered: true,
+                ..Style::default()
+            };
+            stream(rank, style).take(b"a\nb", &mut sink);
+        }
+        sink.drain();
+        assert_eq!(read_all(&out), "a\nba\nb");
+    }
+
+    #[test]
+    fn what_a_full_disk_refuses_goes_to_the_output_and_is_told() {
+        let (out, to_out) = pipe();
+        let mut sink = Sink::new(to_out);
+        let full = || File::options().write(true).open("/dev/full").unwrap();
+        let style = Style {
+            file: Some(("/dev/full".into(), full())),
+            silent: true,
+            ..Style::default()
+        };
+        let mut stream = stream(3, style);
+        stream.take(b"one\n", &mut sink);
+        stream.take(b"two\n", &mut sink);
+        sink.drain();
+        assert_eq!(read_all(&out), "one\ntwo\n");
+        let complaints = sink.take_complaints();
+        assert_eq!(
+            complaints,
+            [
+                "rank 3's standard output cannot be written to /dev/full any more: No space left on device (os error 28). From here on it goes to mpirun's own output."
+            ]
+        );
+
+        let mut sink = Sink::new(full().into());
+        sink.push(b"one\n");
+        sink.drain();
+        assert!(sink.is_broken());
+        assert_eq!(sink.take_trouble(), Some(Errno::NOSPC));
+    }
+
+    #[test]
     fn a_slow_reader_fills_the_queue_and_blocks_nobody() {
         let (out, to_out) = pipe();
         let mut sink = Sink::new(to_out);
@@ -268,6 +481,7 @@ mod tests {
         assert!(!sink.is_empty());
         drop(out);
         sink.drain();
-        assert!(sink.is_broken() && sink.is_empty());
+        assert!(sink.is_closed() && sink.is_empty());
+        assert_eq!(sink.take_trouble(), None);
     }
 }

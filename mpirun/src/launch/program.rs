@@ -4,6 +4,7 @@ use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::Seat;
 use crate::launch::binding::Binding;
+use crate::launch::link::Limits;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -91,6 +92,8 @@ pub struct Io {
     pub folder: Option<PathBuf>,
     /// Whether it is given out by mpirun as well.
     pub echo: bool,
+    /// Bytes are passed on as they come, without waiting for the ends of lines.
+    pub unbuffered: bool,
     /// All other ranks have `/dev/null`.
     pub stdin: StdinTo,
 }
@@ -132,8 +135,8 @@ pub struct Far {
     pub mpirun: PathBuf,
     /// How many hosts one launcher reaches; each of those reaches as many again.
     pub fanout: usize,
-    /// A host that has said nothing for so long is taken for lost; zero waits for ever.
-    pub silence: Duration,
+    /// How long another host is waited for.
+    pub limits: Limits,
 }
 
 impl Plan {

@@ -77,10 +77,24 @@ pub fn hear(fd: impl AsFd, take: impl FnOnce(&[u8])) -> Heard {
     }
 }
 
-/// Sends a reply; a client that does not read its replies is not waited for.
-pub fn tell(fd: impl AsFd, bytes: &[u8]) -> bool {
+/// What became of a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply {
+    Sent,
+    /// The client has closed its end, by its death or on purpose; its end is heard elsewhere.
+    HungUp,
+    /// The client lives and does not read its replies; it is not waited for.
+    Unread,
+}
+
+/// Sends a reply.
+pub fn reply(fd: impl AsFd, bytes: &[u8]) -> Reply {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    rustix::net::send(fd, bytes, flags) == Ok(bytes.len())
+    match rustix::net::send(fd, bytes, flags) {
+        Ok(sent) if sent == bytes.len() => Reply::Sent,
+        Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Reply::HungUp,
+        _ => Reply::Unread,
+    }
 }
 
 /// Why a job could not be started.
@@ -183,6 +197,11 @@ impl Resolved<'_> {
     /// How many ranks run here.
     pub fn count(&self) -> usize {
         self.ranks.len()
+    }
+
+    /// The files that are executed here.
+    pub fn programs(&self) -> impl Iterator<Item = &Path> {
+        self.apps.iter().flatten().map(|app| app.path.as_path())
     }
 }
 
@@ -380,7 +399,7 @@ impl Place<'_> {
     /// What a rank is told about itself: the standard PMI-1 variables, those that scripts look at, and our own,
     /// which spare our library every question at start.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
-        let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(13);
+        let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(14);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));
         let size = self.order.hosts.len();
         set("PMI_FD", pmi.to_string());
@@ -390,6 +409,7 @@ impl Place<'_> {
         set("MPI_LOCALNRANKS", self.local_size.to_string());
         set("PORTCULLIS_NODE_FD", self.node.to_string());
         set("PORTCULLIS_LOCAL_RANK", local.to_string());
+        set("PORTCULLIS_LAUNCHER", std::process::id().to_string());
         set("PORTCULLIS_LOCAL_SIZE", self.local_size.to_string());
         set("PORTCULLIS_LOCAL_RANKS", self.local_ranks.clone());
         set("PORTCULLIS_JOB", self.order.kvsname.clone());

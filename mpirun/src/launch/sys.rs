@@ -58,6 +58,20 @@ pub enum Forked {
     Child,
 }
 
+/// A file that may not grow any more (`ulimit -f`) is an error that can be told, not the launcher's silent end.
+pub fn survive_file_limit() {
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Below this a stack is too short for the launcher, environment and arguments not counted; measured, with some room.
+pub const STACK_MIN: u64 = 96 << 10;
+
+/// The soft limit of the main thread's stack, if there is one.
+pub fn stack_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Stack).current
+}
+
 /// Copies this process.
 pub fn fork() -> io::Result<Forked> {
     debug_assert_eq!(threads(), Some(1));
@@ -315,6 +329,7 @@ unsafe fn become_program(
         }
         // Rust ignores SIGPIPE in the launcher, and ignored signals stay ignored over exec.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         let mut none = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
@@ -398,6 +413,23 @@ pub fn reap() -> Option<(libc::pid_t, Ended)> {
         Ended::Exited(libc::WEXITSTATUS(status))
     };
     Some((pid, ended))
+}
+
+/// Whether a child has begun to end and has not been reaped: it closes its files and gives its memory back before its parent hears of its end.
+pub fn is_dying(pid: libc::pid_t) -> bool {
+    /// The process flag of proc(5)'s `stat`, field 9, that the kernel sets first in `do_exit`.
+    const PF_EXITING: u64 = 0x4;
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    // The program's name, in parentheses, may contain anything.
+    let Some((_, fields)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next();
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok());
+    matches!(state, Some("Z" | "X")) || flags.is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
 /// Sends a signal to a process group.

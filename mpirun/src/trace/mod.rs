@@ -47,14 +47,20 @@ pub struct Arrow {
 }
 
 impl Trace {
-    /// Writes the file whose name says in which form.
+    /// Writes the file whose name says in which form; half a file is not left behind.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut out = BufWriter::new(File::create(path)?);
-        match path.extension().is_some_and(|end| end == "vcd") {
-            true => vcd::write(self, &mut out)?,
-            false => chrome::write(self, &mut out)?,
+        let file = File::create(path)?;
+        let is_plain = file.metadata().is_ok_and(|about| about.is_file());
+        let mut out = BufWriter::new(file);
+        let written = match path.extension().is_some_and(|end| end == "vcd") {
+            true => vcd::write(self, &mut out),
+            false => chrome::write(self, &mut out),
+        };
+        let written = written.and_then(|()| out.flush());
+        if written.is_err() && is_plain {
+            let _ = std::fs::remove_file(path);
         }
-        out.flush()
+        written
     }
 
     /// When the first event was.

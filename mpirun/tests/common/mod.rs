@@ -45,6 +45,12 @@ impl Launch {
         self
     }
 
+    /// Sends standard output elsewhere.
+    pub fn stdout(mut self, to: std::fs::File) -> Launch {
+        self.command.stdout(to);
+        self
+    }
+
     /// Runs to the end with this input; nothing may be left.
     pub fn run_with_input(mut self, input: &str) -> Done {
         let mut child = self.command.stdin(Stdio::piped()).spawn().unwrap();

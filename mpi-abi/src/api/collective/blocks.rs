@@ -25,7 +25,6 @@ pub(super) unsafe fn blocks(
     displacements: *const impl Wide,
     datatype: MPI_Datatype,
 ) -> Result<Vec<Block>, Failure> {
-    let extent = state::datatype(datatype)?.extent();
     // SAFETY: passed on.
     let (counts, displacements) = unsafe {
         (
@@ -33,6 +32,8 @@ pub(super) unsafe fn blocks(
             slice(displacements, n, "displs")?,
         )
     };
+    let most = counts.iter().map(|count| count.wide()).max().unwrap_or(0);
+    let extent = state::datatype_of(most, datatype)?.extent();
     let block = |(count, displacement): (&_, &_)| Block {
         offset: Wide::wide(*displacement).wrapping_mul(extent) as isize,
         count: Wide::wide(*count),

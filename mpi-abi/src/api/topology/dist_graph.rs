@@ -1,6 +1,6 @@
 //! Graphs of which each process knows its own edges (section 8.5.4).
 
-use super::{arranged, lacks, new_seat, parent_of};
+use super::{arranged, give_hints, lacks, new_seat, parent_of};
 use crate::abi::*;
 use crate::api::args::{length, out, slice, slice_mut, wides};
 use crate::error::{Failure, Outcome};
@@ -72,8 +72,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
     comm_dist_graph: *mut MPI_Comm,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
-    // The standard knows no hints for this; a wrong handle is still an error.
-    info::hints(info)?;
+    let hints = info::hints(info)?;
     let size = parent.comm.size();
     let (indegree, outdegree) = (
         length(indegree, "indegree")?,
@@ -104,6 +103,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
             graph = DistGraph::of_ends(place, &into, &from, graph.weights.is_some());
         }
         let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
+        give_hints(new, &hints)?;
         out(comm_dist_graph, new, "comm_dist_graph")
     }
 }
@@ -120,8 +120,7 @@ pub unsafe fn MPI_Dist_graph_create(
     comm_dist_graph: *mut MPI_Comm,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
-    // The standard knows no hints for this; a wrong handle is still an error.
-    info::hints(info)?;
+    let hints = info::hints(info)?;
     let size = parent.comm.size();
     let n = length(n, "n")?;
     // SAFETY: arrays and an output argument of the caller.
@@ -150,6 +149,7 @@ pub unsafe fn MPI_Dist_graph_create(
         };
         let graph = DistGraph::of(place, &all, !is_unweighted(weights));
         let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
+        give_hints(new, &hints)?;
         out(comm_dist_graph, new, "comm_dist_graph")
     }
 }

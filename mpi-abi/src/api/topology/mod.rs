@@ -8,6 +8,7 @@ pub mod graph;
 use super::args::out;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
+use crate::info::Hints;
 use crate::object::comm::{CommObject, register};
 use crate::state;
 use mpi_core::comm::SplitKey;
@@ -100,6 +101,14 @@ fn arranged(
         key: seat.unwrap_or(0) as i32,
     };
     split(parent, mine, topology)
+}
+
+/// Hints for a communicator that the topology functions have made.
+fn give_hints(new: MPI_Comm, hints: &Hints) -> Result<(), Failure> {
+    if new != MPI_COMM_NULL {
+        *state::comm(new)?.attached.hints.borrow_mut() = Hints::known(hints);
+    }
+    Ok(())
 }
 
 /// The part of the parent that this process comes into, with a topology.

@@ -1,5 +1,7 @@
 //! What a process needs to receive from all peers of its node.
 
+use std::cell::Cell;
+
 use mpi_base::bitmap::ones;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
@@ -36,6 +38,10 @@ pub(super) struct Incoming {
     place: Vec<Option<u32>>,
     /// The rings to look at, by local rank, once we have asked for marks; until then `None`.
     marks: Option<Vec<u64>>,
+    /// Local ranks whose rings held what no transport of ours writes, since it was last asked.
+    condemned: Vec<u32>,
+    /// Whether a ring has a cell that nothing will ever be read from.
+    odd: Cell<bool>,
 }
 
 struct Ring {
@@ -54,6 +60,8 @@ impl Incoming {
             rings: Vec::new(),
             place: vec![None; node.nlocal() as usize],
             marks: None,
+            condemned: Vec::new(),
+            odd: Cell::new(false),
             node,
             procs,
         }
@@ -72,6 +80,9 @@ impl Incoming {
                 for ring in &mut self.rings {
                     if ring.consumer.is_ready_or_await() {
                         delivered += ring.turn(&self.node, sink).0;
+                        if ring.consumer.is_broken() {
+                            self.condemned.push(ring.from);
+                        }
                     } else {
                         ring.consumer.give_back();
                     }
@@ -85,7 +96,11 @@ impl Incoming {
                     for bit in ones(due) {
                         let place = self.place.get(w * 64 + bit).copied().flatten();
                         if let Some(ring) = place.and_then(|at| self.rings.get_mut(at as usize)) {
+                            let was_broken = ring.consumer.is_broken();
                             let (count, left) = ring.turn(&self.node, sink);
+                            if ring.consumer.is_broken() && !was_broken {
+                                self.condemned.push(ring.from);
+                            }
                             delivered += count;
                             *mark |= u64::from(left) << bit;
                         }
@@ -97,11 +112,39 @@ impl Incoming {
         if called {
             self.feed();
         }
+        if self.odd.take() {
+            self.condemn_odd();
+        }
         delivered
+    }
+
+    #[cold]
+    fn condemn_odd(&mut self) {
+        for ring in self.rings.iter_mut().filter(|ring| ring.consumer.is_odd()) {
+            ring.consumer.condemn();
+            self.condemned.push(ring.from);
+        }
+    }
+
+    /// Local ranks whose rings held what no transport of ours writes, since the last call.
+    pub fn take_condemned(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.condemned)
+    }
+
+    /// Never hears a local rank again.
+    pub fn condemn(&mut self, from: u32) {
+        let place = self.place.get(from as usize).copied().flatten();
+        if let Some(ring) = place.and_then(|at| self.rings.get_mut(at as usize)) {
+            ring.consumer.condemn();
+        }
     }
 
     /// Whether `progress` has something to do.
     pub fn has_news(&self) -> bool {
+        if self.rings.iter().any(|ring| ring.consumer.is_odd()) {
+            self.odd.set(true);
+            return true;
+        }
         self.inbox.calls() != self.calls
             || match &self.marks {
                 None => self.rings.iter().any(|ring| ring.consumer.is_ready()),

@@ -19,7 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::RangeInclusive;
 
 use mpi_base::node::{FragPool, Node};
-use mpi_base::param::{Level, Param};
+use mpi_base::param::{Level, Param, ParamError, Params};
 
 use super::{
     Am, Btl, Component, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError,
@@ -67,6 +67,11 @@ static SINGLE_COPY: Param<bool> = Param::new(
     Level::TUNER,
     "Whether large messages may be read straight from the peer's memory where the system allows it",
 );
+
+/// Whether a process may read its neighbours' memory for long messages.
+pub fn may_copy_once(params: &Params) -> Result<bool, ParamError> {
+    params.get(&SINGLE_COPY)
+}
 
 /// Senders that are looked at one by one; measured, a look costs 0.7 ns, and marks cost an atomic operation for each message.
 const SCAN: usize = 32;
@@ -130,6 +135,8 @@ struct Sm {
     single_copy: Option<Cma>,
     /// How often we have looked for messages, so that a stream of sends is known from a dialogue.
     looks: Cell<u32>,
+    /// A local rank that has said of a ring what no process of ours says, and that the layer above has not been told of.
+    broken: Cell<Option<u32>>,
 }
 
 impl Sm {
@@ -155,6 +162,7 @@ impl Sm {
             starving: Cell::new(false),
             single_copy,
             looks: Cell::new(0),
+            broken: Cell::new(None),
             node,
             procs,
             limits,
@@ -169,6 +177,35 @@ impl Sm {
         len.next_multiple_of(64).min(self.limits.max_send)
     }
 
+    /// No room was found; remembers a receiver that has said of the ring what no receiver of ours says.
+    #[cold]
+    fn note_broken(&self, to: Endpoint) {
+        let out = self.outgoing.get(to.0 as usize).map(RefCell::try_borrow);
+        if out.is_some_and(|out| out.is_ok_and(|out| out.is_broken())) {
+            self.broken.set(Some(to.0));
+        }
+    }
+
+    /// Breaks with peers whose rings made no sense, and tells the layer above.
+    #[cold]
+    fn lose_broken(&self, mut condemned: Vec<u32>, sink: &dyn Sink) {
+        condemned.extend(self.broken.take());
+        condemned.dedup();
+        for local in condemned {
+            self.cut(Endpoint(local));
+            if let Some(&proc) = self.procs.get(local as usize) {
+                let why = format!(
+                    "rank {proc} wrote bytes into the memory that it shares with rank {} that no transport of this library writes",
+                    self.procs
+                        .get(self.node.rank() as usize)
+                        .copied()
+                        .unwrap_or(proc)
+                );
+                sink.lost(proc, &why);
+            }
+        }
+    }
+
     #[inline]
     fn put(
         &self,
@@ -180,6 +217,9 @@ impl Sm {
         // A `fill` that sends to the peer it is filling for gets "would block", like any send that comes too early.
         let out = self.outgoing.get(to.0 as usize).ok_or(Refused::Gone)?;
         let mut out = out.try_borrow_mut().map_err(|_| Refused::Full)?;
+        if out.is_condemned() {
+            return Err(Refused::Gone);
+        }
         let sent = match payload {
             Payload::Bytes(bytes) => match <[u8; 8]>::try_from(bytes) {
                 Ok(word) => out.put_word(am, header, u64::from_ne_bytes(word)),
@@ -274,6 +314,7 @@ impl Btl for Sm {
             Refused::Gone => SendError::PeerGone,
             Refused::Full => {
                 self.starving.set(true);
+                self.note_broken(to);
                 SendError::WouldBlock
             }
         })
@@ -281,10 +322,33 @@ impl Btl for Sm {
 
     fn progress(&self, sink: &dyn Sink) -> usize {
         self.looks.set(self.looks.get().wrapping_add(1));
-        match self.incoming.try_borrow_mut() {
-            Ok(mut incoming) => incoming.progress(sink),
+        let (delivered, condemned) = match self.incoming.try_borrow_mut() {
+            Ok(mut incoming) => {
+                let delivered = incoming.progress(sink);
+                (delivered, incoming.take_condemned())
+            }
             // The sink called us; the round that runs will go on after it.
-            Err(_) => 0,
+            Err(_) => return 0,
+        };
+        if !condemned.is_empty() || self.broken.get().is_some() {
+            self.lose_broken(condemned, sink);
+        }
+        delivered
+    }
+
+    /// Neither hears nor reaches the peer again; the peer is not told, since nothing that it does is believed.
+    fn cut(&self, to: Endpoint) {
+        if let Ok(mut incoming) = self.incoming.try_borrow_mut() {
+            incoming.condemn(to.0);
+        } else {
+            self.broken.set(Some(to.0));
+        }
+        if let Some(Ok(mut out)) = self
+            .outgoing
+            .get(to.0 as usize)
+            .map(RefCell::try_borrow_mut)
+        {
+            out.condemn();
         }
     }
 
@@ -308,6 +372,10 @@ impl Btl for Sm {
             {
                 starving = true;
                 room |= out.call_for_room(&self.outgoing, &mut frags);
+                if out.is_broken() {
+                    self.broken.set(Some(out.to()));
+                    room = true;
+                }
             }
         }
         self.starving.set(starving);

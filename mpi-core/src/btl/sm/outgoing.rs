@@ -36,6 +36,8 @@ pub(super) struct Outgoing {
     starving: Option<usize>,
     /// How often the process had looked for messages when it sent last.
     looks: u32,
+    /// The receiver cannot be believed.
+    condemned: bool,
 }
 
 impl Outgoing {
@@ -51,6 +53,7 @@ impl Outgoing {
             usual: false,
             starving: None,
             looks: 0,
+            condemned: false,
         })
     }
 
@@ -153,9 +156,30 @@ impl Outgoing {
         self.inbox.notify(self.me)
     }
 
+    /// Sends nothing any more.
+    pub fn condemn(&mut self) {
+        self.condemned = true;
+        self.starving = None;
+    }
+
+    /// Whether the receiver has said of the ring what no receiver of ours says.
+    pub fn is_broken(&self) -> bool {
+        self.producer.is_broken() && !self.condemned
+    }
+
+    /// The local rank that reads the ring.
+    pub fn to(&self) -> u32 {
+        self.to
+    }
+
+    /// Whether nothing is sent any more.
+    pub fn is_condemned(&self) -> bool {
+        self.condemned
+    }
+
     #[cold]
     fn refused(&mut self, len: usize) -> Refused {
-        if self.inbox.bell().wishes() & GONE != 0 {
+        if self.condemned || self.inbox.bell().wishes() & GONE != 0 {
             return Refused::Gone;
         }
         self.starving = Some(len);

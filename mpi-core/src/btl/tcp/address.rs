@@ -74,6 +74,11 @@ impl Filter {
         }
     }
 
+    /// Whether nothing is left out.
+    pub fn is_open(&self) -> bool {
+        self.include.is_empty() && self.exclude.is_empty()
+    }
+
     fn allows(&self, name: &str, ip: IpAddr) -> bool {
         (self.include.is_empty() || self.include.iter().any(|p| p.covers(name, ip)))
             && !self.exclude.iter().any(|p| p.covers(name, ip))

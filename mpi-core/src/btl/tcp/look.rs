@@ -45,6 +45,7 @@ impl Tcp {
     #[cold]
     pub(super) fn poll(&self, sink: &dyn Sink) -> usize {
         self.looks.set(0);
+        self.open_again(sink);
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
         let Ok((events, _)) = epoll::wait(&self.epoll, &mut events, Some(&Timespec::default()))
         else {
@@ -70,6 +71,23 @@ impl Tcp {
             self.look_into_the_lobby(sink);
         }
         delivered
+    }
+
+    /// A process that uses MPI again after it has left can be called again.
+    fn open_again(&self, sink: &dyn Sink) {
+        let Ok(mut lobby) = self.lobby.try_borrow_mut() else {
+            return;
+        };
+        if lobby.is_closed()
+            && let Err(error) = lobby.reopen(self.epoll.as_fd())
+        {
+            sink.note(&format!(
+                "rank {}: port {} cannot be listened on again: {}",
+                self.me,
+                self.ours.port,
+                super::lobby::text(error)
+            ));
+        }
     }
 
     /// Writes what waits for a peer, and asks the poller if there is no room for it.

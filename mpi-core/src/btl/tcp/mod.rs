@@ -40,7 +40,7 @@ use super::{
 use crate::rte;
 use card::Card;
 use frame::Frame;
-use lobby::Lobby;
+use lobby::{Lobby, On};
 use mpi_base::fdpass::Key;
 use mpi_base::param::ParamError;
 use outgoing::{Outgoing, Refused};
@@ -125,19 +125,23 @@ impl Tcp {
             });
         }
         let key = Key::random().map_err(|e| system("drawing a random key")(e.to_string()))?;
+        let on = match settings.filter.is_open() {
+            true => On::Everywhere,
+            false => On::Addresses(addresses.iter().map(|local| local.ip).collect()),
+        };
         let (lobby, port) = Lobby::open(
             around.me,
             around.size,
             link,
             key,
-            settings.port(link),
+            (on, settings.port(link)),
             settings.buffers,
         )
         .map_err(|e| system("listening on a TCP port")(lobby::text(e)))?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|e| system("making a poller")(lobby::text(e)))?;
-        let token = epoll::EventData::new_u64(lobby::TOKEN);
-        epoll::add(&epoll, lobby.listener(), token, epoll::EventFlags::IN)
+        lobby
+            .watch(epoll.as_fd())
             .map_err(|e| system("watching a TCP port")(lobby::text(e)))?;
         let ours = Card {
             links: settings.links as u8,
@@ -328,6 +332,7 @@ impl Btl for Tcp {
             peer.stuck.set(false);
             peer.reset();
         }
+        self.lobby.borrow_mut().close();
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {

@@ -101,13 +101,13 @@ impl Ob1 {
     /// A peer that holds too much says that everything is to ask first, or that it need not any more.
     pub(super) fn on_ask_first(&self, from: ProcId, header: Header) {
         let (Ok(peer), Ok(asks)) = (self.peer(from), u8::try_from(header[0])) else {
-            return self.garble();
+            return self.nonsense(from, "an impossible order of flow control");
         };
         peer.fresh.set(false);
         match asks {
             0 => peer.eager_below.set(peer.limits.eager + 1),
             1 => peer.eager_below.set(0),
-            _ => self.garble(),
+            _ => self.nonsense(from, "an impossible order of flow control"),
         }
     }
 

@@ -278,11 +278,11 @@ impl Ob1 {
     /// The receiver is copying the data and wants us to do a part of it.
     pub(super) fn on_help(&self, from: ProcId, header: Header, payload: &[u8]) {
         let (Some(help), Ok(peer)) = (Help::decode(payload), self.peer(from)) else {
-            return self.garble();
+            return self.nonsense(from, "a malformed call for help with a copy");
         };
         let Some(req) = self.requests.get(ReqId(header[0])) else {
-            // The send was given up; the receiver cannot know, and does without us.
-            return;
+            // The send may have been given up; the receiver cannot know, and does without us.
+            return self.late(from, header[0]);
         };
         let put = match &*req.body.borrow() {
             Body::Send(send) if send.proc() == from && !req.is_complete() => {
@@ -311,7 +311,7 @@ impl Ob1 {
     /// The sender's part of a copy is done, or has failed.
     pub(super) fn on_helped(&self, from: ProcId, header: Header, payload: &[u8]) {
         let (Some(sender), Ok(peer)) = (wire::word(payload, 0), self.peer(from)) else {
-            return self.garble();
+            return self.nonsense(from, "a malformed answer to a call for help with a copy");
         };
         let Some(req) = self.requests.get(ReqId(header[0])) else {
             // The receive was given up meanwhile; the sender need not wait for it.

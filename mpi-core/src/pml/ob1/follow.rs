@@ -146,10 +146,10 @@ impl Ob1 {
     /// A message has been announced whose data are on their way.
     pub(super) fn on_followed(&self, from: ProcId, header: Header, payload: &[u8]) {
         let (Some(announced), Ok(peer)) = (Rendezvous::decode(payload), self.peer(from)) else {
-            return self.garble();
+            return self.nonsense(from, "a malformed announcement");
         };
         if announced.bytes == 0 || announced.bytes > LONGEST {
-            return self.garble();
+            return self.nonsense(from, "an announcement of an impossible length");
         }
         let kept = Rc::new(Kept {
             bytes: announced.bytes,
@@ -201,7 +201,7 @@ impl Ob1 {
                 }
                 data.extend_from_slice(payload);
             }
-            None => self.garble(),
+            None => self.nonsense(from, "data that belong to no message of its own"),
         }
     }
 
@@ -253,7 +253,7 @@ impl Ob1 {
     /// A peer tells how it wants messages of ours.
     pub(super) fn on_follow(&self, from: ProcId, header: Header) {
         let (Ok(peer), [order @ 0..16, follow @ 0..=1]) = (self.peer(from), header) else {
-            return self.garble();
+            return self.nonsense(from, "an impossible wish for data");
         };
         let others = peer.follow.wanted.get() & !(1 << order);
         peer.follow.wanted.set(others | (follow as u16) << order);
@@ -395,27 +395,30 @@ mod tests {
     }
 
     #[test]
-    fn pieces_out_of_turn_and_orders_that_make_no_sense_are_counted_and_not_obeyed() {
-        hears(|engine, peer| {
-            let room = Scratch::bytes(250).expect("memory");
-            let req = receive(peer, &room);
-            peer.announces(engine, 250);
-            for (at, len) in [(1, 10), (0, 251), (u64::MAX, 2)] {
-                peer.sends(engine, at, &[9; 300][..len]);
-            }
-            engine
-                .pml()
-                .deliver(1, wire::PIECE, [SENDER + 1, 0], &[9; 10]);
-            peer.announces(engine, 0);
-            peer.announces(engine, LONGEST + 1);
-            for order in [[16, 1], [0, 2], [u64::MAX, 0]] {
-                engine.pml().deliver(1, wire::FOLLOW, order, &[]);
-            }
-            assert_eq!(engine.pml().garbled(), 9);
-            assert!(!req.is_complete());
-            peer.sends(engine, 0, &data());
-            ends(engine, &req).expect("received");
-        });
+    fn a_peer_that_sends_pieces_out_of_turn_or_senseless_orders_is_lost() {
+        type Nonsense = fn(&Engine, &Told);
+        let all: [Nonsense; 9] = [
+            |engine, peer| peer.sends(engine, 1, &[9; 10]),
+            |engine, peer| peer.sends(engine, 0, &[9; 251]),
+            |engine, peer| peer.sends(engine, u64::MAX, &[9; 2]),
+            |engine, _| (engine.pml()).deliver(1, wire::PIECE, [SENDER + 1, 0], &[9; 10]),
+            |engine, peer| peer.announces(engine, 0),
+            |engine, peer| peer.announces(engine, LONGEST + 1),
+            |engine, _| engine.pml().deliver(1, wire::FOLLOW, [16, 1], &[]),
+            |engine, _| engine.pml().deliver(1, wire::FOLLOW, [0, 2], &[]),
+            |engine, _| engine.pml().deliver(1, wire::FOLLOW, [u64::MAX, 0], &[]),
+        ];
+        for nonsense in all {
+            hears(|engine, peer| {
+                let room = Scratch::bytes(250).expect("memory");
+                let req = receive(peer, &room);
+                peer.announces(engine, 250);
+                nonsense(engine, peer);
+                assert_eq!(engine.pml().garbled(), 1);
+                let lost = ends(engine, &req).expect_err("the peer is lost");
+                assert!(lost.to_string().contains("rank 1 sent"), "{lost}");
+            });
+        }
     }
 
     /// Whether messages of 40,000 bytes go unasked, of so many.

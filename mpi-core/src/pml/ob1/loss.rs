@@ -99,7 +99,11 @@ impl Ob1 {
 
     #[cold]
     pub(super) fn lose(&self, peer: ProcId, why: &str) {
-        self.losses.borrow_mut().insert(peer, why.into());
+        // The first reason is the cause of those that come later.
+        self.losses
+            .borrow_mut()
+            .entry(peer)
+            .or_insert_with(|| why.into());
         self.close_slot(peer);
         for req in self.requests.under_way() {
             if let Some(error) = self.needs(&req, peer) {

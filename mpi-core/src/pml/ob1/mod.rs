@@ -387,12 +387,52 @@ impl Ob1 {
             wire::FOLLOW => self.on_follow(from, header),
             wire::RETRACT => self.on_retract(from, header, payload),
             wire::RETRACTED => self.on_retracted(from, header),
-            _ => self.garble(),
+            _ => self.nonsense(from, "an unknown kind of message"),
         }
     }
 
+    /// A message that does not fit what this process knows, which may be late rather than wrong: what it is about may have been given up.
     fn garble(&self) {
         self.garbled.set(self.garbled.get() + 1);
+    }
+
+    /// A message names a request that is not there: it is late, unless there has never been such a request.
+    #[cold]
+    fn late(&self, from: ProcId, request: u64) {
+        match self.requests.was_issued(ReqId(request)) {
+            true => self.garble(),
+            false => self.nonsense(from, "an answer about a request that was never made"),
+        }
+    }
+
+    /// Whether a message that no receive waits for can be one of `from`'s: its context is of a process of the job,
+    /// and if this process knows the communicator, `from` has the rank that the message names.
+    fn is_plausible(&self, from: ProcId, matching: &Matching, key: Key) -> bool {
+        let known = matching.peers.borrow();
+        let names = known.as_ref().map(|peers| {
+            u32::try_from(key.source())
+                .ok()
+                .and_then(|source| peers.proc(source))
+        });
+        (matching.context.chooser() as usize) < self.peers.len()
+            && names.is_none_or(|proc| proc == Some(from))
+    }
+
+    /// A peer has sent what no message layer of this library sends, so nothing that it says can be believed: it counts as lost.
+    #[cold]
+    fn nonsense(&self, from: ProcId, what: &str) {
+        self.garble();
+        if from == self.bml.me() || self.is_lost(from) {
+            return;
+        }
+        let why = format!(
+            "rank {from} sent {what} to rank {}, which no message layer of this library does",
+            self.bml.me()
+        );
+        if let Ok(peer) = self.peer(from) {
+            peer.btl.cut(peer.endpoint);
+        }
+        self.lose(from, &why);
     }
 }
 

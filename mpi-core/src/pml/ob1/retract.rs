@@ -42,7 +42,7 @@ impl Ob1 {
     /// A peer wants a message of its back.
     pub(super) fn on_retract(&self, from: ProcId, header: Header, payload: &[u8]) {
         let (Some(sender), Ok(peer)) = (wire::word(payload, 0), self.peer(from)) else {
-            return self.garble();
+            return self.nonsense(from, "a malformed cancellation");
         };
         let (context, key) = read_match(header);
         let found = self.contexts.borrow().get(&context).cloned();

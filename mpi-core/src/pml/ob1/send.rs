@@ -235,6 +235,9 @@ impl Ob1 {
             Some(Body::Send(send)) => Some(send.stream.is_some()),
             _ => None,
         };
+        if req.is_none() {
+            self.late(from, header[0]);
+        }
         if streamed != Some(true) {
             self.answered(from);
         }

@@ -75,26 +75,26 @@ impl Ob1 {
     /// The receiver wants the data in fragments.
     pub(super) fn on_clear(&self, from: ProcId, header: Header, payload: &[u8]) {
         self.answered(from);
-        let (Some(req), Some(wanted)) =
-            (self.requests.get(ReqId(header[0])), wire::word(payload, 0))
-        else {
-            return self.garble();
+        let Some(wanted) = wire::word(payload, 0) else {
+            return self.nonsense(from, "a malformed request for data");
         };
-        let Ok(peer) = self.peer(from) else {
-            return self.garble();
+        let (Some(req), Ok(peer)) = (self.requests.get(ReqId(header[0])), self.peer(from)) else {
+            // The send may have been given up; the receiver cannot know.
+            return self.late(from, header[0]);
         };
+        let may_have = |send: &SendBody| {
+            send.envelope.proc == from && send.stream.is_none() && wanted <= send.buf.bytes() as u64
+        };
+        if !matches!(&*req.body.borrow(), Body::Send(send) if may_have(send)) {
+            return self.nonsense(
+                from,
+                "a request for data that are not for it, or that it has asked for before",
+            );
+        }
         {
             let mut body = req.body.borrow_mut();
-            let Body::Send(send) = &mut *body else {
-                return self.garble();
-            };
+            let Body::Send(send) = &mut *body else { return };
             let packed = !send.buf.is_in_runs();
-            if send.envelope.proc != from
-                || send.stream.is_some()
-                || wanted > send.buf.bytes() as u64
-            {
-                return self.garble();
-            }
             let alone = peer.streams.borrow().is_empty();
             let fragment = peer.btl.fragment(wanted, packed, alone);
             send.begin(Stream::new(

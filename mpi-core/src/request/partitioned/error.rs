@@ -4,6 +4,13 @@ use crate::Error;
 use crate::pml::PmlError;
 use std::fmt;
 
+/// The other side of a partitioned message, by its rank in the communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Sender(i32),
+    Receiver(i32),
+}
+
 /// What a program did wrong with a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionError {
@@ -13,11 +20,11 @@ pub enum PartitionError {
     Twice { partition: u32 },
     /// Marked as ready before `MPI_Start`.
     Inactive { partition: u32 },
-    /// The two sides do not agree on the length of the message.
-    Lengths {
+    /// The receiver has room for less than the partitions of the sender hold; `peer` is the other side.
+    Longer {
         sent: u64,
-        expected: u64,
-        source: i32,
+        room: u64,
+        peer: Side,
         tag: i32,
     },
 }
@@ -40,14 +47,23 @@ impl fmt::Display for PartitionError {
                 f,
                 "partition {partition} cannot be marked as ready, the operation has not been started"
             ),
-            PartitionError::Lengths {
+            PartitionError::Longer {
                 sent,
-                expected,
-                source,
+                room,
+                peer: Side::Sender(rank),
                 tag,
             } => write!(
                 f,
-                "rank {source} sends {sent} bytes in partitions with tag {tag}, but {expected} are expected"
+                "rank {rank} sends {sent} bytes in partitions with tag {tag}, but the receive has room for {room}"
+            ),
+            PartitionError::Longer {
+                sent,
+                room,
+                peer: Side::Receiver(rank),
+                tag,
+            } => write!(
+                f,
+                "{sent} bytes are to be sent in partitions with tag {tag} to rank {rank}, which has room for {room}"
             ),
         }
     }

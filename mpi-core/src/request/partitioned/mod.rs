@@ -4,7 +4,10 @@
 //! 1. when the sender is made it announces itself in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag: how many partitions of how many
 //!    bytes it has, and the first of as many tags that it has set aside;
 //!    announcements match receivers in the order in which both were made, as the standard asks;
-//! 2. each partition travels by itself in [`Plane::Partition`](crate::pml::Plane::Partition) under its own tag as soon as it is ready,
+//! 2. when a start of the receiver has heard the announcement, it answers once, in [`Plane::Answer`](crate::pml::Plane::Answer) under the first of those tags, how many
+//!    bytes it has room for; the first start of the sender waits for that answer. If there is room for less than is sent, both sides fail, in this start
+//!    and in all later ones, and neither waits for the other;
+//! 3. each partition travels by itself in [`Plane::Partition`](crate::pml::Plane::Partition) under its own tag as soon as it is ready,
 //!    so that parts overtake each other freely and those of one start never mix with those of the next.
 //!
 //! Both sides may cut the message differently: what travels are the sender's partitions, and a partition of the receiver has
@@ -15,6 +18,8 @@ mod recv;
 mod send;
 
 use super::{Outcome, Req, Status};
+use crate::comm::Comm;
+use mpi_base::state::{About, NO_PEER, Waits};
 use std::ops::Range;
 
 pub use error::PartitionError;
@@ -23,6 +28,24 @@ pub use send::PartitionedSend;
 
 /// Words in an announcement.
 const ANNOUNCEMENT: usize = 3;
+/// Words in an answer.
+const ANSWER: usize = 1;
+
+/// What the state page says of a process that waits for the other side.
+fn about(comm: &Comm, waits: Waits, peer: i32, tag: i32, bytes: u64) -> About {
+    let proc = u32::try_from(peer)
+        .ok()
+        .and_then(|peer| comm.peers().proc(peer));
+    About {
+        waits,
+        comm: comm.context().number(),
+        peer,
+        proc: proc.map_or(NO_PEER, |proc| proc as i32),
+        tag,
+        bytes,
+        requests: 1,
+    }
+}
 
 /// A buffer cut into equal parts.
 #[derive(Clone)]
@@ -68,6 +91,14 @@ impl Partitioned {
         match self {
             Partitioned::Send(send) => send.is_complete(),
             Partitioned::Recv(_, req) => req.as_ref().is_none_or(|r| r.is_complete()),
+        }
+    }
+
+    /// What the state page says while a process waits for it.
+    pub(super) fn about(&self) -> About {
+        match self {
+            Partitioned::Send(send) => send.about(),
+            Partitioned::Recv(recv, _) => recv.about(),
         }
     }
 

@@ -1,11 +1,14 @@
 //! The receiving side: hear how the sender cut the message, then receive each of its partitions into place.
 
 use super::super::{Outcome, PROC_NULL, Req, Status};
-use super::{ANNOUNCEMENT, Cut, PartitionError};
+use super::error::Side;
+use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
 use crate::Error;
 use crate::comm::{Comm, Words};
 use crate::datatype::{RecvBuf, Scratch};
-use crate::pml::Plane;
+use crate::pml::ob1::Sent;
+use crate::pml::{Mode, Plane};
+use mpi_base::state::{About, Waits};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -20,6 +23,13 @@ struct Link {
     bytes: i64,
 }
 
+impl Link {
+    /// Bytes in all partitions.
+    fn sent(&self) -> u64 {
+        u64::from(self.partitions) * self.bytes as u64
+    }
+}
+
 /// `MPI_Precv_init`.
 pub struct PartitionedRecv(Rc<Receiver>);
 
@@ -32,6 +42,8 @@ struct Receiver {
     words: Words,
     announcement: RefCell<Option<Req>>,
     link: OnceCell<Link>,
+    /// The answer to it, while it is on its way.
+    answer: RefCell<Option<Req>>,
     /// The partitions of the sender in this start; none before the announcement has come.
     parts: RefCell<Vec<Part>>,
     /// How many from the first on have been found complete.
@@ -74,6 +86,7 @@ impl PartitionedRecv {
             words,
             announcement: RefCell::new(announcement),
             link: OnceCell::new(),
+            answer: RefCell::default(),
             parts: RefCell::default(),
             arrived: Cell::new(0),
             active: Cell::new(false),
@@ -116,6 +129,8 @@ impl PartitionedRecv {
         // Without data every partition waits for all of the sender's.
         let touching = match link.bytes {
             0 => 0..parts.len(),
+            // So does one that a shorter message does not reach.
+            bytes if start >= bytes * parts.len() as i64 => 0..parts.len(),
             bytes => (start / bytes) as usize..((end + bytes - 1) / bytes) as usize,
         };
         let end = touching.end.min(parts.len());
@@ -138,6 +153,18 @@ impl PartitionedRecv {
     pub(super) fn status(&self) -> Status {
         self.0.status()
     }
+
+    pub(super) fn about(&self) -> About {
+        let receiver = &self.0;
+        let bytes = receiver.buf.whole.bytes() as u64;
+        super::about(
+            &receiver.comm,
+            Waits::Recv,
+            receiver.source,
+            receiver.tag,
+            bytes,
+        )
+    }
 }
 
 impl Receiver {
@@ -152,15 +179,29 @@ impl Receiver {
         }
         let outcome = self.comm.engine().pml().requests().finish(req);
         *announcement = None;
-        Poll::Ready(outcome.map(|_| {
+        Poll::Ready(outcome.and_then(|_| {
             let word = |i| self.words.get(i);
-            // A sender is met once, so nobody has set it before.
-            let _ = self.link.set(Link {
+            // A sender is met once, so the cell is empty.
+            let link = self.link.get_or_init(|| Link {
                 base: word(0) as i32,
                 partitions: word(1) as u32,
                 bytes: word(2) as i64,
             });
+            self.answer(link.base)
         }))
+    }
+
+    /// Says how much room there is.
+    fn answer(&self, base: i32) -> Result<(), Error> {
+        let words = Words::of(&[self.buf.whole.bytes() as u64]);
+        let (room, source) = (words.send(0..ANSWER), self.source as u32);
+        let sent = self
+            .comm
+            .isend_on(Plane::Answer, room, source, base, Mode::Standard)?;
+        if let Sent::Pending(req) = sent {
+            *self.answer.borrow_mut() = Some(req);
+        }
+        Ok(())
     }
 
     /// Posts a receive for each partition of the sender.
@@ -169,20 +210,29 @@ impl Receiver {
             return Ok(());
         };
         let (whole, size) = (&self.buf.whole, self.buf.whole.datatype().size());
-        let (sent, expected) = (i64::from(link.partitions) * link.bytes, whole.bytes());
-        if sent != expected {
-            let (sent, expected) = (sent as u64, expected as u64);
-            let (source, tag) = (self.source, self.tag);
-            return Err(PartitionError::Lengths {
+        let (sent, room) = (link.sent(), whole.bytes() as u64);
+        let mut parts = self.parts.borrow_mut();
+        if sent > room {
+            // What the sender has sent before it heard the answer is taken and dropped, so that it is not kept and its sender need not wait.
+            if parts.is_empty() {
+                for number in 0..link.partitions {
+                    let (nothing, tag) = (whole.slice(0..0), link.base + number as i32);
+                    let req = self
+                        .comm
+                        .irecv_on(Plane::Partition, nothing, self.source, tag)?;
+                    parts.push(Part { req, staged: None });
+                }
+            }
+            let (peer, tag) = (Side::Sender(self.source), self.tag);
+            return Err(PartitionError::Longer {
                 sent,
-                expected,
-                source,
+                room,
+                peer,
                 tag,
             }
             .into());
         }
         let fits = size > 0 && link.bytes % size == 0;
-        let mut parts = self.parts.borrow_mut();
         for number in 0..link.partitions {
             let at = i64::from(number) * link.bytes;
             let (room, staged) = if fits {
@@ -245,7 +295,7 @@ impl Receiver {
         Status {
             source: self.source,
             tag: self.tag,
-            bytes: self.buf.whole.bytes() as u64,
+            bytes: self.link.get().map_or(0, Link::sent),
             cancelled: false,
         }
     }
@@ -256,7 +306,10 @@ impl Drop for Receiver {
         // Nobody waits any more, and the buffer is the program's again.
         let pml = self.comm.engine().pml();
         let parts = self.parts.take().into_iter().map(|part| part.req);
-        for req in parts.chain(self.announcement.take()) {
+        for req in parts
+            .chain(self.announcement.take())
+            .chain(self.answer.take())
+        {
             pml.abandon(&req);
         }
     }

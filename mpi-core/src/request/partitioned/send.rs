@@ -1,12 +1,14 @@
 //! The sending side: an announcement, then each partition as the program marks it as ready.
 
 use super::super::{Outcome, PROC_NULL, Req, Status};
-use super::{ANNOUNCEMENT, Cut, PartitionError};
+use super::error::Side;
+use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
 use crate::Error;
 use crate::comm::{Comm, Words};
 use crate::datatype::SendBuf;
 use crate::pml::ob1::Sent;
 use crate::pml::{Mode, Plane};
+use mpi_base::state::{About, Waits};
 use std::cell::RefCell;
 
 /// `MPI_Psend_init`.
@@ -16,8 +18,12 @@ pub struct PartitionedSend {
     dest: i32,
     /// The tag of partition 0.
     base: i32,
+    tag: i32,
     /// The announcement, and its data, while it is on its way.
-    announcement: Option<Req>,
+    announcement: RefCell<Option<Req>>,
+    /// Where the receiver's answer will be, and its receive until it has been taken.
+    room: Words,
+    answer: RefCell<Option<Req>>,
     round: RefCell<Option<SendRound>>,
 }
 
@@ -38,8 +44,10 @@ impl PartitionedSend {
         tag: i32,
     ) -> Result<PartitionedSend, Error> {
         let base = comm.next_partitions(partitions);
-        let mut announcement = None;
+        let (mut announcement, mut answer) = (None, None);
+        let room = Words::new(ANSWER);
         if dest != PROC_NULL {
+            answer = Some(comm.irecv_on(Plane::Answer, room.recv(0..ANSWER), dest, base)?);
             let bytes = each * buf.datatype().size();
             let words = Words::of(&[base as u64, partitions.into(), bytes as u64]);
             let sent = comm.isend_on(
@@ -63,7 +71,10 @@ impl PartitionedSend {
             },
             dest,
             base,
-            announcement,
+            tag,
+            announcement: RefCell::new(announcement),
+            room,
+            answer: RefCell::new(answer),
             round: RefCell::default(),
         })
     }
@@ -87,7 +98,7 @@ impl PartitionedSend {
             return Err(PartitionError::Twice { partition }.into());
         }
         round.left -= 1;
-        if self.dest == PROC_NULL {
+        if self.dest == PROC_NULL || self.refusal().is_some() {
             return Ok(());
         }
         let sent = self.comm.isend_on(
@@ -103,16 +114,47 @@ impl PartitionedSend {
         Ok(())
     }
 
+    /// Bytes in all partitions.
+    fn bytes(&self) -> u64 {
+        self.buf.whole.bytes() as u64
+    }
+
+    /// Whether the receiver has answered.
+    fn is_answered(&self) -> bool {
+        let is_complete =
+            |req: &RefCell<Option<Req>>| req.borrow().as_ref().is_none_or(|r| r.is_complete());
+        is_complete(&self.announcement) && is_complete(&self.answer)
+    }
+
+    /// What is wrong if the receiver has answered that it has too little room.
+    fn refusal(&self) -> Option<PartitionError> {
+        let (sent, room) = (self.bytes(), self.room.get(0));
+        let refused = self.dest != PROC_NULL && self.is_answered() && sent > room;
+        refused.then_some(PartitionError::Longer {
+            sent,
+            room,
+            peer: Side::Receiver(self.dest),
+            tag: self.tag,
+        })
+    }
+
     pub(super) fn is_complete(&self) -> bool {
-        let announced = self.announcement.as_ref().is_none_or(|r| r.is_complete());
+        if !self.is_answered() {
+            return false;
+        }
         let round = self.round.borrow();
-        announced
-            && round
-                .as_ref()
-                .is_none_or(|r| r.left == 0 && r.under_way.iter().all(|req| req.is_complete()))
+        let sent = |r: &SendRound| r.left == 0 && r.under_way.iter().all(|req| req.is_complete());
+        round.as_ref().is_none_or(sent) || self.refusal().is_some()
+    }
+
+    pub(super) fn about(&self) -> About {
+        super::about(&self.comm, Waits::Send, self.dest, self.tag, self.bytes())
     }
 
     pub(super) fn peek(&self) -> Outcome {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal.into());
+        }
         let round = self.round.borrow();
         let under_way = round.iter().flat_map(|r| &r.under_way);
         under_way
@@ -122,13 +164,38 @@ impl PartitionedSend {
     }
 
     pub(super) fn finish(&mut self) -> Outcome {
-        let requests = self.comm.engine().pml().requests();
+        let pml = self.comm.engine().pml();
+        let requests = pml.requests();
+        let refusal = self.refusal();
         let mut outcome = Ok(Status::EMPTY);
-        let round = self.round.take();
-        let under_way = round.into_iter().flat_map(|r| r.under_way);
-        for req in under_way.chain(self.announcement.take()) {
+        for req in self
+            .announcement
+            .take()
+            .into_iter()
+            .chain(self.answer.take())
+        {
             outcome = outcome.and(requests.finish(&req).map(|_| Status::EMPTY));
         }
-        outcome
+        let round = self.round.take();
+        for req in round.into_iter().flat_map(|r| r.under_way) {
+            match req.is_complete() {
+                true => outcome = outcome.and(requests.finish(&req).map(|_| Status::EMPTY)),
+                // Nobody takes it any more.
+                false => pml.abandon(&req),
+            }
+        }
+        match refusal {
+            Some(refusal) => Err(refusal.into()),
+            None => outcome,
+        }
+    }
+}
+
+impl Drop for PartitionedSend {
+    fn drop(&mut self) {
+        let pml = self.comm.engine().pml();
+        if let Some(req) = self.answer.take() {
+            pml.abandon(&req);
+        }
     }
 }

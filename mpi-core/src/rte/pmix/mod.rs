@@ -66,12 +66,16 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     }
     let named = params.get(&LIBRARY).map_err(RteError::Param)?;
     let patience = params.get(&MEET).map_err(RteError::Param)?;
-    let prefixes: Vec<PathBuf> = env
-        .get("PMIX_PREFIX")
-        .map(PathBuf::from)
-        .into_iter()
-        .chain(library::prefix_of_parent())
-        .collect();
+    let prefixes: Vec<PathBuf> = match mpi_base::privilege::is_raised() {
+        // The user chooses the environment and the parent, so neither may choose code that runs with more rights.
+        true => Vec::new(),
+        false => env
+            .get("PMIX_PREFIX")
+            .map(PathBuf::from)
+            .into_iter()
+            .chain(library::prefix_of_parent())
+            .collect(),
+    };
     let library = Library::open(&library::candidates(&named, &prefixes)).map_err(|reasons| {
         RteError::NoPmix {
             namespace: namespace.into(),

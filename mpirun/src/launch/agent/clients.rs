@@ -3,7 +3,7 @@
 //! A rank that says nonsense, or does not read what it asked for, has failed.
 
 use super::super::ending::Cause;
-use super::super::ranks::{Heard, hear, tell};
+use super::super::ranks::{Heard, Reply, hear, reply};
 use super::super::wire::Down;
 use super::Agent;
 use crate::pmi::{Effect, Proc};
@@ -64,7 +64,7 @@ impl Agent<'_> {
         if let Some(rank) = self.ranks.get_mut(proc) {
             rank.pmi = None;
         }
-        self.fail(proc, &Cause::Nonsense(reason), 1);
+        self.fail(proc, Cause::Nonsense(reason), 1);
     }
 
     pub(super) fn apply(&mut self, effects: Vec<Effect>) {
@@ -78,10 +78,13 @@ impl Agent<'_> {
                         rank.here,
                         rank.pmi.as_ref().and_then(|client| client.fd.as_ref()),
                     ) {
-                        (true, Some(fd)) if !tell(fd, &bytes) => {
-                            self.give_up_on(to, "it does not read the answers it asked for".into());
-                        }
-                        (true, _) => {}
+                        (true, Some(fd)) => match reply(fd, &bytes) {
+                            Reply::Sent => {}
+                            Reply::HungUp => self.hung_up(to),
+                            Reply::Unread => self
+                                .give_up_on(to, "it does not read the answers it asked for".into()),
+                        },
+                        (true, None) => {}
                         (false, _) => {
                             let (host, proc) = (rank.host, to.0);
                             self.tell_host(host, &Down::Pmi { proc, bytes });
@@ -95,7 +98,7 @@ impl Agent<'_> {
                         0 => 1,
                         low => low,
                     };
-                    self.doubt_or_fail(who, cause, status);
+                    self.abort(who, cause, status);
                 }
                 Effect::Spawn { parent, request } => self.spawn(parent, request),
             }
@@ -115,7 +118,7 @@ impl Agent<'_> {
             .map(|(proc, _)| (proc, self.server.waiting_for(proc)))
             .find(|(_, waiting)| !waiting.is_empty());
         if let Some((proc, waiting)) = found {
-            self.fail(proc, &Cause::LeftOthersWaiting { waiting }, 1);
+            self.fail(proc, Cause::LeftOthersWaiting { waiting }, 1);
         }
     }
 }

@@ -2,20 +2,24 @@
 
 use super::super::ending::{Cause, Who, last_call};
 use super::super::polite;
-use super::super::sys::{Ended, FailedStart, Signal};
+use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::wire::Down;
 use super::{Agent, Ending, GIVE_UP};
 use crate::glimpse::Glimpse;
 use crate::pmi::Proc;
 use std::time::{Duration, Instant};
 
-/// How long an abort waits for news from other hosts.
+/// How long an abort waits for news from other hosts, and for the end of a rank of this host that has begun to die.
 const HEARSAY: Duration = Duration::from_millis(50);
 
-/// An abort whose cause is not yet clear.
+/// A rank that has begun to die is waited for no longer than this: giving back much memory takes the system that long.
+const DYING: Duration = Duration::from_secs(5);
+
+/// A failure that may be the consequence of a death that has still to be heard of.
 #[derive(Debug)]
 pub(super) struct Doubt {
     pub(super) until: Instant,
+    since: Instant,
     who: Proc,
     cause: Cause,
     code: i32,
@@ -38,18 +42,25 @@ impl Agent<'_> {
     ///
     /// With ranks on several hosts it may have seen a connection break sooner than we hear that the rank at its other end has died,
     /// which is what people want to know.
-    pub(super) fn doubt_or_fail(&mut self, who: Proc, cause: Cause, code: i32) {
+    pub(super) fn abort(&mut self, who: Proc, cause: Cause, code: i32) {
         if self.links.is_empty() {
-            return self.fail(who, &cause, code);
+            return self.fail(who, cause, code);
         }
+        self.doubt(who, cause, code);
+    }
+
+    /// A failure waits for the news that may explain it.
+    fn doubt(&mut self, who: Proc, cause: Cause, code: i32) {
         if !self.is_running() {
             return;
         }
         match &mut self.doubt {
             Some(doubt) => doubt.hear(who, cause, code),
             None => {
+                let now = Instant::now();
                 self.doubt = Some(Doubt {
-                    until: Instant::now() + HEARSAY,
+                    until: now + HEARSAY,
+                    since: now,
                     who,
                     cause,
                     code,
@@ -59,11 +70,30 @@ impl Agent<'_> {
         }
     }
 
-    /// Believes an abort that nothing else has explained in the meantime.
+    /// Whether a rank of this host, other than those that `asked` for the job's end, has begun to die.
+    fn another_is_dying(&self, asked: &[Proc]) -> bool {
+        let mut alive = self
+            .ranks
+            .iter()
+            .filter(|(_, rank)| rank.alive && rank.here);
+        alive.any(|(proc, rank)| !asked.contains(&proc) && sys::is_dying(rank.pid))
+    }
+
+    /// Believes a failure that nothing else has explained in the meantime.
     pub(super) fn settle_doubt(&mut self) {
-        if let Some(doubt) = self.doubt.take_if(|doubt| Instant::now() >= doubt.until) {
-            self.fail(doubt.who, &doubt.cause, doubt.code);
+        let now = Instant::now();
+        if self.doubt.as_ref().is_none_or(|doubt| now < doubt.until) {
+            return;
         }
+        let Some(mut doubt) = self.doubt.take() else {
+            return;
+        };
+        if now < doubt.since + DYING && self.another_is_dying(&doubt.asked) {
+            doubt.until = now + HEARSAY;
+            self.doubt = Some(doubt);
+            return;
+        }
+        self.fail_now(doubt.who, &doubt.cause, doubt.code);
     }
 
     /// A rank of this host has ended.
@@ -96,7 +126,7 @@ impl Agent<'_> {
         );
         match ended {
             Ended::Exited(0) if !initialized || finalized => self.look_for_abandoned(),
-            Ended::Exited(0) => self.fail(proc, &Cause::NotFinalized, 1),
+            Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
             // After MPI_Finalize nobody depends on it: the code counts, the others go on.
             _ if finalized => {
                 if self.is_running() && self.status == 0 {
@@ -105,16 +135,30 @@ impl Agent<'_> {
                     self.say(&format!("{who} {} after MPI_Finalize", Cause::Died(ended)));
                 }
             }
-            _ => self.fail(proc, &Cause::Died(ended), ended.code()),
+            _ => self.fail(proc, Cause::Died(ended), ended.code()),
         }
     }
 
     /// Something went wrong with a rank; if it is the first thing, it decides, and all others are ended.
-    pub(super) fn fail(&mut self, proc: Proc, cause: &Cause, code: i32) {
+    ///
+    /// A death by a signal is nobody's consequence. Anything else may be what a rank does that saw another one die, so it waits
+    /// while a rank of this host is dying: the kernel breaks its connections before this process is told of its end.
+    pub(super) fn fail(&mut self, proc: Proc, cause: Cause, code: i32) {
         let explained = |doubt: &Doubt| doubt.asked.contains(&proc);
         if !self.is_running() || self.doubt.as_ref().is_some_and(explained) {
             return;
         }
+        let first = matches!(
+            cause,
+            Cause::Died(Ended::Killed(_)) | Cause::HostLost { .. }
+        );
+        if !first && (self.doubt.is_some() || self.another_is_dying(&[proc])) {
+            return self.doubt(proc, cause, code);
+        }
+        self.fail_now(proc, &cause, code);
+    }
+
+    fn fail_now(&mut self, proc: Proc, cause: &Cause, code: i32) {
         self.doubt = None;
         let who = self.who(proc);
         let others = self.ranks.iter().filter(|(_, rank)| rank.alive).count();
@@ -174,6 +218,7 @@ impl Agent<'_> {
         self.ending = Ending::Asked {
             until: Instant::now() + self.plan.grace,
         };
+        self.cut_unanswered();
     }
 
     pub(super) fn kill(&mut self) {

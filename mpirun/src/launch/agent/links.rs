@@ -11,7 +11,7 @@ use crate::pmi::Proc;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 impl Agent<'_> {
     /// Opens links to the hosts of a job that cannot be reached yet.
@@ -246,26 +246,30 @@ impl Agent<'_> {
                 host: self.host_name(host),
                 why: why.to_string(),
             };
-            self.fail(first, &cause, 1);
+            self.fail(first, cause, 1);
         }
     }
 
-    /// Says that we are still there, and looks who is not.
+    /// Says that this launcher is still there, and gives up hosts that are late.
     pub(super) fn keep_links(&mut self) {
-        let silence = self.plan.far.silence;
-        if silence.is_zero() {
-            return;
-        }
-        for (number, why) in link::keep(&mut self.links, silence) {
+        for (number, why) in link::keep(&mut self.links, &self.plan.far.limits) {
             self.lose_link(number, &why);
         }
     }
 
+    /// The job ends: hosts that have not answered have nothing to end, so they are not waited for.
+    pub(super) fn cut_unanswered(&mut self) {
+        for number in 0..self.links.len() {
+            if self.links[number].is_unanswered() {
+                self.lose_link(number, "it has not answered");
+            }
+        }
+    }
+
     pub(super) fn next_beat(&self) -> Option<Instant> {
-        let silence = self.plan.far.silence;
         let linked = self.links.iter().any(Link::is_open);
-        (linked && !silence.is_zero())
-            .then(|| Instant::now() + (silence / 6).max(Duration::from_millis(10)))
+        let beat = self.plan.far.limits.beat().filter(|_| linked)?;
+        Some(Instant::now() + beat)
     }
 
     /// All ranks have ended: takes the other hosts' last output and lets them go.

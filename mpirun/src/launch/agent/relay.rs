@@ -3,7 +3,7 @@
 use super::super::output::{Read, Stream, Target};
 use super::super::sys::Signal;
 use super::super::{descendants, ends_the_job};
-use super::{Agent, LAST_WORDS, Watch};
+use super::{Agent, LAST_WORDS, OUTPUT_LOST, Watch};
 use crate::pmi::Proc;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -45,25 +45,67 @@ impl Agent<'_> {
 
     pub(super) fn say(&mut self, text: &str) {
         if !self.plan.quiet {
-            self.err.push(format!("mpirun: {text}\n").as_bytes());
+            // A sentence is heard where anything can be.
+            let sink = match self.err.is_broken() {
+                true => &mut self.out,
+                false => &mut self.err,
+            };
+            sink.push(format!("mpirun: {text}\n").as_bytes());
         }
     }
 
-    pub(super) fn any_partial(&self) -> bool {
-        self.ranks
-            .iter()
-            .flat_map(|(_, rank)| [&rank.stdout, &rank.stderr])
-            .flatten()
-            .any(Stream::has_partial)
+    /// Tells of output that could not be written, which the job's status shows.
+    pub(super) fn check_outputs(&mut self) {
+        let mut complaints = self.out.take_complaints();
+        complaints.append(&mut self.err.take_complaints());
+        for complaint in complaints {
+            self.lose_output(&complaint);
+        }
+        let kept = self.plan.io.folder.is_some();
+        for (name, trouble) in [
+            ("standard output", self.out.take_trouble()),
+            ("standard error", self.err.take_trouble()),
+        ] {
+            let Some(errno) = trouble else { continue };
+            let error = std::io::Error::from(errno);
+            let consequence = match kept {
+                true => "The job goes on, since --output keeps its lines.",
+                false => "The job is ended, since its lines are kept nowhere else.",
+            };
+            self.lose_output(&format!(
+                "mpirun's {name} cannot be written any more: {error}. {consequence}"
+            ));
+            if !kept {
+                self.end(OUTPUT_LOST, libc::SIGTERM);
+            }
+        }
     }
 
-    pub(super) fn show_prompts(&mut self) {
+    /// Something that a user asked for has not been written whole.
+    pub(super) fn lose_output(&mut self, sentence: &str) {
+        self.say(sentence);
+        if self.status == 0 {
+            self.status = OUTPUT_LOST;
+        }
+    }
+
+    /// When the next beginning of a line is to be given out.
+    pub(super) fn next_prompt(&self) -> Option<Instant> {
+        let ranks = self.ranks.iter();
+        let streams = ranks.flat_map(|(_, rank)| [&rank.stdout, &rank.stderr]);
+        streams.flatten().filter_map(Stream::prompt_at).min()
+    }
+
+    /// Gives out beginnings of lines whose ends have not come until `now`.
+    pub(super) fn show_prompts(&mut self, now: Instant) {
         for rank in self.ranks.iter_mut() {
             for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
-                stream.flush(match stream.to {
-                    Target::Stdout => &mut self.out,
-                    Target::Stderr => &mut self.err,
-                });
+                if stream.prompt_at().is_some_and(|at| at <= now) {
+                    stream.flush(match stream.to {
+                        Target::Stdout => &mut self.out,
+                        Target::Stderr => &mut self.err,
+                    });
+                }
             }
         }
     }
@@ -118,10 +160,20 @@ impl Agent<'_> {
             }
         }
         self.part(by_force.then_some(limit));
-        self.show_prompts();
+        // Nothing comes any more.
+        for rank in self.ranks.iter_mut() {
+            for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
+                stream.flush(match stream.to {
+                    Target::Stdout => &mut self.out,
+                    Target::Stderr => &mut self.err,
+                });
+            }
+        }
         // The commands that reached the other hosts have nothing more to do.
         descendants::end_all();
         self.write_trace();
+        self.write_out(by_force.then_some(limit));
+        self.check_outputs();
         self.write_out(by_force.then_some(limit));
     }
 

@@ -1,17 +1,18 @@
 //! How the agent starts jobs: the launched one, and those that are spawned.
 
-use super::super::output::{Stream, Style, Target};
+use super::super::output::{Stream, StreamId, Style, Target};
 use super::super::program::{App, Plan, StdinTo};
 use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
 use super::super::wire::{Down, Order};
 use super::{Agent, Watch, Wires, system, watch};
+use crate::foreign;
 use crate::node::Node;
 use crate::pmi::{Job, Proc, SpawnRequest};
 use mpi_base::ranges;
 use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The number that stands for no host: none of the plan's is this one.
 const NOWHERE: u32 = u32::MAX;
@@ -56,6 +57,11 @@ impl Agent<'_> {
         };
         let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
         let resolved = starter.resolve(&order, here)?;
+        let mut told: Vec<String> = (resolved.programs())
+            .filter_map(|program| foreign::warning(program, order.hosts.len()))
+            .collect();
+        // Several sections may have one program.
+        told.dedup();
         let node = match resolved.count() {
             0 => None,
             count => Some(Node::create(count).map_err(StartError::Node)?),
@@ -69,6 +75,9 @@ impl Agent<'_> {
             self.reach(&order).map_err(system("reaching other hosts"))?;
             self.tell_all(&Down::Launch(Box::new(order.clone())));
             self.compare_clocks();
+        }
+        for sentence in told {
+            self.say(&sentence);
         }
         for rank in ranks {
             self.ranks.push(rank);
@@ -159,9 +168,24 @@ impl Agent<'_> {
             timestamp: io.timestamp,
             file: file.transpose()?,
             silent: io.folder.is_some() && !io.echo,
+            unbuffered: io.unbuffered,
         };
         let to = if io.merge { Target::Stdout } else { kind };
-        Ok(Stream::new(None, to, style))
+        let output = match kind {
+            Target::Stdout => "output",
+            Target::Stderr => "error",
+        };
+        let name = match job {
+            0 => format!("rank {rank}'s standard {output}"),
+            job => format!("the standard {output} of rank {rank} of spawned job {job}"),
+        };
+        Ok(Stream::new(
+            StreamId::new(job, rank, kind),
+            name,
+            None,
+            to,
+            style,
+        ))
     }
 
     /// A rank of this host has been started.
@@ -288,7 +312,7 @@ impl Agent<'_> {
 }
 
 /// `FOLDER/JOB/rank.N/stdout`, jobs counted from 1, as users know it.
-fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<File, StartError> {
+fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, File), StartError> {
     let place = folder.join(format!("{}/rank.{rank}", job + 1));
     let path = place.join(name);
     std::fs::create_dir_all(&place)
@@ -305,6 +329,7 @@ fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<File, Star
             path: path.display().to_string(),
             error,
         })
+        .map(|file| (path, file))
 }
 
 /// Who starts the ranks of this host.

@@ -143,8 +143,8 @@ impl Agent<'_> {
         };
         trace.align();
         if let Err(error) = trace.write(file) {
-            let file = file.display();
-            return self.say(&format!("the trace cannot be written to {file}: {error}"));
+            let name = file.display();
+            return self.lose_output(&format!("the trace cannot be written to {name}: {error}"));
         }
         for (host, ranks) in missing {
             let host = self.host_name(host);

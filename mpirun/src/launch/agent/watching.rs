@@ -122,7 +122,7 @@ impl Agent<'_> {
         let json: Vec<_> = reports.iter().map(Report::json).collect();
         let text = format!("{:#}\n", serde_json::json!({ "jobs": json }));
         if let Err(error) = std::fs::write(file, text) {
-            self.say(&format!(
+            self.lose_output(&format!(
                 "the report cannot be written to {}: {error}",
                 file.display()
             ));

@@ -3,7 +3,7 @@
 use super::super::link::Link;
 use super::super::sys::Signal;
 use super::super::wire::{self, ALL, Down, FrameError, Hello, Up, VERSION};
-use super::super::{polite, ranks};
+use super::super::{ends_the_job, polite, ranks};
 use super::{Outpost, watch_room};
 use crate::node;
 use rustix::fd::AsFd;
@@ -98,7 +98,7 @@ impl Outpost {
                 let socket = self.ranks.iter().find(|rank| rank.proc == proc);
                 if let Some(socket) = socket.and_then(|rank| rank.pmi.as_ref()) {
                     // One that does not read its answers waits for ever, and is seen to.
-                    ranks::tell(socket, &bytes);
+                    ranks::reply(socket, &bytes);
                 }
             }
             Down::Stdin(bytes) => {
@@ -106,8 +106,16 @@ impl Outpost {
                 self.feed.push(&bytes);
             }
             Down::StdinEnd => self.feed.end(),
-            Down::Signal(signal) => self.signal(signal),
-            Down::Kill => self.signal(libc::SIGKILL),
+            Down::Signal(signal) => {
+                self.signal(signal);
+                if ends_the_job(signal) {
+                    self.cut_unanswered();
+                }
+            }
+            Down::Kill => {
+                self.signal(libc::SIGKILL);
+                self.cut_unanswered();
+            }
             Down::Look => {
                 let seen = self.ranks.iter().filter(|rank| rank.alive);
                 let seen = seen.filter_map(|rank| Some((rank.proc, self.glimpse(rank)?)));

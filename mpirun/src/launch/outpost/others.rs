@@ -1,9 +1,8 @@
 //! An outpost and the hosts behind it: frames pass through unread, and who is lost is told above.
 
-use super::super::link::{self, Heard};
+use super::super::link::{self, Heard, Limits};
 use super::super::wire::{self, Branch, Up};
 use super::Outpost;
-use std::time::Duration;
 
 impl Outpost {
     pub(super) fn hear_link(&mut self, number: usize) {
@@ -38,15 +37,25 @@ impl Outpost {
         self.tell(&Up::Lost { hosts, why });
     }
 
-    pub(super) fn keep(&mut self, silence: Duration) {
-        if self.told.elapsed() >= silence / 3 {
+    pub(super) fn keep(&mut self, limits: &Limits) {
+        let silence = limits.silence;
+        if !silence.is_zero() && self.told.elapsed() >= silence / 3 {
             self.tell(&Up::Beat);
         }
-        for (number, why) in link::keep(&mut self.links, silence) {
+        for (number, why) in link::keep(&mut self.links, limits) {
             self.cut(number, why);
         }
-        if self.heard.elapsed() >= silence {
+        if !silence.is_zero() && self.heard.elapsed() >= silence {
             self.lose_above(libc::SIGTERM);
+        }
+    }
+
+    /// The job ends: hosts below that have not answered have nothing to end, so they are not waited for.
+    pub(super) fn cut_unanswered(&mut self) {
+        for number in 0..self.links.len() {
+            if self.links[number].is_unanswered() {
+                self.cut(number, "it has not answered".into());
+            }
         }
     }
 }

@@ -29,7 +29,8 @@ impl Lobby {
     pub(super) fn let_in(&mut self, epoll: BorrowedFd<'_>, now: Instant) {
         for _ in 0..DOOR {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let Ok(socket) = accept_with(&self.listener, flags) else {
+            let mut listeners = self.listeners.sockets().iter();
+            let Some(socket) = listeners.find_map(|door| accept_with(door, flags).ok()) else {
                 return;
             };
             if self.guests.len() >= GUESTS {

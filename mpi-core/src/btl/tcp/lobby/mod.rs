@@ -16,19 +16,20 @@
 
 mod call;
 mod guest;
+mod listeners;
 mod socket;
 
+pub use listeners::On;
 pub use socket::{Buffers, Met, text};
 
 use super::hello::Nonce;
 use crate::btl::ProcId;
 use call::Call;
 use guest::Guest;
+use listeners::Listeners;
 use mpi_base::fdpass::Key;
 use rustix::io::Errno;
-use socket::{listen, local_address};
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// How long an address may keep silent before the next one joins the race.
@@ -50,7 +51,7 @@ pub struct Lobby {
     size: u32,
     link: u32,
     key: Key,
-    listener: OwnedFd,
+    listeners: Listeners,
     buffers: Buffers,
     guests: Vec<Guest>,
     calls: Vec<Call>,
@@ -92,26 +93,23 @@ fn nonce() -> Result<Nonce, String> {
 }
 
 impl Lobby {
-    /// Listens on `port` or, if it is zero, on one the system chooses, on all addresses of this machine.
+    /// Listens on `port` or, if it is zero, on one the system chooses.
     pub fn open(
         me: ProcId,
         size: u32,
         link: u32,
         key: Key,
-        port: u16,
+        (on, port): (On, u16),
         buffers: Buffers,
     ) -> Result<(Lobby, u16), Errno> {
-        // One socket for both families where the machine has both.
-        let v6 = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port));
-        let v4 = SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, port));
-        let listener = listen(v6, buffers).or_else(|_| listen(v4, buffers))?;
-        let port = local_address(&listener).map_or(0, |address| address.port());
+        let listeners = Listeners::open(on, port, buffers)?;
+        let port = listeners.port();
         let lobby = Lobby {
             me,
             size,
             link,
             key,
-            listener,
+            listeners,
             buffers,
             guests: Vec::new(),
             calls: Vec::new(),
@@ -119,8 +117,26 @@ impl Lobby {
         Ok((lobby, port))
     }
 
-    pub fn listener(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
+    /// Has the poller tell when a peer calls.
+    pub fn watch(&self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.listeners.watch(epoll)
+    }
+
+    /// Nobody can call any more, and those who have are turned out.
+    pub fn close(&mut self) {
+        self.listeners.close();
+        self.guests.clear();
+        self.calls.clear();
+    }
+
+    /// Whether nobody can call.
+    pub fn is_closed(&self) -> bool {
+        self.listeners.is_closed()
+    }
+
+    /// Peers can call again.
+    pub fn reopen(&mut self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.listeners.reopen(epoll)
     }
 
     /// Whether it wants to be looked at even if no descriptor is ready.

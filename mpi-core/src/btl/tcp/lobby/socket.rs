@@ -125,9 +125,12 @@ pub(super) fn open_socket(for_address: &SocketAddr, buffers: Buffers) -> Result<
 
 pub(super) fn listen(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, Errno> {
     let socket = open_socket(&address, buffers)?;
-    if address.is_ipv6() {
-        sockopt::set_ipv6_v6only(&socket, false)?;
+    if let SocketAddr::V6(v6) = address {
+        // The address that stands for all takes calls of both families.
+        sockopt::set_ipv6_v6only(&socket, !v6.ip().is_unspecified())?;
     }
+    // Connections that have ended a moment ago must not keep a known port from being listened on again.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
     rustix::net::bind(&socket, &address)?;
     rustix::net::listen(&socket, 4096)?;
     Ok(socket)

@@ -31,9 +31,35 @@ impl Ob1 {
         (fits && !req.is_complete()).then_some(req)
     }
 
+    /// Whether a fragment names a receive that waits for another message or for fewer bytes; one that has been given up names none.
+    fn is_foreign(&self, from: ProcId, header: Header, len: usize) -> bool {
+        let Some(req) = self.requests.get(ReqId(header[0])) else {
+            return !self.requests.was_issued(ReqId(header[0]));
+        };
+        if req.is_complete() {
+            return false;
+        }
+        match &*req.body.borrow() {
+            Body::Recv(RecvBody {
+                incoming: Some(incoming),
+                ..
+            }) => {
+                let end = header[1].checked_add(len as u64);
+                incoming.from != from || end.is_none_or(|end| end > incoming.wanted)
+            }
+            _ => true,
+        }
+    }
+
     pub(in crate::pml::ob1) fn on_fragment(&self, from: ProcId, header: Header, payload: &[u8]) {
         let Some(req) = self.awaited(from, header, payload.len()) else {
-            return self.garble();
+            return match self.is_foreign(from, header, payload.len()) {
+                true => self.nonsense(
+                    from,
+                    "a fragment of a message of another rank, or beyond its end",
+                ),
+                false => self.garble(),
+            };
         };
         if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
             let RecvBody { buf, incoming, .. } = recv;

@@ -18,7 +18,7 @@ use std::rc::Rc;
 impl Ob1 {
     pub(in crate::pml::ob1) fn on_rendezvous(&self, from: ProcId, header: Header, payload: &[u8]) {
         let Some(rendezvous) = Rendezvous::decode(payload) else {
-            return self.garble();
+            return self.nonsense(from, "a malformed announcement");
         };
         let content = Content::Rendezvous(rendezvous);
         self.announced(header, Arrived { from, content });
@@ -35,6 +35,9 @@ impl Ob1 {
         let receive = matching.posted.borrow_mut().take(key);
         match receive.and_then(|id| self.requests.get(id)) {
             Some(req) => self.accept(&req, key, message),
+            None if !self.is_plausible(message.from, &matching, key) => {
+                self.nonsense(message.from, "an announcement in another rank's name");
+            }
             None => {
                 if message.content.is_hoarded() {
                     self.hoard(message.from, message.content.bytes() as usize);

@@ -44,13 +44,16 @@ impl Ob1 {
     /// A short message has come before its receive.
     #[inline(never)]
     fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
+        let matching = self.matching(context);
+        if !self.is_plausible(from, &matching, key) {
+            return self.nonsense(from, "a message in another rank's name");
+        }
         let mut data = self.stash.take(payload.len());
         data.extend_from_slice(payload);
         let message = Arrived {
             from,
             content: Content::Eager(data),
         };
-        let matching = self.matching(context);
         matching.unexpected.borrow_mut().push(key, message);
         self.requests.nudge();
         self.hoard(from, payload.len());

@@ -1,0 +1,133 @@
+//! The sockets on which peers call: all of one port, on the addresses that the user allows, and none while MPI is not in use.
+
+use super::socket::{Buffers, listen, local_address, watch};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// How often another port is taken because the one that the system chose for the first address is in use on another.
+const TRIES: u32 = 20;
+
+/// Where to listen.
+#[derive(Clone, Debug)]
+pub enum On {
+    /// All addresses that the machine has or will have.
+    Everywhere,
+    /// These alone.
+    Addresses(Vec<IpAddr>),
+}
+
+pub struct Listeners {
+    on: On,
+    port: u16,
+    buffers: Buffers,
+    /// Empty while closed.
+    sockets: Vec<OwnedFd>,
+}
+
+impl Listeners {
+    /// Listens on `port` or, if it is zero, on one that the system chooses.
+    pub fn open(on: On, port: u16, buffers: Buffers) -> Result<Listeners, Errno> {
+        let mut tries = 0;
+        let sockets = loop {
+            match open_all(&on, port, buffers) {
+                Err(Errno::ADDRINUSE) if port == 0 && tries < TRIES => tries += 1,
+                opened => break opened?,
+            }
+        };
+        let port = sockets
+            .first()
+            .and_then(local_address)
+            .map_or(0, |address| address.port());
+        Ok(Listeners {
+            on,
+            port,
+            buffers,
+            sockets,
+        })
+    }
+
+    /// The port of all of them.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn sockets(&self) -> &[OwnedFd] {
+        &self.sockets
+    }
+
+    /// Whether there are none, so that nobody can call.
+    pub fn is_closed(&self) -> bool {
+        self.sockets.is_empty()
+    }
+
+    /// Closes all; peers that call are refused by the system.
+    pub fn close(&mut self) {
+        self.sockets.clear();
+    }
+
+    /// Opens them again, under the port that peers know.
+    pub fn reopen(&mut self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.sockets = open_all(&self.on, self.port, self.buffers)?;
+        self.watch(epoll)
+    }
+
+    /// Has the poller tell when a peer calls.
+    pub fn watch(&self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        let mut sockets = self.sockets.iter();
+        sockets.try_for_each(|socket| watch(epoll, socket, epoll::EventFlags::IN))
+    }
+}
+
+fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Errno> {
+    let addresses = match on {
+        On::Everywhere => {
+            // One socket for both families where the machine has both.
+            let of = |ip: IpAddr| listen(SocketAddr::from((ip, port)), buffers);
+            let socket =
+                of(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| of(Ipv4Addr::UNSPECIFIED.into()))?;
+            return Ok(vec![socket]);
+        }
+        On::Addresses(addresses) => addresses,
+    };
+    let mut sockets = Vec::with_capacity(addresses.len());
+    for &ip in addresses {
+        let socket = listen(SocketAddr::from((ip, port)), buffers)?;
+        // All others have the port of the first.
+        port = local_address(&socket).map_or(port, |address| address.port());
+        sockets.push(socket);
+    }
+    Ok(sockets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::epoll::CreateFlags;
+    use std::net::TcpStream;
+
+    fn calls(ip: [u8; 4], port: u16) -> bool {
+        TcpStream::connect((Ipv4Addr::from(ip), port)).is_ok()
+    }
+
+    #[test]
+    fn only_the_addresses_that_are_allowed_answer_and_none_while_closed() {
+        let first: IpAddr = [127, 0, 0, 1].into();
+        let second: IpAddr = [127, 0, 0, 2].into();
+        let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
+        let on = On::Addresses(vec![first, second]);
+        let mut listeners = Listeners::open(on, 0, Buffers::default()).unwrap();
+        let port = listeners.port();
+        assert!(port > 0);
+        let answers = || [1, 2, 3].map(|last| calls([127, 0, 0, last], port));
+        assert_eq!(answers(), [true, true, false]);
+        listeners.close();
+        assert_eq!(answers(), [false; 3]);
+        use std::os::fd::AsFd as _;
+        listeners.reopen(epoll.as_fd()).unwrap();
+        assert_eq!((answers(), listeners.port()), ([true, true, false], port));
+        let everywhere = Listeners::open(On::Everywhere, 0, Buffers::default()).unwrap();
+        assert!(calls([127, 0, 0, 3], everywhere.port()));
+    }
+}
