@@ -47,6 +47,7 @@ programs! {
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
     windows_are_what_chapter_12_says: "windows" on [1, 2, 3, 8];
     random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
+    windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
 }
 
 #[test]

@@ -129,6 +129,23 @@ pub unsafe fn MPI_Get_accumulate_c(
     op: MPI_Op,
     win: MPI_Win,
 ) -> Outcome {
+    let reads_only = op == MPI_NO_OP;
+    let is_one = result_count == 1 && target_count == 1 && result_datatype == target_datatype;
+    let alike = reads_only || origin_count == 1 && origin_datatype == target_datatype;
+    if is_one && alike && !result_addr.is_null() && (reads_only || !origin_addr.is_null()) {
+        // SAFETY: elements of the caller.
+        unsafe {
+            return MPI_Fetch_and_op(
+                origin_addr,
+                result_addr,
+                target_datatype,
+                target_rank,
+                target_disp,
+                op,
+                win,
+            );
+        }
+    }
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
