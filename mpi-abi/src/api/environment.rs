@@ -109,7 +109,7 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
     let alignment = alignment(info)?;
     // What lies in the node's memory can be a window that neighbours reach without help.
     if let Ok(engine) = crate::state::engine()
-        && let Some(block) = engine.node().alloc(bytes.max(1), alignment)
+        && let Some(block) = engine.node().alloc_large(bytes.max(1), alignment)
     {
         let memory = block.as_ptr();
         crate::state::state()

@@ -34,7 +34,6 @@ impl Sizes {
     /// what is not used costs addresses and no memory.
     ///
     /// If all pairs talk, rings cost 5 MiB for 4 ranks, 13 if long data between all of them use whole rings, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
-    /// Arenas hold the program's shared memory too; they are as large as addresses are plenty, and cost what is touched of them.
     /// A window of 64 messages of three cells fits into 256: streams of 128 bytes made 2.4 GB/s with 128 cells and 3.4 with these.
     pub fn for_ranks(nlocal: u32) -> Sizes {
         let (ring_cells, ring_bytes) = match nlocal {
@@ -49,11 +48,7 @@ impl Sizes {
             ring_bytes,
             frags: 64,
             frag_len: 32 << 10,
-            arena_len: match nlocal {
-                0..=4 => 16 << 30,
-                5..=16 => 4 << 30,
-                _ => 1 << 30,
-            },
+            arena_len: 1 << 30,
         }
     }
 }

@@ -168,7 +168,7 @@ impl Win {
         let len = own.len() * EACH;
         let block = match len {
             0 => None,
-            _ => match node.alloc(len * size_of::<u64>(), 64) {
+            _ => match node.alloc_large(len * size_of::<u64>(), 64) {
                 None => return false,
                 some => some,
             },

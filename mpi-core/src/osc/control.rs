@@ -67,7 +67,7 @@ impl Parts {
 
 /// Takes a member's block from its arena; zeroed, it is one in which nothing has happened.
 pub(super) fn take(node: &Node, here: usize, members: usize) -> Option<ShmBlock> {
-    node.alloc(Parts::new(here, members).len(), LINE)
+    node.alloc_large(Parts::new(here, members).len(), LINE)
 }
 
 /// One member's words.

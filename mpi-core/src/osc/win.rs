@@ -325,7 +325,7 @@ fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
         }
         Flavor::Allocate | Flavor::Shared => {
             // A member without memory of its own has an address all the same.
-            if let Some(block) = node.alloc(len.max(1), spec.hints.alignment) {
+            if let Some(block) = node.alloc_large(len.max(1), spec.hints.alignment) {
                 return of_block(block);
             }
             let heap = match spec.flavor {
@@ -385,7 +385,9 @@ async fn contiguous(
         .try_fold(0u64, |sum, size| sum.checked_add(*size));
     let total = total.and_then(|total| usize::try_from(total).ok());
     let block = match (comm.rank(), total) {
-        (0, Some(total)) => engine.node().alloc(total.max(1), spec.hints.alignment),
+        (0, Some(total)) => engine
+            .node()
+            .alloc_large(total.max(1), spec.hints.alignment),
         _ => None,
     };
     let place = block.as_ref().map_or(0, |block| block.place().0);
