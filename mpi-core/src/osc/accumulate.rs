@@ -256,6 +256,7 @@ impl Win {
                     | Kind::Multi(_)
                     | Kind::Logical(_)
                     | Kind::Character(_)
+                    | Kind::Char(_)
                     | Kind::Byte
             )
         };

@@ -108,7 +108,7 @@ impl Combine {
         let kind = named.info().kind;
         let is_integer = matches!(
             kind,
-            Kind::CInteger(_) | Kind::FInteger(_) | Kind::Multi(_) | Kind::Byte
+            Kind::CInteger(_) | Kind::Char(_) | Kind::FInteger(_) | Kind::Multi(_) | Kind::Byte
         );
         let native = match op {
             Predefined::Replace => Some(Native::Swap),

@@ -132,7 +132,13 @@ pub unsafe fn MPI_Get_accumulate_c(
     let reads_only = op == MPI_NO_OP;
     let is_one = result_count == 1 && target_count == 1 && result_datatype == target_datatype;
     let alike = reads_only || origin_count == 1 && origin_datatype == target_datatype;
-    if is_one && alike && !result_addr.is_null() && (reads_only || !origin_addr.is_null()) {
+    let is_predefined = plain(op, target_datatype).is_some();
+    if is_predefined
+        && is_one
+        && alike
+        && !result_addr.is_null()
+        && (reads_only || !origin_addr.is_null())
+    {
         // SAFETY: elements of the caller.
         unsafe {
             return MPI_Fetch_and_op(
