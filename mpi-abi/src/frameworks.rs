@@ -1,15 +1,15 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
-use crate::components;
 use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
+use crate::{components, helper};
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::plugin::{self, Catalogue};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
-use mpi_core::{btl, coll, pml, rte};
+use mpi_core::{btl, coll, osc, pml, rte};
 
 /// A framework as a listing shows it.
 #[derive(Debug)]
@@ -105,6 +105,15 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 REPLAY.about(),
             ],
             components: Vec::new(),
+        },
+        Framework {
+            name: "osc",
+            what: "one-sided communication",
+            params: vec![osc::SELECTION.about(), osc::CHECK.about()],
+            components: vec![
+                Component::new("am", &[helper::PROGRESS_THREAD.about()]),
+                Component::new("direct", &[]),
+            ],
         },
         Framework {
             name: "pml",

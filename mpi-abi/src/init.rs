@@ -14,6 +14,7 @@ use crate::components;
 use crate::error::Failure;
 use crate::explain::{self, Findings};
 use crate::frameworks;
+use crate::helper;
 use crate::info;
 use crate::memory_rights;
 use crate::misspelt;
@@ -130,7 +131,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     THREAD_LEVEL.store(provided, Relaxed);
     MAIN_THREAD.store(crate::lock::me(), Relaxed);
     PHASE.store(RUNNING, Relaxed);
-    serve_threads(&engine, provided);
+    serve_threads(&engine, provided)?;
     Ok(provided)
 }
 
@@ -153,7 +154,7 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         // SAFETY: the function takes nothing and lives as long as the library, which is never unloaded while it is in use.
         unsafe { libc::atexit(leave_launcher) };
     }
-    serve_threads(&engine, level);
+    serve_threads(&engine, level)?;
     // What the process has is what its session has.
     let world = match PHASE.load(Relaxed) {
         RUNNING => thread_level(),
@@ -176,12 +177,18 @@ pub fn end_session() -> Result<(), Failure> {
 }
 
 /// Chooses whether calls take the lock; once several threads may call, that stays so until the engine rests.
-fn serve_threads(engine: &Engine, level: c_int) {
-    let multiple = level == MPI_THREAD_MULTIPLE || state().multiple.get();
-    state().multiple.set(multiple);
+fn serve_threads(engine: &Engine, level: c_int) -> Result<(), Failure> {
+    let helped = helper::is_wanted(engine);
+    let of_program = level == MPI_THREAD_MULTIPLE || state().multiple.get();
+    state().multiple.set(of_program);
+    let multiple = of_program || helped;
     engine.set_relax(multiple.then_some(state::relax as fn()));
     engine.set_threads(multiple.then_some(state::THREADS));
     state::set_locking(multiple);
+    match helped {
+        true => helper::start(),
+        false => Ok(()),
+    }
 }
 
 /// Whether the launcher is told of our leave at the end of the process, rather than by the last finalization.

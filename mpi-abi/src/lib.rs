@@ -21,6 +21,7 @@ pub mod explain;
 mod exports;
 pub mod frameworks;
 pub mod handle;
+mod helper;
 pub mod info;
 pub mod init;
 mod lock;

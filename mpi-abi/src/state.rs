@@ -18,7 +18,9 @@ use crate::object::comm::CommObject;
 use crate::object::datatype::TypeObject;
 use crate::object::request::{FreedGeneral, Orphan, RequestObject};
 use crate::object::session::SessionObject;
+use crate::object::window::WinObject;
 use mpi_base::inbox::Inbox;
+use mpi_base::node::ShmBlock;
 use mpi_base::state::StatePage;
 use mpi_core::Engine;
 use mpi_core::datatype::Datatype;
@@ -29,6 +31,7 @@ use mpi_core::plugin::Catalogue;
 use mpi_core::pml::ob1::Message;
 use mpi_core::trace::Trace;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed};
 
@@ -62,6 +65,9 @@ pub struct State {
     /// Predefined datatypes on which the program has hung something, by handle.
     pub named_types: RefCell<Vec<(usize, Rc<TypeObject>)>>,
     pub ops: RefCell<Table<Op>>,
+    pub wins: RefCell<Table<Rc<WinObject>>>,
+    /// What `MPI_Alloc_mem` has taken from the node's memory, by address.
+    pub heap: RefCell<BTreeMap<usize, ShmBlock>>,
     /// The predefined operator and datatype that were combined last, and how.
     pub last_op: Cell<Option<(MPI_Op, MPI_Datatype, DenseOp)>>,
     pub keyvals: Keyvals,
@@ -94,6 +100,8 @@ static GLOBAL: Global = Global(State {
     types: RefCell::new(Table::new(Kind::Datatype)),
     named_types: RefCell::new(Vec::new()),
     ops: RefCell::new(Table::new(Kind::Op)),
+    wins: RefCell::new(Table::new(Kind::Win)),
+    heap: RefCell::new(BTreeMap::new()),
     last_op: Cell::new(None),
     keyvals: Keyvals::new(),
     buffer: UserBuffer::new(),
@@ -228,6 +236,14 @@ pub(crate) fn tell_on(page: &'static StatePage) {
     PAGE.store(std::ptr::from_ref(page).cast_mut(), Relaxed);
 }
 
+/// Runs something that is no call of the program's as if it were one, where calls take the lock.
+pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
+    GIANT.acquire();
+    let result = f();
+    GIANT.release();
+    result
+}
+
 /// Chooses whether calls take the giant lock.
 ///
 /// Only initialization calls it, when no other thread is inside.
@@ -337,6 +353,15 @@ pub(crate) fn op(handle: MPI_Op) -> Result<Op, Failure> {
         .ok_or_else(|| wrong(Kind::Op, handle.0))
 }
 
+/// A window argument.
+#[inline(always)]
+pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
+    let wins = state().wins.borrow();
+    wins.get(handle.0)
+        .cloned()
+        .ok_or_else(|| wrong(Kind::Win, handle.0))
+}
+
 /// A group argument.
 pub(crate) fn group(handle: MPI_Group) -> Result<Group, Failure> {
     match handle {
@@ -371,7 +396,8 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
         Target::File(MPI_FILE_NULL) => Some(state().no_file.errhandler()),
         Target::Session(s) => session(s).ok().map(|s| s.attached.errhandler()),
         Target::New(handler) => Some(handler),
-        Target::File(_) | Target::Win(_) | Target::None => None,
+        Target::Win(w) => win(w).ok().map(|w| w.attached.errhandler()),
+        Target::File(_) | Target::None => None,
     };
     if let Some(handler) = own {
         return (target, handler);
@@ -386,10 +412,11 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     (Target::Comm(hears), of(hears))
 }
 
-/// ` on MPI_COMM_WORLD`, or nothing where no communicator is concerned.
+/// ` on MPI_COMM_WORLD`, or nothing where neither a communicator nor a window is concerned.
 pub fn describe(target: Target) -> String {
     match target {
         Target::Comm(c) => known_comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
+        Target::Win(w) => win(w).map_or(String::new(), |w| format!(" on {}", w.win.label())),
         _ => String::new(),
     }
 }

@@ -72,7 +72,7 @@ fn an_absent_function_says_so_by_name() {
     let output = run("absent");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(
-        text.contains("MPI_Win_fence is not implemented yet (MPI_ERR_UNSUPPORTED_OPERATION)"),
+        text.contains("MPI_Open_port is not implemented yet (MPI_ERR_UNSUPPORTED_OPERATION)"),
         "{text}"
     );
 }

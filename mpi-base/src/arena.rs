@@ -29,10 +29,16 @@ impl Arena {
 
     /// The start of a block of at least `len` bytes aligned to `align`, a power of two.
     pub fn take(&mut self, len: usize, align: usize) -> Option<usize> {
+        self.take_beyond(0, len, align)
+    }
+
+    /// The same where the area itself begins `base` bytes, a multiple of the grain, behind what the alignment counts from.
+    pub fn take_beyond(&mut self, base: usize, len: usize, align: usize) -> Option<usize> {
         let len = len.max(1).checked_next_multiple_of(GRAIN)?;
         let align = align.max(GRAIN);
         let (start, range_len, at) = self.free.iter().find_map(|(&start, &range_len)| {
-            let at = start.checked_next_multiple_of(align)?;
+            let aligned = start.checked_add(base)?.checked_next_multiple_of(align)?;
+            let at = aligned - base;
             (at.checked_add(len)? <= start + range_len).then_some((start, range_len, at))
         })?;
         self.free.remove(&start);
@@ -104,6 +110,15 @@ mod tests {
             }
             prop_assert_eq!(arena.used(), 0);
             prop_assert_eq!(arena.longest_free(), 1 << 16);
+        }
+    }
+
+    #[test]
+    fn alignment_counts_from_where_it_is_wanted() {
+        let mut arena = Arena::new(1 << 20);
+        for base in [4096, 3 * 4096, 64] {
+            let at = arena.take_beyond(base, 100, 8192).unwrap();
+            assert_eq!((base + at) % 8192, 0);
         }
     }
 

@@ -43,6 +43,7 @@ pub mod switch;
 #[cfg(not(loom))]
 pub mod valgrind;
 pub mod wait;
+pub mod window;
 
 #[cfg(all(test, loom))]
 mod loom_models;

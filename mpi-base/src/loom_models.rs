@@ -14,6 +14,7 @@ use crate::cells::{self, Cells, Place, Ring, Spot};
 use crate::inbox::Inbox;
 use crate::pieces::{Helping, Pieces};
 use crate::ring::{Body, Consumer, Full, Polled, Producer, RingMemory, Shape};
+use crate::window::{self, Announced, Arrivals, Line, Lock, Mode};
 
 /// Runs a model with a bound on preemptions, which keeps it at seconds and finds nearly everything
 /// (M. Musuvathi, S. Qadeer, "Iterative context bounding for systematic testing", 2007).
@@ -507,5 +508,169 @@ fn the_last_to_arrive_has_what_all_show_and_all_have_its_result() {
         let other = thread::spawn(move || run(theirs, 1));
         run(memory, 0);
         other.join().unwrap();
+    });
+}
+
+/// Takes a window's lock as a member does, without a bell: it looks until it is let in.
+fn enter(lock: &Lock, mode: Mode) {
+    let ticket = lock.draw(mode);
+    while !lock.admits(ticket) {
+        thread::yield_now();
+    }
+    lock.enter(ticket, 0);
+}
+
+/// SYNC POINT window.ticket: what a holder wrote is seen by the next one, and no exclusive holder meets another holder.
+#[test]
+fn an_exclusive_lock_excludes_all_others() {
+    for mode in [Mode::Exclusive, Mode::Shared] {
+        check(move || {
+            let words = Arc::new((Lock::new(), AtomicU64::new(0)));
+            let other = {
+                let words = words.clone();
+                thread::spawn(move || {
+                    let (lock, value) = &*words;
+                    enter(lock, mode);
+                    // Relaxed, so that only the lock orders it.
+                    let before = value.load(Ordering::Relaxed);
+                    thread::yield_now();
+                    if mode == Mode::Exclusive {
+                        value.store(before + 1, Ordering::Relaxed);
+                    } else {
+                        assert_eq!(value.load(Ordering::Relaxed), before);
+                    }
+                    lock.leave(mode);
+                })
+            };
+            let (lock, value) = &*words;
+            enter(lock, Mode::Exclusive);
+            let before = value.load(Ordering::Relaxed);
+            value.store(before + 1, Ordering::Relaxed);
+            lock.leave(Mode::Exclusive);
+            other.join().unwrap();
+            let added = if mode == Mode::Exclusive { 2 } else { 1 };
+            assert_eq!(value.load(Ordering::Relaxed), added);
+        });
+    }
+}
+
+/// SYNC POINT window.ticket: whoever lets others in rings everybody who has gone to sleep before.
+#[test]
+fn nobody_who_waits_for_a_lock_is_left_asleep() {
+    check(|| {
+        let lock = Arc::new(Lock::new());
+        let bell = Arc::new(Bell::new());
+        let slot = Arc::new(AtomicU64::new(0));
+        enter(&lock, Mode::Exclusive);
+        let waiter = {
+            let (lock, bell, slot) = (lock.clone(), bell.clone(), slot.clone());
+            thread::spawn(move || {
+                let ticket = lock.draw(Mode::Exclusive);
+                slot.store(1, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+                while !lock.admits(ticket) {
+                    bell.sleep(NAP, || lock.admits(ticket));
+                }
+            })
+        };
+        if lock.leave(Mode::Exclusive) {
+            fence(Ordering::SeqCst);
+            if slot.load(Ordering::Relaxed) != 0 {
+                bell.ring();
+            }
+        }
+        waiter.join().unwrap();
+    });
+}
+
+/// SYNC POINT window.all: a flag and an announcement never pass each other unseen.
+#[test]
+fn a_lock_of_all_and_an_exclusive_lock_exclude_each_other() {
+    check(|| {
+        let words = Arc::new((Line::new(), Announced::new(), AtomicU64::new(0)));
+        let other = {
+            let words = words.clone();
+            thread::spawn(move || {
+                let (line, announced, value) = &*words;
+                if line.hold_all(announced) {
+                    let before = value.load(Ordering::Relaxed);
+                    value.store(before + 1, Ordering::Relaxed);
+                    line.release_all(announced);
+                    return 1;
+                }
+                0
+            })
+        };
+        let (line, announced, value) = &*words;
+        announced.announce();
+        while line.holds_all() {
+            thread::yield_now();
+        }
+        let before = value.load(Ordering::Relaxed);
+        value.store(before + 1, Ordering::Relaxed);
+        announced.withdraw();
+        let added = other.join().unwrap();
+        assert_eq!(value.load(Ordering::Relaxed), 1 + added);
+    });
+}
+
+/// Two epochs of post and complete: what was written in an access epoch is seen after the wait for it, and a post ahead of time is not lost.
+#[test]
+fn counters_of_a_pair_order_what_was_written_between_them() {
+    check(|| {
+        // What the origin says at the target, what the target says at the origin, the window.
+        let words = Arc::new((Line::new(), Line::new(), AtomicU64::new(0)));
+        let origin = {
+            let words = words.clone();
+            thread::spawn(move || {
+                let (at_target, at_origin, window) = &*words;
+                for epoch in 1..=2 {
+                    while !window::has_reached(at_origin.posted(), epoch) {
+                        thread::yield_now();
+                    }
+                    let before = window.load(Ordering::Relaxed);
+                    window.store(before + 1, Ordering::Relaxed);
+                    at_target.complete();
+                }
+            })
+        };
+        let (at_target, at_origin, window) = &*words;
+        at_origin.post();
+        while !window::has_reached(at_target.completed(), 1) {
+            thread::yield_now();
+        }
+        assert_eq!(window.load(Ordering::Relaxed), 1);
+        window.store(10, Ordering::Relaxed);
+        at_origin.post();
+        while !window::has_reached(at_target.completed(), 2) {
+            thread::yield_now();
+        }
+        assert_eq!(window.load(Ordering::Relaxed), 11);
+        origin.join().unwrap();
+    });
+}
+
+/// SYNC POINT window.arrival: who waits for two is woken, though nobody rings before the second.
+#[test]
+fn the_last_of_those_that_are_waited_for_rings() {
+    check(|| {
+        let words = Arc::new((Arrivals::new(), Bell::new(), [Line::new(), Line::new()]));
+        let posts = |which: usize| {
+            let words = words.clone();
+            thread::spawn(move || {
+                let (arrivals, bell, lines) = &*words;
+                lines[which].post();
+                if arrivals.arrive() {
+                    bell.ring();
+                }
+            })
+        };
+        let others = [posts(0), posts(1)];
+        let (arrivals, bell, lines) = &*words;
+        let missing = || lines.iter().map(|line| 1 - line.posted()).sum();
+        while !arrivals.are_in(missing) {
+            bell.sleep(NAP, || arrivals.are_in(missing));
+        }
+        others.into_iter().for_each(|t| t.join().unwrap());
     });
 }

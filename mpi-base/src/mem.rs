@@ -122,6 +122,23 @@ impl Segment {
         self.len == 0
     }
 
+    /// A mapping of the last page of this one and of the `more` bytes that follow it in the file; nothing if the system refuses.
+    pub(crate) fn extended(&self, more: usize) -> Option<Segment> {
+        let last = self.range(self.len.checked_sub(PAGE)?, PAGE)?;
+        let len = PAGE.checked_add(more)?;
+        // SAFETY: an old length of 0 leaves the old mapping as it is and maps the same shared file once more (mremap(2)), at addresses of the system's choice.
+        let base = unsafe {
+            rustix::mm::mremap(
+                last.as_ptr().cast::<c_void>(),
+                0,
+                len,
+                rustix::mm::MremapFlags::MAYMOVE,
+            )
+        };
+        let base = NonNull::new(base.ok()?.cast::<u8>())?;
+        Some(Segment { base, len })
+    }
+
     /// The address of `len` bytes at `offset`, if they are inside the segment.
     pub fn range(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         let end = offset.checked_add(len)?;

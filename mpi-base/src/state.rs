@@ -32,6 +32,8 @@ pub enum Waits {
     Collective = 3,
     /// One of several requests, whichever is first.
     Any = 4,
+    /// A member of a window; the tag is the job rank of whoever holds that member's lock.
+    Window = 5,
 }
 
 /// Whom a waiting rank waits for and what about.
@@ -314,6 +316,7 @@ impl StatePage {
                     2 => Waits::Recv,
                     3 => Waits::Collective,
                     4 => Waits::Any,
+                    5 => Waits::Window,
                     _ => Waits::Nothing,
                 },
                 comm: self.comm.load(Relaxed),

@@ -7,6 +7,8 @@
 
 #![deny(unsafe_code)]
 
+pub mod osc;
+
 pub use mpi_coll::{self as coll, plugin};
 pub use mpi_engine::{Engine, Witness, WitnessError, comm, record, trace};
 pub use mpi_transport::{bml, btl, rte};
@@ -15,7 +17,7 @@ pub use mpi_types::{datatype, group, op, topo};
 
 /// The engine.
 pub mod engine {
-    #[cfg(feature = "testing")]
+    #[cfg(any(test, feature = "testing"))]
     pub use mpi_coll::testing;
     pub use mpi_engine::engine::*;
 }

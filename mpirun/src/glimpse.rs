@@ -69,6 +69,12 @@ pub enum Waiting {
     Collective,
     /// For whichever of so many requests is first.
     Any { requests: u32 },
+    /// For a member of a window; where its lock is waited for, the job rank that holds that.
+    Window {
+        rank: u32,
+        job_rank: u32,
+        holder: Option<u32>,
+    },
 }
 
 /// The other side of a message.
@@ -133,6 +139,11 @@ impl Waiting {
             Waits::Collective => Some(Waiting::Collective),
             Waits::Any => Some(Waiting::Any {
                 requests: about.requests,
+            }),
+            Waits::Window => Some(Waiting::Window {
+                rank: about.peer as u32,
+                job_rank: about.proc as u32,
+                holder: tag.map(|holder| holder as u32),
             }),
         }
     }

@@ -58,6 +58,17 @@ mistakes! {
 }
 
 #[test]
+fn who_holds_the_lock_that_a_rank_waits_for_is_named_and_part_of_the_circle() {
+    let report = report_of(Job::of("held_lock").ranks(3));
+    for line in [
+        "ranks 1, 2 wait for each other in a circle:",
+        "rank 2 waits in MPI_Win_lock for the lock of rank 0 of a window, which rank 1 of the job holds",
+    ] {
+        assert!(report.contains(line), "no {line:?} in:\n{report}");
+    }
+}
+
+#[test]
 fn a_straggling_wire_of_the_hardware_barrier_is_named() {
     let job = hang("crossed", 2).with(["--mca", "coll_hwbarr_port", "sim"]);
     let report = report_of(job);

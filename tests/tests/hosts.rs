@@ -51,6 +51,18 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
     );
 }
 
+/// Some members are reached through memory and others by messages, in the same windows.
+#[test]
+fn windows_are_one_across_hosts() {
+    let Some(hosts) = Hosts::new(2) else {
+        return;
+    };
+    let hosts = hosts.network(0, &[1500]);
+    for program in ["windows", "accesses"] {
+        holds(hosts.job(program, 2), program, 4);
+    }
+}
+
 #[test]
 fn the_parameters_choose_the_networks_and_ipv6_is_enough() {
     let Some(hosts) = Hosts::new(2) else { return };

@@ -46,6 +46,39 @@ programs! {
     neighbours_exchange_in_every_form: "neighbors" on [1, 2, 3, 4, 6, 12];
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
+    windows_are_what_chapter_12_says: "windows" on [1, 2, 3, 8];
+    random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
+    windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
+}
+
+#[test]
+fn a_target_that_computes_gets_what_is_put_to_it() {
+    for how in ["allocate", "create"] {
+        Job::of("busy_target").arg(how).ranks(3).holds();
+        let helped = ["--mca", "osc_am_progress_thread", "true"];
+        let by_messages = ["--mca", "osc", "am", "--mca", "btl", "self,tcp"];
+        let job = Job::of("busy_target").arg(how).ranks(3);
+        job.with(helped).with(by_messages).holds();
+    }
+}
+
+/// Where neighbours may not be reached through memory, and between nodes.
+#[test]
+fn windows_are_what_chapter_12_says_by_messages() {
+    for ways in ["self,sm", "self,tcp"] {
+        let job = Job::of("windows").ranks(3);
+        job.with(["--mca", "osc", "am", "--mca", "btl", ways])
+            .holds();
+    }
+}
+
+#[test]
+fn random_accesses_agree_with_a_sequential_oracle_by_messages() {
+    for ways in ["self,sm", "self,tcp"] {
+        let job = Job::of("accesses").ranks(3);
+        job.with(["--mca", "osc", "am", "--mca", "btl", ways])
+            .holds();
+    }
 }
 
 #[test]

@@ -156,6 +156,44 @@ pub unsafe fn MPI_Type_delete_attr(datatype: MPI_Datatype, keyval: c_int) -> Out
     type_object(datatype)?.owner(datatype).delete(keyval)
 }
 
+/// Whether a keyval is one that every window has, which programs can only read.
+fn is_of_windows(keyval: c_int) -> bool {
+    (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval)
+}
+
+pub unsafe fn MPI_Win_set_attr(
+    win: MPI_Win,
+    win_keyval: c_int,
+    attribute_val: *mut c_void,
+) -> Outcome {
+    if is_of_windows(win_keyval) {
+        return Err(read_only(win_keyval));
+    }
+    state::win(win)?.owner().set(win_keyval, attribute_val)
+}
+
+pub unsafe fn MPI_Win_get_attr(
+    win: MPI_Win,
+    win_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Outcome {
+    let object = state::win(win)?;
+    let value = match object.predefined(win_keyval) {
+        None => object.owner().get(win_keyval)?,
+        some => some,
+    };
+    // SAFETY: passed on.
+    unsafe { found(value, attribute_val, flag) }
+}
+
+pub unsafe fn MPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -> Outcome {
+    if is_of_windows(win_keyval) {
+        return Err(read_only(win_keyval));
+    }
+    state::win(win)?.owner().delete(win_keyval)
+}
+
 pub unsafe fn MPI_Keyval_create(
     copy: Option<MPI_Copy_function>,
     delete: Option<MPI_Delete_function>,

@@ -107,6 +107,18 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
     let bytes = usize::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
     let alignment = alignment(info)?;
+    // What lies in the node's memory can be a window that neighbours reach without help.
+    if let Ok(engine) = crate::state::engine()
+        && let Some(block) = engine.node().alloc_large(bytes.max(1), alignment)
+    {
+        let memory = block.as_ptr();
+        crate::state::state()
+            .heap
+            .borrow_mut()
+            .insert(memory.addr(), block);
+        // SAFETY: `baseptr` is the address of a pointer of the caller.
+        return unsafe { out(baseptr.cast(), memory, "baseptr") };
+    }
     let mut memory = std::ptr::null_mut();
     // SAFETY: a power of two and a multiple of a pointer's size; the result goes into a local.
     let failed = unsafe { libc::posix_memalign(&mut memory, alignment, bytes.max(1)) };
@@ -121,6 +133,10 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
 }
 
 pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
+    let taken = crate::state::state().heap.borrow_mut().remove(&base.addr());
+    if taken.is_some() {
+        return Ok(());
+    }
     // SAFETY: the caller promises that it came from MPI_Alloc_mem; null is allowed.
     unsafe { libc::free(base) };
     Ok(())

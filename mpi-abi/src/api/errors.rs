@@ -134,6 +134,22 @@ pub unsafe fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Outc
     called("MPI_Comm_call_errhandler", Target::Comm(comm), errorcode)
 }
 
+pub unsafe fn MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> Outcome {
+    let object = state::win(win)?;
+    handler::check_serves(errhandler, Target::Win(win))?;
+    object.attached.set_errhandler(errhandler)
+}
+
+pub unsafe fn MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { hand_out(state::win(win)?.attached.errhandler(), errhandler) }
+}
+
+pub unsafe fn MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) -> Outcome {
+    state::win(win)?;
+    called("MPI_Win_call_errhandler", Target::Win(win), errorcode)
+}
+
 pub unsafe fn MPI_Session_set_errhandler(
     session: MPI_Session,
     errhandler: MPI_Errhandler,

@@ -32,3 +32,4 @@ pub mod session;
 pub mod status;
 pub mod tool;
 pub mod topology;
+pub mod window;

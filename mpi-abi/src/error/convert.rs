@@ -8,6 +8,7 @@ use mpi_core::comm::CommError;
 use mpi_core::datatype::{NoMemory, TypeError};
 use mpi_core::group::GroupError;
 use mpi_core::op::OpError;
+use mpi_core::osc::{OscClass, OscError};
 use mpi_core::pml::PmlError;
 use mpi_core::pml::buffered::BufferError;
 use mpi_core::record::RecordError;
@@ -36,6 +37,31 @@ impl From<OpError> for Failure {
             OpError::TypesDiffer { .. } => MPI_ERR_TYPE,
         };
         Failure::new(class, e.to_string())
+    }
+}
+
+impl From<OscError> for Failure {
+    #[cold]
+    fn from(e: OscError) -> Failure {
+        let class = match e.class {
+            OscClass::Sync => MPI_ERR_RMA_SYNC,
+            OscClass::Range => MPI_ERR_RMA_RANGE,
+            OscClass::Attach => MPI_ERR_RMA_ATTACH,
+            OscClass::Flavor => MPI_ERR_RMA_FLAVOR,
+            OscClass::Shared => MPI_ERR_RMA_SHARED,
+            OscClass::Conflict => MPI_ERR_RMA_CONFLICT,
+            OscClass::LockType => MPI_ERR_LOCKTYPE,
+            OscClass::Assert => MPI_ERR_ASSERT,
+            OscClass::Size => MPI_ERR_TRUNCATE,
+            OscClass::Disp => MPI_ERR_DISP,
+            OscClass::Rank => MPI_ERR_RANK,
+            OscClass::Op => MPI_ERR_OP,
+            OscClass::Type => MPI_ERR_TYPE,
+            OscClass::Group => MPI_ERR_GROUP,
+            OscClass::NoMemory => MPI_ERR_NO_MEM,
+            OscClass::Gone => MPI_ERR_PROC_ABORTED,
+        };
+        Failure::new(class, e.sentence)
     }
 }
 
@@ -93,6 +119,9 @@ impl From<Error> for Failure {
             return (*e).into();
         }
         if let Some(e) = e.find::<BufferError>() {
+            return e.clone().into();
+        }
+        if let Some(e) = e.find::<OscError>() {
             return e.clone().into();
         }
         // A run that does not repeat what was recorded is worth nothing, whatever the program does with errors.

@@ -8,6 +8,7 @@ pub mod hints;
 pub mod request;
 pub mod session;
 pub mod status;
+pub mod window;
 
 use crate::abi::{MPI_ERRORS_ARE_FATAL, MPI_Errhandler};
 use crate::error::{Failure, handler};

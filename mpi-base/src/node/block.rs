@@ -1,30 +1,74 @@
 //! Blocks of shared memory: taken from one rank's arena, named by their place, used by all.
 #![allow(unsafe_code)]
 
-use std::sync::PoisonError;
+use std::ptr::NonNull;
+use std::sync::{Arc, PoisonError};
 
 use super::Node;
 use crate::arena::Arena;
-use crate::mem::{Held, PAGE, Shared};
+use crate::mem::{Held, PAGE, Segment, Shared};
 
 /// A block of shared memory as others are told of it: its place in the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShmOffset(pub u64);
 
 impl Node {
-    /// Takes zeroed memory from our arena for others to see; `None` if there is none of that length.
+    /// Takes zeroed memory from our arena for others to see, aligned in our address space; `None` if there is none of that length.
     pub fn alloc(&self, len: usize, align: usize) -> Option<ShmBlock> {
         if !align.is_power_of_two() {
             return None;
         }
-        let at = self.arena().take(len, align)?;
+        // Mappings begin at pages, so that a block may be aligned to more at its owner only.
+        let arena = self.0.layout.arena(self.rank());
+        let base = self.0.segment.range(arena, 0)?.addr().get();
+        let at = self.arena().take_beyond(base, len, align)?;
         Some(ShmBlock {
             node: self.clone(),
-            at,
+            at: arena + at,
+            large: false,
             len,
             used: len,
             kept: false,
         })
+    }
+
+    /// The same for blocks that may be longer than an arena, or more than it has room for.
+    pub fn alloc_large(&self, len: usize, align: usize) -> Option<ShmBlock> {
+        if let Some(block) = self.alloc(len, align) {
+            return Some(block);
+        }
+        if !align.is_power_of_two() {
+            return None;
+        }
+        let at = self.0.annex.take(&self.0.segment, len, align)?;
+        Some(ShmBlock {
+            node: self.clone(),
+            at,
+            large: true,
+            len,
+            used: len,
+            kept: false,
+        })
+    }
+
+    /// The mapping that holds `len` bytes at a place that others have named, and where in it they begin, if they are somebody's to give.
+    fn block_at(&self, place: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
+        let at = usize::try_from(place.0).ok()?;
+        match self.0.layout.owner(at, len) {
+            Some(_) => Some((&self.0.segment, at)),
+            None => self.0.annex.find(&self.0.segment, at, len),
+        }
+    }
+
+    /// The address of `len` bytes of a block of our own.
+    fn range(&self, at: usize, len: usize) -> Option<NonNull<u8>> {
+        match self.0.segment.range(at, len) {
+            None => {
+                let (segment, at) = self.0.annex.find(&self.0.segment, at, len)?;
+                segment.range(at, len)
+            }
+            some => some,
+        }
     }
 
     /// How long a block our arena could give now.
@@ -34,35 +78,41 @@ impl Node {
 
     /// The address here of a block that its owner named by its place, if it is inside somebody's arena.
     pub fn resolve(&self, place: ShmOffset, len: usize) -> Option<*mut u8> {
-        let at = usize::try_from(place.0).ok()?;
-        self.0.layout.owner(at, len)?;
-        Some(self.0.segment.range(at, len)?.as_ptr())
+        let (segment, at) = self.block_at(place, len)?;
+        Some(segment.range(at, len)?.as_ptr())
+    }
+
+    /// The place of memory that this process knows by its address, if all of it is inside somebody's arena.
+    pub fn place_of(&self, address: usize, len: usize) -> Option<ShmOffset> {
+        let base = self.0.segment.range(0, 0)?.addr().get();
+        let in_arena = address.checked_sub(base).filter(|at| {
+            let owner = self.0.layout.owner(*at, len);
+            owner.is_some()
+        });
+        let large = || self.0.annex.place_of(&self.0.segment, address, len);
+        let at = in_arena.or_else(large)?;
+        Some(ShmOffset(at as u64))
     }
 
     /// `count` shared values in a block that its owner named by its place, if they are inside somebody's arena.
     ///
     /// Whoever uses a block this way must not use the same bytes through [`Node::resolve`] at the same time.
     pub fn shared<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<&[T]> {
-        let at = usize::try_from(place.0).ok()?;
-        self.0
-            .layout
-            .owner(at, size_of::<T>().checked_mul(count)?)?;
-        self.0.segment.slice(at, count)
+        let (segment, at) = self.block_at(place, size_of::<T>().checked_mul(count)?)?;
+        segment.slice(at, count)
     }
 
     /// Like [`Node::shared`] for one value, kept together with the node's memory.
     pub fn hold<T: Shared>(&self, place: ShmOffset) -> Option<Held<T>> {
-        let at = usize::try_from(place.0).ok()?;
-        self.0.layout.owner(at, size_of::<T>())?;
-        Held::new(&self.0.segment, at)
+        let (segment, at) = self.block_at(place, size_of::<T>())?;
+        Held::new(segment, at)
     }
 
     /// Like [`Node::shared`], kept together with the node's memory.
     pub fn hold_all<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<Held<[T]>> {
-        let at = usize::try_from(place.0).ok()?;
         let len = size_of::<T>().checked_mul(count)?;
-        self.0.layout.owner(at, len)?;
-        Held::slice(&self.0.segment, at, count)
+        let (segment, at) = self.block_at(place, len)?;
+        Held::slice(segment, at, count)
     }
 
     fn arena(&self) -> std::sync::MutexGuard<'_, Arena> {
@@ -76,7 +126,10 @@ impl Node {
 #[derive(Debug)]
 pub struct ShmBlock {
     node: Node,
+    /// Its place in the node's file.
     at: usize,
+    /// Whether it lies in the annex.
+    large: bool,
     len: usize,
     /// Nobody has written behind so many bytes.
     used: usize,
@@ -90,7 +143,7 @@ const PUNCH: usize = 64 << 10;
 impl ShmBlock {
     /// The block's name for others.
     pub fn place(&self) -> ShmOffset {
-        ShmOffset(self.offset() as u64)
+        ShmOffset(self.at as u64)
     }
 
     /// In bytes, as it was asked for.
@@ -106,9 +159,7 @@ impl ShmBlock {
     /// The block's address here.
     pub fn as_ptr(&self) -> *mut u8 {
         self.node
-            .0
-            .segment
-            .range(self.offset(), self.len)
+            .range(self.at, self.len)
             .map_or(std::ptr::null_mut(), |p| p.as_ptr())
     }
 
@@ -121,10 +172,6 @@ impl ShmBlock {
     pub fn abandon(mut self) {
         self.kept = true;
     }
-
-    fn offset(&self) -> usize {
-        self.node.0.layout.arena(self.node.rank()) + self.at
-    }
 }
 
 impl Drop for ShmBlock {
@@ -132,8 +179,18 @@ impl Drop for ShmBlock {
         if self.kept {
             return;
         }
-        let segment = &self.node.0.segment;
-        let (from, to) = (self.offset(), self.offset() + self.used);
+        let node = &self.node;
+        let large = self.large.then(|| {
+            let whole = node.0.annex.find(&node.0.segment, self.at, self.len);
+            whole.map(|(segment, at)| (segment.clone(), at))
+        });
+        let (segment, at) = match large {
+            None => (node.0.segment.clone(), self.at),
+            Some(Some(found)) => found,
+            // It was mapped when the block was made.
+            Some(None) => return,
+        };
+        let (from, to) = (at, at + self.used);
         let (first_page, last_page) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
         // SAFETY: the block is ours and out of use by the owner's promise; it becomes free only below.
         let punched = self.used >= PUNCH
@@ -149,6 +206,12 @@ impl Drop for ShmBlock {
                 unsafe { p.as_ptr().write_bytes(0, to - from) };
             }
         }
-        self.node.arena().give(self.at);
+        match self.large {
+            true => node.0.annex.give(self.at),
+            false => {
+                let arena = node.0.layout.arena(node.rank());
+                node.arena().give(self.at - arena);
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! Nothing in the segment is a pointer; every index read from it is checked against the layout before use.
 #![allow(unsafe_code)]
 
+mod annex;
 mod block;
 mod control;
 mod error;
@@ -42,6 +43,7 @@ use crate::mem::{Held, Segment, Shared, fits_file_limit, memfd};
 use crate::pieces::{Helping, Offers};
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 use crate::state::StatePage;
+use annex::Annex;
 use control::Control;
 use head::{map, read_head, write_head};
 
@@ -55,6 +57,7 @@ struct Attached {
     rank: u32,
     inbox: Held<Inbox>,
     arena: Mutex<Arena>,
+    annex: Annex,
     /// Which ends of which rings are handed out, one bit for each peer: producers, consumers; then the pool.
     taken: Mutex<Taken>,
     /// By rank, whose memory has been found readable, and their process numbers.
@@ -99,8 +102,14 @@ impl Node {
     pub fn create_with(nlocal: u32, sizes: Sizes) -> Result<OwnedFd, NodeError> {
         let layout = Layout::new(nlocal, sizes).ok_or(NodeError::Sizes { nlocal })?;
         let bytes = layout.total();
-        let fd = memfd("portcullis-node", bytes as u64)
-            .map_err(|error| NodeError::Create { bytes, error })?;
+        // Large blocks have room behind everything else, unless the length of files is limited.
+        let all = bytes as u64 + u64::from(nlocal) * annex::LEN as u64;
+        let all = match fits_file_limit(all) {
+            Ok(()) => all,
+            Err(_) => bytes as u64,
+        };
+        let fd =
+            memfd("portcullis-node", all).map_err(|error| NodeError::Create { bytes, error })?;
         write_head(&fd, nlocal, sizes)?;
         Ok(fd)
     }
@@ -113,6 +122,7 @@ impl Node {
             return Err(NodeError::NoSuchRank { rank, nlocal });
         }
         let segment = map(&fd, layout.total())?;
+        let file = file_len(&fd).unwrap_or(0);
         let control = segment
             .at::<Control>(layout.control(rank))
             .ok_or(NodeError::NotANode)?;
@@ -137,6 +147,7 @@ impl Node {
         Ok(Node(Arc::new(Attached {
             inbox,
             arena: Mutex::new(Arena::new(layout.arena_len())),
+            annex: Annex::new(layout.total(), file, nlocal, rank),
             taken: Mutex::new(Taken {
                 producers: vec![false; n],
                 consumers: vec![false; n],
@@ -338,6 +349,12 @@ impl Drop for Attached {
     fn drop(&mut self) {
         self.inbox.bell().leave();
     }
+}
+
+/// How long a file is.
+fn file_len(fd: impl AsFd) -> Option<usize> {
+    let size = rustix::fs::fstat(fd).ok()?.st_size;
+    usize::try_from(size).ok()
 }
 
 /// A word that is unlikely to lie at the same address of another process.

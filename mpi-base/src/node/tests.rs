@@ -64,8 +64,8 @@ fn what_is_not_a_node_is_refused() {
     let file = Node::create(2).unwrap();
     let head = Segment::map(&file, PAGE).unwrap();
     let nlocal = &head.at::<Head>(0).unwrap().nlocal;
-    nlocal.store(3, Ordering::Relaxed);
-    // The file is too short for three ranks, so nothing of it is believed.
+    nlocal.store(60, Ordering::Relaxed);
+    // The file is too short for sixty ranks, so nothing of it is believed.
     assert!(matches!(Node::attach(&file, 0), Err(NodeError::Map { .. })));
     nlocal.store(u32::MAX, Ordering::Relaxed);
     assert!(matches!(
@@ -134,7 +134,30 @@ fn a_token_or_place_from_a_confused_peer_is_refused() {
     }
     let block = nodes[0].alloc(1 << 20, 64).unwrap();
     assert!(nodes[1].resolve(block.place(), 1 << 20).is_some());
-    assert!(nodes[1].resolve(block.place(), 2 << 30).is_none());
+    assert!(nodes[1].resolve(block.place(), 1 << 40).is_none());
+}
+
+#[test]
+fn a_block_that_is_longer_than_an_arena_is_found_by_others_and_comes_back_zeroed() {
+    let nodes = ranks(2);
+    let len = 3 << 30;
+    for round in 0..2 {
+        let block = nodes[1].alloc_large(len, 1 << 13).unwrap();
+        assert_eq!(block.as_ptr().addr() % (1 << 13), 0);
+        let there = nodes[0].resolve(block.place(), len).unwrap();
+        assert_ne!(there, block.as_ptr());
+        // SAFETY: the last byte of the block in both mappings, which nobody else uses.
+        unsafe {
+            assert_eq!(there.add(len - 1).read_volatile(), 0);
+            block.as_ptr().add(len - 1).write_volatile(7 + round);
+            assert_eq!(there.add(len - 1).read_volatile(), 7 + round);
+        }
+        let address = block.as_ptr().addr() + 100;
+        let place = nodes[1].place_of(address, len - 100).unwrap();
+        assert_eq!(place.0, block.place().0 + 100);
+        assert!(nodes[1].place_of(address, 17 << 30).is_none());
+        assert!(nodes[0].resolve(block.place(), 17 << 30).is_none());
+    }
 }
 
 #[test]

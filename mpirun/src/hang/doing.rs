@@ -109,6 +109,15 @@ impl fmt::Display for Waiting {
             }
             Waiting::Collective => write!(f, "for the other members"),
             Waiting::Any { requests } => write!(f, "for one of {requests} requests"),
+            Waiting::Window {
+                rank,
+                holder: Some(holder),
+                ..
+            } => write!(
+                f,
+                "for the lock of rank {rank} of a window, which rank {holder} of the job holds"
+            ),
+            Waiting::Window { rank, .. } => write!(f, "for rank {rank} of a window"),
         }
     }
 }

@@ -119,6 +119,14 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
             let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
         }
+        // Whoever holds a lock has to give it back; else the member itself has something to do.
+        Some(Waiting::Window {
+            job_rank, holder, ..
+        }) => {
+            let needed = holder.unwrap_or(*job_rank);
+            let known = ranks.iter().position(|seen| seen.rank == needed);
+            known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
+        }
         Some(Waiting::RecvAny { .. } | Waiting::Any { .. }) => Needs::Any,
         Some(Waiting::Collective) | None => match glimpse.in_round() {
             Some(round) => {

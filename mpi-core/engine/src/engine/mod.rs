@@ -12,6 +12,7 @@ mod even;
 mod progress;
 
 pub use attend::{Attend, Occasion};
+
 pub use progress::Restless;
 
 use crate::bml::Bml;
@@ -53,6 +54,16 @@ pub static EXPLAIN: Param<bool> = Param::new(
 /// A counted reference to an engine.
 #[derive(Clone)]
 pub struct Engine(Rc<Inner>);
+
+/// A reference that does not keep its engine.
+pub struct WeakEngine(Weak<Inner>);
+
+impl WeakEngine {
+    /// The engine, if it has not gone.
+    pub fn upgrade(&self) -> Option<Engine> {
+        self.0.upgrade().map(Engine)
+    }
+}
 
 /// What an engine is made of.
 pub struct Parts {
@@ -263,6 +274,11 @@ impl Engine {
     /// Not left to the engine's end: a program that has leaked a handle keeps it to the end of the process.
     pub fn leave(&self) {
         self.0.pml.bml().leave();
+    }
+
+    /// For those that the engine owns.
+    pub fn downgrade(&self) -> WeakEngine {
+        WeakEngine(Rc::downgrade(&self.0))
     }
 
     /// The communicator on which processes meet, made when it is first needed.

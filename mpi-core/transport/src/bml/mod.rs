@@ -12,7 +12,7 @@ mod bond;
 #[cfg(test)]
 mod tests;
 
-use crate::btl::{Btl, Endpoint, ProcId, Reach, Sink, Transport};
+use crate::btl::{Btl, Dispatch, Endpoint, ProcId, Reach, Registry, Sink, Transport};
 use attention::Attention;
 use bond::Bond;
 use std::cell::Cell;
@@ -30,6 +30,8 @@ pub struct Bml {
     /// How many of them, at the front, cost no system call to look at.
     cheap: usize,
     attention: Attention,
+    /// Who takes the active messages that are not point-to-point messages.
+    handlers: Registry,
 }
 
 /// What the layer found out about a peer.
@@ -77,6 +79,7 @@ impl Bml {
             btls,
             polled,
             attention: Attention::default(),
+            handlers: Registry::default(),
         }
     }
 
@@ -128,9 +131,22 @@ impl Bml {
         None
     }
 
-    /// Delivers what has arrived on any transport; returns how many messages.
+    /// Who takes the active messages that are not point-to-point messages.
+    pub fn handlers(&self) -> &Registry {
+        &self.handlers
+    }
+
+    /// Delivers what has arrived on any transport, point-to-point messages to `first` and all others to their handlers;
+    /// returns how many messages.
     #[inline]
-    pub fn progress(&self, sink: &dyn Sink) -> usize {
+    pub fn progress<F: Sink>(&self, first: &F) -> usize {
+        let others = &self.handlers;
+        let delivered = self.poll(&Dispatch { first, others });
+        delivered + usize::from(others.take_turns())
+    }
+
+    #[inline]
+    fn poll(&self, sink: &dyn Sink) -> usize {
         let by_memory = self.look(0..self.cheap, sink);
         if self.cheap == self.btls.len() || !self.attention.is_due(by_memory) {
             return by_memory;
@@ -179,6 +195,6 @@ impl Bml {
             // Whatever it is, the next look has to find it.
             self.attend();
         }
-        pending
+        pending || self.handlers.pending()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A BTL never matches tags.
 //! It carries *active messages*: a small handler number, sixteen bytes of header in two registers, and a payload.
-//! What they mean is the PML's business.
+//! What they mean is the business of whoever owns the number ([`Family`]).
 //!
 //! Promises of every BTL, held by one suite:
 //! * messages between one ordered pair of processes are delivered once each, in the order of `send` but for those marked [`OVERTAKES`];
@@ -11,6 +11,7 @@
 //! * `progress` never calls the sink re-entrantly, and the slices it delivers live until `deliver` returns;
 //! * a peer that cannot be reached any more is told of once ([`Sink::lost`]), after everything that came from it has been delivered.
 
+mod am;
 mod checksum;
 mod decorate;
 #[cfg(test)]
@@ -25,6 +26,8 @@ pub(crate) mod suite;
 mod tcp;
 mod trace;
 
+pub(crate) use am::Dispatch;
+pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
 pub use decorate::Decorator;
 pub use mpi_base::cma::Region;
 use open::never;
@@ -43,7 +46,7 @@ use mpi_base::copy::copy;
 
 pub use mpi_base::proc::ProcId;
 
-/// The handler number of an active message; the PML owns the meaning.
+/// The handler number of an active message; the owner of its [`Family`] knows the meaning.
 pub type Am = u8;
 
 /// Active messages with this bit may be delivered before or after others; all the rest keep their order.

@@ -89,6 +89,7 @@ pub struct Derived {
     pub committed: Cell<bool>,
     layout: OnceCell<Layout>,
     pub signature: OnceCell<Signature>,
+    pub basic: OnceCell<Option<super::Named>>,
 }
 
 /// `reps` times `count` elements of `child`: elements `child.extent()` apart, repetitions `stride` bytes apart.
@@ -292,6 +293,7 @@ impl Datatype {
             committed: Cell::new(false),
             layout: OnceCell::new(),
             signature: OnceCell::new(),
+            basic: OnceCell::new(),
         };
         derived.measure().ok_or(TypeError::Overflow { combiner })?;
         Ok(Datatype(Repr::Derived(derived.into())))

@@ -99,6 +99,14 @@ impl Datatype {
         }
     }
 
+    /// The predefined datatype of all basic elements, if it is one; of a type without data there is none.
+    pub fn basic_element(&self) -> Option<Named> {
+        match &self.0 {
+            Repr::Named(named) => Some(*named),
+            Repr::Derived(derived) => *derived.basic.get_or_init(|| basic_of(derived)),
+        }
+    }
+
     /// `MPI_Get_count`: whole elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part is left over.
     pub fn count_in(&self, bytes: i64) -> Option<i64> {
         match self.size() {
@@ -128,6 +136,19 @@ fn fold(derived: &Derived) -> Signature {
         Some(())
     });
     all
+}
+
+fn basic_of(derived: &Derived) -> Option<Named> {
+    let mut found: Option<Named> = None;
+    derived.placements(|p| {
+        if p.count == 0 || p.reps == 0 || p.child.size() == 0 {
+            return Some(());
+        }
+        let basic = p.child.basic_element()?;
+        let first = *found.get_or_insert(basic);
+        (first.info().kind == basic.info().kind).then_some(())
+    })?;
+    found
 }
 
 /// Counts the basic elements at the start of one element, less than whole, and takes their bytes from `left`.

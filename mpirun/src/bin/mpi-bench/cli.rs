@@ -51,6 +51,14 @@ pub struct Options {
     #[arg(long, value_enum, default_value = "single")]
     pub buffers: Buffers,
 
+    /// How windows are made, for put and its relatives
+    #[arg(long, value_enum, default_value = "allocate")]
+    pub window: WindowKind,
+
+    /// What completes each access of put, get and acc
+    #[arg(long, value_enum, default_value = "flush")]
+    pub sync: Sync,
+
     /// Print one line of JSON instead of columns
     #[arg(long)]
     pub json: bool,
@@ -200,6 +208,36 @@ pub enum Benchmark {
     Ialltoall,
     /// How much of MPI_Iallreduce hides behind computing, in percent
     Overlap,
+    /// MPI_Put of rank 0 to rank 1, and what completes it
+    Put,
+    /// MPI_Get of rank 0 from rank 1, and what completes it
+    Get,
+    /// MPI_Accumulate of 64-bit integers, MPI_SUM, and what completes it
+    Acc,
+    /// MPI_Get_accumulate of 64-bit integers, MPI_SUM, and what completes it
+    GetAcc,
+    /// MPI_Fetch_and_op of a 64-bit integer, MPI_SUM, and what completes it
+    Fop,
+    /// MPI_Compare_and_swap of a 64-bit integer, and what completes it
+    Cas,
+    /// Bandwidth of MPI_Put, 64 to each flush
+    PutBw,
+    /// Bandwidth of MPI_Get, 64 to each flush
+    GetBw,
+    /// Bandwidth of MPI_Put in both directions at once
+    PutBibw,
+    /// An exclusive lock of rank 1, MPI_Put of 8 bytes, and its end
+    Lock,
+    /// MPI_Win_lock_all and its end
+    LockAll,
+    /// MPI_Win_flush with nothing before it
+    Flush,
+    /// MPI_Win_fence of all ranks
+    Fence,
+    /// MPI_Win_post, start, complete and wait of all ranks for all ranks
+    Pscw,
+    /// All ranks add to one number of rank 0 at the same time, with MPI_Fetch_and_op and a flush
+    Counter,
     /// MPI_Init; with --vs also from the command to there, and the whole command
     Init,
     /// A program that does nothing, from the command to its end
@@ -217,7 +255,20 @@ impl Benchmark {
         matches!(
             self,
             Latency | Bw | Bibw | Threads | Posted | Unexpected | Column | Face | Indexed | Arrays
-        )
+        ) || self.is_access()
+            || matches!(self, PutBw | GetBw | PutBibw)
+    }
+
+    /// Whether it is one access of rank 0 to rank 1, whatever its size.
+    pub fn is_access(self) -> bool {
+        use Benchmark::*;
+        matches!(self, Put | Get | Acc | GetAcc | Fop | Cas)
+    }
+
+    /// Whether rank 0 alone does something to a window, or all ranks do, of no size.
+    pub fn is_of_windows(self) -> bool {
+        use Benchmark::*;
+        matches!(self, Lock | LockAll | Flush | Fence | Pscw | Counter)
     }
 
     /// Whether it is defined for an even number of ranks.
@@ -228,7 +279,7 @@ impl Benchmark {
     /// Whether one iteration is a window of messages.
     pub fn is_windowed(self) -> bool {
         use Benchmark::*;
-        matches!(self, Bw | Bibw | Rate | Threads)
+        matches!(self, Bw | Bibw | Rate | Threads | PutBw | GetBw | PutBibw)
     }
 
     /// Whether a row is a loop, and not what happened once.
@@ -261,6 +312,30 @@ impl Buffers {
             Buffers::Multiple => size * window,
         }
     }
+}
+
+/// How a window is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WindowKind {
+    /// Of memory of the program
+    Create,
+    Allocate,
+    /// With memory attached to it
+    Dynamic,
+    Shared,
+}
+
+/// What completes an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sync {
+    /// MPI_Win_flush; all ranks are locked for the whole run
+    Flush,
+    /// An exclusive lock around each access
+    Lock,
+    /// MPI_Win_fence
+    Fence,
+    /// MPI_Win_post, start, complete and wait
+    Pscw,
 }
 
 /// Which of a peer's settings are tried.

@@ -52,7 +52,20 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
         larger_is_better: true,
     };
     match benchmark {
-        Benchmark::Bw | Benchmark::Bibw => rate,
+        Benchmark::Bw
+        | Benchmark::Bibw
+        | Benchmark::PutBw
+        | Benchmark::GetBw
+        | Benchmark::PutBibw => rate,
+        Benchmark::Lock
+        | Benchmark::LockAll
+        | Benchmark::Flush
+        | Benchmark::Fence
+        | Benchmark::Pscw
+        | Benchmark::Counter => Meaning {
+            size: "Ranks",
+            ..time
+        },
         Benchmark::Rate => messages,
         Benchmark::Threads => Meaning {
             size: "Threads",

@@ -195,10 +195,16 @@ pub fn benchmark_arguments(options: &Options) -> Vec<String> {
     );
     option("--settle", Some(options.settle.as_secs_f64().to_string()));
     let buffers = options.buffers.to_possible_value();
+    let (window, sync) = (
+        options.window.to_possible_value(),
+        options.sync.to_possible_value(),
+    );
     option(
         "--buffers",
         buffers.map(|value| value.get_name().to_owned()),
     );
+    option("--window", window.map(|value| value.get_name().to_owned()));
+    option("--sync", sync.map(|value| value.get_name().to_owned()));
     arguments
 }
 

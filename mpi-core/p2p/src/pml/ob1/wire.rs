@@ -1,4 +1,4 @@
-//! What ob1 says over a BTL: the active messages and their fields.
+//! What ob1 says over a BTL: the active messages of its family ([`crate::btl::Family::Ob1`], numbers 0 to 15) and their fields.
 //!
 //! Every request number on the wire is index and generation ([`ReqId`]); nothing that arrives is used as an address in this process.
 //! The addresses that travel are only ever handed to the system's cross-process copy, which checks them:

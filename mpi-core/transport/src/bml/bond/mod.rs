@@ -24,18 +24,19 @@ mod side;
 mod through;
 
 use crate::btl::{
-    Am, Btl, Endpoint, Header, Limits, Payload, ProcId, Reach, SendError, Sink, Transport,
+    Am, Btl, Endpoint, Family, Header, Limits, OVERTAKES, Payload, ProcId, Reach, SendError, Sink,
+    Transport,
 };
 use side::{FREE, Kept, ORDERED, Side, What, sequence};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::BorrowedFd;
 use through::Through;
 
-/// The active message of acknowledgements; the layers above use smaller numbers.
-pub const ACK: Am = u8::MAX;
+/// The active message of acknowledgements.
+pub const ACK: Am = Family::Bond.am(15) | OVERTAKES;
 
 /// The active message that takes the number of one that nobody wants any more; its payload is a prefix.
-pub const VOID: Am = ACK - 1;
+pub const VOID: Am = Family::Bond.am(14) | OVERTAKES;
 
 /// What stands before a message's own payload: its header and two acknowledgements.
 const PREFIX: usize = 4 * size_of::<u64>();

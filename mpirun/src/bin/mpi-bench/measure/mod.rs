@@ -7,6 +7,7 @@ mod pairs;
 mod point_to_point;
 mod queues;
 mod typed;
+mod windows;
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{Benchmark, Options, Sizes, powers_of_two};
-use crate::mpi::{MpiError, World};
+use crate::mpi::{Access, MpiError, World};
 use crate::pace::{self, Pace};
 
 /// Above this a message counts as large and is sent less often, as in the OSU benchmarks.
@@ -110,7 +111,13 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
         | Benchmark::Init
         | Benchmark::Launch
         | Benchmark::Memory
-        | Benchmark::LauncherMemory => Sizes(vec![usize::try_from(world.size()).unwrap_or(0)]),
+        | Benchmark::LauncherMemory
+        | Benchmark::Lock
+        | Benchmark::LockAll
+        | Benchmark::Flush
+        | Benchmark::Fence
+        | Benchmark::Pscw
+        | Benchmark::Counter => Sizes(vec![usize::try_from(world.size()).unwrap_or(0)]),
         _ => options
             .sizes
             .clone()
@@ -139,6 +146,7 @@ fn measure(
     use Benchmark as B;
     use collective::Room::{One, OneForEachRank as Each};
     let buffers = options.buffers;
+    let (kind, how) = (options.window, (options.window, options.sync));
     match options.benchmark {
         B::Latency => point_to_point::latency(world, size, pace),
         B::Bw => point_to_point::bandwidth(world, buffers, size, pace),
@@ -175,6 +183,21 @@ fn measure(
         B::Iallgather => collective::blocks(world, World::iallgather, (One, Each), size, pace),
         B::Ialltoall => collective::blocks(world, World::ialltoall, (Each, Each), size, pace),
         B::Overlap => collective::overlap(world, size, pace),
+        B::Put => windows::latency(world, how, Access::Put, size, pace),
+        B::Get => windows::latency(world, how, Access::Get, size, pace),
+        B::Acc => windows::latency(world, how, Access::Accumulate, size, pace),
+        B::GetAcc => windows::latency(world, how, Access::GetAccumulate, size, pace),
+        B::Fop => windows::latency(world, how, Access::FetchAndOp, size, pace),
+        B::Cas => windows::latency(world, how, Access::CompareAndSwap, size, pace),
+        B::PutBw => windows::bandwidth(world, kind, Access::Put, false, size, pace),
+        B::GetBw => windows::bandwidth(world, kind, Access::Get, false, size, pace),
+        B::PutBibw => windows::bandwidth(world, kind, Access::Put, true, size, pace),
+        B::Lock => windows::alone(world, kind, false, pace, windows::lock_and_put),
+        B::LockAll => windows::alone(world, kind, false, pace, windows::lock_all),
+        B::Flush => windows::alone(world, kind, true, pace, windows::flush),
+        B::Fence => windows::together(world, kind, false, pace, windows::fence),
+        B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
+        B::Counter => windows::together(world, kind, true, pace, windows::count),
         // Of a launch, which is a program without MPI, no rank is ever asked.
         B::Init | B::Launch => collective::start(world, size, init),
         B::Memory => memory::of_ranks(world, size),
@@ -186,7 +209,9 @@ fn default_sizes(benchmark: Benchmark) -> Sizes {
     use Benchmark as B;
     match benchmark {
         B::Latency | B::Bw | B::Bibw => powers_of_two(1, 4 << 20),
-        B::Rate | B::Multilat => powers_of_two(8, 8),
+        B::Rate | B::Multilat | B::Fop | B::Cas => powers_of_two(8, 8),
+        B::Put | B::Get | B::PutBw | B::GetBw | B::PutBibw => powers_of_two(1, 4 << 20),
+        B::Acc | B::GetAcc => powers_of_two(8, 1 << 20),
         B::Threads => powers_of_two(1, 8),
         B::Posted | B::Unexpected => Sizes(vec![1, 10, 100, 1_000, 10_000]),
         B::Column | B::Face | B::Indexed | B::Arrays => powers_of_two(64, 256 << 10),
@@ -197,12 +222,16 @@ fn default_sizes(benchmark: Benchmark) -> Sizes {
 
 /// The OSU defaults: (warm-up, iterations) for small and for large messages.
 fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
+    use Benchmark as B;
     let (small, large) = match benchmark {
+        // Accesses take a hundredth of a message's time.
+        b if b.is_access() || matches!(b, B::Lock | B::LockAll | B::Flush) => {
+            ((1_000, 100_000), (10, 1_000))
+        }
         b if b.is_windowed() => ((10, 100), (2, 20)),
         b if b.is_pairwise() || b == Benchmark::Multilat => ((100, 10_000), (10, 1_000)),
         _ => ((100, 1_000), (10, 100)),
     };
-    use Benchmark as B;
     let sized = !matches!(
         benchmark,
         B::Barrier
@@ -213,7 +242,7 @@ fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
             | B::Posted
             | B::Unexpected
             | B::Threads
-    );
+    ) && !benchmark.is_of_windows();
     if sized && size > LARGE { large } else { small }
 }
 

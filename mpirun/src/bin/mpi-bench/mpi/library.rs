@@ -114,6 +114,29 @@ functions! {
     type_create_hindexed_block = "MPI_Type_create_hindexed_block"(c_int, c_int, *const isize, Handle, *mut Handle);
     type_commit = "MPI_Type_commit"(*mut Handle);
     type_free = "MPI_Type_free"(*mut Handle);
+    comm_group = "MPI_Comm_group"(Handle, *mut Handle);
+    win_create = "MPI_Win_create"(*mut c_void, isize, c_int, Handle, Handle, *mut Handle);
+    win_allocate = "MPI_Win_allocate"(isize, c_int, Handle, Handle, *mut c_void, *mut Handle);
+    win_allocate_shared = "MPI_Win_allocate_shared"(isize, c_int, Handle, Handle, *mut c_void, *mut Handle);
+    win_create_dynamic = "MPI_Win_create_dynamic"(Handle, Handle, *mut Handle);
+    win_attach = "MPI_Win_attach"(Handle, *mut c_void, isize);
+    win_free = "MPI_Win_free"(*mut Handle);
+    win_lock = "MPI_Win_lock"(c_int, c_int, c_int, Handle);
+    win_unlock = "MPI_Win_unlock"(c_int, Handle);
+    win_lock_all = "MPI_Win_lock_all"(c_int, Handle);
+    win_unlock_all = "MPI_Win_unlock_all"(Handle);
+    win_flush = "MPI_Win_flush"(c_int, Handle);
+    win_fence = "MPI_Win_fence"(c_int, Handle);
+    win_post = "MPI_Win_post"(Handle, c_int, Handle);
+    win_start = "MPI_Win_start"(Handle, c_int, Handle);
+    win_complete = "MPI_Win_complete"(Handle);
+    win_wait = "MPI_Win_wait"(Handle);
+    put = "MPI_Put"(*const c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle);
+    get = "MPI_Get"(*mut c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle);
+    accumulate = "MPI_Accumulate"(*const c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle);
+    get_accumulate = "MPI_Get_accumulate"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle);
+    fetch_and_op = "MPI_Fetch_and_op"(*const c_void, *mut c_void, Handle, c_int, isize, Handle, Handle);
+    compare_and_swap = "MPI_Compare_and_swap"(*const c_void, *const c_void, *mut c_void, Handle, c_int, isize, Handle);
 }
 
 /// The predefined objects that the benchmarks use.
@@ -122,6 +145,11 @@ pub(super) struct Handles {
     pub(super) char_: Handle,
     pub(super) float: Handle,
     pub(super) double: Handle,
+    /// `MPI_LONG`, of eight bytes.
+    pub(super) long: Handle,
+    pub(super) info_null: Handle,
+    /// `MPI_LOCK_EXCLUSIVE`.
+    pub(super) lock_exclusive: c_int,
     pub(super) sum: Handle,
     pub(super) min: Handle,
     pub(super) max: Handle,
@@ -141,6 +169,9 @@ impl Handles {
             char_: constant(0x243),
             float: constant(0x210),
             double: constant(0x214),
+            long: constant(0x20a),
+            info_null: constant(0x130),
+            lock_exclusive: 301,
             sum: constant(0x21),
             min: constant(0x22),
             max: constant(0x23),
@@ -167,6 +198,9 @@ impl Handles {
             char_: address("ompi_mpi_char")?,
             float: address("ompi_mpi_float")?,
             double: address("ompi_mpi_double")?,
+            long: address("ompi_mpi_long")?,
+            info_null: address("ompi_mpi_info_null")?,
+            lock_exclusive: 1,
             sum: address("ompi_mpi_op_sum")?,
             min: address("ompi_mpi_op_min")?,
             max: address("ompi_mpi_op_max")?,

@@ -12,11 +12,13 @@ mod layouts;
 mod library;
 mod started;
 mod threads;
+mod windows;
 
 pub use collectives::Combine;
 pub use flights::Flights;
 pub use layouts::Layout;
 pub use library::{Library, LoadError};
+pub use windows::{Access, Window};
 
 use library::{Functions, Handles};
 use std::ffi::{c_int, c_void};

@@ -1,0 +1,150 @@
+//! Making and freeing windows (section 12.2), and attaching memory to them.
+
+#![allow(unsafe_code)]
+
+use super::hints;
+use crate::abi::*;
+use crate::api::args::{out, read};
+use crate::error::{Failure, Outcome};
+use crate::info;
+use crate::object::window::{WinObject, register, remove};
+use crate::state;
+use mpi_core::osc::{Flavor, Spec, Win};
+use std::ffi::c_void;
+use std::rc::Rc;
+
+/// Makes a window of memory as the arguments say.
+fn make(
+    flavor: Flavor,
+    base: *mut c_void,
+    size: MPI_Aint,
+    disp_unit: MPI_Aint,
+    info: MPI_Info,
+    comm: MPI_Comm,
+) -> Result<Rc<WinObject>, Failure> {
+    let comm = state::comm(comm)?;
+    let given = info::hints(info)?;
+    if comm.comm.is_inter() {
+        return Err(Failure::new(
+            MPI_ERR_COMM,
+            format!(
+                "a window needs an intracommunicator, which {} is not",
+                comm.label()
+            ),
+        ));
+    }
+    let bytes = u64::try_from(size)
+        .map_err(|_| Failure::new(MPI_ERR_SIZE, format!("size is {size}, which is negative")))?;
+    if disp_unit <= 0 {
+        return Err(Failure::new(
+            MPI_ERR_DISP,
+            format!("disp_unit is {disp_unit}, which is not positive"),
+        ));
+    }
+    if flavor == Flavor::Create && base.is_null() && size > 0 {
+        return Err(Failure::new(
+            MPI_ERR_BASE,
+            format!("base is a null pointer, but size is {size}"),
+        ));
+    }
+    let spec = Spec {
+        flavor,
+        base: base.cast(),
+        size: bytes,
+        unit: disp_unit as u64,
+        hints: hints::of_new(&given),
+    };
+    let win = Win::new(&comm.comm, &spec)?;
+    let object = register(win, size, disp_unit)?;
+    hints::take(&object, &given);
+    Ok(object)
+}
+
+pub unsafe fn MPI_Win_create_c(
+    base: *mut c_void,
+    size: MPI_Aint,
+    disp_unit: MPI_Aint,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    win: *mut MPI_Win,
+) -> Outcome {
+    let object = make(Flavor::Create, base, size, disp_unit, info, comm)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(win, object.handle(), "win") }
+}
+
+/// Makes a window that brings its memory.
+///
+/// # Safety
+/// The last two are output arguments of the caller, `baseptr` the address of a pointer.
+unsafe fn allocate(
+    flavor: Flavor,
+    [size, disp_unit]: [MPI_Aint; 2],
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: *mut c_void,
+    win: *mut MPI_Win,
+) -> Outcome {
+    let object = make(flavor, std::ptr::null_mut(), size, disp_unit, info, comm)?;
+    // SAFETY: passed on.
+    unsafe {
+        out(baseptr.cast(), object.win.base(), "baseptr")?;
+        out(win, object.handle(), "win")
+    }
+}
+
+pub unsafe fn MPI_Win_allocate_c(
+    size: MPI_Aint,
+    disp_unit: MPI_Aint,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: *mut c_void,
+    win: *mut MPI_Win,
+) -> Outcome {
+    let lens = [size, disp_unit];
+    // SAFETY: passed on.
+    unsafe { allocate(Flavor::Allocate, lens, info, comm, baseptr, win) }
+}
+
+pub unsafe fn MPI_Win_allocate_shared_c(
+    size: MPI_Aint,
+    disp_unit: MPI_Aint,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: *mut c_void,
+    win: *mut MPI_Win,
+) -> Outcome {
+    let lens = [size, disp_unit];
+    // SAFETY: passed on.
+    unsafe { allocate(Flavor::Shared, lens, info, comm, baseptr, win) }
+}
+
+pub unsafe fn MPI_Win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> Outcome {
+    let object = make(Flavor::Dynamic, std::ptr::null_mut(), 0, 1, info, comm)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(win, object.handle(), "win") }
+}
+
+pub unsafe fn MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Outcome {
+    let object = state::win(win)?;
+    let bytes = u64::try_from(size)
+        .map_err(|_| Failure::new(MPI_ERR_SIZE, format!("size is {size}, which is negative")))?;
+    Ok(object.win.attach(base.cast(), bytes)?)
+}
+
+pub unsafe fn MPI_Win_detach(win: MPI_Win, base: *const c_void) -> Outcome {
+    Ok(state::win(win)?.win.detach(base.cast())?)
+}
+
+pub unsafe fn MPI_Win_free(win: *mut MPI_Win) -> Outcome {
+    // SAFETY: an argument of the caller that is read.
+    let handle = unsafe { read(win, "win")? };
+    let object = state::win(handle)?;
+    // The argument is no handle but a pointer to one, so the handler is named here.
+    let on = |failure: Failure| failure.on(crate::call::Target::Win(handle));
+    object.owner().delete_all().map_err(on)?;
+    object.win.free().map_err(|e| on(e.into()))?;
+    remove(handle)?;
+    // SAFETY: an argument of the caller that is written.
+    unsafe { out(win, MPI_WIN_NULL, "win") }
+}

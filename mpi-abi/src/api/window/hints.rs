@@ -1,0 +1,134 @@
+//! The hints of windows (sections 12.2.1 to 12.2.7): which there are, and what is in force.
+//!
+//! What is not known, or has a value that is none, is ignored and not told. What has an effect on how memory is laid out counts when a window is made;
+//! the rest are assertions, which the library believes and needs for nothing.
+
+#![allow(unsafe_code)]
+
+use crate::abi::*;
+use crate::api::args::out;
+use crate::error::Outcome;
+use crate::info::{self, Hints};
+use crate::object::window::WinObject;
+use crate::state;
+use mpi_core::osc::{Flavor, Hints as InForce};
+
+const NO_LOCKS: &str = "no_locks";
+const NONCONTIGUOUS: &str = "alloc_shared_noncontig";
+const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+const ORDERING: &str = "accumulate_ordering";
+const OPERATIONS: &str = "accumulate_ops";
+const GRANULARITY: &str = "mpi_accumulate_granularity";
+const KINDS: &str = "mpi_assert_memory_alloc_kinds";
+
+/// Hints that are true or false, and false until somebody says so.
+const FLAGS: [&str; 4] = [NO_LOCKS, NONCONTIGUOUS, "same_size", "same_disp_unit"];
+
+/// What a window is made with.
+pub fn of_new(given: &Hints) -> InForce {
+    let usual = InForce::default();
+    let alignment = given.get(ALIGNMENT).and_then(alignment);
+    InForce {
+        no_locks: given.get(NO_LOCKS) == Some("true"),
+        noncontiguous: given.get(NONCONTIGUOUS) == Some("true"),
+        alignment: alignment.map_or(usual.alignment, |n| n.max(usual.alignment)),
+    }
+}
+
+fn alignment(text: &str) -> Option<usize> {
+    let asked = text.trim().parse::<usize>().ok();
+    asked.filter(|n| n.is_power_of_two())
+}
+
+/// Whether a value is one that its key can have.
+fn is_valid(key: &str, value: &str) -> bool {
+    match key {
+        key if FLAGS.contains(&key) => matches!(value, "true" | "false"),
+        "alloc_shm" => matches!(value, "true" | "false"),
+        ALIGNMENT => alignment(value).is_some(),
+        ORDERING => {
+            let mut all = value.split(',').map(str::trim);
+            value == "none" || all.all(|order| ["rar", "raw", "war", "waw"].contains(&order))
+        }
+        OPERATIONS => matches!(value, "same_op" | "same_op_no_op"),
+        GRANULARITY => value.trim().parse::<u64>().is_ok(),
+        KINDS => !value.is_empty(),
+        "which_accumulate_ops" => !value.is_empty(),
+        _ => false,
+    }
+}
+
+/// Hints that count only when the window is made.
+fn is_for_making(key: &str) -> bool {
+    matches!(key, ALIGNMENT | "alloc_shm")
+}
+
+/// Takes over those of a new window.
+pub fn take(object: &WinObject, given: &Hints) {
+    let mut hints = object.attached.hints.borrow_mut();
+    for (key, value) in given.iter().filter(|(key, value)| is_valid(key, value)) {
+        hints.set(key.to_string(), value.to_string());
+    }
+    if let Some(value) = hints.get(NO_LOCKS) {
+        object.win.set_no_locks(value == "true");
+    }
+}
+
+/// All that is in force.
+fn in_force(object: &WinObject) -> Hints {
+    let mut all = object.attached.hints.borrow().clone();
+    let usual = InForce::default().alignment.to_string();
+    let defaults = [
+        (ORDERING, "rar,raw,war,waw"),
+        (OPERATIONS, "same_op_no_op"),
+        (GRANULARITY, "0"),
+        (ALIGNMENT, usual.as_str()),
+    ];
+    let flags = FLAGS.iter().map(|key| (*key, "false"));
+    for (key, value) in flags.chain(defaults) {
+        let applies = match key {
+            NONCONTIGUOUS => object.win.flavor() == Flavor::Shared,
+            ALIGNMENT => matches!(object.win.flavor(), Flavor::Shared | Flavor::Allocate),
+            _ => true,
+        };
+        if applies && all.get(key).is_none() {
+            all.set(key.into(), value.into());
+        }
+    }
+    all
+}
+
+pub unsafe fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> Outcome {
+    let object = state::win(win)?;
+    let given = info::read(info, Hints::clone)?;
+    let mut later = Hints::new();
+    for (key, value) in given.iter().filter(|(key, _)| !is_for_making(key)) {
+        later.set(key.to_string(), value.to_string());
+    }
+    take(&object, &later);
+    Ok(())
+}
+
+pub unsafe fn MPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> Outcome {
+    let hints = in_force(&*state::win(win)?);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(info_used, info::create(hints)?, "info_used") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_are_none_are_ignored_and_change_nothing() {
+        let mut given = Hints::new();
+        given.set(ALIGNMENT.into(), "48".into());
+        given.set(NO_LOCKS.into(), "perhaps".into());
+        assert_eq!(of_new(&given), InForce::default());
+        assert!(!is_valid(ALIGNMENT, "48") && !is_valid(NO_LOCKS, "perhaps"));
+        assert!(!is_valid("colour", "green") && !is_valid(ORDERING, "rar,wax"));
+        given.set(ALIGNMENT.into(), "4096".into());
+        assert_eq!(of_new(&given).alignment, 4096);
+        assert!(is_valid(ORDERING, "none") && is_valid(ORDERING, "rar,waw"));
+    }
+}

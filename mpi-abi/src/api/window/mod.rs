@@ -1,0 +1,89 @@
+//! One-sided communication (chapter 12).
+//!
+//! | file | subject |
+//! |---|---|
+//! | [`create`] | making windows, and memory for them |
+//! | [`query`] | names, groups, shared segments |
+//! | [`hints`] | info |
+//! | [`transfer`] | put and get |
+//! | [`accumulate`] | accumulate and its relatives |
+//! | [`sync`] | epochs |
+
+#![allow(unsafe_code)]
+
+pub mod accumulate;
+pub mod create;
+pub mod hints;
+pub mod query;
+pub mod sync;
+pub mod transfer;
+
+use super::args::out;
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::object::request::{DONE, running_for};
+use crate::state;
+use mpi_core::datatype::Datatype;
+use mpi_core::osc::There;
+use mpi_core::request::Req;
+use std::ffi::c_int;
+
+/// The part of a target that a call is about.
+struct Part {
+    rank: c_int,
+    disp: MPI_Aint,
+    count: MPI_Count,
+    datatype: Datatype,
+}
+
+impl Part {
+    /// Checks what can be checked of it without the window.
+    fn new(
+        rank: c_int,
+        disp: MPI_Aint,
+        count: MPI_Count,
+        datatype: MPI_Datatype,
+    ) -> Result<Part, Failure> {
+        let datatype = state::datatype(datatype)?;
+        if count < 0 {
+            return Err(Failure::new(
+                MPI_ERR_COUNT,
+                format!("target_count is {count}, which is negative"),
+            ));
+        }
+        if !datatype.is_committed() {
+            return Err(Failure::new(
+                MPI_ERR_TYPE,
+                format!("{datatype}, the datatype of the target, has not been committed"),
+            ));
+        }
+        Ok(Part {
+            rank,
+            disp,
+            count,
+            datatype,
+        })
+    }
+
+    fn there(&self) -> There<'_> {
+        There {
+            rank: self.rank,
+            disp: self.disp as i64,
+            count: self.count,
+            datatype: &self.datatype,
+        }
+    }
+}
+
+/// Gives a request-based access its handle.
+///
+/// # Safety
+/// `request` is an output argument of the caller.
+unsafe fn requested(req: Option<Req>, request: *mut MPI_Request) -> Outcome {
+    let handle = match req {
+        Some(req) => running_for(req, None)?,
+        None => DONE,
+    };
+    // SAFETY: passed on.
+    unsafe { out(request, handle, "request") }
+}

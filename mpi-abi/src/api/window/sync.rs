@@ -1,0 +1,114 @@
+//! Epochs (section 12.5).
+
+#![allow(unsafe_code)]
+
+use crate::abi::*;
+use crate::api::args::out;
+use crate::error::{Failure, Outcome};
+use crate::state;
+use mpi_core::osc::{Assert, LockMode};
+use std::ffi::c_int;
+
+const FENCE: c_int = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+const POST: c_int = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
+
+/// The assertions of a call, of which it takes those in `known`.
+fn assertions(assert: c_int, known: c_int) -> Result<Assert, Failure> {
+    let all = FENCE | POST;
+    // One that another call takes is harmless; a bit of none is a mistake.
+    if assert & !all != 0 {
+        return Err(Failure::new(
+            MPI_ERR_ASSERT,
+            format!("assert is {assert}, which is no combination of MPI_MODE_ constants"),
+        ));
+    }
+    let has = |bit: c_int| assert & known & bit != 0;
+    Ok(Assert {
+        nocheck: has(MPI_MODE_NOCHECK),
+        noprecede: has(MPI_MODE_NOPRECEDE),
+        nosucceed: has(MPI_MODE_NOSUCCEED),
+    })
+}
+
+pub unsafe fn MPI_Win_fence(assert: c_int, win: MPI_Win) -> Outcome {
+    let object = state::win(win)?;
+    Ok(object.win.fence(assertions(assert, FENCE)?)?)
+}
+
+pub unsafe fn MPI_Win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
+    let (object, group) = (state::win(win)?, state::group(group)?);
+    Ok(object.win.post(&group, assertions(assert, POST)?)?)
+}
+
+pub unsafe fn MPI_Win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
+    let (object, group) = (state::win(win)?, state::group(group)?);
+    let assert = assertions(assert, MPI_MODE_NOCHECK)?;
+    Ok(object.win.start(&group, assert)?)
+}
+
+pub unsafe fn MPI_Win_complete(win: MPI_Win) -> Outcome {
+    Ok(state::win(win)?.win.complete()?)
+}
+
+pub unsafe fn MPI_Win_wait(win: MPI_Win) -> Outcome {
+    Ok(state::win(win)?.win.wait()?)
+}
+
+pub unsafe fn MPI_Win_test(win: MPI_Win, flag: *mut c_int) -> Outcome {
+    let over = state::win(win)?.win.test()?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, over.into(), "flag") }
+}
+
+pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> Outcome {
+    let object = state::win(win)?;
+    let mode = match lock_type {
+        MPI_LOCK_EXCLUSIVE => LockMode::Exclusive,
+        MPI_LOCK_SHARED => LockMode::Shared,
+        other => {
+            return Err(Failure::new(
+                MPI_ERR_LOCKTYPE,
+                format!(
+                    "lock_type is {other}, which is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED"
+                ),
+            ));
+        }
+    };
+    let assert = assertions(assert, MPI_MODE_NOCHECK)?;
+    Ok(object.win.lock(mode, rank, assert)?)
+}
+
+pub unsafe fn MPI_Win_lock_all(assert: c_int, win: MPI_Win) -> Outcome {
+    let object = state::win(win)?;
+    let assert = assertions(assert, MPI_MODE_NOCHECK)?;
+    Ok(object.win.lock_all(assert)?)
+}
+
+pub unsafe fn MPI_Win_unlock(rank: c_int, win: MPI_Win) -> Outcome {
+    Ok(state::win(win)?.win.unlock(rank)?)
+}
+
+pub unsafe fn MPI_Win_unlock_all(win: MPI_Win) -> Outcome {
+    Ok(state::win(win)?.win.unlock_all()?)
+}
+
+pub unsafe fn MPI_Win_flush(rank: c_int, win: MPI_Win) -> Outcome {
+    Ok(state::win(win)?.win.flush(rank)?)
+}
+
+pub unsafe fn MPI_Win_flush_all(win: MPI_Win) -> Outcome {
+    Ok(state::win(win)?.win.flush_all()?)
+}
+
+pub unsafe fn MPI_Win_flush_local(rank: c_int, win: MPI_Win) -> Outcome {
+    Ok(state::win(win)?.win.flush_local(rank)?)
+}
+
+pub unsafe fn MPI_Win_flush_local_all(win: MPI_Win) -> Outcome {
+    Ok(state::win(win)?.win.flush_local_all()?)
+}
+
+pub unsafe fn MPI_Win_sync(win: MPI_Win) -> Outcome {
+    state::win(win)?.win.sync();
+    Ok(())
+}

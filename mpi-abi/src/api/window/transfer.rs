@@ -1,0 +1,114 @@
+//! Put and get (sections 12.3.1 to 12.3.3 and 12.3.5).
+
+#![allow(unsafe_code)]
+
+use super::{Part, requested};
+use crate::abi::*;
+use crate::api::args::{plain_data, plain_room, recv_buf, send_buf};
+use crate::error::Outcome;
+use crate::state;
+use std::ffi::{c_int, c_void};
+
+pub unsafe fn MPI_Put_c(
+    origin_addr: *const c_void,
+    origin_count: MPI_Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> Outcome {
+    let object = state::win(win)?;
+    if origin_datatype == target_datatype && origin_count == target_count {
+        // SAFETY: the caller's buffer.
+        let data = unsafe { plain_data(origin_addr, origin_count, origin_datatype) };
+        let put = |data| object.win.put_plain(data, target_rank, target_disp as i64);
+        if data.is_some_and(put) {
+            return Ok(());
+        }
+    }
+    let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
+    // SAFETY: the caller's buffer.
+    let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
+    Ok(object.win.put(&origin, part.there())?)
+}
+
+pub unsafe fn MPI_Get_c(
+    origin_addr: *mut c_void,
+    origin_count: MPI_Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> Outcome {
+    let object = state::win(win)?;
+    if origin_datatype == target_datatype && origin_count == target_count {
+        // SAFETY: the caller's buffer.
+        let room = unsafe { plain_room(origin_addr, origin_count, origin_datatype) };
+        let disp = target_disp as i64;
+        let got = room.is_some_and(|r| r.with(|r| object.win.get_plain(r, target_rank, disp)));
+        if got {
+            return Ok(());
+        }
+    }
+    let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
+    // SAFETY: the caller's buffer.
+    let mut origin = unsafe { recv_buf(origin_addr, origin_count, origin_datatype)? };
+    let req = object.win.get(&mut origin, part.there())?;
+    object.win.give_up(req);
+    Ok(())
+}
+
+pub unsafe fn MPI_Rput_c(
+    origin_addr: *const c_void,
+    origin_count: MPI_Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let object = state::win(win)?;
+    object.win.check_passive("MPI_Rput", target_rank)?;
+    // SAFETY: passed on; the origin may be reused when it returns.
+    unsafe {
+        MPI_Put_c(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+        )?;
+        requested(None, request)
+    }
+}
+
+pub unsafe fn MPI_Rget_c(
+    origin_addr: *mut c_void,
+    origin_count: MPI_Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: MPI_Count,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let object = state::win(win)?;
+    object.win.check_passive("MPI_Rget", target_rank)?;
+    let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
+    // SAFETY: the caller's buffer and output argument.
+    unsafe {
+        let mut origin = recv_buf(origin_addr, origin_count, origin_datatype)?;
+        let req = object.win.get(&mut origin, part.there())?;
+        requested(req, request)
+    }
+}

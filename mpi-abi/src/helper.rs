@@ -1,0 +1,83 @@
+//! A thread that makes progress while the program computes, for whoever asks for it with `osc_am_progress_thread`.
+//!
+//! One-sided accesses by messages wait until their target is inside some MPI call; this thread is inside one every [`PAUSE`].
+//! It shares the library with the program's threads as they share it with each other, so with it every call takes the lock.
+//! It ends when the engine rests, and never runs a signal handler of the program.
+
+#![allow(unsafe_code)]
+
+use crate::error::Failure;
+use crate::state::{self, state};
+use mpi_base::param::{Level, Param};
+use mpi_core::Engine;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Whether it runs.
+pub static PROGRESS_THREAD: Param<bool> = Param::new(
+    "osc",
+    "am",
+    "progress_thread",
+    "false",
+    Level::USER,
+    "Whether a thread of each rank answers one-sided accesses of other nodes while the program computes; calls of all ranks take longer then",
+);
+
+/// Between two looks; each costs a few microseconds where nothing has come.
+const PAUSE: Duration = Duration::from_micros(100);
+
+static RUNS: AtomicBool = AtomicBool::new(false);
+
+/// Whether the user wants it.
+pub fn is_wanted(engine: &Engine) -> bool {
+    // A run that is recorded or replayed follows one order of calls.
+    engine.script().is_none() && engine.params().get(&PROGRESS_THREAD).unwrap_or(false)
+}
+
+/// Starts it, unless it runs; calls take the lock already.
+pub fn start() -> Result<(), Failure> {
+    if RUNS.swap(true, Relaxed) {
+        return Ok(());
+    }
+    let started = std::thread::Builder::new()
+        .name("mpi-progress".into())
+        .spawn(run);
+    started.map(drop).map_err(|e| {
+        RUNS.store(false, Relaxed);
+        Failure::new(
+            crate::abi::MPI_ERR_OTHER,
+            format!("the thread that osc_am_progress_thread asks for cannot start: {e}"),
+        )
+    })
+}
+
+fn run() {
+    block_signals();
+    loop {
+        std::thread::sleep(PAUSE);
+        let goes_on = state::locked(|| {
+            let engine = state().engine.borrow().clone();
+            let rests = engine.is_none();
+            if let Some(engine) = engine {
+                engine.look();
+            }
+            if rests {
+                RUNS.store(false, Relaxed);
+            }
+            !rests
+        });
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+/// The program's handlers run in its own threads.
+fn block_signals() {
+    // SAFETY: both calls work on a local set, and the mask is this thread's own.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,447 @@
+//! The words by which members of a window that share a node synchronise without messages.
+//!
+//! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter and enter in the order of their tickets;
+//! shared ones that follow each other enter together. A request that has to wait leaves its member's place in a slot, by ticket,
+//! so that whoever lets it in can ring its bell.
+//! A lock of all members costs no ticket: the member raises a flag in a line of its own ([`Line`]) and looks whether anybody
+//! has announced an exclusive lock ([`Announced`]); an exclusive lock announces itself and then waits until no flag is raised.
+//! If there is an announcement, the member takes the flag down and draws shared tickets like everybody else.
+//!
+//! **Post, start, complete, wait.** For each ordered pair two counters that only ever grow ([`Line`]), each in the line that its writer
+//! has at the reader. The reader compares them with what it expects, so that what comes early is counted further and never lost.
+//!
+//! SYNC POINT `window.ticket`: who lets others in stores first and then looks for tickets; who draws a ticket looks afterwards whether it may enter.
+//! SYNC POINT `window.all`: who raises a flag looks for announcements afterwards; who announces looks for flags afterwards.
+//! Both are sequentially consistent: one of the two sees the other.
+
+#![allow(unsafe_code)]
+
+use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// How a lock is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Together with other shared holders.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+/// A place in the queue of one lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    number: u32,
+    mode: Mode,
+}
+
+impl Ticket {
+    /// What it was drawn for.
+    pub fn mode(self) -> Mode {
+        self.mode
+    }
+
+    /// Its number, by which waiters are found.
+    pub fn number(self) -> u32 {
+        self.number
+    }
+}
+
+/// One member's lock; zeroed memory is one that nobody holds.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Lock {
+    /// The next ticket.
+    next: AtomicU32,
+    /// Who holds it exclusively, one more than its place on the node; for reports only.
+    holder: AtomicU32,
+    /// Low half: the shared ticket that may enter now. High half: the exclusive one.
+    turn: AtomicU64,
+}
+
+// SAFETY: atomics only.
+#[cfg(not(loom))]
+unsafe impl crate::mem::Shared for Lock {}
+
+/// Both halves of a turn, each counted on by itself.
+fn advanced(turn: u64, shared: u32, exclusive: u32) -> u64 {
+    let (low, high) = (turn as u32, (turn >> 32) as u32);
+    u64::from(low.wrapping_add(shared)) | u64::from(high.wrapping_add(exclusive)) << 32
+}
+
+impl Lock {
+    /// A lock that nobody holds.
+    pub fn new() -> Lock {
+        Lock::default()
+    }
+
+    /// Draws a ticket; the caller leaves its place in the slot of the ticket and then asks [`Lock::admits`] until it is let in.
+    #[inline]
+    pub fn draw(&self, mode: Mode) -> Ticket {
+        // SYNC POINT window.ticket
+        let number = self.next.fetch_add(1, Ordering::SeqCst);
+        settle();
+        Ticket { number, mode }
+    }
+
+    /// Whether it is the ticket's turn.
+    #[inline]
+    pub fn admits(&self, ticket: Ticket) -> bool {
+        let turn = self.turn.load(Ordering::SeqCst);
+        let number = match ticket.mode {
+            Mode::Shared => turn as u32,
+            Mode::Exclusive => (turn >> 32) as u32,
+        };
+        number == ticket.number
+    }
+
+    /// Enters with a ticket whose turn it is; answers whether [`Lock::waiting`] tickets may have to be told.
+    #[inline]
+    pub fn enter(&self, ticket: Ticket, place: u32) -> bool {
+        match ticket.mode {
+            Mode::Exclusive => {
+                self.holder.store(place + 1, Ordering::Relaxed);
+                false
+            }
+            // The next shared request may come in at once.
+            Mode::Shared => self.advance(1, 0),
+        }
+    }
+
+    /// Leaves; answers as [`Lock::enter`].
+    #[inline]
+    pub fn leave(&self, mode: Mode) -> bool {
+        match mode {
+            Mode::Exclusive => {
+                self.holder.store(0, Ordering::Relaxed);
+                self.advance(1, 1)
+            }
+            Mode::Shared => self.advance(0, 1),
+        }
+    }
+
+    #[inline]
+    fn advance(&self, shared: u32, exclusive: u32) -> bool {
+        let mut turn = self.turn.load(Ordering::Relaxed);
+        loop {
+            let next = advanced(turn, shared, exclusive);
+            // SYNC POINT window.ticket
+            match self
+                .turn
+                .compare_exchange_weak(turn, next, Ordering::SeqCst, Ordering::Relaxed)
+            {
+                Ok(_) => {
+                    settle();
+                    return self.next.load(Ordering::SeqCst) != (next >> 32) as u32;
+                }
+                Err(now) => turn = now,
+            }
+        }
+    }
+
+    /// The tickets that may enter now, if they have been drawn: a shared and an exclusive one.
+    pub fn waiting(&self) -> [u32; 2] {
+        let turn = self.turn.load(Ordering::SeqCst);
+        [turn as u32, (turn >> 32) as u32]
+    }
+
+    /// The place on the node of whoever holds it exclusively; by the time the caller looks it may have left.
+    pub fn holder(&self) -> Option<u32> {
+        self.holder.load(Ordering::Relaxed).checked_sub(1)
+    }
+}
+
+/// loom knows no total order of sequentially consistent accesses, only of fences; processors and the language do.
+#[inline(always)]
+fn settle() {
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+}
+
+/// How many exclusive locks of a window are asked for or held on a node; one line, at the first member of the node.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Announced(AtomicU32);
+
+// SAFETY: atomics only.
+#[cfg(not(loom))]
+unsafe impl crate::mem::Shared for Announced {}
+
+impl Announced {
+    /// With none announced.
+    pub fn new() -> Announced {
+        Announced::default()
+    }
+
+    /// An exclusive lock is asked for; the caller looks at all flags before it enters.
+    #[inline]
+    pub fn announce(&self) {
+        // SYNC POINT window.all
+        self.0.fetch_add(1, Ordering::SeqCst);
+        settle();
+    }
+
+    /// It is over.
+    #[inline]
+    pub fn withdraw(&self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether any is announced.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.0.load(Ordering::SeqCst) != 0
+    }
+}
+
+/// What one member, the writer, says to another; one cache line, so that no two members write the same.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Line {
+    posted: AtomicU32,
+    completed: AtomicU32,
+    /// Whether the writer has locked all members; only in its line at itself.
+    all: AtomicU32,
+}
+
+// SAFETY: atomics only.
+#[cfg(not(loom))]
+unsafe impl crate::mem::Shared for Line {}
+
+impl Line {
+    /// Nothing said yet.
+    pub fn new() -> Line {
+        Line::default()
+    }
+
+    /// The writer has exposed its window to the reader once more (writer only).
+    #[inline]
+    pub fn post(&self) {
+        let before = self.posted.load(Ordering::Relaxed);
+        self.posted.store(before.wrapping_add(1), Ordering::Release);
+    }
+
+    /// How often the writer has posted; what it did before is visible.
+    #[inline]
+    pub fn posted(&self) -> u32 {
+        self.posted.load(Ordering::Acquire)
+    }
+
+    /// The writer's accesses to the reader's window are over once more (writer only).
+    #[inline]
+    pub fn complete(&self) {
+        let before = self.completed.load(Ordering::Relaxed);
+        self.completed
+            .store(before.wrapping_add(1), Ordering::Release);
+    }
+
+    /// How often the writer has completed; its accesses are visible.
+    #[inline]
+    pub fn completed(&self) -> u32 {
+        self.completed.load(Ordering::Acquire)
+    }
+
+    /// Raises the flag of a lock of all members unless an exclusive lock is announced; whether it is up (writer only).
+    #[inline]
+    pub fn hold_all(&self, announced: &Announced) -> bool {
+        self.all.store(1, Ordering::Relaxed);
+        // SYNC POINT window.all
+        fence(Ordering::SeqCst);
+        if announced.any() {
+            self.all.store(0, Ordering::Release);
+            return false;
+        }
+        true
+    }
+
+    /// Takes the flag down (writer only); whoever has announced an exclusive lock has to be rung if the answer is yes.
+    #[inline]
+    pub fn release_all(&self, announced: &Announced) -> bool {
+        self.all.store(0, Ordering::Release);
+        fence(Ordering::SeqCst);
+        announced.any()
+    }
+
+    /// Whether the flag is up.
+    #[inline]
+    pub fn holds_all(&self) -> bool {
+        self.all.load(Ordering::SeqCst) != 0
+    }
+}
+
+/// How many posts and completions have come to a member from whomever, so that it is woken by the last one that it waits for and not by each.
+///
+/// SYNC POINT `window.arrival`: who waits says at which number it is to be woken: as many as have come, and as many as are missing.
+/// Only what comes can make that number larger, so one that was said before is never too large.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    count: AtomicU32,
+    wake_at: AtomicU32,
+}
+
+// SAFETY: atomics only.
+#[cfg(not(loom))]
+unsafe impl crate::mem::Shared for Arrivals {}
+
+impl Arrivals {
+    /// None yet.
+    pub fn new() -> Arrivals {
+        Arrivals::default()
+    }
+
+    /// Something has come, whose counter has been stored before; whether the member may have to be woken.
+    #[inline]
+    pub fn arrive(&self) -> bool {
+        // SYNC POINT window.arrival
+        let count = self.count.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+        settle();
+        has_reached(count, self.wake_at.load(Ordering::SeqCst))
+    }
+
+    /// Whether nothing is missing; else the member wants to be woken when as much has come as `missing` says (owner only).
+    #[inline]
+    pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
+        let come = self.count.load(Ordering::SeqCst);
+        let missing = missing();
+        if missing == 0 {
+            return true;
+        }
+        // SYNC POINT window.arrival
+        self.wake_at
+            .store(come.wrapping_add(missing), Ordering::SeqCst);
+        settle();
+        false
+    }
+}
+
+/// Whether a counter that only grows has come as far as `expected`, which is at most two thousand million ahead of it.
+#[inline]
+pub fn has_reached(counter: u32, expected: u32) -> bool {
+    counter.wrapping_sub(expected) as i32 >= 0
+}
+
+/// A lock that is held for a moment: around one update of memory that no single instruction can do.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Stripe(AtomicU32);
+
+// SAFETY: atomics only.
+#[cfg(not(loom))]
+unsafe impl crate::mem::Shared for Stripe {}
+
+impl Stripe {
+    /// Free.
+    pub fn new() -> Stripe {
+        Stripe::default()
+    }
+
+    /// Runs `update` alone; between two looks in vain it gives the core away, since the holder may need it.
+    #[inline]
+    pub fn with<R>(&self, update: impl FnOnce() -> R) -> R {
+        const LOOKS: u32 = 64;
+        let mut looks = 0;
+        while self
+            .0
+            .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            looks += 1;
+            match looks % LOOKS {
+                0 => crate::switch::switch(),
+                _ => crate::atomic::spin_loop(),
+            }
+        }
+        let held = Held(self);
+        let result = update();
+        drop(held);
+        result
+    }
+}
+
+/// A stripe that is held; free again when it goes, also where an update panics.
+struct Held<'a>(&'a Stripe);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_enter_in_the_order_of_their_tickets_and_shared_ones_together() {
+        let lock = Lock::new();
+        let modes = [Mode::Shared, Mode::Shared, Mode::Exclusive, Mode::Shared];
+        let tickets = modes.map(|mode| lock.draw(mode));
+        let admitted = || tickets.map(|ticket| lock.admits(ticket));
+        assert_eq!(admitted(), [true, false, false, false]);
+        assert!(lock.enter(tickets[0], 0));
+        assert_eq!(admitted(), [false, true, false, false]);
+        lock.enter(tickets[1], 1);
+        assert_eq!(
+            admitted(),
+            [false; 4],
+            "a shared request passes an exclusive one"
+        );
+        lock.leave(Mode::Shared);
+        assert_eq!(admitted(), [false; 4]);
+        assert!(lock.leave(Mode::Shared));
+        assert_eq!(admitted(), [false, false, true, false]);
+        lock.enter(tickets[2], 5);
+        assert_eq!(lock.holder(), Some(5));
+        lock.leave(Mode::Exclusive);
+        assert_eq!(admitted(), [false, false, false, true]);
+        lock.enter(tickets[3], 0);
+        assert!(!lock.leave(Mode::Shared), "nobody waits");
+    }
+
+    #[test]
+    fn tickets_go_on_where_their_numbers_start_again() {
+        let lock = Lock::new();
+        lock.next.store(u32::MAX, Ordering::Relaxed);
+        let turn = u64::from(u32::MAX) << 32 | u64::from(u32::MAX);
+        lock.turn.store(turn, Ordering::Relaxed);
+        for mode in [Mode::Shared, Mode::Exclusive, Mode::Shared] {
+            let ticket = lock.draw(mode);
+            assert!(lock.admits(ticket));
+            lock.enter(ticket, 0);
+            assert!(!lock.leave(mode));
+        }
+        assert!(has_reached(1, u32::MAX) && !has_reached(u32::MAX, 1));
+    }
+
+    #[test]
+    fn an_announced_exclusive_lock_keeps_locks_of_all_out() {
+        let (line, announced) = (Line::new(), Announced::new());
+        assert!(line.hold_all(&announced) && line.holds_all());
+        announced.announce();
+        assert!(
+            line.release_all(&announced),
+            "the exclusive one is not told"
+        );
+        assert!(!line.hold_all(&announced) && !line.holds_all());
+        announced.withdraw();
+        assert!(line.hold_all(&announced));
+    }
+
+    #[test]
+    fn updates_under_a_stripe_do_not_mix() {
+        let (stripe, value) = (Stripe::new(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..10_000 {
+                        stripe.with(|| {
+                            let before = value.load(Ordering::Relaxed);
+                            value.store(before + 1, Ordering::Relaxed);
+                        });
+                    }
+                });
+            }
+        });
+        assert_eq!(value.into_inner(), 40_000);
+    }
+}

@@ -1,0 +1,321 @@
+//! Accumulate, get-accumulate, fetch-and-op, compare-and-swap (MPI 5.0, section 12.3.4).
+//!
+//! Elements are updated in packed order, each in one step; a get form reads and updates in that same step, also where it only reads.
+#![allow(unsafe_code)]
+
+use super::apply::{self, Combine, packed};
+use super::check::Does;
+use super::runs;
+use super::target::{Spot, Target};
+use super::transfer::There;
+use super::win::Win;
+use super::{OscClass, OscError};
+use crate::Error;
+use crate::datatype::{Datatype, Kind, Named, RecvBuf, SendBuf};
+use crate::op::{Op, Predefined};
+use crate::request::Req;
+
+impl Win {
+    /// The operator on the basic type of the target's elements, and that it may be used.
+    fn combine(&self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
+        let Op::Predefined(op) = op else {
+            let sentence = format!(
+                "{call} of rank {} on {} is given {}, but only predefined operators may be used on windows",
+                self.rank(),
+                self.label(),
+                op.name()
+            );
+            return Err(OscError::new(OscClass::Op, sentence).into());
+        };
+        let Some(named) = datatype.basic_element() else {
+            let sentence = format!(
+                "{call} of rank {} on {} is given {datatype}, whose basic elements are not all of one predefined type",
+                self.rank(),
+                self.label()
+            );
+            return Err(OscError::new(OscClass::Type, sentence).into());
+        };
+        self.combine_of(*op, named)
+    }
+
+    pub(super) fn combine_of(&self, op: Predefined, named: Named) -> Result<Combine, Error> {
+        if let Some(combine) = self.0.combine.get()
+            && combine.op() == op
+            && combine.named() == named
+        {
+            return Ok(combine);
+        }
+        let combine = Combine::new(op, named)?;
+        self.0.combine.set(Some(combine));
+        Ok(combine)
+    }
+
+    /// That elements of both sides are of one basic type.
+    fn check_alike(&self, call: &str, combine: &Combine, datatype: &Datatype) -> Result<(), Error> {
+        let kind = |named: Named| named.info().kind;
+        match datatype.basic_element() {
+            Some(named) if kind(named) == kind(combine.named()) => Ok(()),
+            // No elements are of any type.
+            None if datatype.size() == 0 => Ok(()),
+            _ => {
+                let sentence = format!(
+                    "{call} of rank {} on {} combines {datatype} with {}: both need basic elements of the same predefined type",
+                    self.rank(),
+                    self.label(),
+                    combine.named().info().name
+                );
+                Err(OscError::new(OscClass::Type, sentence).into())
+            }
+        }
+    }
+
+    /// `MPI_Accumulate`.
+    pub fn accumulate(&self, origin: &SendBuf, there: There<'_>, op: &Op) -> Result<(), Error> {
+        const CALL: &str = "MPI_Accumulate";
+        let Some(target) = self.target(there.rank)? else {
+            return Ok(());
+        };
+        self.check_access(target)?;
+        if matches!(op, Op::Predefined(Predefined::NoOp)) {
+            let sentence = format!(
+                "{CALL} of rank {} on {} is given MPI_NO_OP, which only the get forms take",
+                self.rank(),
+                self.label()
+            );
+            return Err(OscError::new(OscClass::Op, sentence).into());
+        }
+        if there.datatype.bytes(there.count) == 0 {
+            return Ok(());
+        }
+        let combine = self.combine(CALL, op, there.datatype)?;
+        self.check_alike(CALL, &combine, origin.datatype())?;
+        self.check_lengths(CALL, origin.bytes(), &there)?;
+        let does = Does::Update(combine.named().info().kind);
+        self.note(CALL, does, target, &there)?;
+        self.lock_before_message(target)?;
+        match self.spot(target, there.disp, there.count, there.datatype)? {
+            Spot::Direct(memory) => {
+                let runs = runs::of(there.datatype, there.count, origin.bytes());
+                // SAFETY: the spot was checked to hold all elements.
+                let done = unsafe { combine.run(&memory, runs, &packed(origin), None) };
+                done.map_err(|why| self.unreachable(target, "update", origin.bytes(), why))
+            }
+            Spot::Message(at) => {
+                self.accumulate_remote(target, at, &combine, &packed(origin), &there, None)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// `MPI_Get_accumulate`; a request if the result is not there yet.
+    pub fn get_accumulate(
+        &self,
+        origin: &SendBuf,
+        result: &mut RecvBuf,
+        there: There<'_>,
+        op: &Op,
+    ) -> Result<Option<Req>, Error> {
+        const CALL: &str = "MPI_Get_accumulate";
+        let Some(target) = self.target(there.rank)? else {
+            return Ok(None);
+        };
+        self.check_access(target)?;
+        let bytes = there.datatype.bytes(there.count);
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let combine = self.combine(CALL, op, there.datatype)?;
+        self.check_alike(CALL, &combine, result.datatype())?;
+        let reads_only = combine.op() == Predefined::NoOp;
+        let input = match reads_only {
+            true => Default::default(),
+            false => {
+                self.check_alike(CALL, &combine, origin.datatype())?;
+                self.check_lengths(CALL, origin.bytes(), &there)?;
+                packed(origin)
+            }
+        };
+        self.check_lengths(CALL, result.bytes(), &there)?;
+        let does = Does::Update(combine.named().info().kind);
+        self.note(CALL, does, target, &there)?;
+        self.lock_before_message(target)?;
+        let bytes = match reads_only {
+            true => result.bytes().min(bytes),
+            false => origin.bytes().min(bytes),
+        };
+        match self.spot(target, there.disp, there.count, there.datatype)? {
+            Spot::Direct(memory) => {
+                let runs = runs::of(there.datatype, there.count, bytes);
+                let update = |old: &mut [u8]| {
+                    // SAFETY: the spot was checked to hold all elements.
+                    let done = unsafe { combine.run(&memory, runs, &input, Some(old)) };
+                    done.map_err(|why| self.unreachable(target, "update", bytes, why))
+                };
+                match result.contiguous() {
+                    Some(old) if old.len() as i64 >= bytes => update(&mut old[..bytes as usize])?,
+                    _ => {
+                        let mut old = vec![0; bytes as usize];
+                        update(&mut old)?;
+                        result.unpack_at(0, &old);
+                    }
+                }
+                Ok(None)
+            }
+            Spot::Message(at) => {
+                self.accumulate_remote(target, at, &combine, &input, &there, Some(result))
+            }
+        }
+    }
+
+    /// `MPI_Fetch_and_op` where all is plain: one aligned element of at most 8 bytes of mapped memory, in an epoch that is open to all.
+    /// False where it is none of that, and nothing has happened.
+    ///
+    /// # Safety
+    /// Both pointers lead to an element of `named`; `origin` may be anything for operators that read nothing.
+    #[inline]
+    pub unsafe fn fetch_and_op_plain(
+        &self,
+        origin: *const u8,
+        result: *mut u8,
+        named: Named,
+        op: Predefined,
+        rank: i32,
+        disp: i64,
+    ) -> bool {
+        let combine = match self.0.combine.get() {
+            Some(combine) if combine.op() == op && combine.named() == named => combine,
+            _ => return false,
+        };
+        let size = combine.size();
+        let Some((at, target)) = self.plain_spot(rank, disp, size) else {
+            return false;
+        };
+        if !combine.is_atomic(target.locked, at.addr() as u64) {
+            return false;
+        }
+        let input = match op {
+            Predefined::NoOp => &[][..],
+            // SAFETY: the caller vouches for it.
+            _ => unsafe { std::slice::from_raw_parts(origin, size) },
+        };
+        let mut old = [0; 8];
+        // SAFETY: an aligned element inside the window; the result is the caller's.
+        unsafe {
+            combine.atomic(at, input, Some(&mut old[..size]));
+            std::ptr::copy_nonoverlapping(old.as_ptr(), result, size);
+        }
+        true
+    }
+
+    /// `MPI_Fetch_and_op`.
+    pub fn fetch_and_op(
+        &self,
+        origin: &SendBuf,
+        result: &mut RecvBuf,
+        there: There<'_>,
+        op: &Op,
+    ) -> Result<(), Error> {
+        if there.datatype.as_basic().is_none() {
+            let sentence = format!(
+                "MPI_Fetch_and_op of rank {} on {} needs a predefined datatype, not {}",
+                self.rank(),
+                self.label(),
+                there.datatype
+            );
+            return Err(OscError::new(OscClass::Type, sentence).into());
+        }
+        // Its request goes with the flush that it needs.
+        let req = self.get_accumulate(origin, result, there, op)?;
+        self.give_up(req);
+        Ok(())
+    }
+
+    /// Nobody will ask for a request; the access goes on.
+    pub fn give_up(&self, req: Option<Req>) {
+        if let Some(req) = req {
+            self.service().detach(&req);
+        }
+    }
+
+    /// `MPI_Compare_and_swap`.
+    pub fn compare_and_swap(
+        &self,
+        [origin, compare]: [&SendBuf; 2],
+        result: &mut RecvBuf,
+        there: There<'_>,
+    ) -> Result<(), Error> {
+        let Some(target) = self.target(there.rank)? else {
+            return Ok(());
+        };
+        self.check_access(target)?;
+        let allowed = |named: &Named| {
+            matches!(
+                named.info().kind,
+                Kind::CInteger(_)
+                    | Kind::FInteger(_)
+                    | Kind::Multi(_)
+                    | Kind::Logical(_)
+                    | Kind::Character(_)
+                    | Kind::Char(_)
+                    | Kind::Byte
+            )
+        };
+        let Some(named) = there.datatype.as_basic().filter(allowed) else {
+            let sentence = format!(
+                "MPI_Compare_and_swap of rank {} on {} compares integers, logicals and bytes, not {}",
+                self.rank(),
+                self.label(),
+                there.datatype
+            );
+            return Err(OscError::new(OscClass::Type, sentence).into());
+        };
+        let does = Does::Update(named.info().kind);
+        self.note("MPI_Compare_and_swap", does, target, &there)?;
+        self.lock_before_message(target)?;
+        let (origin, compare) = (packed(origin), packed(compare));
+        match self.spot(target, there.disp, 1, there.datatype)? {
+            Spot::Direct(memory) => {
+                let mut old = vec![0; origin.len()];
+                // SAFETY: the spot was checked to hold the element.
+                let done = unsafe {
+                    apply::compare_and_swap(&memory, named, [&compare, &origin], &mut old)
+                };
+                done.map_err(|why| self.unreachable(target, "update", old.len() as i64, why))?;
+                result.unpack_at(0, &old);
+                Ok(())
+            }
+            Spot::Message(at) => self.swap_remote(target, (at, named), [&compare, &origin], result),
+        }
+    }
+
+    /// `MPI_Compare_and_swap` where all is plain; see [`Win::fetch_and_op_plain`].
+    #[inline]
+    pub fn compare_and_swap_plain(
+        &self,
+        named: Named,
+        [origin, compare]: [&[u8]; 2],
+        result: &mut [u8],
+        rank: i32,
+        disp: i64,
+    ) -> bool {
+        let Some((at, target)) = self.plain_spot(rank, disp, result.len()) else {
+            return false;
+        };
+        if !apply::is_atomic(named, target.locked, at.addr() as u64) {
+            return false;
+        }
+        let memory = self.plain_memory(target, at);
+        // SAFETY: an aligned element inside the window.
+        unsafe { apply::compare_and_swap(&memory, named, [compare, origin], result) }.is_ok()
+    }
+
+    fn plain_memory<'a>(&'a self, target: &'a Target, at: *mut u8) -> apply::Memory<'a> {
+        apply::Memory {
+            reach: apply::Reach::Here(at),
+            // As aligned as at its owner, which is all that is asked of it.
+            address: at.addr() as u64,
+            stripes: self.stripes(target),
+            locked: target.locked,
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The origin's side: accesses become messages, and waits for answers.
+
+use super::super::apply::Combine;
+use super::super::runs;
+use super::super::target::Target;
+use super::super::transfer::There;
+use super::super::win::Win;
+use super::super::{OscClass, OscError};
+use super::wire::{self, put_word};
+use super::{ASKED, Far, Fetch, QUEUED};
+use crate::Error;
+use crate::btl::{Am, Header};
+use crate::datatype::{Named, RecvBuf, SendBuf};
+use crate::op::Predefined;
+use crate::request::Req;
+use mpi_base::window::{Mode, has_reached};
+use std::rc::Rc;
+
+/// Words in front of the runs of a message.
+const FRONT: usize = 2 * size_of::<u64>();
+
+impl Win {
+    fn far(&self, target: &Target) -> &Far {
+        self.0.remote.of(target.rank)
+    }
+
+    /// Sends a message to a member, as soon as not too much waits for room.
+    fn say(&self, target: &Target, am: Am, header: Header, payload: Vec<u8>) -> Result<(), Error> {
+        let service = self.service();
+        let named = |e: OscError| {
+            let sentence = format!(
+                "rank {} cannot reach rank {} of {}: {e}",
+                self.rank(),
+                target.rank,
+                self.label()
+            );
+            Error::from(OscError::new(e.class, sentence))
+        };
+        let peer = service.peer(target.proc).map_err(named)?;
+        if peer.queued.get() > QUEUED {
+            self.wait_for("an access", target, || peer.queued.get() <= QUEUED / 2)?;
+        }
+        if service.is_lost(target.proc) {
+            return Err(self.gone("an access", target));
+        }
+        service
+            .send(target.proc, am, header, payload)
+            .map_err(named)
+    }
+
+    fn budget(&self, target: &Target) -> Result<usize, Error> {
+        let peer = self.service().peer(target.proc)?;
+        Ok(peer.max.saturating_sub(FRONT).max(256))
+    }
+
+    pub(in super::super) fn put_remote(
+        &self,
+        target: &Target,
+        at: u64,
+        origin: &SendBuf,
+        there: &There<'_>,
+    ) -> Result<(), Error> {
+        let bytes = origin.bytes().min(there.datatype.bytes(there.count));
+        let runs = runs::of(there.datatype, there.count, bytes);
+        let budget = self.budget(target)?;
+        self.0.remote.begins(self.far(target));
+        wire::pieces(runs, at, 1, budget, |piece| {
+            let mut payload = piece.runs;
+            let start = payload.len();
+            payload.resize(start + piece.bytes, 0);
+            origin.pack_at(piece.position as i64, &mut payload[start..]);
+            self.say(target, wire::PUT, [self.id(), 0], payload)
+        })
+    }
+
+    /// Sees to it that a member that owes much is not asked for more.
+    fn wait_for_room(&self, target: &Target) -> Result<(), Error> {
+        let far = self.far(target);
+        if far.due.get() <= ASKED {
+            return Ok(());
+        }
+        self.wait_for("an access", target, || far.due.get() <= ASKED / 2)
+    }
+
+    /// Notes that `bytes` bytes are to come for `buf`.
+    fn expect(&self, target: &Target, buf: &RecvBuf, bytes: u64) -> (u64, Req) {
+        let service = self.service();
+        let req = service.begin(&self.0.engine);
+        let far = self.far(target);
+        self.0.remote.begins(far);
+        far.due.set(far.due.get() + bytes);
+        let fetch = Fetch {
+            win: Rc::downgrade(&self.0),
+            rank: target.rank,
+            proc: target.proc,
+            buf: buf.clone(),
+            left: bytes,
+            req: Some(req.clone()),
+        };
+        let token = service.fetches.borrow_mut().insert(fetch);
+        (token, req)
+    }
+
+    pub(in super::super) fn get_remote(
+        &self,
+        target: &Target,
+        at: u64,
+        origin: &RecvBuf,
+        there: &There<'_>,
+    ) -> Result<Option<Req>, Error> {
+        let bytes = there.datatype.bytes(there.count);
+        if bytes == 0 {
+            return Ok(None);
+        }
+        self.wait_for_room(target)?;
+        let runs = runs::of(there.datatype, there.count, bytes);
+        let (token, req) = self.expect(target, origin, bytes as u64);
+        // The message holds runs only, the answer data only; so runs are cut where the list of them is long.
+        let budget = self.budget(target)?;
+        let outcome = wire::pieces(runs, at, 1, budget, |piece| {
+            let mut payload = Vec::with_capacity(FRONT + piece.runs.len());
+            put_word(&mut payload, piece.position);
+            payload.extend_from_slice(&piece.runs);
+            self.say(target, wire::GET, [self.id(), token], payload)
+        });
+        self.unless_failed(token, req, outcome)
+    }
+
+    /// A fetch whose question could not be asked is over.
+    fn unless_failed(
+        &self,
+        token: u64,
+        req: Req,
+        outcome: Result<(), Error>,
+    ) -> Result<Option<Req>, Error> {
+        match outcome {
+            Ok(()) => Ok(Some(req)),
+            Err(e) => {
+                let service = self.service();
+                service.detach(&req);
+                service.finish(token, Ok(()));
+                Err(e)
+            }
+        }
+    }
+
+    pub(in super::super) fn accumulate_remote(
+        &self,
+        target: &Target,
+        at: u64,
+        combine: &Combine,
+        input: &[u8],
+        there: &There<'_>,
+        result: Option<&RecvBuf>,
+    ) -> Result<Option<Req>, Error> {
+        let reads_nothing = combine.op() == Predefined::NoOp;
+        let bytes = match (reads_nothing, result) {
+            (true, Some(result)) => result.bytes().min(there.datatype.bytes(there.count)),
+            _ => input.len() as i64,
+        };
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let budget = self.budget(target)?;
+        let waits = match result {
+            Some(result) => {
+                self.wait_for_room(target)?;
+                Some(self.expect(target, result, bytes as u64))
+            }
+            None => {
+                self.0.remote.begins(self.far(target));
+                None
+            }
+        };
+        let token = waits.as_ref().map_or(0, |(token, _)| *token);
+        let operation = wire::operation(combine.op(), combine.named().info().handle);
+        let runs = runs::of(there.datatype, there.count, bytes);
+        let outcome = wire::pieces(runs, at, combine.size(), budget, |piece| {
+            let mut payload = Vec::with_capacity(FRONT + piece.runs.len() + piece.bytes);
+            put_word(&mut payload, piece.position);
+            put_word(&mut payload, operation);
+            payload.extend_from_slice(&piece.runs);
+            if !reads_nothing {
+                let from = piece.position as usize;
+                payload.extend_from_slice(&input[from..from + piece.bytes]);
+            }
+            self.say(target, wire::ACCUMULATE, [self.id(), token], payload)
+        });
+        match waits {
+            Some((token, req)) => self.unless_failed(token, req, outcome),
+            None => outcome.map(|()| None),
+        }
+    }
+
+    pub(in super::super) fn swap_remote(
+        &self,
+        target: &Target,
+        (at, named): (u64, Named),
+        [compare, new]: [&[u8]; 2],
+        result: &RecvBuf,
+    ) -> Result<(), Error> {
+        self.wait_for_room(target)?;
+        let (token, req) = self.expect(target, result, new.len() as u64);
+        let mut payload = Vec::with_capacity(FRONT + 2 * new.len());
+        put_word(&mut payload, at);
+        put_word(&mut payload, u64::from(named.info().handle));
+        payload.extend_from_slice(compare);
+        payload.extend_from_slice(new);
+        let outcome = self.say(target, wire::SWAP, [self.id(), token], payload);
+        let req = self.unless_failed(token, req, outcome)?;
+        self.give_up(req);
+        Ok(())
+    }
+
+    /// Waits until all accesses to a member, or to all, are complete there and here.
+    pub(in super::super) fn flush_remote(&self, only: Option<&Target>) -> Result<(), Error> {
+        if self.0.remote.is_idle() {
+            return Ok(());
+        }
+        let all = &self.0.targets[..];
+        let chosen = match only {
+            Some(target) => std::slice::from_ref(target),
+            None => all,
+        };
+        let busy: Vec<&Target> = chosen
+            .iter()
+            .filter(|target| self.far(target).sent.get())
+            .collect();
+        let mut outcome = Ok(());
+        for target in &busy {
+            let far = self.far(target);
+            far.asked.set(far.asked.get().wrapping_add(1));
+            let number = u64::from(far.asked.get());
+            let asked = self.say(target, wire::FLUSH, [self.id(), number], Vec::new());
+            outcome = outcome.and(asked);
+        }
+        for target in busy {
+            let far = self.far(target);
+            let number = far.asked.get();
+            let done = || has_reached(far.answered.get(), number) && far.due.get() == 0;
+            outcome = outcome.and(self.wait_for("a flush", target, done));
+            self.0.remote.ends(far);
+            if let Some(refused) = far.refused.take() {
+                outcome = outcome.and(Err(refused.into()));
+            }
+        }
+        outcome
+    }
+
+    pub(in super::super) fn lock_remote(&self, target: &Target, mode: Mode) -> Result<(), Error> {
+        let far = self.far(target);
+        far.wanted.set(far.wanted.get().wrapping_add(1));
+        let number = far.wanted.get();
+        let exclusive = u64::from(mode == Mode::Exclusive);
+        self.say(target, wire::LOCK, [self.id(), exclusive], Vec::new())?;
+        self.wait_for("MPI_Win_lock", target, || {
+            has_reached(far.granted.get(), number)
+        })
+    }
+
+    pub(in super::super) fn unlock_remote(&self, target: &Target, _: Mode) -> Result<(), Error> {
+        self.say(target, wire::UNLOCK, [self.id(), 0], Vec::new())
+    }
+
+    pub(in super::super) fn send_post(&self, origin: &Target) -> Result<(), Error> {
+        self.say(origin, wire::POST, [self.id(), 0], Vec::new())
+    }
+
+    pub(in super::super) fn send_complete(&self, target: &Target) -> Result<(), Error> {
+        self.say(target, wire::COMPLETE, [self.id(), 0], Vec::new())
+    }
+
+    /// An answer that says that an access was refused.
+    pub(super) fn hear_refusal(&self, rank: u32, class: OscClass, sentence: String) {
+        let far = self.0.remote.of(rank);
+        let error = OscError::new(class, sentence);
+        far.refused.borrow_mut().get_or_insert(error);
+    }
+}

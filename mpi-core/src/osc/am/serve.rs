@@ -1,0 +1,316 @@
+//! The target's side: what comes is checked and carried out; and what comes back to an origin.
+//!
+//! Everything here runs inside progress, in whatever call this process is. Nothing waits but for a stripe, which is held for a moment.
+#![allow(unsafe_code)]
+
+use super::super::apply::{self, Reach};
+use super::super::win::Win;
+use super::super::{OscClass, OscError};
+use super::wire::{self, Runs, put_word, take_word};
+use super::{Service, Waiting};
+use crate::btl::{Am, Header, ProcId};
+use crate::datatype::{Datatype, Named};
+use mpi_base::window::Mode;
+use std::rc::Rc;
+
+impl Service {
+    /// Carries out what a message asks for.
+    pub(super) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        if am == wire::REPLY {
+            return self.on_reply(from, header, payload);
+        }
+        let Some(win) = self.window(header[0]) else {
+            return self.garble();
+        };
+        let Some(rank) = win.group().rank_of(from) else {
+            return self.garble();
+        };
+        let far = win.0.remote.of(rank);
+        let count = |cell: &std::cell::Cell<u32>| cell.set(cell.get().wrapping_add(1));
+        match am {
+            wire::PUT => self.answer(&win, from, 0, win.serve_put(payload).map(|()| None)),
+            wire::GET => {
+                let served = self.serve_get(&win, from, header[1], payload);
+                self.answer(&win, from, header[1], served.map(|()| None));
+            }
+            wire::ACCUMULATE => {
+                let served = win.serve_accumulate(payload, header[1] != 0);
+                self.answer(&win, from, header[1], served);
+            }
+            wire::SWAP => {
+                let served = win.serve_swap(payload).map(|old| Some((0, old)));
+                self.answer(&win, from, header[1], served);
+            }
+            wire::FLUSH => {
+                let answer = [header[0], header[1]];
+                self.reply(from, wire::FLUSHED, answer, Vec::new());
+            }
+            wire::FLUSHED => far.answered.set(header[1] as u32),
+            wire::LOCK => self.on_lock(&win, rank, header[1] != 0),
+            wire::GRANTED => count(&far.granted),
+            wire::UNLOCK => match far.holds.take() {
+                Some(mode) => win.0.control.leave(win.my_index(), mode),
+                None => self.garble(),
+            },
+            wire::POST => count(&far.posts),
+            wire::COMPLETE => count(&far.completions),
+            wire::REFUSED => self.on_refused(&win, rank, header, payload),
+            _ => self.garble(),
+        }
+    }
+
+    fn garble(&self) {
+        self.garbled.set(self.garbled.get() + 1);
+    }
+
+    /// Sends an answer; that its receiver cannot be reached is noticed by whoever needs it.
+    fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
+        let _ = self.send(to, am, header, payload);
+    }
+
+    /// Sends what an access answers: old elements and their position, or why it was refused.
+    fn answer(
+        &self,
+        win: &Win,
+        to: ProcId,
+        token: u64,
+        served: Result<Option<(u64, Vec<u8>)>, OscError>,
+    ) {
+        match served {
+            Ok(None) => {}
+            Ok(Some((position, old))) => self.reply(to, wire::REPLY, [token, position], old),
+            Err(e) => {
+                let mut payload = Vec::new();
+                put_word(&mut payload, token);
+                // A message has room for any sentence of ours, but none is worth more than this.
+                const LONGEST: usize = 1000;
+                let mut end = e.sentence.len().min(LONGEST);
+                while !e.sentence.is_char_boundary(end) {
+                    end -= 1;
+                }
+                payload.extend_from_slice(&e.sentence.as_bytes()[..end]);
+                let header = [win.id(), e.class as u64];
+                self.reply(to, wire::REFUSED, header, payload);
+            }
+        }
+    }
+
+    fn serve_get(
+        &self,
+        win: &Win,
+        to: ProcId,
+        token: u64,
+        mut payload: &[u8],
+    ) -> Result<(), OscError> {
+        let position = take_word(&mut payload).ok_or_else(|| win.nonsense())?;
+        let runs = Runs::take(&mut payload).ok_or_else(|| win.nonsense())?;
+        let span = runs.span();
+        let memory = win.own_memory(&span)?;
+        let Reach::Here(start) = memory.reach else {
+            return Err(win.nonsense());
+        };
+        let longest = self.peer(to)?.max;
+        let mut position = position;
+        let mut piece: Vec<u8> = Vec::new();
+        for run in runs.from(span.start) {
+            let (mut offset, mut left) = (run.offset, run.len as usize);
+            while left > 0 {
+                let len = left.min(longest - piece.len());
+                let at = start.wrapping_offset(offset as isize);
+                // SAFETY: inside the span, which was checked; who else accesses it is the program's affair.
+                piece.extend_from_slice(unsafe { std::slice::from_raw_parts(at, len) });
+                offset += len as i64;
+                left -= len;
+                if piece.len() == longest {
+                    let full = std::mem::take(&mut piece);
+                    let next = position + full.len() as u64;
+                    self.reply(to, wire::REPLY, [token, position], full);
+                    position = next;
+                }
+            }
+        }
+        if !piece.is_empty() {
+            self.reply(to, wire::REPLY, [token, position], piece);
+        }
+        Ok(())
+    }
+
+    fn on_reply(&self, from: ProcId, [token, position]: Header, data: &[u8]) {
+        let over = {
+            let mut fetches = self.fetches.borrow_mut();
+            let fetch = fetches.get(token).filter(|fetch| fetch.proc == from);
+            let Some(fetch) = fetch else {
+                drop(fetches);
+                return self.garble();
+            };
+            let fits = data.len() as u64 <= fetch.left && i64::try_from(position).is_ok();
+            if !fits {
+                drop(fetches);
+                return self.garble();
+            }
+            fetch.buf.unpack_at(position as i64, data);
+            fetch.left -= data.len() as u64;
+            if let Some(win) = fetch.win.upgrade() {
+                let far = win.remote.of(fetch.rank);
+                far.due.set(far.due.get().saturating_sub(data.len() as u64));
+            }
+            fetch.left == 0
+        };
+        if over {
+            self.finish(token, Ok(()));
+        }
+    }
+
+    fn on_refused(&self, win: &Win, rank: u32, header: Header, mut payload: &[u8]) {
+        let Some(token) = take_word(&mut payload) else {
+            return self.garble();
+        };
+        let class = OscClass::from_number(header[1]);
+        let sentence = String::from_utf8_lossy(payload).into_owned();
+        let ours = self
+            .fetches
+            .borrow_mut()
+            .get(token)
+            .is_some_and(|fetch| fetch.rank == rank);
+        match ours {
+            true => self.finish(token, Err(OscError::new(class, sentence))),
+            false => win.hear_refusal(rank, class, sentence),
+        }
+    }
+
+    fn on_lock(&self, win: &Win, rank: u32, exclusive: bool) {
+        let mode = match exclusive {
+            true => Mode::Exclusive,
+            false => Mode::Shared,
+        };
+        let index = win.my_index();
+        let waiting = Waiting {
+            win: Rc::downgrade(&win.0),
+            index,
+            rank,
+            ticket: win.0.control.draw(index, mode),
+        };
+        self.waiting.borrow_mut().push(waiting);
+        self.grant_waiting();
+        if !self.waiting.borrow().is_empty() {
+            self.ask_for_turns();
+        }
+    }
+
+    /// Grants locks whose turn has come; whether there were any.
+    pub(super) fn grant_waiting(&self) -> bool {
+        let mut all = self.waiting.take();
+        let before = all.len();
+        all.retain(|waiting| {
+            let Some(inner) = waiting.win.upgrade() else {
+                return false;
+            };
+            let win = Win(inner);
+            let control = &win.0.control;
+            if !control.admits(waiting.index, waiting.ticket) {
+                return true;
+            }
+            control.enter(waiting.index, waiting.ticket);
+            let far = win.0.remote.of(waiting.rank);
+            far.holds.set(Some(waiting.ticket.mode()));
+            let proc = win.0.targets[waiting.rank as usize].proc;
+            self.reply(proc, wire::GRANTED, [win.id(), 0], Vec::new());
+            false
+        });
+        let granted = all.len() < before;
+        let mut list = self.waiting.borrow_mut();
+        all.append(&mut list);
+        *list = all;
+        granted
+    }
+}
+
+impl Win {
+    /// Our own index among the members on this node.
+    pub(super) fn my_index(&self) -> usize {
+        let me = &self.0.targets[self.rank() as usize];
+        me.here.unwrap_or(0)
+    }
+
+    fn nonsense(&self) -> OscError {
+        let sentence = format!(
+            "rank {} of {} has received a message that makes no sense",
+            self.rank(),
+            self.label()
+        );
+        OscError::new(OscClass::Range, sentence)
+    }
+
+    fn serve_put(&self, mut payload: &[u8]) -> Result<(), OscError> {
+        let runs = Runs::take(&mut payload).ok_or_else(|| self.nonsense())?;
+        let span = runs.span();
+        if payload.len() as u64 != runs.bytes() {
+            return Err(self.nonsense());
+        }
+        let memory = self.own_memory(&span)?;
+        let Reach::Here(start) = memory.reach else {
+            return Err(self.nonsense());
+        };
+        for run in runs.from(span.start) {
+            let (data, rest) = payload.split_at(run.len as usize);
+            let at = start.wrapping_offset(run.offset as isize);
+            // SAFETY: inside the span, which was checked; who else accesses it is the program's affair.
+            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), at, data.len()) };
+            payload = rest;
+        }
+        Ok(())
+    }
+
+    /// The old elements, if they are wanted, and their position.
+    fn serve_accumulate(
+        &self,
+        mut payload: &[u8],
+        wanted: bool,
+    ) -> Result<Option<(u64, Vec<u8>)>, OscError> {
+        let nonsense = || self.nonsense();
+        let position = take_word(&mut payload).ok_or_else(nonsense)?;
+        let operation = take_word(&mut payload).and_then(wire::read_operation);
+        let (op, handle) = operation.ok_or_else(nonsense)?;
+        let named = Datatype::named(handle).and_then(|datatype| datatype.as_named());
+        let named = named.ok_or_else(nonsense)?;
+        let runs = Runs::take(&mut payload).ok_or_else(nonsense)?;
+        let span = runs.span();
+        let combine = self.combine_of(op, named).map_err(|e| {
+            let sentence = format!("rank {} of {}: {e}", self.rank(), self.label());
+            OscError::new(OscClass::Op, sentence)
+        })?;
+        let memory = self.own_memory(&span)?;
+        let mut old = match wanted {
+            true => vec![0; runs.bytes() as usize],
+            false => Vec::new(),
+        };
+        // SAFETY: the span was checked.
+        let done = unsafe {
+            let result = wanted.then_some(&mut old[..]);
+            combine.run(&memory, runs.from(span.start), payload, result)
+        };
+        done.map_err(|_| self.nonsense())?;
+        Ok(wanted.then_some((position, old)))
+    }
+
+    /// What was there.
+    fn serve_swap(&self, mut payload: &[u8]) -> Result<Vec<u8>, OscError> {
+        let at = take_word(&mut payload).ok_or_else(|| self.nonsense())?;
+        let handle = take_word(&mut payload).and_then(|word| usize::try_from(word).ok());
+        let named = handle.and_then(Named::from_handle);
+        let named = named.ok_or_else(|| self.nonsense())?;
+        let size = named.info().size as usize;
+        if payload.len() != 2 * size {
+            return Err(self.nonsense());
+        }
+        let end = at.checked_add(size as u64).ok_or_else(|| self.nonsense())?;
+        let memory = self.own_memory(&(at..end))?;
+        let (compare, new) = payload.split_at(size);
+        let mut old = vec![0; size];
+
+        // SAFETY: the range was checked.
+        let done = unsafe { apply::compare_and_swap(&memory, named, [compare, new], &mut old) };
+        done.map_err(|_| self.nonsense())?;
+        Ok(old)
+    }
+}

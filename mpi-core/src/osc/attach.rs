@@ -1,0 +1,350 @@
+//! Memory attached to dynamic windows, without a limit on how much or how often (MPI 5.0, section 12.2.4).
+//!
+//! Each member keeps its regions in a table of its own, and a copy of it in its arena, where neighbours read it:
+//! three words for each region, sorted by address. The head in its control words says where the copy is;
+//! its version is odd while the owner changes it. A reader copies the table and looks at the version again,
+//! so attaching and detaching are local, and reading takes no lock.
+//! What was read is checked before it is used, as memory that others write may say anything.
+#![allow(unsafe_code)]
+
+use super::apply::{Memory, Reach};
+use super::control::Head;
+use super::target::{Route, Spot, Target};
+use super::win::Win;
+use super::{Flavor, OscClass, OscError};
+use crate::Error;
+use mpi_base::atomic::{AtomicU64, Ordering, fence};
+use mpi_base::node::{ShmBlock, ShmOffset};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Words for each region: address, length, and its place in the node's memory, or 0.
+const EACH: usize = 3;
+
+/// A region at its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    pub address: u64,
+    pub len: u64,
+    pub place: u64,
+}
+
+/// What this process knows of attached memory.
+pub(super) struct Attached {
+    /// Our own regions by address.
+    own: RefCell<BTreeMap<u64, Region>>,
+    /// Where the copy lies that neighbours read.
+    table: RefCell<Option<ShmBlock>>,
+    /// What was read of each member, and at which version.
+    known: RefCell<Vec<(u64, Rc<[Region]>)>>,
+}
+
+impl Attached {
+    pub fn new(size: u32) -> Attached {
+        Attached {
+            own: RefCell::default(),
+            table: RefCell::default(),
+            known: RefCell::new(vec![(u64::MAX, Rc::from([])); size as usize]),
+        }
+    }
+
+    /// The region of our own that holds all of `range`, or several that adjoin.
+    fn own(&self, range: &Range<u64>) -> Option<Region> {
+        let own = self.own.borrow();
+        let (first, _) = own.range(..=range.start).next_back()?;
+        joined(own.range(first..).map(|(_, region)| *region), range)
+    }
+}
+
+/// The first region together with those that adjoin it, as far as `range` needs them; nothing if that is not enough.
+fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) -> Option<Region> {
+    let mut regions = regions;
+    let mut whole = regions.next()?;
+    while !whole.holds(range) {
+        let next = regions.next()?;
+        let adjoins = whole.address.checked_add(whole.len)? == next.address;
+        let alike = match (whole.place, next.place) {
+            (0, 0) => true,
+            (0, _) | (_, 0) => false,
+            (place, next) => place.checked_add(whole.len)? == next,
+        };
+        if !(adjoins && alike) {
+            return None;
+        }
+        whole.len = whole.len.checked_add(next.len)?;
+    }
+    Some(whole)
+}
+
+impl Region {
+    fn holds(&self, range: &Range<u64>) -> bool {
+        let end = self.address.checked_add(self.len);
+        range.start >= self.address && end.is_some_and(|end| range.end <= end)
+    }
+}
+
+impl Win {
+    fn only_dynamic(&self, call: &str) -> Result<(), Error> {
+        match self.0.flavor {
+            Flavor::Dynamic => Ok(()),
+            _ => {
+                let sentence = format!(
+                    "{call} needs a window that MPI_Win_create_dynamic has made, which {} is not",
+                    self.label()
+                );
+                Err(OscError::new(OscClass::Flavor, sentence).into())
+            }
+        }
+    }
+
+    /// `MPI_Win_attach`.
+    pub fn attach(&self, base: *mut u8, size: u64) -> Result<(), Error> {
+        self.only_dynamic("MPI_Win_attach")?;
+        let address = base.expose_provenance() as u64;
+        let bad = |why: String| -> Error {
+            let sentence = format!(
+                "rank {} attaches {size} bytes at {address:#x} to {}, but {why}",
+                self.rank(),
+                self.label()
+            );
+            OscError::new(OscClass::Attach, sentence).into()
+        };
+        let Some(end) = address.checked_add(size) else {
+            return Err(bad("no memory is as long".into()));
+        };
+        if size == 0 {
+            return Ok(());
+        }
+        let overlapping = {
+            let own = self.0.attached.own.borrow();
+            let before = own.range(..end).next_back().map(|(_, region)| *region);
+            before.filter(|region| region.address + region.len > address)
+        };
+        if let Some(other) = overlapping {
+            let (len, at) = (other.len, other.address);
+            return Err(bad(format!("{len} bytes at {at:#x} are attached already")));
+        }
+        let node = self.0.engine.node();
+        let place = node.place_of(address as usize, size as usize);
+        let region = Region {
+            address,
+            len: size,
+            place: place.map_or(0, |place| place.0),
+        };
+        self.0.attached.own.borrow_mut().insert(address, region);
+        if !self.publish() {
+            self.0.attached.own.borrow_mut().remove(&address);
+            self.publish();
+            return Err(bad("this rank's part of the node's memory is full".into()));
+        }
+        Ok(())
+    }
+
+    /// `MPI_Win_detach`.
+    pub fn detach(&self, base: *const u8) -> Result<(), Error> {
+        self.only_dynamic("MPI_Win_detach")?;
+        let address = base.expose_provenance() as u64;
+        let removed = self.0.attached.own.borrow_mut().remove(&address);
+        if removed.is_none() {
+            let sentence = format!(
+                "rank {} detaches {address:#x} from {}, where no attached memory begins",
+                self.rank(),
+                self.label()
+            );
+            return Err(OscError::new(OscClass::Attach, sentence).into());
+        }
+        self.publish();
+        Ok(())
+    }
+
+    /// Writes the table that neighbours read; false if there is no memory for it.
+    fn publish(&self) -> bool {
+        let attached = &self.0.attached;
+        let own = attached.own.borrow();
+        let head = &self.0.control.mine().head;
+        let node = self.0.engine.node();
+        let len = own.len() * EACH;
+        let block = match len {
+            0 => None,
+            _ => match node.alloc_large(len * size_of::<u64>(), 64) {
+                None => return false,
+                some => some,
+            },
+        };
+        let place = block.as_ref().map_or(ShmOffset(0), ShmBlock::place);
+        if let Some(words) = node.shared::<AtomicU64>(place, len).filter(|_| len > 0) {
+            for (words, region) in words.chunks_exact(EACH).zip(own.values()) {
+                words[0].store(region.address, Ordering::Relaxed);
+                words[1].store(region.len, Ordering::Relaxed);
+                words[2].store(region.place, Ordering::Relaxed);
+            }
+        }
+        let version = head.version.load(Ordering::Relaxed);
+        head.version
+            .store(version.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        head.place.store(place.0, Ordering::Relaxed);
+        head.count.store(own.len() as u64, Ordering::Relaxed);
+        head.version
+            .store(version.wrapping_add(2), Ordering::Release);
+        // Who still reads the old one finds another version afterwards.
+        drop(attached.table.replace(block));
+        true
+    }
+
+    /// The regions of a neighbour.
+    fn regions(&self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
+        let slot = target.rank as usize;
+        loop {
+            let version = head.version.load(Ordering::Acquire);
+            if version % 2 == 1 {
+                mpi_base::switch::switch();
+                continue;
+            }
+            {
+                let known = self.0.attached.known.borrow();
+                if known[slot].0 == version {
+                    return Some(known[slot].1.clone());
+                }
+            }
+            let place = ShmOffset(head.place.load(Ordering::Relaxed));
+            let count = usize::try_from(head.count.load(Ordering::Relaxed)).ok()?;
+            let read = || {
+                let words = self
+                    .0
+                    .engine
+                    .node()
+                    .shared::<AtomicU64>(place, count.checked_mul(EACH)?)?;
+                let region = |words: &[AtomicU64]| Region {
+                    address: words[0].load(Ordering::Relaxed),
+                    len: words[1].load(Ordering::Relaxed),
+                    place: words[2].load(Ordering::Relaxed),
+                };
+                Some(words.chunks_exact(EACH).map(region).collect())
+            };
+            let regions: Option<Rc<[Region]>> = match count {
+                0 => Some(Rc::from([])),
+                _ => read(),
+            };
+            fence(Ordering::SeqCst);
+            if head.version.load(Ordering::Relaxed) == version {
+                let regions = regions?;
+                self.0.attached.known.borrow_mut()[slot] = (version, regions.clone());
+                return Some(regions);
+            }
+        }
+    }
+
+    /// Where an access to attached memory goes.
+    pub(super) fn attached_spot<'a>(
+        &'a self,
+        target: &'a Target,
+        disp: i64,
+        span: Range<i64>,
+    ) -> Result<Spot<'a>, Error> {
+        let address = disp as u64;
+        let range = address.wrapping_add_signed(span.start)..address.wrapping_add_signed(span.end);
+        if matches!(target.route, Route::Message) && target.here.is_none() {
+            return Ok(Spot::Message(address));
+        }
+        let region = match self.is_me(target) {
+            true => self.0.attached.own(&range),
+            false => {
+                let head = target.here.map(|index| &self.0.control.of(index).head);
+                let regions = head.and_then(|head| self.regions(target, head));
+                let regions = regions.unwrap_or_default();
+                let after = regions.partition_point(|region| region.address <= range.start);
+                let from = after.checked_sub(1).and_then(|at| regions.get(at..));
+                from.and_then(|from| joined(from.iter().copied(), &range))
+            }
+        };
+        let empty = Region {
+            address,
+            len: 0,
+            place: 0,
+        };
+        let region = match region {
+            Some(region) => region,
+            None if span.is_empty() => empty,
+            None => return Err(self.not_attached(target.rank, &range).into()),
+        };
+        let node = self.0.engine.node();
+        let mapped = || node.resolve(ShmOffset(region.place), region.len as usize);
+        let reach = match target.route {
+            _ if self.is_me(target) => {
+                Reach::Here(std::ptr::with_exposed_provenance_mut(address as usize))
+            }
+            _ if region.place != 0 => match mapped() {
+                Some(start) => {
+                    Reach::Here(start.wrapping_add(address.wrapping_sub(region.address) as usize))
+                }
+                None => return Err(self.not_attached(target.rank, &range).into()),
+            },
+            Route::Process(pid) => Reach::Process(pid),
+            _ => return Ok(Spot::Message(address)),
+        };
+        Ok(Spot::Direct(Memory {
+            reach,
+            address,
+            stripes: self.stripes(target),
+            locked: region.place == 0 && self.has_neighbours(),
+        }))
+    }
+
+    pub(super) fn is_me(&self, target: &Target) -> bool {
+        target.rank == self.rank()
+    }
+
+    /// Whether any other member shares this node's memory.
+    fn has_neighbours(&self) -> bool {
+        let me = self.rank();
+        let mut all = self.0.targets.iter();
+        all.any(|target| target.here.is_some() && target.rank != me)
+    }
+
+    #[cold]
+    pub(super) fn not_attached(&self, rank: u32, range: &Range<u64>) -> OscError {
+        let (start, len) = (range.start, range.end.wrapping_sub(range.start));
+        let sentence = format!(
+            "{len} bytes at {start:#x} of rank {rank} are accessed through {}, but no attached memory of that rank holds all of them",
+            self.label()
+        );
+        OscError::new(OscClass::Attach, sentence)
+    }
+
+    /// Memory of our own that a message names: all of `range`, offsets into our part or addresses in a dynamic window.
+    pub(super) fn own_memory(&self, range: &Range<u64>) -> Result<Memory<'_>, OscError> {
+        let me = &self.0.targets[self.rank() as usize];
+        if self.0.flavor == Flavor::Dynamic {
+            let found = self.0.attached.own(range);
+            let region = found.ok_or_else(|| self.not_attached(me.rank, range))?;
+            return Ok(Memory {
+                reach: Reach::Here(std::ptr::with_exposed_provenance_mut(range.start as usize)),
+                address: range.start,
+                stripes: self.stripes(me),
+                locked: region.place == 0 && self.has_neighbours(),
+            });
+        }
+        match me.route {
+            Route::Here(base) if range.start <= range.end && range.end <= me.size => Ok(Memory {
+                reach: Reach::Here(base.wrapping_add(range.start as usize)),
+                address: me.address.wrapping_add(range.start),
+                stripes: self.stripes(me),
+                locked: me.locked,
+            }),
+            _ => {
+                let sentence = format!(
+                    "bytes {} to {} of rank {} are accessed through {}, which has {} bytes there",
+                    range.start,
+                    range.end,
+                    me.rank,
+                    self.label(),
+                    me.size
+                );
+                Err(OscError::new(OscClass::Range, sentence))
+            }
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The control words of a window on one node, as one of its members sees them.
+//!
+//! Each member has a block in its own arena, laid out by the number of members on the node and in the window:
+//!
+//! ```text
+//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | arrivals | a line for each writer | slots of waiters
+//! ```
+//!
+//! Promise: every word is an atomic; what is read from it is compared or checked, never followed.
+
+#![allow(unsafe_code)]
+
+use super::{OscClass, OscError};
+use crate::engine::Engine;
+use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::{Held, Shared};
+use mpi_base::node::{Node, ShmBlock, ShmOffset};
+use mpi_base::window::{Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket};
+
+/// As many updates of one member's memory can go on at the same time that need a lock.
+pub(super) const STRIPES: usize = 8;
+/// Memory that shares a stripe lies together in pieces of as many bytes.
+pub(super) const STRIPE_BYTES: u64 = 4096;
+
+const LINE: usize = 64;
+
+/// Where the table of a member's attached memory is; see [`super::attach`].
+#[repr(C, align(64))]
+pub(super) struct Head {
+    /// Odd while the owner changes the others.
+    pub version: AtomicU64,
+    pub place: AtomicU64,
+    pub count: AtomicU64,
+}
+
+// SAFETY: atomics only.
+unsafe impl Shared for Head {}
+
+/// How long the parts are.
+#[derive(Clone, Copy)]
+struct Parts {
+    here: usize,
+    slots: usize,
+}
+
+impl Parts {
+    fn new(here: usize, members: usize) -> Parts {
+        Parts {
+            here,
+            slots: members.next_power_of_two(),
+        }
+    }
+
+    const ANNOUNCED: usize = LINE;
+    const STRIPES_AT: usize = 2 * LINE;
+    const HEAD: usize = Self::STRIPES_AT + STRIPES * LINE;
+    const ARRIVALS: usize = Self::HEAD + LINE;
+    const LINES: usize = Self::ARRIVALS + LINE;
+
+    fn slots_at(self) -> usize {
+        Self::LINES + self.here * LINE
+    }
+
+    fn len(self) -> usize {
+        self.slots_at() + self.slots * size_of::<u32>()
+    }
+}
+
+/// Takes a member's block from its arena; zeroed, it is one in which nothing has happened.
+pub(super) fn take(node: &Node, here: usize, members: usize) -> Option<ShmBlock> {
+    node.alloc_large(Parts::new(here, members).len(), LINE)
+}
+
+/// One member's words.
+pub(super) struct Words {
+    pub lock: Held<Lock>,
+    announced: Held<Announced>,
+    pub stripes: Held<[Stripe]>,
+    pub head: Held<Head>,
+    arrivals: Held<Arrivals>,
+    lines: Held<[Line]>,
+    slots: Held<[AtomicU32]>,
+    inbox: Held<Inbox>,
+    /// The member's place on the node.
+    pub place: u32,
+    /// Its rank in the window.
+    pub rank: u32,
+}
+
+impl Words {
+    fn find(node: &Node, at: ShmOffset, parts: Parts, place: u32, rank: u32) -> Option<Words> {
+        let part = |offset: usize| ShmOffset(at.0.wrapping_add(offset as u64));
+        Some(Words {
+            lock: node.hold(at)?,
+            announced: node.hold(part(Parts::ANNOUNCED))?,
+            stripes: node.hold_all(part(Parts::STRIPES_AT), STRIPES)?,
+            head: node.hold(part(Parts::HEAD))?,
+            arrivals: node.hold(part(Parts::ARRIVALS))?,
+            lines: node.hold_all(part(Parts::LINES), parts.here)?,
+            slots: node.hold_all(part(parts.slots_at()), parts.slots)?,
+            inbox: node.inbox(place).ok()?,
+            place,
+            rank,
+        })
+    }
+
+    /// Wakes the member if it sleeps.
+    pub fn ring(&self) {
+        self.inbox.bell().ring();
+    }
+
+    fn slot(&self, ticket: u32) -> &AtomicU32 {
+        // The number of slots is a power of two.
+        &self.slots[ticket as usize & (self.slots.len() - 1)]
+    }
+}
+
+/// All words of a window on this node.
+pub(super) struct Control {
+    /// The members here, by rank.
+    here: Vec<Words>,
+    /// Which of them this process is.
+    me: usize,
+}
+
+impl Control {
+    /// Finds the words of all members here, whose ranks, places on the node and blocks these are.
+    pub fn find(
+        engine: &Engine,
+        members: &[(u32, u32, ShmOffset)],
+        size: usize,
+    ) -> Result<Control, OscError> {
+        let node = engine.node();
+        let parts = Parts::new(members.len(), size);
+        let mut here = Vec::with_capacity(members.len());
+        for &(rank, place, at) in members {
+            let words = Words::find(node, at, parts, place, rank).ok_or_else(|| {
+                OscError::new(
+                    OscClass::NoMemory,
+                    format!("rank {rank} named a place for its window's control words that is outside of the node's memory"),
+                )
+            })?;
+            here.push(words);
+        }
+        let me = here.iter().position(|words| words.place == node.rank());
+        Ok(Control {
+            here,
+            me: me.unwrap_or(0),
+        })
+    }
+
+    /// How many members are here.
+    pub fn count(&self) -> usize {
+        self.here.len()
+    }
+
+    /// The words of the member at `index` among those here.
+    #[inline]
+    pub fn of(&self, index: usize) -> &Words {
+        &self.here[index]
+    }
+
+    /// Our own.
+    #[inline]
+    pub fn mine(&self) -> &Words {
+        &self.here[self.me]
+    }
+
+    /// Tells the member `index` that we have posted to it, or completed, as `tell` says in our line with it.
+    pub fn tell(&self, index: usize, tell: impl FnOnce(&Line)) {
+        let words = &self.here[index];
+        tell(&words.lines[self.me]);
+        if words.arrivals.arrive() && index != self.me {
+            words.ring();
+        }
+    }
+
+    /// Whether nothing is missing of what we wait for; see [`Arrivals::are_in`].
+    pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
+        self.mine().arrivals.are_in(missing)
+    }
+
+    /// The line of member `index` with us.
+    pub fn line_from(&self, index: usize) -> &Line {
+        &self.mine().lines[index]
+    }
+
+    fn announced(&self) -> &Announced {
+        &self.here[0].announced
+    }
+
+    /// Draws a ticket for the lock of member `index`, for this process or for a member elsewhere for which it waits.
+    pub fn draw(&self, index: usize, mode: Mode) -> Ticket {
+        if mode == Mode::Exclusive {
+            self.announced().announce();
+        }
+        let words = &self.here[index];
+        let ticket = words.lock.draw(mode);
+        if !words.lock.admits(ticket) {
+            let slot = words.slot(ticket.number());
+            slot.store(self.mine().place + 1, Ordering::Relaxed);
+            // SYNC POINT window.ticket
+            fence(Ordering::SeqCst);
+        }
+        ticket
+    }
+
+    /// Whether a ticket may enter: its turn has come, and an exclusive one finds no flag of a lock of all raised.
+    #[inline]
+    pub fn admits(&self, index: usize, ticket: Ticket) -> bool {
+        self.here[index].lock.admits(ticket)
+            && (ticket.mode() == Mode::Shared || !self.any_holds_all())
+    }
+
+    #[inline]
+    fn any_holds_all(&self) -> bool {
+        let mut all = self.here.iter().enumerate();
+        all.any(|(index, words)| words.lines[index].holds_all())
+    }
+
+    /// Enters with a ticket that is admitted.
+    #[inline]
+    pub fn enter(&self, index: usize, ticket: Ticket) {
+        if self.here[index].lock.enter(ticket, self.mine().place) {
+            self.ring_waiting(index);
+        }
+    }
+
+    /// Leaves the lock of member `index`.
+    #[inline]
+    pub fn leave(&self, index: usize, mode: Mode) {
+        if self.here[index].lock.leave(mode) {
+            self.ring_waiting(index);
+        }
+        if mode == Mode::Exclusive {
+            self.announced().withdraw();
+        }
+    }
+
+    #[cold]
+    fn ring_waiting(&self, index: usize) {
+        let words = &self.here[index];
+        fence(Ordering::SeqCst);
+        for ticket in words.lock.waiting() {
+            let place = words.slot(ticket).load(Ordering::Relaxed);
+            let found = place
+                .checked_sub(1)
+                .and_then(|place| self.here.iter().find(|w| w.place == place));
+            if let Some(waiter) = found {
+                waiter.ring();
+            }
+        }
+    }
+
+    /// Locks all members here at once, unless an exclusive lock is announced.
+    #[inline]
+    pub fn hold_all(&self) -> bool {
+        self.mine().lines[self.me].hold_all(self.announced())
+    }
+
+    /// Gives such a lock back.
+    #[inline]
+    pub fn release_all(&self) {
+        if self.mine().lines[self.me].release_all(self.announced()) {
+            self.here.iter().for_each(Words::ring);
+        }
+    }
+
+    /// The rank that holds the lock of member `index` exclusively, or has locked all members; for reports.
+    pub fn holder(&self, index: usize) -> Option<u32> {
+        let exclusive = self.here[index].lock.holder();
+        let place = exclusive.and_then(|place| self.here.iter().find(|w| w.place == place));
+        let all = || {
+            let mut each = self.here.iter().enumerate();
+            let found = each.find(|(index, words)| words.lines[*index].holds_all());
+            found.map(|(_, words)| words)
+        };
+        place.or_else(all).map(|words| words.rank)
+    }
+}

@@ -1,0 +1,70 @@
+//! The runs of an access, as few as there are: what touches is one.
+
+use crate::datatype::{Datatype, RecvBuf, Run, SendBuf};
+
+/// The runs that hold the first `bytes` packed bytes of `count` elements, in packed order.
+pub(super) fn of(datatype: &Datatype, count: i64, bytes: i64) -> impl Iterator<Item = Run> + '_ {
+    let whole = datatype
+        .contiguous_bytes(count)
+        .map(|(offset, len)| Run::new(offset, len.min(bytes)));
+    let scattered = match whole {
+        Some(_) => None,
+        None => Some(Joined {
+            runs: datatype.runs(count, 0..bytes),
+            last: None,
+        }),
+    };
+    let whole = whole.filter(|run| run.len > 0);
+    whole.into_iter().chain(scattered.into_iter().flatten())
+}
+
+/// The same of what is read.
+pub(super) fn of_send(buf: &SendBuf, bytes: i64) -> impl Iterator<Item = Run> + '_ {
+    of(buf.datatype(), buf.count(), bytes)
+}
+
+/// The same of what is written.
+pub(super) fn of_recv(buf: &RecvBuf, bytes: i64) -> impl Iterator<Item = Run> + '_ {
+    of(buf.datatype(), buf.count(), bytes)
+}
+
+/// Joins runs that touch.
+struct Joined<I> {
+    runs: I,
+    last: Option<Run>,
+}
+
+impl<I: Iterator<Item = Run>> Iterator for Joined<I> {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let mut run = self.last.take().or_else(|| self.runs.next())?;
+        for next in self.runs.by_ref() {
+            if run.offset + run.len != next.offset {
+                self.last = Some(next);
+                break;
+            }
+            run.len += next.len;
+        }
+        Some(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::Named;
+
+    #[test]
+    fn what_touches_is_one_run() {
+        let int = Datatype::from(Named::INT);
+        let runs: Vec<Run> = of(&int, 1000, 3998).collect();
+        assert_eq!(runs, [Run::new(0, 3998)]);
+        // Pairs of ints, three apart, of which two in a row touch the next.
+        let pairs = Datatype::vector(2, 2, 3, &int).expect("a type");
+        pairs.commit().expect("committed");
+        let runs: Vec<Run> = of(&pairs, 2, 32).collect();
+        assert_eq!(runs, [Run::new(0, 8), Run::new(12, 16), Run::new(32, 8)]);
+        assert_eq!(of(&int, 0, 0).count(), 0);
+    }
+}

@@ -1,0 +1,292 @@
+//! Windows among ranks that are threads, on one node and on two, in one window both at once.
+#![allow(unsafe_code)]
+
+use super::OscError;
+use super::{Assert, Flavor, Hints, LockMode, OscClass, Spec, There, Win};
+use crate::Error;
+use crate::coll::Call;
+use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
+use crate::engine::Engine;
+use crate::engine::testing::Job;
+use crate::op::{Op, Predefined};
+
+fn allocate(engine: &Engine, size: u64) -> Win {
+    let spec = Spec {
+        flavor: Flavor::Allocate,
+        base: std::ptr::null_mut(),
+        size,
+        unit: 8,
+        hints: Hints::default(),
+    };
+    Win::new(&engine.world().expect("a world"), &spec).expect("a window")
+}
+
+fn barrier(engine: &Engine) {
+    let world = engine.world().expect("a world");
+    world.collective(Call::Barrier).expect("a barrier");
+}
+
+fn there(datatype: &Datatype, rank: u32, disp: i64) -> There<'_> {
+    There {
+        rank: rank as i32,
+        disp,
+        count: 1,
+        datatype,
+    }
+}
+
+/// A number as a buffer; the tests keep it until it is not used any more.
+fn send(value: &i64) -> SendBuf {
+    // SAFETY: the caller's value is borrowed until the access has read it.
+    unsafe { SendBuf::new(std::ptr::from_ref(value).cast(), 1, Named::INT64.into()) }
+}
+
+fn recv(value: &mut i64) -> RecvBuf {
+    // SAFETY: the caller's value, which nobody looks at until the access is complete.
+    unsafe { RecvBuf::new(std::ptr::from_mut(value).cast(), 1, Named::INT64.into()) }
+}
+
+fn add(win: &Win, rank: u32, disp: i64) -> i64 {
+    let (one, mut old) = (1, -1);
+    let long = Datatype::from(Named::INT64);
+    let sum = Op::Predefined(Predefined::Sum);
+    win.fetch_and_op(
+        &send(&one),
+        &mut recv(&mut old),
+        there(&long, rank, disp),
+        &sum,
+    )
+    .expect("an access");
+    win.flush(rank as i32).expect("a flush");
+    old
+}
+
+/// Runs a claim on one node, on two, and where neighbours are reached by messages only.
+fn everywhere(ranks: u32, claim: impl Fn(&Engine) + Sync) {
+    Job::of(ranks).run(&claim);
+    Job {
+        nodes: 2,
+        ..Job::of(ranks)
+    }
+    .run(&claim);
+    Job::of(ranks).with("osc", "am").run(&claim);
+}
+
+#[test]
+fn every_value_of_a_counter_is_fetched_once() {
+    const TIMES: usize = 40;
+    everywhere(4, |engine| {
+        let win = allocate(engine, 64);
+        let world = engine.world().expect("a world");
+        win.lock_all(Assert::default()).expect("a lock of all");
+        let mine: Vec<u64> = (0..TIMES).map(|_| add(&win, 0, 3) as u64).collect();
+        win.unlock_all().expect("its end");
+        let mut all = engine.block_on(world.share(&mine)).expect("words");
+        all.sort_unstable();
+        assert!(all.iter().copied().eq(0..TIMES as u64 * 4), "{all:?}");
+        win.free().expect("freeing");
+    });
+}
+
+#[test]
+fn an_exclusive_lock_makes_a_read_and_a_write_one_step() {
+    everywhere(3, |engine| {
+        let win = allocate(engine, 64);
+        let long = Datatype::from(Named::INT64);
+        for _ in 0..30 {
+            win.lock(LockMode::Exclusive, 1, Assert::default())
+                .expect("a lock");
+            let mut value = 0;
+            let req = win.get(&mut recv(&mut value), there(&long, 1, 2));
+            win.give_up(req.expect("a get"));
+            win.flush(1).expect("a flush");
+            value += 1;
+            win.put(&send(&value), there(&long, 1, 2)).expect("a put");
+            win.unlock(1).expect("its end");
+        }
+        barrier(engine);
+        win.lock(LockMode::Shared, 1, Assert::default())
+            .expect("a lock");
+        let mut value = 0;
+        let req = win.get(&mut recv(&mut value), there(&long, 1, 2));
+        win.give_up(req.expect("a get"));
+        win.unlock(1).expect("its end");
+        assert_eq!(value, 90);
+        win.free().expect("freeing");
+    });
+}
+
+/// The fast way into a lock of all and the slow one exclude exclusive locks alike.
+#[test]
+fn locks_of_all_and_exclusive_locks_take_turns() {
+    everywhere(4, |engine| {
+        let win = allocate(engine, 64);
+        let long = Datatype::from(Named::INT64);
+        let me = engine.me();
+        for round in 0..40i64 {
+            if (round as u32 + me).is_multiple_of(3) {
+                // Both numbers are written under the lock.
+                win.lock(LockMode::Exclusive, 0, Assert::default())
+                    .expect("a lock");
+                let value = round * 10 + i64::from(me);
+                win.put(&send(&value), there(&long, 0, 0)).expect("a put");
+                win.flush(0).expect("a flush");
+                win.put(&send(&value), there(&long, 0, 1)).expect("a put");
+                win.unlock(0).expect("its end");
+            } else {
+                win.lock_all(Assert::default()).expect("a lock of all");
+                let mut pair = [0; 2];
+                for (disp, value) in (0..).zip(&mut pair) {
+                    let req = win.get(&mut recv(value), there(&long, 0, disp));
+                    win.give_up(req.expect("a get"));
+                }
+                win.flush_all().expect("a flush");
+                assert_eq!(pair[0], pair[1], "a lock of all sees half of a change");
+                win.unlock_all().expect("its end");
+            }
+        }
+        win.free().expect("freeing");
+    });
+}
+
+#[test]
+fn posts_that_run_ahead_are_not_lost() {
+    everywhere(4, |engine| {
+        let win = allocate(engine, 64);
+        let long = Datatype::from(Named::INT64);
+        let (me, size) = (engine.me(), engine.size());
+        let alone = |rank: u32| win.group().include(&[i64::from(rank)]).expect("a group");
+        let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+        for round in 0..25 {
+            win.post(&alone(before), Assert::default()).expect("a post");
+            win.start(&alone(next), Assert::default()).expect("a start");
+            win.put(&send(&round), there(&long, next, 0))
+                .expect("a put");
+            win.complete().expect("completing");
+            win.wait().expect("waiting");
+            win.lock(LockMode::Shared, me as i32, Assert::default())
+                .expect("a lock");
+            let mut value = -1;
+            let req = win.get(&mut recv(&mut value), there(&long, me, 0));
+            win.give_up(req.expect("a get"));
+            win.unlock(me as i32).expect("its end");
+            assert_eq!(value, round);
+        }
+        win.free().expect("freeing");
+    });
+}
+
+#[test]
+fn an_access_in_no_epoch_or_out_of_range_is_an_error_and_nothing_else() {
+    everywhere(2, |engine| {
+        let win = allocate(engine, 64);
+        win.set_name("slate");
+        let long = Datatype::from(Named::INT64);
+        let class = |outcome: Result<(), Error>| {
+            let error = outcome.expect_err("an error");
+            let error: &OscError = error.find().expect("an error of a window");
+            assert!(error.sentence.contains("slate"), "{error}");
+            error.class
+        };
+        let value = 5;
+        let put = |disp| win.put(&send(&value), there(&long, 1, disp));
+        assert_eq!(class(put(0)), OscClass::Sync);
+        assert_eq!(class(win.unlock(1)), OscClass::Sync);
+        win.lock_all(Assert::default()).expect("a lock of all");
+        assert_eq!(class(put(8)), OscClass::Range);
+        assert_eq!(class(put(-1)), OscClass::Range);
+        assert_eq!(class(put(i64::MAX)), OscClass::Range);
+        assert_eq!(class(win.free()), OscClass::Sync);
+        put(7).expect("a put inside");
+        win.unlock_all().expect("its end");
+        win.free().expect("freeing");
+    });
+}
+
+#[test]
+fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
+    let conflicts = |engine: &Engine| {
+        let win = allocate(engine, 64);
+        let (long, int) = (Datatype::from(Named::INT64), Datatype::from(Named::INT32));
+        let value = 5;
+        let put = |disp| win.put(&send(&value), there(&long, 1, disp));
+        win.lock_all(Assert::default()).expect("a lock of all");
+        put(0).expect("a put");
+        put(1).expect("a put beside it");
+        let second = put(1);
+        win.flush(1).expect("a flush");
+        put(1).expect("a put after a flush");
+        let mut read = 0;
+        let get = win.get(&mut recv(&mut read), there(&long, 1, 1));
+        let get = get.map(|req| win.give_up(req));
+        add(&win, 1, 2);
+        let sum = Op::Predefined(Predefined::Sum);
+        // Added to as another type, with nothing between.
+        let one = 1;
+        let long_add = win.accumulate(&send(&one), there(&long, 1, 3), &sum);
+        long_add.expect("an accumulate");
+        let small = 1i32;
+        // SAFETY: a local that lives until the access has read it.
+        let small = unsafe { SendBuf::new((&raw const small).cast(), 1, int.clone()) };
+        let mixed = win.accumulate(&small, there(&int, 1, 3), &sum);
+        win.unlock_all().expect("its end");
+        win.free().expect("freeing");
+        [second, get, mixed].map(|outcome| match outcome {
+            Ok(()) => None,
+            Err(e) => (e.find()).map(|e: &OscError| (e.class, e.sentence.contains("MPI_"))),
+        })
+    };
+    let found = Job::of(2).with("osc_base_check", "true").run(conflicts);
+    assert_eq!(found, [[Some((OscClass::Conflict, true)); 3]; 2]);
+    assert_eq!(Job::of(2).run(conflicts), [[None; 3]; 2]);
+}
+
+/// What a peer sends that fits no window, or names memory outside of it, changes nothing.
+#[test]
+fn messages_that_make_no_sense_are_dropped_or_refused() {
+    use crate::bml::Route;
+    use crate::btl::{Family, Payload};
+    Job::of(2).with("osc", "am").run(|engine| {
+        let win = allocate(engine, 64);
+        barrier(engine);
+        if engine.me() == 0 {
+            let Route::Via(btl, peer) = engine.pml().bml().route(1) else {
+                panic!("no route");
+            };
+            let id = win.id();
+            for index in 0..16 {
+                let am = Family::Osc.am(index);
+                for header in [[id, u64::MAX], [u64::MAX, 1], [id, 0]] {
+                    for payload in [&[][..], &[0xff; 7], &[0xff; 40], &[1; 64]] {
+                        while btl.send(peer, am, header, Payload::Bytes(payload)).is_err() {
+                            engine.progress();
+                        }
+                        engine.progress();
+                    }
+                }
+            }
+        }
+        barrier(engine);
+        // Posts and completions that were made up are the peer's own to make up; everything else works on.
+        win.lock_all(Assert::default()).expect("a lock of all");
+        assert_eq!(add(&win, engine.me(), 1), 0);
+        win.unlock_all().expect("its end");
+        win.free().expect("freeing");
+    });
+}
+
+#[test]
+fn windows_come_and_go_without_a_trace() {
+    Job::of(2).run(|engine| {
+        let node = engine.node();
+        let make = |n| {
+            for _ in 0..n {
+                allocate(engine, 100_000).free().expect("freeing");
+            }
+            barrier(engine);
+            node.longest_free()
+        };
+        let before = make(5);
+        assert_eq!(make(200), before, "windows keep memory");
+    });
+}

@@ -1,0 +1,209 @@
+//! Put and get.
+#![allow(unsafe_code)]
+
+use super::apply::{Memory, Reach};
+use super::check::Does;
+use super::runs;
+use super::target::{Spot, Target};
+use super::win::Win;
+use super::{OscClass, OscError};
+use crate::Error;
+use crate::datatype::{self, Datatype, RecvBuf, SendBuf};
+use crate::request::Req;
+use mpi_base::cma::{self, CmaError, Region};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+
+/// The part of a target's window that an access is about.
+#[derive(Clone, Copy)]
+pub struct There<'a> {
+    pub rank: i32,
+    pub disp: i64,
+    pub count: i64,
+    pub datatype: &'a Datatype,
+}
+
+impl Win {
+    /// `MPI_Put` of bytes that lie together, to mapped memory in an epoch that is open to all; false where it is none of that, and nothing has happened.
+    ///
+    /// Numbers of 1, 2, 4 and 8 bytes that are aligned arrive in one piece.
+    #[inline]
+    pub fn put_plain(&self, data: &[u8], rank: i32, disp: i64) -> bool {
+        let Some((to, _)) = self.plain_spot(rank, disp, data.len()) else {
+            return false;
+        };
+        macro_rules! word {
+            ($t:ty, $atomic:ty) => {
+                if let Some(bytes) = data.first_chunk() {
+                    // SAFETY: inside the target's window, which is mapped here, and aligned as checked below.
+                    unsafe { <$atomic>::from_ptr(to.cast()) }
+                        .store(<$t>::from_ne_bytes(*bytes), Relaxed);
+                }
+            };
+        }
+        let aligned = to.addr().is_multiple_of(data.len().max(1));
+        match data.len() {
+            8 if aligned => word!(u64, AtomicU64),
+            4 if aligned => word!(u32, AtomicU32),
+            2 if aligned => word!(u16, AtomicU16),
+            1 => word!(u8, AtomicU8),
+            // SAFETY: inside the target's window; where the program puts to its own memory both may be the same.
+            len => unsafe { std::ptr::copy(data.as_ptr(), to, len) },
+        }
+        true
+    }
+
+    /// `MPI_Get` as [`Win::put_plain`].
+    #[inline]
+    pub fn get_plain(&self, room: &mut [u8], rank: i32, disp: i64) -> bool {
+        let Some((from, _)) = self.plain_spot(rank, disp, room.len()) else {
+            return false;
+        };
+        macro_rules! word {
+            ($atomic:ty) => {{
+                // SAFETY: inside the target's window, which is mapped here, and aligned as checked below.
+                let value = unsafe { <$atomic>::from_ptr(from.cast()) }.load(Relaxed);
+                room.copy_from_slice(&value.to_ne_bytes());
+            }};
+        }
+        let aligned = from.addr().is_multiple_of(room.len().max(1));
+        match room.len() {
+            8 if aligned => word!(AtomicU64),
+            4 if aligned => word!(AtomicU32),
+            2 if aligned => word!(AtomicU16),
+            1 => word!(AtomicU8),
+            // SAFETY: as for putting.
+            len => unsafe { std::ptr::copy(from, room.as_mut_ptr(), len) },
+        }
+        true
+    }
+
+    /// `MPI_Put`; the origin may be reused when it returns.
+    pub fn put(&self, origin: &SendBuf, there: There<'_>) -> Result<(), Error> {
+        let Some(target) = self.target(there.rank)? else {
+            return Ok(());
+        };
+        self.check_access(target)?;
+        self.check_lengths("MPI_Put", origin.bytes(), &there)?;
+        self.note("MPI_Put", Does::Write, target, &there)?;
+        self.lock_before_message(target)?;
+        match self.spot(target, there.disp, there.count, there.datatype)? {
+            Spot::Direct(memory) => match memory.reach {
+                Reach::Here(start) => {
+                    // SAFETY: the spot was checked to hold all elements; who else accesses them is the program's affair.
+                    let mut to =
+                        unsafe { RecvBuf::new(start, there.count, there.datatype.clone()) };
+                    datatype::copy(origin, &mut to);
+                    Ok(())
+                }
+                Reach::Process(pid) => {
+                    let bytes = origin.bytes().min(there.datatype.bytes(there.count));
+                    let remote = regions(&memory, &there, bytes);
+                    let local = runs::of_send(origin, bytes).map(|run| {
+                        let start = origin.ptr().wrapping_offset(run.offset as isize);
+                        // SAFETY: whoever made the buffer vouched for the data of its elements; runs are data.
+                        unsafe { std::slice::from_raw_parts(start, run.len as usize) }
+                    });
+                    let done = cma::write_all(remote, local, pid);
+                    done.map_err(|why| self.unreachable(target, "write to", bytes, why))
+                }
+            },
+            Spot::Message(at) => self.put_remote(target, at, origin, &there),
+        }
+    }
+
+    /// `MPI_Get`; a request if the data are not there yet.
+    pub fn get(&self, origin: &mut RecvBuf, there: There<'_>) -> Result<Option<Req>, Error> {
+        let Some(target) = self.target(there.rank)? else {
+            return Ok(None);
+        };
+        self.check_access(target)?;
+        let bytes = there.datatype.bytes(there.count);
+        if bytes > origin.bytes() {
+            return Err(self.too_long("MPI_Get", bytes, origin.bytes(), there.rank));
+        }
+        self.note("MPI_Get", Does::Read, target, &there)?;
+        self.lock_before_message(target)?;
+        match self.spot(target, there.disp, there.count, there.datatype)? {
+            Spot::Direct(memory) => match memory.reach {
+                Reach::Here(start) => {
+                    // SAFETY: the spot was checked to hold all elements; who else accesses them is the program's affair.
+                    let from = unsafe { SendBuf::new(start, there.count, there.datatype.clone()) };
+                    datatype::copy(&from, origin);
+                    Ok(None)
+                }
+                Reach::Process(pid) => {
+                    let remote = regions(&memory, &there, bytes);
+                    let local = runs::of_recv(origin, bytes).map(|run| {
+                        let start = origin.ptr().wrapping_offset(run.offset as isize);
+                        // SAFETY: whoever made the buffer vouched for its elements, which nobody else uses; runs are data, and cells may overlap.
+                        unsafe { std::slice::from_raw_parts(start.cast(), run.len as usize) }
+                    });
+                    let done = cma::read_all(remote, local, pid);
+                    done.map_err(|why| self.unreachable(target, "read from", bytes, why))?;
+                    Ok(None)
+                }
+            },
+            Spot::Message(at) => self.get_remote(target, at, origin, &there),
+        }
+    }
+
+    /// That what is sent has room where it goes.
+    pub(super) fn check_lengths(
+        &self,
+        call: &str,
+        bytes: i64,
+        there: &There<'_>,
+    ) -> Result<(), Error> {
+        let room = there.datatype.bytes(there.count);
+        match bytes > room {
+            true => Err(self.too_long(call, bytes, room, there.rank)),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn too_long(&self, call: &str, bytes: i64, room: i64, rank: i32) -> Error {
+        let sentence = format!(
+            "{call} of rank {} to rank {rank} of {} moves {bytes} bytes, but there is room for {room}",
+            self.rank(),
+            self.label()
+        );
+        OscError::new(OscClass::Size, sentence).into()
+    }
+
+    #[cold]
+    pub(super) fn unreachable(
+        &self,
+        target: &Target,
+        verb: &str,
+        bytes: i64,
+        why: CmaError,
+    ) -> Error {
+        let class = match why {
+            CmaError::BadAddress => OscClass::Range,
+            CmaError::Gone | CmaError::Forbidden => OscClass::Gone,
+        };
+        let sentence = format!(
+            "rank {} cannot {verb} {bytes} bytes of the memory of rank {} through {}: {why}",
+            self.rank(),
+            target.rank,
+            self.label()
+        );
+        OscError::new(class, sentence).into()
+    }
+}
+
+/// Where the first `bytes` packed bytes of an access lie in the target's process.
+fn regions<'a>(
+    memory: &Memory<'_>,
+    there: &There<'a>,
+    bytes: i64,
+) -> impl Iterator<Item = Region> + use<'a> {
+    let address = memory.address;
+    let runs = runs::of(there.datatype, there.count, bytes);
+    runs.map(move |run| Region {
+        address: address.wrapping_add_signed(run.offset),
+        len: run.len as u64,
+    })
+}

@@ -1,0 +1,289 @@
+//! Who an active message is for.
+//!
+//! The numbers of active messages are shared out in families of [`FAMILY_SIZE`]; each user of the transports owns one,
+//! numbers its messages within it ([`Family::am`]) and alone knows what they mean.
+//! Ob1 and bond have theirs from the start; whoever else wants messages hands a handler in with [`Registry::register`].
+//!
+//! Promise: the family of the point-to-point messages is told apart by one comparison, before anything is looked up.
+//! A message of a family that nobody handles is counted and dropped.
+
+use super::{Am, Header, OVERTAKES, ProcId, Sink};
+use std::cell::{Cell, OnceCell};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Each family has as many numbers, and as many again that are marked [`OVERTAKES`].
+pub const FAMILY_SIZE: u8 = 16;
+const FAMILIES: usize = (OVERTAKES / FAMILY_SIZE) as usize;
+
+/// A user of active messages, and the numbers that it owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Family {
+    /// Point-to-point messages: `pml::ob1`.
+    Ob1 = 0,
+    /// One-sided communication: `osc`, which has two families since it has many messages.
+    Osc = 1,
+    OscMore = 2,
+    /// Files: `io`.
+    Io = 3,
+    /// What transports above transports say to each other: `bml::bond`. None of it reaches the registry.
+    Bond = 7,
+}
+
+impl Family {
+    /// The `index`th active message of this family; too large an index is an error of the build where it is a constant.
+    pub const fn am(self, index: u8) -> Am {
+        assert!(index < FAMILY_SIZE, "a family has 16 numbers");
+        self as u8 * FAMILY_SIZE + index
+    }
+
+    /// Which family a number belongs to, by its place in the table.
+    const fn place(am: Am) -> usize {
+        ((am & !OVERTAKES) / FAMILY_SIZE) as usize
+    }
+}
+
+/// What a user of active messages hands in.
+pub trait AmHandler: Sink {
+    /// Called in every look for messages while [`Registry::ask_for_turns`] has been called more often than [`Registry::end_turns`];
+    /// moves what waits for room. Answers whether anything moved.
+    fn turn(&self) -> bool {
+        false
+    }
+
+    /// Whether a turn now would move something that no message announces; asked right before the process goes to sleep.
+    fn pending(&self) -> bool {
+        false
+    }
+}
+
+/// The handlers of one process, by family.
+#[derive(Default)]
+pub struct Registry {
+    handlers: [OnceCell<Rc<dyn AmHandler>>; FAMILIES],
+    /// How many reasons there are for handlers to have turns.
+    turns: Cell<u32>,
+    /// Messages that nobody handles.
+    strays: Cell<u64>,
+}
+
+impl Registry {
+    /// From now on messages of this family go to `handler`; false if the family has a handler already, which stays.
+    ///
+    /// The transports' owner keeps the handler, so the handler must not keep the transports.
+    pub fn register(&self, family: Family, handler: Rc<dyn AmHandler>) -> bool {
+        debug_assert!(!matches!(family, Family::Ob1 | Family::Bond));
+        self.handlers[family as usize].set(handler).is_ok()
+    }
+
+    /// How many messages have come that nobody handles.
+    pub fn strays(&self) -> u64 {
+        self.strays.get()
+    }
+
+    /// A handler has something to move; see [`AmHandler::turn`].
+    pub fn ask_for_turns(&self) {
+        self.turns.set(self.turns.get() + 1);
+    }
+
+    /// It has moved it.
+    pub fn end_turns(&self) {
+        self.turns.set(self.turns.get().saturating_sub(1));
+    }
+
+    /// Gives handlers their turns, if any has asked; answers whether anything moved.
+    #[inline]
+    pub(crate) fn take_turns(&self) -> bool {
+        self.turns.get() > 0 && self.turn_all()
+    }
+
+    #[cold]
+    fn turn_all(&self) -> bool {
+        self.all()
+            .fold(false, |moved, handler| handler.turn() | moved)
+    }
+
+    /// Whether a handler's turn would move something.
+    pub(crate) fn pending(&self) -> bool {
+        self.turns.get() > 0 && self.all().any(|handler| handler.pending())
+    }
+
+    /// Each handler once, though it may have two families.
+    fn all(&self) -> impl Iterator<Item = &Rc<dyn AmHandler>> {
+        let set = |place: usize| self.handlers.get(place).and_then(OnceCell::get);
+        (0..FAMILIES).filter_map(move |place| {
+            let handler = set(place)?;
+            let before = place.checked_sub(1).and_then(set);
+            before
+                .is_none_or(|before| !Rc::ptr_eq(before, handler))
+                .then_some(handler)
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn of(&self, am: Am) -> Option<&Rc<dyn AmHandler>> {
+        self.handlers.get(Family::place(am))?.get()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        match self.of(am) {
+            Some(handler) => handler.deliver(from, am, header, payload),
+            None => self.strays.set(self.strays.get() + 1),
+        }
+    }
+}
+
+/// The sink that transports deliver to: the first family's own, and the registry for all others.
+pub(crate) struct Dispatch<'a, F> {
+    /// Who handles the point-to-point messages.
+    pub(crate) first: &'a F,
+    pub(crate) others: &'a Registry,
+}
+
+/// Whether a message is for the first family.
+#[inline(always)]
+const fn is_first(am: Am) -> bool {
+    am & !OVERTAKES < FAMILY_SIZE
+}
+
+impl<F: Sink> Sink for Dispatch<'_, F> {
+    #[inline]
+    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        match is_first(am) {
+            true => self.first.deliver(from, am, header, payload),
+            false => self.others.deliver(from, am, header, payload),
+        }
+    }
+
+    fn begin(&self, from: ProcId, am: Am, header: Header, len: usize, begun: &[u8]) -> bool {
+        if is_first(am) {
+            return self.first.begin(from, am, header, len, begun);
+        }
+        let handler = self.others.of(am);
+        handler.is_some_and(|handler| handler.begin(from, am, header, len, begun))
+    }
+
+    fn land(
+        &self,
+        from: ProcId,
+        am: Am,
+        header: Header,
+        range: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        if is_first(am) {
+            return self.first.land(from, am, header, range, fill);
+        }
+        let handler = self.others.of(am);
+        handler.is_some_and(|handler| handler.land(from, am, header, range, fill))
+    }
+
+    fn landed(&self, from: ProcId, am: Am, header: Header, len: usize) {
+        if is_first(am) {
+            self.first.landed(from, am, header, len);
+        } else if let Some(handler) = self.others.of(am) {
+            handler.landed(from, am, header, len);
+        }
+    }
+
+    fn lost(&self, peer: ProcId, why: &str) {
+        self.first.lost(peer, why);
+        self.others
+            .all()
+            .for_each(|handler| handler.lost(peer, why));
+    }
+
+    fn again(&self, to: ProcId, am: Am, header: Header, len: usize, send: &mut dyn FnMut(&[u8])) {
+        if is_first(am) {
+            self.first.again(to, am, header, len, send);
+        } else if let Some(handler) = self.others.of(am) {
+            handler.again(to, am, header, len, send);
+        }
+    }
+
+    fn note(&self, what: &str) {
+        self.first.note(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[derive(Default)]
+    struct Hears {
+        heard: RefCell<Vec<Am>>,
+        lost: Cell<u32>,
+        turns: Cell<u32>,
+    }
+
+    impl Sink for Hears {
+        fn deliver(&self, _: ProcId, am: Am, _: Header, _: &[u8]) {
+            self.heard.borrow_mut().push(am);
+        }
+        fn lost(&self, _: ProcId, _: &str) {
+            self.lost.set(self.lost.get() + 1);
+        }
+    }
+
+    impl AmHandler for Hears {
+        fn turn(&self) -> bool {
+            self.turns.set(self.turns.get() + 1);
+            true
+        }
+    }
+
+    #[test]
+    fn each_family_hears_its_own_messages_and_strays_are_counted() {
+        let (first, osc, others) = (
+            Hears::default(),
+            Rc::new(Hears::default()),
+            Registry::default(),
+        );
+        assert!(others.register(Family::Osc, osc.clone()));
+        assert!(!others.register(Family::Osc, Rc::new(Hears::default())));
+        let sink = Dispatch {
+            first: &first,
+            others: &others,
+        };
+        let all = [
+            1,
+            4 | OVERTAKES,
+            Family::Osc.am(0),
+            Family::Osc.am(15) | OVERTAKES,
+            Family::Io.am(3),
+        ];
+        all.iter().for_each(|am| sink.deliver(0, *am, [0; 2], &[]));
+        assert_eq!(*first.heard.borrow(), all[..2]);
+        assert_eq!(*osc.heard.borrow(), all[2..4]);
+        assert_eq!(others.strays(), 1);
+    }
+
+    #[test]
+    fn a_handler_of_two_families_is_told_once_and_has_turns_only_while_it_asks() {
+        let (first, osc, others) = (
+            Hears::default(),
+            Rc::new(Hears::default()),
+            Registry::default(),
+        );
+        others.register(Family::Osc, osc.clone());
+        others.register(Family::OscMore, osc.clone());
+        Dispatch {
+            first: &first,
+            others: &others,
+        }
+        .lost(3, "gone");
+        assert_eq!((first.lost.get(), osc.lost.get()), (1, 1));
+        assert!(!others.take_turns());
+        others.ask_for_turns();
+        assert!(others.take_turns());
+        others.end_turns();
+        assert!(!others.take_turns());
+        assert_eq!(osc.turns.get(), 1);
+    }
+}

@@ -1,0 +1,275 @@
+//! Windows: each method here completes the accesses that it begins, so no buffer is in the library's hands afterwards.
+
+use super::{Handle, MpiError, World, check, count};
+use crate::cli::WindowKind;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// A window whose part at each rank has as many bytes, with a displacement unit of 1.
+pub struct Window<'a> {
+    world: &'a World<'a>,
+    handle: Handle,
+    /// What displacements at each rank begin with: not 0 for memory that was attached.
+    starts: Vec<isize>,
+    /// The memory of a window that does not bring its own.
+    _memory: Vec<u64>,
+    /// All ranks, for post and start.
+    group: Handle,
+}
+
+/// How an access is made complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Put,
+    Get,
+    /// Of 64-bit integers, with MPI_SUM.
+    Accumulate,
+    GetAccumulate,
+    FetchAndOp,
+    CompareAndSwap,
+}
+
+impl<'a> World<'a> {
+    /// Makes a window; all ranks call it.
+    pub fn window(&'a self, kind: WindowKind, bytes: usize) -> Result<Window<'a>, MpiError> {
+        let (call, h) = (self.call(), self.handles());
+        let mut handle = ptr::null();
+        let mut base: *mut c_void = ptr::null_mut();
+        let mut memory: Vec<u64> = Vec::new();
+        let size = isize::try_from(bytes).unwrap_or(isize::MAX);
+        let mut starts = vec![0; usize::try_from(self.size).unwrap_or(0)];
+        let info = h.info_null;
+        match kind {
+            WindowKind::Create | WindowKind::Dynamic => {
+                memory.resize(bytes.div_ceil(8), std::hint::black_box(1));
+                memory.fill(0);
+                base = memory.as_mut_ptr().cast();
+            }
+            WindowKind::Allocate | WindowKind::Shared => {}
+        }
+        // SAFETY: results are ours to write; memory that is given lives in what is returned, which frees the window before it.
+        let code = unsafe {
+            match kind {
+                WindowKind::Create => {
+                    (call.win_create)(base, size, 1, info, h.world, &raw mut handle)
+                }
+                WindowKind::Allocate => (call.win_allocate)(
+                    size,
+                    1,
+                    info,
+                    h.world,
+                    (&raw mut base).cast(),
+                    &raw mut handle,
+                ),
+                WindowKind::Shared => (call.win_allocate_shared)(
+                    size,
+                    1,
+                    info,
+                    h.world,
+                    (&raw mut base).cast(),
+                    &raw mut handle,
+                ),
+                WindowKind::Dynamic => (call.win_create_dynamic)(info, h.world, &raw mut handle),
+            }
+        };
+        check("the making of a window", code)?;
+        if kind == WindowKind::Dynamic {
+            // SAFETY: the memory lives as long as the window.
+            let code = unsafe { (call.win_attach)(handle, base, size) };
+            check("MPI_Win_attach", code)?;
+            let own = base.expose_provenance().to_ne_bytes();
+            for (root, start) in (0..).zip(&mut starts) {
+                let mut bytes = own;
+                self.bcast(&mut bytes, root)?;
+                *start = isize::from_ne_bytes(bytes);
+            }
+        }
+        let mut group = ptr::null();
+        // SAFETY: the result is ours to write.
+        check("MPI_Comm_group", unsafe {
+            (call.comm_group)(h.world, &raw mut group)
+        })?;
+        Ok(Window {
+            world: self,
+            handle,
+            starts,
+            _memory: memory,
+            group,
+        })
+    }
+}
+
+impl Window<'_> {
+    /// Frees it; all ranks call it.
+    pub fn free(mut self) -> Result<(), MpiError> {
+        let call = self.world.call();
+        // SAFETY: nothing is under way, by the promise of this module.
+        check("MPI_Win_free", unsafe {
+            (call.win_free)(&raw mut self.handle)
+        })
+    }
+
+    fn start(&self, rank: i32) -> isize {
+        let rank = usize::try_from(rank).unwrap_or(0);
+        self.starts.get(rank).copied().unwrap_or(0)
+    }
+
+    /// Begins `times` times the same access, which the caller completes before it lets go of the buffers.
+    fn begin(
+        &self,
+        access: Access,
+        ours: &mut [u8],
+        result: &mut [u8],
+        rank: i32,
+        times: usize,
+    ) -> Result<(), MpiError> {
+        let (call, h, win) = (self.world.call(), self.world.handles(), self.handle);
+        let at = self.start(rank);
+        let len = ours.len().min(result.len());
+        let (bytes, longs) = (count(len), count(len / 8));
+        let origin: *mut c_void = ours.as_mut_ptr().cast();
+        let old: *mut c_void = result.as_mut_ptr().cast();
+        let (long, char_, sum) = (h.long, h.char_, h.sum);
+        for _ in 0..times {
+            // SAFETY: both buffers have as many bytes, and the caller of this private function completes the accesses before it returns them.
+            let code = unsafe {
+                match access {
+                    Access::Put => (call.put)(origin, bytes, char_, rank, at, bytes, char_, win),
+                    Access::Get => (call.get)(old, bytes, char_, rank, at, bytes, char_, win),
+                    Access::Accumulate => {
+                        (call.accumulate)(origin, longs, long, rank, at, longs, long, sum, win)
+                    }
+                    Access::GetAccumulate => (call.get_accumulate)(
+                        origin, longs, long, old, longs, long, rank, at, longs, long, sum, win,
+                    ),
+                    Access::FetchAndOp => {
+                        (call.fetch_and_op)(origin, old, long, rank, at, sum, win)
+                    }
+                    Access::CompareAndSwap => (call.compare_and_swap)(
+                        origin,
+                        origin.wrapping_byte_add(8),
+                        old,
+                        long,
+                        rank,
+                        at,
+                        win,
+                    ),
+                }
+            };
+            check("an access", code)?;
+        }
+        Ok(())
+    }
+
+    /// As many accesses, and a flush; inside a lock.
+    pub fn access(
+        &self,
+        access: Access,
+        ours: &mut [u8],
+        result: &mut [u8],
+        rank: i32,
+        times: usize,
+    ) -> Result<(), MpiError> {
+        let outcome = self.begin(access, ours, result, rank, times);
+        let flushed = self.flush(rank);
+        outcome.and(flushed)
+    }
+
+    /// The same between a lock of the target and its end.
+    pub fn locked_access(
+        &self,
+        access: Access,
+        ours: &mut [u8],
+        result: &mut [u8],
+        rank: i32,
+    ) -> Result<(), MpiError> {
+        self.lock(rank)?;
+        let outcome = self.begin(access, ours, result, rank, 1);
+        let unlocked = self.unlock(rank);
+        outcome.and(unlocked)
+    }
+
+    /// The same between two fences, which all ranks call; only those that are given a target access anything.
+    pub fn fenced_access(
+        &self,
+        access: Access,
+        ours: &mut [u8],
+        result: &mut [u8],
+        rank: Option<i32>,
+    ) -> Result<(), MpiError> {
+        let outcome = match rank {
+            Some(rank) => self.begin(access, ours, result, rank, 1),
+            None => Ok(()),
+        };
+        let fenced = self.fence();
+        outcome.and(fenced)
+    }
+
+    /// The same in an epoch of all ranks for all ranks.
+    pub fn posted_access(
+        &self,
+        access: Access,
+        ours: &mut [u8],
+        result: &mut [u8],
+        rank: Option<i32>,
+    ) -> Result<(), MpiError> {
+        let (call, win, group) = (self.world.call(), self.handle, self.group);
+        // SAFETY: the window and the group live.
+        check("MPI_Win_post", unsafe { (call.win_post)(group, 0, win) })?;
+        // SAFETY: as above.
+        check("MPI_Win_start", unsafe { (call.win_start)(group, 0, win) })?;
+        let outcome = match rank {
+            Some(rank) => self.begin(access, ours, result, rank, 1),
+            None => Ok(()),
+        };
+        // SAFETY: as above.
+        let completed = check("MPI_Win_complete", unsafe { (call.win_complete)(win) });
+        // SAFETY: as above.
+        let waited = check("MPI_Win_wait", unsafe { (call.win_wait)(win) });
+        outcome.and(completed).and(waited)
+    }
+
+    pub fn flush(&self, rank: i32) -> Result<(), MpiError> {
+        // SAFETY: the window lives.
+        check("MPI_Win_flush", unsafe {
+            (self.world.call().win_flush)(rank, self.handle)
+        })
+    }
+
+    /// An exclusive lock.
+    pub fn lock(&self, rank: i32) -> Result<(), MpiError> {
+        let exclusive: c_int = self.world.handles().lock_exclusive;
+        // SAFETY: the window lives.
+        check("MPI_Win_lock", unsafe {
+            (self.world.call().win_lock)(exclusive, rank, 0, self.handle)
+        })
+    }
+
+    pub fn unlock(&self, rank: i32) -> Result<(), MpiError> {
+        // SAFETY: the window lives.
+        check("MPI_Win_unlock", unsafe {
+            (self.world.call().win_unlock)(rank, self.handle)
+        })
+    }
+
+    pub fn lock_all(&self) -> Result<(), MpiError> {
+        // SAFETY: the window lives.
+        check("MPI_Win_lock_all", unsafe {
+            (self.world.call().win_lock_all)(0, self.handle)
+        })
+    }
+
+    pub fn unlock_all(&self) -> Result<(), MpiError> {
+        // SAFETY: the window lives.
+        check("MPI_Win_unlock_all", unsafe {
+            (self.world.call().win_unlock_all)(self.handle)
+        })
+    }
+
+    pub fn fence(&self) -> Result<(), MpiError> {
+        // SAFETY: the window lives.
+        check("MPI_Win_fence", unsafe {
+            (self.world.call().win_fence)(0, self.handle)
+        })
+    }
+}
