@@ -289,7 +289,11 @@ fn windows_come_and_go_without_a_trace() {
         let before = make(5);
         make(200);
         // The memory of a communicator goes when its last member has left it, which may be a moment later.
-        let settled = (0..100).any(|_| make(1) >= before);
-        assert!(settled, "windows keep memory: {} of {before}", make(1));
+        // Making windows is collective, so both ranks make the same number.
+        let most = (0..20).map(|_| make(1)).max();
+        assert!(
+            most >= Some(before),
+            "windows keep memory: {most:?} of {before}"
+        );
     });
 }
