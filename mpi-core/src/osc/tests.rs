@@ -267,10 +267,12 @@ fn messages_that_make_no_sense_are_dropped_or_refused() {
             }
         }
         barrier(engine);
-        // Posts and completions that were made up are the peer's own to make up; everything else works on.
-        win.lock_all(Assert::default()).expect("a lock of all");
-        assert_eq!(add(&win, engine.me(), 1), 0);
-        win.unlock_all().expect("its end");
+        // Posts, completions and locks that were made up are the peer's own to make up, in this window; another one works on.
+        let other = allocate(engine, 64);
+        other.lock_all(Assert::default()).expect("a lock of all");
+        assert_eq!(add(&other, engine.me(), 1), 0);
+        other.unlock_all().expect("its end");
+        other.free().expect("freeing");
         win.free().expect("freeing");
     });
 }
