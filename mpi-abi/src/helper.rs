@@ -1,4 +1,4 @@
-//! A thread that makes progress while the program computes, for whoever asks for it with `osc_am_progress_thread`.
+//! The optional progress thread (`osc_am_progress_thread`): it makes progress while the program computes.
 //!
 //! One-sided accesses by messages wait until their target is inside some MPI call; this thread is inside one every [`PAUSE`].
 //! It shares the library with the program's threads as they share it with each other, so with it every call takes the lock.

@@ -7,7 +7,7 @@ use mpi_base::cma::{self, Tracers};
 use mpi_base::param::{Level, Param, ParamError, Params};
 use mpi_core::btl;
 
-/// What is allowed.
+/// Which processes may read this process's memory.
 pub static PTRACER: Param<String> = Param::new(
     "mpi",
     "base",

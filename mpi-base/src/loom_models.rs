@@ -554,7 +554,7 @@ fn an_exclusive_lock_excludes_all_others() {
     }
 }
 
-/// SYNC POINT window.ticket: whoever lets others in rings everybody who has gone to sleep before.
+/// SYNC POINT window.ticket: a rank that lets others in rings each one that has gone to sleep before.
 #[test]
 fn nobody_who_waits_for_a_lock_is_left_asleep() {
     check(|| {
@@ -650,7 +650,7 @@ fn counters_of_a_pair_order_what_was_written_between_them() {
     });
 }
 
-/// SYNC POINT window.arrival: who waits for two is woken, though nobody rings before the second.
+/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken, though only the second one rings.
 #[test]
 fn the_last_of_those_that_are_waited_for_rings() {
     check(|| {

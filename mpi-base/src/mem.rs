@@ -57,7 +57,7 @@ pub fn file_limit() -> Option<u64> {
 
 /// Whether a file may have `len` bytes.
 ///
-/// The kernel answers a longer one with SIGXFSZ, which ends a process without a word (setrlimit(2)), so whoever makes a file longer asks here first.
+/// The kernel answers a longer one with SIGXFSZ, which ends a process without a word (setrlimit(2)), so code that makes a file longer asks here first.
 pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
     match file_limit() {
         Some(limit) if len > limit => Err(Errno::FBIG),

@@ -32,7 +32,7 @@ pub enum Waits {
     Collective = 3,
     /// One of several requests, whichever is first.
     Any = 4,
-    /// A member of a window; the tag is the job rank of whoever holds that member's lock.
+    /// A member of a window; the tag is the job rank of the holder of that member's lock.
     Window = 5,
 }
 

@@ -2,16 +2,16 @@
 //!
 //! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter and enter in the order of their tickets;
 //! shared ones that follow each other enter together. A request that has to wait leaves its member's place in a slot, by ticket,
-//! so that whoever lets it in can ring its bell.
+//! so that the rank that lets it in can ring its bell.
 //! A lock of all members costs no ticket: the member raises a flag in a line of its own ([`Line`]) and looks whether anybody
 //! has announced an exclusive lock ([`Announced`]); an exclusive lock announces itself and then waits until no flag is raised.
-//! If there is an announcement, the member takes the flag down and draws shared tickets like everybody else.
+//! If there is an announcement, the member takes the flag down and draws shared tickets like any other.
 //!
 //! **Post, start, complete, wait.** For each ordered pair two counters that only ever grow ([`Line`]), each in the line that its writer
 //! has at the reader. The reader compares them with what it expects, so that what comes early is counted further and never lost.
 //!
-//! SYNC POINT `window.ticket`: who lets others in stores first and then looks for tickets; who draws a ticket looks afterwards whether it may enter.
-//! SYNC POINT `window.all`: who raises a flag looks for announcements afterwards; who announces looks for flags afterwards.
+//! SYNC POINT `window.ticket`: a rank that lets others in stores first and then looks for tickets; a rank that draws a ticket looks afterwards whether it may enter.
+//! SYNC POINT `window.all`: a rank that raises a flag looks for announcements afterwards; a rank that announces looks for flags afterwards.
 //! Both are sequentially consistent: one of the two sees the other.
 
 #![allow(unsafe_code)]
@@ -46,13 +46,13 @@ impl Ticket {
     }
 }
 
-/// One member's lock; zeroed memory is one that nobody holds.
+/// One member's lock; zeroed memory is a free lock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Lock {
     /// The next ticket.
     next: AtomicU32,
-    /// Who holds it exclusively, one more than its place on the node; for reports only.
+    /// The exclusive holder, as its place on the node plus one; for reports only.
     holder: AtomicU32,
     /// Low half: the shared ticket that may enter now. High half: the exclusive one.
     turn: AtomicU64,
@@ -69,7 +69,7 @@ fn advanced(turn: u64, shared: u32, exclusive: u32) -> u64 {
 }
 
 impl Lock {
-    /// A lock that nobody holds.
+    /// A free lock.
     pub fn new() -> Lock {
         Lock::default()
     }
@@ -144,7 +144,7 @@ impl Lock {
         [turn as u32, (turn >> 32) as u32]
     }
 
-    /// The place on the node of whoever holds it exclusively; by the time the caller looks it may have left.
+    /// The exclusive holder's place on the node; by the time the caller looks it may have left.
     pub fn holder(&self) -> Option<u32> {
         self.holder.load(Ordering::Relaxed).checked_sub(1)
     }
@@ -253,7 +253,7 @@ impl Line {
         true
     }
 
-    /// Takes the flag down (writer only); whoever has announced an exclusive lock has to be rung if the answer is yes.
+    /// Takes the flag down (writer only); if the answer is yes, the rank that has announced an exclusive lock has to be rung.
     #[inline]
     pub fn release_all(&self, announced: &Announced) -> bool {
         self.all.store(0, Ordering::Release);
@@ -270,7 +270,7 @@ impl Line {
 
 /// How many posts and completions have come to a member from whomever, so that it is woken by the last one that it waits for and not by each.
 ///
-/// SYNC POINT `window.arrival`: who waits says at which number it is to be woken: as many as have come, and as many as are missing.
+/// SYNC POINT `window.arrival`: a waiting rank says at which number it is to be woken: the number that have come plus the number that are missing.
 /// Only what comes can make that number larger, so one that was said before is never too large.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
@@ -395,7 +395,7 @@ mod tests {
         lock.leave(Mode::Exclusive);
         assert_eq!(admitted(), [false, false, false, true]);
         lock.enter(tickets[3], 0);
-        assert!(!lock.leave(Mode::Shared), "nobody waits");
+        assert!(!lock.leave(Mode::Shared), "no rank waits");
     }
 
     #[test]

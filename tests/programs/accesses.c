@@ -70,7 +70,7 @@ static void number(const Type *t, void *to, int value)
     else ((LongDoubleInt *)to)->value = value / 3, ((LongDoubleInt *)to)->index = value;
 }
 
-/* The bytes of an element that are data, for comparing: what lies between them is nobody's. */
+/* The bytes of an element that are data, for comparing: what lies between them is padding. */
 static int same_element(const Type *t, const char *a, const char *b)
 {
     char pa[32], pb[32];
@@ -152,7 +152,7 @@ static int bytes, sync_kind, passive;
 
 static MPI_Aint displacement(int target, int offset) { return at[target] + offset; }
 
-/* One access of origin `o` to its block at `target`; carried out if that is us, and done to the model by everybody. */
+/* One access of origin `o` to its block at `target`; carried out if `o` is this rank, and applied to the model by all ranks. */
 static void own_block(int o, int target, char **checks, int *pending)
 {
     const Type *t = &types[draw(TYPES)];
@@ -290,7 +290,7 @@ static void settle(char **checks, int pending)
     }
 }
 
-/* Everybody accumulates to what belongs to all. */
+/* All ranks accumulate to the shared elements. */
 static void shared_part(const Type *t, MPI_Op op, int o)
 {
     int most = SHARED / (3 * t->extent), target = draw(size), n = 1 + draw(most < MOST ? most : MOST);

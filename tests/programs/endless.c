@@ -1,5 +1,5 @@
 /*
- * Messages of every protocol and collectives without end, until somebody kills the job.
+ * Messages of every protocol and collectives without end, until the job is killed.
  *
  * "ready PID" is printed before MPI_Init.
  */

@@ -98,7 +98,7 @@ static void put_and_get(int kind)
     for (int i = 0; i < 300; i++)
         CHECK(mine[i] == (i % 3 ? 0 : before * N + i / 3 * 2), "%s: element %d is %d", kinds[kind], i, mine[i]);
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    /* Requests, large counts, nobody. */
+    /* Requests, large counts, MPI_PROC_NULL. */
     MPI_Request both[2];
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w.win));
     OK(MPI_Rput_c(out, (MPI_Count)N, MPI_INT, next, w.at[next], (MPI_Count)N, MPI_INT, w.win, &both[0]));
@@ -181,7 +181,7 @@ static void locks(int kind)
         OK(MPI_Put(&value, 1, MPI_LONG, target, w.at[target], 1, MPI_LONG, w.win));
         OK(MPI_Win_unlock(target, w.win));
         if (i % 10 == 3) {
-            /* Both numbers of a pair are written under an exclusive lock, so they are equal whenever nobody writes. */
+            /* Both numbers of a pair are written under an exclusive lock, so they are equal under a shared lock. */
             long pair[2];
             OK(MPI_Win_lock_all(0, w.win));
             OK(MPI_Get(pair, 2, MPI_LONG, target, w.at[target] + 16, 2, MPI_LONG, w.win));
@@ -228,7 +228,7 @@ static void post_start(int kind)
         OK(MPI_Group_free(&origins));
         OK(MPI_Group_free(&targets));
     }
-    /* Everybody for everybody. */
+    /* All ranks to all ranks. */
     OK(MPI_Win_post(world, 0, w.win));
     OK(MPI_Win_start(world, 0, w.win));
     for (int to = 0; to < size; to++) {

@@ -1,7 +1,7 @@
 //! The annex: room for large blocks behind everything else in the node's file, mapped when the first of them is made or found.
 //!
-//! Arenas are mapped by everybody from the start, so they are only as large as small blocks need.
-//! Behind them the file has [`LEN`] bytes more for each rank, which cost neither memory nor addresses until somebody uses them;
+//! All ranks map all arenas from the start, so arenas are only as large as small blocks need.
+//! Behind them the file has [`LEN`] bytes more for each rank, which cost neither memory nor addresses until a block is allocated there;
 //! whether there are any follows from the length of the file.
 //! A process maps all of it by extending its mapping of the segment, for which it needs no descriptor.
 //! Where the system or a limit does not allow that, there are no large blocks.

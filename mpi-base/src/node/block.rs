@@ -51,7 +51,7 @@ impl Node {
         })
     }
 
-    /// The mapping that holds `len` bytes at a place that others have named, and where in it they begin, if they are somebody's to give.
+    /// The mapping that holds `len` bytes at a place that another rank has named, and where in it they begin; `None` outside all arenas.
     fn block_at(&self, place: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let at = usize::try_from(place.0).ok()?;
         match self.0.layout.owner(at, len) {
@@ -82,7 +82,7 @@ impl Node {
         Some(segment.range(at, len)?.as_ptr())
     }
 
-    /// The place of memory that this process knows by its address, if all of it is inside somebody's arena.
+    /// The place of memory that this process knows by its address, if all of it is inside one rank's arena.
     pub fn place_of(&self, address: usize, len: usize) -> Option<ShmOffset> {
         let base = self.0.segment.range(0, 0)?.addr().get();
         let in_arena = address.checked_sub(base).filter(|at| {

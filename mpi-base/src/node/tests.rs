@@ -146,7 +146,7 @@ fn a_block_that_is_longer_than_an_arena_is_found_by_others_and_comes_back_zeroed
         assert_eq!(block.as_ptr().addr() % (1 << 13), 0);
         let there = nodes[0].resolve(block.place(), len).unwrap();
         assert_ne!(there, block.as_ptr());
-        // SAFETY: the last byte of the block in both mappings, which nobody else uses.
+        // SAFETY: the last byte of the block in both mappings, which only this test uses.
         unsafe {
             assert_eq!(there.add(len - 1).read_volatile(), 0);
             block.as_ptr().add(len - 1).write_volatile(7 + round);

@@ -230,7 +230,7 @@ impl Win {
         Ok(())
     }
 
-    /// Nobody will ask for a request; the access goes on.
+    /// No request will be asked for; the access goes on.
     pub fn give_up(&self, req: Option<Req>) {
         if let Some(req) = req {
             self.service().detach(&req);

@@ -1,4 +1,4 @@
-//! Accumulating: one operator on elements of one basic type in somebody's window.
+//! Accumulating: one operator on elements of one basic type in a member's window.
 //!
 //! Elements of 1, 2, 4 or 8 bytes that lie at a multiple of their size are updated by a single instruction or a compare-and-swap loop.
 //! All others, and all of memory that some member can only reach through the system, are updated under the lock of their stripe.

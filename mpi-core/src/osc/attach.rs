@@ -189,7 +189,7 @@ impl Win {
         head.count.store(own.len() as u64, Ordering::Relaxed);
         head.version
             .store(version.wrapping_add(2), Ordering::Release);
-        // Who still reads the old one finds another version afterwards.
+        // A rank that still reads the old one finds another version afterwards.
         drop(attached.table.replace(block));
         true
     }

@@ -1,4 +1,4 @@
-//! Finding accesses that conflict (MPI 5.0, section 12.7), for whoever asks for it with `osc_base_check`.
+//! Finding accesses that conflict (MPI 5.0, section 12.7), with the parameter `osc_base_check`.
 //!
 //! Each origin remembers what it has accessed at each target since these accesses were last completed there: by a fence, the end of an epoch or a flush.
 //! A new access that overlaps one of them is an error unless both only read, or both are accumulates on the same basic type.
@@ -52,7 +52,7 @@ struct Access {
     bytes: Range<i64>,
 }
 
-/// What this process has accessed, by target; nothing where nobody wants to know.
+/// What this process has accessed, by target; empty without `osc_base_check`.
 pub(super) struct Accesses(Option<RefCell<Vec<Vec<Access>>>>);
 
 impl Accesses {

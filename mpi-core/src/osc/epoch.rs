@@ -33,7 +33,7 @@ pub(super) enum Access {
     Fence,
     /// From start to complete.
     Start,
-    /// Locks of so many members.
+    /// Locks of this number of members.
     Locks(u32),
     LockAll,
 }

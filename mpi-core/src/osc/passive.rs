@@ -1,6 +1,6 @@
 //! Passive epochs: locks, flushes, and making stores visible (MPI 5.0, sections 12.5.3 and 12.5.4).
 //!
-//! A lock of a member on this node is taken in its control words ([`super::control`]): one or two atomic instructions where nobody else wants it.
+//! A lock of a member on this node is taken in its control words ([`super::control`]): one or two atomic instructions without contention.
 //! A lock of all is one flag; where an exclusive lock is announced, or asked for from another node, it is a shared lock of each member instead.
 //! Members elsewhere are locked by a message, whose answer is waited for: of a lock of all, when the member is first accessed.
 
@@ -218,7 +218,7 @@ impl Win {
         self.flush_remote(Some(target))
     }
 
-    /// Progress for others that messages of ours do not need: a program may flush in a loop until somebody answers.
+    /// Progress for others that messages of ours do not need: a program may flush in a loop until a peer answers.
     #[inline]
     fn progress_now_and_then(&self) {
         /// A look costs as much as a few accesses.

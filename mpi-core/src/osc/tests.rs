@@ -42,7 +42,7 @@ fn send(value: &i64) -> SendBuf {
 }
 
 fn recv(value: &mut i64) -> RecvBuf {
-    // SAFETY: the caller's value, which nobody looks at until the access is complete.
+    // SAFETY: the caller's value, which is not looked at until the access is complete.
     unsafe { RecvBuf::new(std::ptr::from_mut(value).cast(), 1, Named::INT64.into()) }
 }
 

@@ -90,7 +90,7 @@ impl Win {
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => match memory.reach {
                 Reach::Here(start) => {
-                    // SAFETY: the spot was checked to hold all elements; who else accesses them is the program's affair.
+                    // SAFETY: the spot was checked to hold all elements; other accesses to them are the program's responsibility.
                     let mut to =
                         unsafe { RecvBuf::new(start, there.count, there.datatype.clone()) };
                     datatype::copy(origin, &mut to);
@@ -101,7 +101,7 @@ impl Win {
                     let remote = regions(&memory, &there, bytes);
                     let local = runs::of_send(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
-                        // SAFETY: whoever made the buffer vouched for the data of its elements; runs are data.
+                        // SAFETY: the maker of the buffer vouched for the data of its elements; runs are data.
                         unsafe { std::slice::from_raw_parts(start, run.len as usize) }
                     });
                     let done = cma::write_all(remote, local, pid);
@@ -127,7 +127,7 @@ impl Win {
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => match memory.reach {
                 Reach::Here(start) => {
-                    // SAFETY: the spot was checked to hold all elements; who else accesses them is the program's affair.
+                    // SAFETY: the spot was checked to hold all elements; other accesses to them are the program's responsibility.
                     let from = unsafe { SendBuf::new(start, there.count, there.datatype.clone()) };
                     datatype::copy(&from, origin);
                     Ok(None)
@@ -136,7 +136,7 @@ impl Win {
                     let remote = regions(&memory, &there, bytes);
                     let local = runs::of_recv(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
-                        // SAFETY: whoever made the buffer vouched for its elements, which nobody else uses; runs are data, and cells may overlap.
+                        // SAFETY: the maker of the buffer vouched for its elements and that nothing else uses them; runs are data, and cells may overlap.
                         unsafe { std::slice::from_raw_parts(start.cast(), run.len as usize) }
                     });
                     let done = cma::read_all(remote, local, pid);

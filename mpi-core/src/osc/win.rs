@@ -101,7 +101,7 @@ impl Win {
                 own.size(),
                 own.rank()
             );
-            // Whoever has all members here knows that everybody has; so all of them come here or none.
+            // If one member has all members on its node, all have; so all of them come here or none.
             return Err(OscError::new(OscClass::Shared, sentence).into());
         }
         let (memory, part) = match spec.flavor {
@@ -402,7 +402,7 @@ async fn contiguous(
         .node()
         .resolve(ShmOffset(part.place), spec.size as usize);
     match (first, here) {
-        // Place 0 is the head of the node's memory and nobody's arena.
+        // Place 0 is the head of the node's memory and in no arena.
         (0, _) | (_, None) => part.kind = Memory::Lacking,
         (_, Some(here)) => part.address = here.expose_provenance() as u64,
     }

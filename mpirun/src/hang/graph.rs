@@ -119,7 +119,7 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
             let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
         }
-        // Whoever holds a lock has to give it back; else the member itself has something to do.
+        // The holder of a lock has to give it back; without a holder the member itself has something to do.
         Some(Waiting::Window {
             job_rank, holder, ..
         }) => {

@@ -167,7 +167,7 @@ impl Stream {
         }
         self.partial.extend_from_slice(bytes);
         let newline = self.partial.iter().rposition(|&byte| byte == b'\n');
-        // Bytes that are no lines: nothing is put between them and those of other streams.
+        // These bytes form no lines, so no newline is put between them and the bytes of other streams.
         let raw = self.style.unbuffered || newline.is_none() && self.partial.len() > LINE_MAX;
         let whole = match newline {
             _ if raw => self.partial.len(),

@@ -21,7 +21,7 @@ const OPERATIONS: &str = "accumulate_ops";
 const GRANULARITY: &str = "mpi_accumulate_granularity";
 const KINDS: &str = "mpi_assert_memory_alloc_kinds";
 
-/// Hints that are true or false, and false until somebody says so.
+/// Hints that are true or false; the default is false.
 const FLAGS: [&str; 4] = [NO_LOCKS, NONCONTIGUOUS, "same_size", "same_disp_unit"];
 
 /// What a window is made with.

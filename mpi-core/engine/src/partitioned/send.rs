@@ -180,7 +180,7 @@ impl PartitionedSend {
         for req in round.into_iter().flat_map(|r| r.under_way) {
             match req.is_complete() {
                 true => outcome = outcome.and(requests.finish(&req).map(|_| Status::EMPTY)),
-                // Nobody takes it any more.
+                // The receiver does not take it any more.
                 false => pml.abandon(&req),
             }
         }

@@ -154,7 +154,7 @@ impl Fetches {
     fn remove(&mut self, token: u64) -> Option<Fetch> {
         self.get(token)?;
         let slot = self.slots.get_mut(token as u32 as usize)?;
-        // Generation 0 is nobody's, so that token 0 is none.
+        // Generation 0 is never given out, so that token 0 is none.
         slot.0 = slot.0.wrapping_add(1).max(1);
         self.free.push(token as u32);
         slot.1.take()
@@ -267,7 +267,7 @@ impl Service {
             {
                 Ok(()) => return Ok(()),
                 Err(SendError::WouldBlock) => {}
-                // Whoever waits for an answer learns that the peer is lost.
+                // Accesses that wait for an answer learn that the peer is lost.
                 Err(SendError::PeerGone) => {
                     self.lose(proc, "the peer has ended");
                     return Ok(());
@@ -354,7 +354,7 @@ impl Service {
         requests.nudge();
     }
 
-    /// Nobody asks for a request any more.
+    /// The request will not be asked for any more.
     pub(super) fn detach(&self, req: &Req) {
         {
             let mut fetches = self.fetches.borrow_mut();

@@ -63,7 +63,7 @@ impl Service {
         self.garbled.set(self.garbled.get() + 1);
     }
 
-    /// Sends an answer; that its receiver cannot be reached is noticed by whoever needs it.
+    /// Sends an answer; a receiver that cannot be reached is noticed by the next call that needs it.
     fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
@@ -117,7 +117,7 @@ impl Service {
             while left > 0 {
                 let len = left.min(longest - piece.len());
                 let at = start.wrapping_offset(offset as isize);
-                // SAFETY: inside the span, which was checked; who else accesses it is the program's affair.
+                // SAFETY: inside the span, which was checked; other accesses to it are the program's responsibility.
                 piece.extend_from_slice(unsafe { std::slice::from_raw_parts(at, len) });
                 offset += len as i64;
                 left -= len;
@@ -254,7 +254,7 @@ impl Win {
         for run in runs.from(span.start) {
             let (data, rest) = payload.split_at(run.len as usize);
             let at = start.wrapping_offset(run.offset as isize);
-            // SAFETY: inside the span, which was checked; who else accesses it is the program's affair.
+            // SAFETY: inside the span, which was checked; other accesses to it are the program's responsibility.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), at, data.len()) };
             payload = rest;
         }

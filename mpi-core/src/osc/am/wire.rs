@@ -12,7 +12,7 @@ pub const PUT: Am = Family::Osc.am(0);
 pub const GET: Am = Family::Osc.am(1);
 /// Data that were wanted. Header: [token, position]; payload: the data.
 pub const REPLY: Am = Family::Osc.am(2);
-/// Elements to combine. Header: [window, token, or 0 where nobody wants the old ones];
+/// Elements to combine. Header: [window, token, or 0 where the old ones are not wanted];
 /// payload: position in the answer, operator and datatype, then [`Runs`], then the elements unless the operator reads none.
 pub const ACCUMULATE: Am = Family::Osc.am(3);
 /// An element to compare and replace. Header: [window, token]; payload: offset, datatype, then the element to compare with, then the new one.

@@ -30,7 +30,7 @@ pub struct Bml {
     /// How many of them, at the front, cost no system call to look at.
     cheap: usize,
     attention: Attention,
-    /// Who takes the active messages that are not point-to-point messages.
+    /// The handlers of active messages that are not point-to-point messages.
     handlers: Registry,
 }
 
@@ -131,7 +131,7 @@ impl Bml {
         None
     }
 
-    /// Who takes the active messages that are not point-to-point messages.
+    /// The handlers of active messages that are not point-to-point messages.
     pub fn handlers(&self) -> &Registry {
         &self.handlers
     }

@@ -1,11 +1,11 @@
-//! Who an active message is for.
+//! Dispatch of active messages: which layer an active message is for.
 //!
 //! The numbers of active messages are shared out in families of [`FAMILY_SIZE`]; each user of the transports owns one,
 //! numbers its messages within it ([`Family::am`]) and alone knows what they mean.
-//! Ob1 and bond have theirs from the start; whoever else wants messages hands a handler in with [`Registry::register`].
+//! Ob1 and bond have theirs from the start; any other layer hands a handler in with [`Registry::register`].
 //!
 //! Promise: the family of the point-to-point messages is told apart by one comparison, before anything is looked up.
-//! A message of a family that nobody handles is counted and dropped.
+//! A message of a family without a handler is counted and dropped.
 
 use super::{Am, Header, OVERTAKES, ProcId, Sink};
 use std::cell::{Cell, OnceCell};
@@ -64,7 +64,7 @@ pub struct Registry {
     handlers: [OnceCell<Rc<dyn AmHandler>>; FAMILIES],
     /// How many reasons there are for handlers to have turns.
     turns: Cell<u32>,
-    /// Messages that nobody handles.
+    /// Messages without a handler.
     strays: Cell<u64>,
 }
 
@@ -77,7 +77,7 @@ impl Registry {
         self.handlers[family as usize].set(handler).is_ok()
     }
 
-    /// How many messages have come that nobody handles.
+    /// The number of messages that came for families without a handler.
     pub fn strays(&self) -> u64 {
         self.strays.get()
     }
@@ -139,7 +139,7 @@ impl Registry {
 
 /// The sink that transports deliver to: the first family's own, and the registry for all others.
 pub(crate) struct Dispatch<'a, F> {
-    /// Who handles the point-to-point messages.
+    /// The handler of point-to-point messages.
     pub(crate) first: &'a F,
     pub(crate) others: &'a Registry,
 }

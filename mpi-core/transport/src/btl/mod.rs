@@ -2,7 +2,7 @@
 //!
 //! A BTL never matches tags.
 //! It carries *active messages*: a small handler number, sixteen bytes of header in two registers, and a payload.
-//! What they mean is the business of whoever owns the number ([`Family`]).
+//! What they mean is the business of the layer that owns the number ([`Family`]).
 //!
 //! Promises of every BTL, held by one suite:
 //! * messages between one ordered pair of processes are delivered once each, in the order of `send` but for those marked [`OVERTAKES`];

@@ -141,7 +141,7 @@ impl Agent<'_> {
 
     /// Something went wrong with a rank; if it is the first thing, it decides, and all others are ended.
     ///
-    /// A death by a signal is nobody's consequence. Anything else may be what a rank does that saw another one die, so it waits
+    /// A death by a signal is never a consequence. Anything else may be the reaction of a rank that saw another one die, so it waits
     /// while a rank of this host is dying: the kernel breaks its connections before this process is told of its end.
     pub(super) fn fail(&mut self, proc: Proc, cause: Cause, code: i32) {
         let explained = |doubt: &Doubt| doubt.asked.contains(&proc);

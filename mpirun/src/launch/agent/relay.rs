@@ -98,9 +98,14 @@ impl Agent<'_> {
 
     /// Gives out beginnings of lines whose ends have not come until `now`.
     pub(super) fn show_prompts(&mut self, now: Instant) {
+        self.give_out(|stream| stream.prompt_at().is_some_and(|at| at <= now));
+    }
+
+    /// Gives out the beginnings of lines of the streams that are `due`.
+    fn give_out(&mut self, due: impl Fn(&Stream) -> bool) {
         for rank in self.ranks.iter_mut() {
             for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
-                if stream.prompt_at().is_some_and(|at| at <= now) {
+                if due(stream) {
                     stream.flush(match stream.to {
                         Target::Stdout => &mut self.out,
                         Target::Stderr => &mut self.err,
@@ -161,14 +166,7 @@ impl Agent<'_> {
         }
         self.part(by_force.then_some(limit));
         // Nothing comes any more.
-        for rank in self.ranks.iter_mut() {
-            for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
-                stream.flush(match stream.to {
-                    Target::Stdout => &mut self.out,
-                    Target::Stderr => &mut self.err,
-                });
-            }
-        }
+        self.give_out(|_| true);
         // The commands that reached the other hosts have nothing more to do.
         descendants::end_all();
         self.write_trace();

@@ -393,7 +393,7 @@ impl Ob1 {
         }
     }
 
-    /// A message that does not fit what this process knows, which may be late rather than wrong: what it is about may have been given up.
+    /// Counts a message about a request that is not there; it may be late rather than wrong, because the request may have been given up.
     fn garble(&self) {
         self.garbled.set(self.garbled.get() + 1);
     }
