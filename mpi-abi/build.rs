@@ -51,7 +51,7 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// What the names of implementations begin with: the whole function, or a part of a collective one.
-const PARTS: [&str; 3] = ["MPI_", "plan_", "brief_"];
+const PARTS: [&str; 3] = ["MPI_", "plan_", "fast_"];
 
 /// Notes the path of each public function with such a name below a module folder.
 fn find_implementations(

@@ -6,7 +6,7 @@
 //! Where only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ in scalars alone, the other is made
 //! by converting the scalars.
 //! A collective operation is there six times (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`
-//! that checks the arguments and makes a value of them; where there is a `brief_X`, the blocking ones ask that first.
+//! that checks the arguments and makes a value of them; where there is a `fast_X`, the blocking ones ask that first.
 //! Everything else is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 //! Whatever a function was to make, it leaves the null handle of its kind where it fails: that is written here, for all of them.
 
@@ -395,10 +395,10 @@ impl<'a> Exports<'a> {
         let (mine, rest) = names.split_at_checked(names.len().checked_sub(extra)?)?;
         let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
         let mine = mine.join(", ");
-        if let ("perform", Some(brief)) = (what, self.found.get(&format!("brief_{base}"))) {
+        if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
             // SAFETY: what is written here stands below PROMISE.
             return Some(format!(
-                "unsafe {{ crate::api::collective::perform_unless({brief}({mine}), || {path}({mine})) }}"
+                "unsafe {{ crate::api::collective::perform_unless({fast}({mine}), || {path}({mine})) }}"
             ));
         }
         // SAFETY: what is written here stands below PROMISE.

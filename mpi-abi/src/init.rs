@@ -17,16 +17,16 @@ use crate::frameworks;
 use crate::helper;
 use crate::info;
 use crate::memory_rights;
-use crate::misspelt;
 use crate::object::comm::CommObject;
 use crate::params::TELL_MISSPELT;
 use crate::state::{self, state};
 use crate::stdio;
+use crate::unknown_params;
 use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
-use mpi_core::btl::{self, Surroundings};
+use mpi_core::btl::{self, OpenContext};
 use mpi_core::coll::Coll;
 use mpi_core::engine::Parts;
 use mpi_core::pml;
@@ -320,7 +320,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         .map_err(at("a parameter cannot be read"))?;
     let node = Node::attach(membership.fd, membership.local_rank)
         .map_err(at("the memory of this node cannot be used"))?;
-    let around = Surroundings {
+    let around = OpenContext {
         me: identity.rank,
         size: identity.size,
         node: Some((node.clone(), membership.local_ranks.clone())),
@@ -365,7 +365,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
     if tells && identity.rank == 0 {
-        misspelt::tell(engine.params(), &plugins);
+        unknown_params::tell(engine.params(), &plugins);
     }
     *state().plugins.borrow_mut() = Some(plugins);
     Ok((engine, explanation))
@@ -391,7 +391,7 @@ pub fn finalize() -> Result<(), Failure> {
         engine.block_on(world.fence())?;
     }
     // Also of what was freed and went wrong, since nobody has asked before; alone, the fence has not looked at what we sent ourselves.
-    engine.look();
+    engine.poll_once();
     crate::object::request::reap_orphans();
     PHASE.store(AFTER, Relaxed);
     state().world.take();

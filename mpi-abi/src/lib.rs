@@ -26,13 +26,13 @@ pub mod info;
 pub mod init;
 mod lock;
 pub mod memory_rights;
-pub mod misspelt;
 pub mod object;
 pub mod params;
 pub mod state;
 pub mod stdio;
 mod text;
 pub mod tool;
+pub mod unknown_params;
 
 /// A function of the interface, as `mpi-info --functions` lists it.
 #[derive(Clone, Copy, Debug)]

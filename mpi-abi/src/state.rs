@@ -1,6 +1,6 @@
 //! What is process-wide: the one place below which everything is a value.
 //!
-//! Protocol: every exported function holds an [`Inside`] while it runs.  At `MPI_THREAD_MULTIPLE`, and until initialization has
+//! Protocol: every exported function holds a [`CallGuard`] while it runs.  At `MPI_THREAD_MULTIPLE`, and until initialization has
 //! said otherwise, that is the giant lock; below it the program promises that its calls do not overlap.
 //! So one thread at a time is in here, and the tables need no locks of their own, only care that none is borrowed while the
 //! engine waits or a callback of the program runs.
@@ -136,7 +136,7 @@ static SCRIPTED: AtomicBool = AtomicBool::new(false);
 /// What a call holds while it runs, to be given to [`leave`].
 #[derive(Debug)]
 #[must_use]
-pub struct Inside {
+pub struct CallGuard {
     extras: u8,
     /// When it began, on the tape's clock, if it is traced.
     began: u64,
@@ -144,7 +144,7 @@ pub struct Inside {
 
 /// Notes that function `id` runs.
 #[inline(always)]
-pub fn enter(id: usize) -> Inside {
+pub fn enter(id: usize) -> CallGuard {
     let extras = EXTRAS.load(Relaxed);
     let began = match extras {
         0 => 0,
@@ -153,12 +153,12 @@ pub fn enter(id: usize) -> Inside {
     if let Some(page) = page() {
         page.enter(number(id));
     }
-    Inside { extras, began }
+    CallGuard { extras, began }
 }
 
 /// Notes that it has ended.
 #[inline(always)]
-pub fn leave(id: usize, inside: Inside) {
+pub fn leave(id: usize, inside: CallGuard) {
     if let Some(page) = page() {
         page.leave(number(id));
     }
@@ -185,7 +185,7 @@ fn enter_with(extras: u8) -> u64 {
 }
 
 #[cold]
-fn leave_with(id: usize, inside: Inside) {
+fn leave_with(id: usize, inside: CallGuard) {
     // Unless tracing began inside it.
     if inside.extras & TRACED != 0 {
         trace_call(id, inside.began);

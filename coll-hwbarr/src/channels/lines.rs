@@ -1,9 +1,9 @@
 //! Where a node's lines come from.
 
-use crate::circle::Circle;
 use crate::port::wired::RANK;
 use crate::port::{self, rtl};
 use crate::settings::{Choice, RtlSource, Settings, SimFiles};
+use crate::setup_group::SetupGroup;
 use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedChannels};
 use hdl::cosim::ChannelRtl;
@@ -108,7 +108,7 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
 
 /// How many ranks before this one lead a node; every rank of the world calls.
 fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
-    let all = Circle::of_all(world);
+    let all = SetupGroup::of_all(world);
     let mine = [u8::from(leads)];
     let mut leading = all.gather(mine)?;
     leading.resize(all.ranks().len(), mine);

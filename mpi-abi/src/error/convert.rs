@@ -162,7 +162,7 @@ fn comm_class(e: &CommError) -> Option<c_int> {
         CommError::Rank { .. } => Some(MPI_ERR_RANK),
         CommError::Outsider { .. } => Some(MPI_ERR_GROUP),
         // The class that this crate has told the leader's group.
-        CommError::Astray { astray, .. } => Some(astray.code),
+        CommError::LeaderError { astray, .. } => Some(astray.code),
         CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. } => {
             Some(MPI_ERR_COMM)
         }

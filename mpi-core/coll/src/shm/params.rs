@@ -1,6 +1,6 @@
 //! What a user can set of collectives in shared memory.
 
-use super::gate::Kind;
+use super::barrier::Kind;
 use crate::trial::Way;
 use mpi_base::param::{self, Level, Param, Value};
 

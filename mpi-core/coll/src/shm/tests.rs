@@ -1,12 +1,12 @@
 //! `shm` joins the claims of barriers, with both of its gates, and serves all reductions; more in the folder, by subject.
 
-mod brief;
-mod giving;
+mod config;
+mod fast_calls;
 mod long;
-mod places;
 mod scans;
+mod segments;
 
-use super::gate::Kind;
+use super::barrier::Kind;
 use crate::suite::barrier::{self, Form};
 use crate::testing::Job;
 use crate::{CallId, Table};

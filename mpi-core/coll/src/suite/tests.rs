@@ -7,7 +7,7 @@ use crate::comm::{Comm, SplitKey};
 use crate::engine::Engine;
 use crate::request::Req;
 use crate::testing::Job;
-use crate::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
+use crate::{Call, CallId, CallSet, Component, Invocation, Module, Refusal, Running};
 use mpi_base::param::Source;
 use mpi_engine::buffered::Buffer;
 use mpi_engine::persistent::{Operation, Persistent};
@@ -26,7 +26,7 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut Random) 
         if !algorithm.suits(&part.call) {
             continue;
         }
-        let (cx, call) = (Cx::from(&world.hidden()), part.call.clone());
+        let (cx, call) = (Invocation::from(&world.hidden()), part.call.clone());
         let running = async move { algorithm.run(&cx, &call).await };
         if number % 2 == 0 {
             engine.block_on(running).expect("a collective");
@@ -411,7 +411,7 @@ impl Module for Open {
     fn serves(&self) -> CallSet {
         CallSet::NONE.with(CallId::Barrier)
     }
-    fn start(&self, _: Cx, _: Call) -> Running {
+    fn start(&self, _: Invocation, _: Call) -> Running {
         Box::pin(std::future::ready(Ok(())))
     }
 }

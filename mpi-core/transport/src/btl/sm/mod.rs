@@ -22,8 +22,8 @@ use mpi_base::node::{FragPool, Node};
 use mpi_base::param::{Level, Param, ParamError, Params};
 
 use super::{
-    Am, Btl, Component, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError,
-    SingleCopy, Sink, Surroundings, Transport,
+    Am, Btl, Component, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach,
+    SendError, SingleCopy, Sink, Transport,
 };
 use incoming::Incoming;
 use outgoing::{Outgoing, Refused};
@@ -93,7 +93,7 @@ pub(super) const COMPONENT: Component = Component {
     posts: super::never,
 };
 
-fn open(around: &Surroundings<'_>) -> Result<Vec<Transport>, OpenError> {
+fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     let Some((node, procs)) = &around.node else {
         return Err(OpenError::Alone);
     };

@@ -1,7 +1,7 @@
 //! What users may set.
 
 use super::address::Filter;
-use super::lobby::{Buffers, Met};
+use super::rendezvous_points::{Buffers, Met};
 use crate::btl::Limits;
 use mpi_base::param::{About, Level, Param, ParamError, Params};
 use rustix::io::Errno;

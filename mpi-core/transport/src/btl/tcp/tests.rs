@@ -15,7 +15,7 @@ fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
     let settings = Settings::read(&params).unwrap();
     (0..size)
         .map(|me| {
-            let around = Surroundings {
+            let around = OpenContext {
                 me,
                 size,
                 node: None,
