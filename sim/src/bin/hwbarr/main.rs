@@ -3,6 +3,7 @@
 mod faults;
 mod live;
 mod log;
+mod measured;
 mod node;
 mod options;
 mod port;
