@@ -27,7 +27,9 @@ const GROUPS: [(&str, &str, &str); 3] = [
 ];
 
 /// How many pixels a window of 1600 leaves for the waves.
-const WAVE_PIXELS: f64 = 1100.0;
+const WAVE_PIXELS: f64 = 1000.0;
+/// GTKWave's frame: so many pixels show 2^-zoom units of time (`calczoom` in its zoombuttons.c).
+const FRAME_PIXELS: f64 = 200.0;
 /// How much of the run is shown at first: from its begin to this multiple of its first release's time.
 const SHOWN: u64 = 2;
 /// How many named markers GTKWave has, A to Z; -1 is one that is not set.
@@ -53,13 +55,13 @@ impl View {
         }
     }
 
-    /// GTKWave's zoom is the logarithm to base 2 of pixels per unit of time, here a nanosecond.
+    /// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time, here nanoseconds.
     /// What is shown ends well behind the first release, or with the run where there is none.
     fn zoom(self) -> f64 {
         let shown = self
             .first_release
             .map_or(self.end, |at| at.saturating_mul(SHOWN).min(self.end));
-        -(shown.max(1) as f64 / WAVE_PIXELS).log2()
+        -(shown.max(1) as f64 * FRAME_PIXELS / WAVE_PIXELS).log2()
     }
 }
 
@@ -179,7 +181,7 @@ mod tests {
     #[test]
     fn the_first_release_is_within_the_first_picture_and_resolved() {
         for (at, end) in [(5, 9), (8_000, 80_000), (80_000, 4_000_000_000)] {
-            let pixels = (at as f64) * View::of(&released_at(at, end)).zoom().exp2();
+            let pixels = FRAME_PIXELS * at as f64 * View::of(&released_at(at, end)).zoom().exp2();
             assert!(
                 (WAVE_PIXELS / 4.0..=WAVE_PIXELS).contains(&pixels),
                 "{pixels} of {at} ns"
