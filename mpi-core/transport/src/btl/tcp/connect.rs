@@ -43,6 +43,14 @@ impl Tcp {
         Ok((card.key, candidates))
     }
 
+    /// Listens again: this process makes progress, so it has come back to MPI after it had left.
+    #[cold]
+    pub(super) fn come_back(&self) {
+        self.away.set(false);
+        // Where the port cannot be listened on this process still calls its peers.
+        let _ = self.lobby.borrow_mut().reopen(self.epoll.as_fd());
+    }
+
     /// Begins to make a connection.
     #[cold]
     pub(super) fn call(&self, peer: &Peer) -> Result<(), SendError> {

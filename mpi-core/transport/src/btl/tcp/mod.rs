@@ -108,6 +108,8 @@ struct Tcp {
     starving: Cell<bool>,
     /// Set while the sink runs.
     busy: Cell<bool>,
+    /// Whether this process has left MPI and has not come back.
+    away: Cell<bool>,
 }
 
 impl Tcp {
@@ -136,6 +138,7 @@ impl Tcp {
             key,
             (on, settings.port(link)),
             settings.buffers,
+            settings.refused_for,
         )
         .map_err(|e| system("listening on a TCP port")(rendezvous_points::text(e)))?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
@@ -169,6 +172,7 @@ impl Tcp {
             stuck: Cell::new(0),
             starving: Cell::new(false),
             busy: Cell::new(false),
+            away: Cell::new(false),
         })
     }
 
@@ -272,6 +276,9 @@ impl Btl for Tcp {
         if self.busy.replace(true) {
             return 0;
         }
+        if self.away.get() {
+            self.come_back();
+        }
         let delivered = self.look(sink);
         self.busy.set(false);
         delivered
@@ -332,6 +339,8 @@ impl Btl for Tcp {
             peer.stuck.set(false);
             peer.reset();
         }
+        self.lobby.borrow_mut().close();
+        self.away.set(true);
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {

@@ -64,7 +64,7 @@ impl Connector {
                 }
             };
             let stays = match step {
-                Step::Over(_) => false,
+                Step::Refused(_) | Step::Over(_) => false,
                 Step::Waiting | Step::On => match guest.stage {
                     AcceptedStage::Silent => now.duration_since(guest.since) < PATIENCE,
                     _ => true,

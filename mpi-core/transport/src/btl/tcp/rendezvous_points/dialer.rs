@@ -4,7 +4,7 @@ use super::super::address::Candidate;
 use super::super::hello::{self, Hello, Nonce};
 use super::acceptor::AcceptedStage;
 use super::socket::{Buffers, Heard, Met, local_address, open_socket, say, text, watch};
-use super::{Connector, News, RETRIES, STAGGER, Step, TOKEN, nonce};
+use super::{Connector, News, REFUSED_PAUSE, RETRIES, STAGGER, Step, TOKEN, nonce};
 use crate::btl::ProcId;
 use mpi_base::fdpass::Key;
 use rustix::event::epoll;
@@ -21,6 +21,8 @@ pub(super) struct Call {
     waiting: VecDeque<(Candidate, u32)>,
     racers: Vec<Racer>,
     next: Instant,
+    /// Until when an address that refuses is called again.
+    patient_until: Instant,
     failures: Vec<String>,
 }
 
@@ -60,6 +62,7 @@ impl Connector {
             waiting: candidates.into_iter().map(|c| (c, RETRIES)).collect(),
             racers: Vec::new(),
             next: Instant::now(),
+            patient_until: Instant::now() + self.refused_for,
             failures: Vec::new(),
         });
         Ok(())
@@ -94,7 +97,14 @@ impl Connector {
                     news.push(News::Met(Met::new(call.proc, racer.socket)));
                     return false;
                 }
-                Step::Over(why) => {
+                Step::Refused(_) if now < call.patient_until => {
+                    let racer = call.racers.remove(at);
+                    call.waiting.push_back((racer.candidate, racer.retries));
+                    if call.racers.is_empty() {
+                        call.next = now + REFUSED_PAUSE;
+                    }
+                }
+                Step::Refused(why) | Step::Over(why) => {
                     let racer = call.racers.remove(at);
                     match racer.stage {
                         // Refused or unreachable: there is nobody of ours.
@@ -196,6 +206,9 @@ impl Racer {
     fn greet(&mut self, hello: &Hello, key: &Key, epoll: BorrowedFd<'_>) -> Step {
         match sockopt::socket_error(&self.socket) {
             Ok(Ok(())) => {}
+            Ok(Err(error)) | Err(error) if error == Errno::CONNREFUSED => {
+                return Step::Refused(text(error));
+            }
             Ok(Err(error)) | Err(error) => return Step::Over(text(error)),
         }
         // No error and no peer: the call is still on its way.
@@ -206,7 +219,7 @@ impl Racer {
         }
         // A port that the system chose for this very call can meet itself (simultaneous open).
         if local_address(&self.socket) == Some(self.candidate.to) {
-            return Step::Over("nobody listens there".into());
+            return Step::Refused("nobody listens there".into());
         }
         if let Err(why) = say(&self.socket, &hello.encode(key)) {
             return Step::Over(why);

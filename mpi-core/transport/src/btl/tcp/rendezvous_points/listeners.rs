@@ -1,8 +1,9 @@
 //! The sockets on which peers call: all of one port, on the addresses that the user allows.
 //!
-//! They stay to the end of the process: a process that has left MPI may begin a session again, and its peers know the port.
+//! A process that has left MPI does not listen. It may begin a session again, and its peers know the port, so the sockets stay
+//! bound to it meanwhile without listening: who calls is refused, and no other process gets the port.
 
-use super::socket::{Buffers, listen, local_address, watch};
+use super::socket::{BACKLOG, Buffers, bound, listen, local_address, socket_address, watch};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -51,6 +52,23 @@ impl Listeners {
         &self.sockets
     }
 
+    /// Stops listening and keeps the port.
+    pub fn close(&mut self, buffers: Buffers) {
+        let at: Vec<_> = self.sockets.iter().filter_map(socket_address).collect();
+        self.sockets.clear();
+        // A port that cannot be kept is lost, and then peers cannot call this process again, though it can call them.
+        self.sockets = at
+            .into_iter()
+            .filter_map(|at| bound(at, buffers).ok())
+            .collect();
+    }
+
+    /// Listens again.
+    pub fn reopen(&mut self) -> Result<(), Errno> {
+        let mut sockets = self.sockets.iter();
+        sockets.try_for_each(|socket| rustix::net::listen(socket, BACKLOG))
+    }
+
     /// Has the poller tell when a peer calls.
     pub fn watch(&self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
         let mut sockets = self.sockets.iter();
@@ -96,6 +114,13 @@ mod tests {
         let port = listeners.port();
         let answers = [1, 2, 3].map(|last| calls([127, 0, 0, last], port));
         assert_eq!(answers, [true, true, false]);
+        let mut closed =
+            Listeners::open(On::Addresses(allowed.to_vec()), 0, Buffers::default()).unwrap();
+        let port = closed.port();
+        closed.close(Buffers::default());
+        assert!(!calls([127, 0, 0, 1], port), "it has been closed");
+        closed.reopen().unwrap();
+        assert!(calls([127, 0, 0, 2], port), "it listens again");
         let everywhere = Listeners::open(On::Everywhere, 0, Buffers::default()).unwrap();
         assert!(calls([127, 0, 0, 3], everywhere.port()));
     }

@@ -5,6 +5,8 @@
 //! The first that answers with the right challenge wins, whatever its address, and the others are closed.
 //! So an address that leads nowhere costs a moment, not the job.
 //! There is no time limit on an answer, because a peer may compute for an hour before it looks.
+//! A peer that has left MPI does not listen, and listens again at the same port when it comes back (a session after `MPI_Finalize`);
+//! so an address that refuses is called again, for as long as `btl_tcp_refused_for` says.
 //!
 //! **Two that call each other** keep one connection: that of the lower rank.
 //! The higher rank gives its own call up when the lower one's guest has proved itself;
@@ -34,6 +36,8 @@ use std::time::{Duration, Instant};
 
 /// How long an address may keep silent before the next one joins the race.
 const STAGGER: Duration = Duration::from_millis(50);
+/// How long after a refusal the same address is called again.
+const REFUSED_PAUSE: Duration = Duration::from_millis(10);
 /// How long a guest may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Guests in the room at once.
@@ -53,6 +57,7 @@ pub struct Connector {
     key: Key,
     listeners: Listeners,
     buffers: Buffers,
+    refused_for: Duration,
     guests: Vec<Accepted>,
     calls: Vec<Call>,
 }
@@ -81,6 +86,8 @@ enum Step {
     /// It has got on; look at it again.
     On,
     Done,
+    /// Nobody listens there, now.
+    Refused(String),
     Over(String),
 }
 
@@ -101,6 +108,7 @@ impl Connector {
         key: Key,
         (on, port): (On, u16),
         buffers: Buffers,
+        refused_for: Duration,
     ) -> Result<(Connector, u16), Errno> {
         let listeners = Listeners::open(on, port, buffers)?;
         let port = listeners.port();
@@ -111,6 +119,7 @@ impl Connector {
             key,
             listeners,
             buffers,
+            refused_for,
             guests: Vec::new(),
             calls: Vec::new(),
         };
@@ -119,6 +128,18 @@ impl Connector {
 
     /// Has the poller tell when a peer calls.
     pub fn watch(&self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.listeners.watch(epoll)
+    }
+
+    /// Whoever calls is refused from now on, until [`reopen`](Self::reopen); the port stays this process's.
+    pub fn close(&mut self) {
+        self.guests.clear();
+        self.listeners.close(self.buffers);
+    }
+
+    /// Listens again.
+    pub fn reopen(&mut self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.listeners.reopen()?;
         self.listeners.watch(epoll)
     }
 

@@ -89,8 +89,12 @@ pub fn text(error: Errno) -> String {
 }
 
 pub(super) fn local_address(socket: &OwnedFd) -> Option<SocketAddr> {
-    let address = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
-    Some(canonical(address))
+    socket_address(socket).map(canonical)
+}
+
+/// The address as the socket has it.
+pub(super) fn socket_address(socket: &OwnedFd) -> Option<SocketAddr> {
+    SocketAddr::try_from(getsockname(socket).ok()?).ok()
 }
 
 /// An IPv4 address that a socket of both families shows as IPv6, as what it is.
@@ -123,7 +127,17 @@ pub(super) fn open_socket(for_address: &SocketAddr, buffers: Buffers) -> Result<
     Ok(socket)
 }
 
+/// Callers that may wait to be let in.
+pub(super) const BACKLOG: i32 = 4096;
+
 pub(super) fn listen(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, Errno> {
+    let socket = bound(address, buffers)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// A socket that has the address and does not listen yet.
+pub(super) fn bound(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, Errno> {
     let socket = open_socket(&address, buffers)?;
     if let SocketAddr::V6(v6) = address {
         // The address that stands for all takes calls of both families.
@@ -132,6 +146,5 @@ pub(super) fn listen(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, E
     // Connections that have ended a moment ago must not keep a known port from being listened on again.
     sockopt::set_socket_reuseaddr(&socket, true)?;
     rustix::net::bind(&socket, &address)?;
-    rustix::net::listen(&socket, 4096)?;
     Ok(socket)
 }
