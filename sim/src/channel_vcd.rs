@@ -84,6 +84,7 @@ pub(crate) fn range(width: u32) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     nodes: usize,
+    begin: u64,
     first_release: Option<u64>,
     end: u64,
 }
@@ -92,6 +93,7 @@ impl Shown {
     pub(crate) fn view(self) -> View {
         View {
             nodes: self.nodes,
+            begin: self.begin,
             first_release: self.first_release,
             end: self.end,
         }
@@ -115,6 +117,7 @@ pub fn write(sink: impl io::Write, record: &ChannelRecord) -> io::Result<Shown> 
     dump.writer.flush()?;
     Ok(Shown {
         nodes: record.nodes,
+        begin: record.changes.first().map_or(0, |change| change.at_ns),
         first_release: dump.first_release,
         end: dump.at_ns,
     })

@@ -30,7 +30,7 @@ const GROUPS: [(&str, &str, &str); 3] = [
 const WAVE_PIXELS: f64 = 1000.0;
 /// GTKWave's frame: so many pixels show 2^-zoom units of time (`calczoom` in its zoombuttons.c).
 const FRAME_PIXELS: f64 = 200.0;
-/// How much of the run is shown at first: from its begin to this multiple of its first release's time.
+/// How much of the run is shown at first: from its first change on, this multiple of the time to its first release.
 const SHOWN: u64 = 2;
 /// How many named markers GTKWave has, A to Z; -1 is one that is not set.
 const NAMED_MARKERS: usize = 26;
@@ -39,6 +39,8 @@ const NAMED_MARKERS: usize = 26;
 #[derive(Clone, Copy)]
 pub(crate) struct View {
     pub nodes: usize,
+    /// When the first change is; a job takes a while to come to its first barrier.
+    pub begin: u64,
     /// When a release changes for the first time.
     pub first_release: Option<u64>,
     /// When the last change is.
@@ -50,6 +52,7 @@ impl View {
         let releases = |event: &&Event| matches!(event.what, What::Release { .. });
         Self {
             nodes: record.nodes,
+            begin: record.events.first().map_or(0, |event| event.at_ns),
             first_release: record.events.iter().find(releases).map(|event| event.at_ns),
             end: record.events.last().map_or(1, |event| event.at_ns),
         }
@@ -58,9 +61,10 @@ impl View {
     /// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time, here nanoseconds.
     /// What is shown ends well behind the first release, or with the run where there is none.
     fn zoom(self) -> f64 {
-        let shown = self
-            .first_release
-            .map_or(self.end, |at| at.saturating_mul(SHOWN).min(self.end));
+        let all = self.end.saturating_sub(self.begin);
+        let shown = self.first_release.map_or(all, |at| {
+            at.saturating_sub(self.begin).saturating_mul(SHOWN).min(all)
+        });
         -(shown.max(1) as f64 * FRAME_PIXELS / WAVE_PIXELS).log2()
     }
 }
@@ -69,7 +73,7 @@ impl View {
 fn head(sink: &mut impl io::Write, dump_file: &str, view: View) -> io::Result<()> {
     writeln!(sink, "[*] hwbarr: {} nodes", view.nodes)?;
     writeln!(sink, "[dumpfile] \"{dump_file}\"")?;
-    writeln!(sink, "[timestart] 0")?;
+    writeln!(sink, "[timestart] {}", view.begin)?;
     write!(sink, "*{:.6}", view.zoom())?;
     // No named marker is set.
     match view.first_release {
@@ -166,14 +170,20 @@ pub fn write_channels(
 mod tests {
     use super::*;
 
+    const BEGIN: u64 = 2;
+
     fn released_at(at_ns: u64, end: u64) -> Record {
         let event = |at_ns, high| Event {
             at_ns,
             what: What::Release { high },
         };
+        let begin = Event {
+            at_ns: BEGIN,
+            what: What::Enter { node: 0 },
+        };
         Record {
             nodes: 2,
-            events: vec![event(at_ns, true), event(end, false)],
+            events: vec![begin, event(at_ns, true), event(end, false)],
             dropped: 0,
         }
     }
