@@ -32,6 +32,7 @@ pub mod param;
 #[cfg(not(loom))]
 pub mod privilege;
 pub mod proc;
+pub mod race_detectors;
 pub mod ranges;
 pub mod ring;
 #[cfg(not(loom))]

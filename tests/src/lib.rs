@@ -17,6 +17,6 @@ pub mod slurm;
 
 pub use job::{Job, Started};
 pub use setting::{
-    bare_installation, compile, installation, mpi4py_python, mpich, needs, open_mpi,
+    bare_installation, compile, compile_with, installation, mpi4py_python, mpich, needs, open_mpi,
 };
 pub use xtask::process::Outcome;
