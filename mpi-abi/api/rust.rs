@@ -7,6 +7,7 @@
 //! by converting the scalars.
 //! A collective operation is there six times (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`
 //! that checks the arguments and makes a value of them; where there is a `fast_X`, the blocking ones ask that first.
+//! Where there is a `quick_X`, the exported function asks it before anything else.
 //! Everything else is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 //! Whatever a function was to make, it leaves the null handle of its kind where it fails: that is written here, for all of them.
 
@@ -320,6 +321,14 @@ impl<'a> Exports<'a> {
                     )
                 }
             }
+        };
+        let quick = f.name.strip_prefix("MPI_").map(|x| format!("quick_{x}"));
+        let body = match quick.and_then(|quick| self.found.get(&quick)) {
+            // SAFETY: what is written here stands below PROMISE.
+            Some(quick) => format!(
+                "if crate::state::is_untraced() && unsafe {{ {quick}({args}) }} {{ return MPI_SUCCESS; }}\n    {body}"
+            ),
+            None => body,
         };
         let unused = if body.contains("unsupported") {
             "#[allow(unused_variables)]\n"

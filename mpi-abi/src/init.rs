@@ -126,6 +126,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     }
     let predefined = |comm, handle| Some(CommObject::predefined(comm, handle));
     *state().world.borrow_mut() = engine.world().and_then(|c| predefined(c, MPI_COMM_WORLD));
+    state::set_world_place(engine.world().map(|world| (world.rank(), world.size())));
     *state().myself.borrow_mut() = engine.myself().and_then(|c| predefined(c, MPI_COMM_SELF));
     info::describe(engine.size(), name);
     THREAD_LEVEL.store(provided, Relaxed);
@@ -394,6 +395,7 @@ pub fn finalize() -> Result<(), Failure> {
     engine.poll_once();
     crate::object::request::reap_orphans();
     PHASE.store(AFTER, Relaxed);
+    state::set_world_place(None);
     state().world.take();
     state().myself.take();
     engine.leave_world();

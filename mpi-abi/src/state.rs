@@ -33,7 +33,7 @@ use mpi_core::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// The state of the process.
 pub struct State {
@@ -123,6 +123,36 @@ const LOCKED: u8 = 1;
 
 /// Calls are written to [`TRACE`].
 const TRACED: u8 = 2;
+
+/// This process's rank in the world and the world's size, the one in the upper half and the other in the lower; 0 while there is no world.
+static WORLD_PLACE: AtomicU64 = AtomicU64::new(0);
+
+/// From now on there is a world, in which this process has this place, or none.
+pub(crate) fn set_world_place(place: Option<(u32, u32)>) {
+    let word = place.map_or(0, |(rank, size)| u64::from(rank) << 32 | u64::from(size));
+    WORLD_PLACE.store(word, Relaxed);
+}
+
+/// Rank and size in the world; none while there is no world.
+#[inline(always)]
+pub(crate) fn world_place() -> Option<(u32, u32)> {
+    match WORLD_PLACE.load(Relaxed) {
+        0 => None,
+        word => Some(((word >> 32) as u32, word as u32)),
+    }
+}
+
+/// Whether calls are not traced.
+#[inline(always)]
+pub(crate) fn is_untraced() -> bool {
+    EXTRAS.load(Relaxed) & TRACED == 0
+}
+
+/// Whether calls take no lock, so that the state is the calling thread's.
+#[inline(always)]
+pub(crate) fn is_unlocked() -> bool {
+    EXTRAS.load(Relaxed) == 0
+}
 
 /// The page on which this process tells what it does; null while there is none.
 static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());

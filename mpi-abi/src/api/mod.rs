@@ -25,6 +25,7 @@ pub mod op;
 pub mod p2p;
 pub mod partitioned;
 pub mod probe;
+pub mod quick;
 mod replay;
 pub mod requests;
 pub mod sendrecv;
