@@ -61,6 +61,10 @@ pub unsafe fn quick_Comm_size(comm: MPI_Comm, size: *mut c_int) -> bool {
 /// Size, lower bound and extent of a datatype.
 #[inline(always)]
 fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
+    let dense = Named::dense_size(datatype.0) as i64;
+    if dense != 0 {
+        return Some([dense, 0, dense]);
+    }
     if datatype.0 < FIRST_DYNAMIC {
         let info = Named::from_handle(datatype.0)?.info();
         return Some([info.size, 0, info.extent]);

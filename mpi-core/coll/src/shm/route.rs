@@ -83,9 +83,9 @@ impl State {
             return LongWay(Some(Way::Fragments));
         }
         // What is combined is so here in one order, whichever way; the next component does not promise that.
-        // Nor are its messages another way where pieces are usual: they go through shared memory too if that is faster.
-        let another_way =
-            || self.copies(place, call).is_some() || (moves && ways.first(call.id()) == Way::Copy);
+        // What is only moved can go as its messages: they find out for themselves which way is the faster one for them,
+        // and on some machines neither theirs nor pieces are.
+        let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
             _ => LongWay(Some(ways.first(call.id()))),
@@ -144,6 +144,8 @@ impl State {
                 outcome
             }
         };
+        #[cfg(feature = "testing")]
+        crate::trial::slowed::end(measured.way);
         ways.end(measured);
         outcome
     }

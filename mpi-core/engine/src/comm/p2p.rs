@@ -264,10 +264,8 @@ impl Comm {
         source: i32,
         tag: i32,
     ) -> Result<Option<T>, Error> {
-        let found = look().or_else(|| {
-            self.engine().poll_once();
-            look()
-        });
+        // Where polling has found nothing to do, there is nothing new to see.
+        let found = look().or_else(|| self.engine().poll_once().then(&look).flatten());
         if found.is_none() {
             self.in_vain(source, tag)?;
         }

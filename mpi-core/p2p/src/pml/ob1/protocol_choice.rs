@@ -246,6 +246,8 @@ impl TimedTransfer {
     /// All of it has come, the way that was said.
     pub fn ends(mut self) -> (Rc<Peer>, u64) {
         let bytes = std::mem::take(&mut self.bytes);
+        #[cfg(feature = "testing")]
+        crate::trial::slowed::end(self.way);
         self.peer.pace.end(self.way, Some(bytes), Instant::now);
         (self.peer.clone(), bytes)
     }
