@@ -324,10 +324,19 @@ impl<'a> Exports<'a> {
         };
         let quick = f.name.strip_prefix("MPI_").map(|x| format!("quick_{x}"));
         let body = match quick.and_then(|quick| self.found.get(&quick)) {
-            // SAFETY: what is written here stands below PROMISE.
-            Some(quick) => format!(
-                "if crate::state::is_untraced() && unsafe {{ {quick}({args}) }} {{ return MPI_SUCCESS; }}\n    {body}"
-            ),
+            Some(quick) => {
+                // A function of its own, so that the short way has no registers to save.
+                let _ = writeln!(
+                    out,
+                    "#[inline(never)]\nunsafe extern \"C\" fn {name}_in_full({params}) -> {result} {{\n    \
+                     {PROMISE}\n    {body}\n}}"
+                );
+                // SAFETY: what is written here stands below PROMISE.
+                format!(
+                    "if crate::state::is_untraced() && unsafe {{ {quick}({args}) }} {{ return MPI_SUCCESS; }}\n    \
+                     unsafe {{ {name}_in_full({args}) }}"
+                )
+            }
             None => body,
         };
         let unused = if body.contains("unsupported") {

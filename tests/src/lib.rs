@@ -7,6 +7,8 @@
 //!
 //! Being tests, the functions here panic where a claim does not hold.
 
+#![deny(unsafe_code)]
+
 pub mod hosts;
 pub mod job;
 pub mod leftovers;

@@ -48,11 +48,13 @@ unsafe fn give<T>(place: *mut T, value: Option<T>) -> bool {
     }
 }
 
+#[inline(always)]
 pub unsafe fn quick_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> bool {
     // SAFETY: an output argument of the caller.
     unsafe { give(rank, of_comm(comm, |(rank, _)| rank, |comm| comm.rank())) }
 }
 
+#[inline(always)]
 pub unsafe fn quick_Comm_size(comm: MPI_Comm, size: *mut c_int) -> bool {
     // SAFETY: an output argument of the caller.
     unsafe { give(size, of_comm(comm, |(_, size)| size, |comm| comm.size())) }
@@ -77,12 +79,14 @@ fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
     Some([datatype.size(), datatype.lb(), datatype.extent()])
 }
 
+#[inline(always)]
 pub unsafe fn quick_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> bool {
     let bytes = of_type(datatype).and_then(|[size, ..]| c_int::try_from(size).ok());
     // SAFETY: an output argument of the caller.
     unsafe { give(size, bytes) }
 }
 
+#[inline(always)]
 pub unsafe fn quick_Type_get_extent(
     datatype: MPI_Datatype,
     lb: *mut MPI_Aint,
@@ -99,6 +103,7 @@ pub unsafe fn quick_Type_get_extent(
     }
 }
 
+#[inline(always)]
 pub unsafe fn quick_Get_count(
     status: *const MPI_Status,
     datatype: MPI_Datatype,
@@ -118,6 +123,7 @@ pub unsafe fn quick_Get_count(
     unsafe { give(count, whole) }
 }
 
+#[inline(always)]
 pub unsafe fn quick_Test(
     request: *mut MPI_Request,
     flag: *mut c_int,

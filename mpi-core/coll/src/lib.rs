@@ -291,7 +291,7 @@ impl fmt::Display for CollError {
                 };
                 write!(
                     f,
-                    "rank {me} of {comm} cannot {verb} {bytes} bytes {way} the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_from"
+                    "rank {me} of {comm} cannot {verb} {bytes} bytes {way} the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_min"
                 )
             }
             CollError::NoMemory(e) => e.fmt(f),

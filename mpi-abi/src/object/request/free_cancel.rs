@@ -66,7 +66,7 @@ pub fn reap_orphans() {
     state().orphans.borrow_mut().retain(|orphan| {
         let ended = orphan.req.is_complete();
         if ended && let Err(error) = requests.finish(&orphan.req) {
-            orphan.mourn(error.into());
+            orphan.end_job(error.into());
         }
         !ended
     });
@@ -75,7 +75,7 @@ pub fn reap_orphans() {
 impl Orphan {
     /// It failed, and the call that could have said so has returned.
     #[cold]
-    fn mourn(&self, failure: Failure) -> ! {
+    fn end_job(&self, failure: Failure) -> ! {
         let target = match &self.comm {
             Some(comm) => Target::Comm(comm.handle()),
             None => Target::None,

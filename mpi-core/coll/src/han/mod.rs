@@ -47,10 +47,10 @@ use std::task::{Context, Poll, Waker};
 pub static BLOCKS_UP_TO: Param<usize> = Param::new(
     "coll",
     "han",
-    "blocks_up_to",
+    "blocks_max",
     "512",
     Level::TUNER,
-    "Gather, scatter and alltoall of blocks up to so many bytes go through the nodes' leaders, one message between two nodes; rank 0's value counts.",
+    "Size of blocks up to which gather, scatter and alltoall go through the leaders, one message between two nodes; rank 0's value is used",
 );
 
 static PRIORITY: About = priority::about("han", "50");

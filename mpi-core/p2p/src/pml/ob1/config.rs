@@ -27,7 +27,7 @@ static MEASURE: Param<bool> = Param::new(
     "measure",
     "true",
     Level::TUNER,
-    "Whether messages that could travel in one copy travel in fragments to whom that is measured to be faster",
+    "Measure single copy against fragments for each peer and size, and use the faster one; false goes by the sizes alone",
 );
 
 static ASSIST_MIN: Param<usize> = Param::new(

@@ -53,10 +53,10 @@ const SHORTEST_PIECE: usize = 64;
 static FOLLOW_MAX: Param<usize> = Param::new(
     "btl",
     "sm",
-    "follow_max",
+    "eager_pipeline_max",
     "128k",
     Level::TUNER,
-    "Up to here the data of a message follow its announcement unasked if its receiver has found that copying them through shared memory is faster than one copy by the system",
+    "Size up to which a message goes by the eager pipeline, without a rendezvous, where its receiver has measured that fragments are faster than a single copy",
 );
 
 static SINGLE_COPY: Param<bool> = Param::new(
