@@ -16,6 +16,7 @@ use crate::object::attribute::Keyvals;
 use crate::object::buffer::UserBuffer;
 use crate::object::comm::CommObject;
 use crate::object::datatype::TypeObject;
+use crate::object::file::FileObject;
 use crate::object::request::{FreedGeneral, Orphan, RequestObject};
 use crate::object::session::SessionObject;
 use crate::object::window::WinObject;
@@ -66,6 +67,9 @@ pub struct State {
     pub named_types: RefCell<Vec<(usize, Rc<TypeObject>)>>,
     pub ops: RefCell<Table<Op>>,
     pub wins: RefCell<Table<Rc<WinObject>>>,
+    pub files: RefCell<Table<Rc<FileObject>>>,
+    /// Data representations of the program, by name.
+    pub datareps: RefCell<Vec<(String, Rc<dyn mpi_core::io::Conversion>)>>,
     /// What `MPI_Alloc_mem` has taken from the node's memory, by address.
     pub heap: RefCell<BTreeMap<usize, ShmBlock>>,
     /// The predefined operator and datatype that were combined last, and how.
@@ -101,6 +105,8 @@ static GLOBAL: Global = Global(State {
     named_types: RefCell::new(Vec::new()),
     ops: RefCell::new(Table::new(Kind::Op)),
     wins: RefCell::new(Table::new(Kind::Win)),
+    files: RefCell::new(Table::new(Kind::File)),
+    datareps: RefCell::new(Vec::new()),
     heap: RefCell::new(BTreeMap::new()),
     last_op: Cell::new(None),
     keyvals: Keyvals::new(),
@@ -392,6 +398,15 @@ pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
         .ok_or_else(|| wrong(Kind::Win, handle.0))
 }
 
+/// A file argument.
+pub(crate) fn file(handle: MPI_File) -> Result<Rc<FileObject>, Failure> {
+    let files = state().files.borrow();
+    files
+        .get(handle.0)
+        .cloned()
+        .ok_or_else(|| wrong(Kind::File, handle.0))
+}
+
 /// A group argument.
 pub(crate) fn group(handle: MPI_Group) -> Result<Group, Failure> {
     match handle {
@@ -427,7 +442,8 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
         Target::Session(s) => session(s).ok().map(|s| s.attached.errhandler()),
         Target::New(handler) => Some(handler),
         Target::Win(w) => win(w).ok().map(|w| w.attached.errhandler()),
-        Target::File(_) | Target::None => None,
+        Target::File(f) => file(f).ok().map(|f| f.attached.errhandler()),
+        Target::None => None,
     };
     if let Some(handler) = own {
         return (target, handler);
@@ -447,6 +463,7 @@ pub fn describe(target: Target) -> String {
     match target {
         Target::Comm(c) => known_comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
         Target::Win(w) => win(w).map_or(String::new(), |w| format!(" on {}", w.win.label())),
+        Target::File(f) => file(f).map_or(String::new(), |f| format!(" on {}", f.file.label())),
         _ => String::new(),
     }
 }

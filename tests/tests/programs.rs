@@ -49,6 +49,15 @@ programs! {
     windows_are_what_chapter_12_says: "windows" on [1, 2, 3, 8];
     random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
     windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
+    files_hold_what_every_family_of_accesses_wrote: "files" on [1, 2, 3, 5, 8];
+}
+
+/// Between processes that share no memory the shared pointer is reached by messages.
+#[test]
+fn files_hold_what_every_family_of_accesses_wrote_over_tcp() {
+    let job = Job::of("files").ranks(3);
+    job.with(["--mca", "btl", "self,tcp", "--mca", "osc", "am"])
+        .holds();
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub mod completion;
 pub mod datatype;
 pub mod environment;
 pub mod errors;
+pub mod file;
 pub mod groups;
 pub mod handles;
 pub mod info;
