@@ -154,7 +154,8 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
         // The object's handler has gone or is of another kind, which `check_serves` and the reference counts exclude.
         _ => fatal(id, target, failure),
     }
-    failure.code()
+    // The second argument is the code that the call returns (section 9.3), also where the handler has changed it.
+    code
 }
 
 /// Prints one line that says who failed where and why, and ends the job.

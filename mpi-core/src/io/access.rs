@@ -35,7 +35,7 @@ fn failed(doing: &str, errno: Errno) -> IoError {
     IoError::new(IoClass::of(errno), format!("{doing} failed: {said}"))
 }
 
-fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], mut at: i64) -> Result<(), IoError> {
+pub(super) fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], mut at: i64) -> Result<(), IoError> {
     while !data.is_empty() {
         match rustix::io::pwrite(fd, data, at as u64) {
             Ok(0) => return Err(failed("pwrite", Errno::IO)),
@@ -51,7 +51,7 @@ fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], mut at: i64) -> Result<(), IoE
 }
 
 /// Reads to the end of `room` or of the file; how many bytes it read.
-fn read_all(fd: BorrowedFd<'_>, room: &mut [u8], at: i64) -> Result<usize, IoError> {
+pub(super) fn read_all(fd: BorrowedFd<'_>, room: &mut [u8], at: i64) -> Result<usize, IoError> {
     let mut done = 0;
     while done < room.len() {
         match rustix::io::pread(fd, &mut room[done..], at as u64 + done as u64) {

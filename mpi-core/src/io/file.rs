@@ -8,6 +8,7 @@ use super::access::{self, RangeLock};
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};
 use super::shared::SharedPointer;
+use super::two_phase::{self, Plan};
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
@@ -411,7 +412,9 @@ impl File {
             let bytes = rep.name().bytes();
             bytes.fold(1u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte))
         });
-        let view = disp.and_then(|disp| View::new(disp, etype, filetype, representation?));
+        let view = disp.and_then(|disp| {
+            View::new(disp, etype, filetype, representation?, self.amode.writes())
+        });
         let view = self.agree(view)?;
         self.same("the extent of etype", etype.extent())?;
         self.same("the sum over datarep's letters", name as i64)?;
@@ -547,20 +550,36 @@ impl File {
             .ok_or_else(|| IoError::new(IoClass::Arg, format!("offset {at} is too far")))
     }
 
-    fn read_there(&self, at: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
+    fn may_read(&self) -> Result<(), IoError> {
+        match self.amode.reads() {
+            true => Ok(()),
+            false => Err(IoError::new(IoClass::Access, "it is open for writing only")),
+        }
+    }
+
+    fn may_write(&self) -> Result<(), IoError> {
+        match self.amode.writes() {
+            true => Ok(()),
+            false => Err(IoError::new(
+                IoClass::ReadOnly,
+                "it is open for reading only",
+            )),
+        }
+    }
+
+    /// Reads from byte `from` of the stream on.
+    fn read_from(&self, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
         let view = self.view.borrow();
-        let from = self.stream_place(at)?;
         let _held = match self.atomic.get() {
-            // A descriptor that cannot be written to can hold what it reads.
             true => RangeLock::take(self.fd.as_fd(), &view, from, buf.bytes(), false)?,
             false => None,
         };
         access::read(&self.fd, &view, from, buf)
     }
 
-    fn write_there(&self, at: i64, buf: &SendBuf) -> Result<i64, IoError> {
+    /// Writes from byte `from` of the stream on.
+    fn write_from(&self, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
         let view = self.view.borrow();
-        let from = self.stream_place(at)?;
         let _held = match self.atomic.get() {
             true => RangeLock::take(self.fd.as_fd(), &view, from, buf.bytes(), true)?,
             false => None,
@@ -568,53 +587,92 @@ impl File {
         access::write(&self.fd, &view, from, buf)
     }
 
-    fn read_part(&self, place: Place, buf: &mut RecvBuf) -> Result<Result<i64, IoError>, Error> {
-        if !self.amode.reads() {
-            let sentence = "it is open for writing only";
-            return Ok(Err(IoError::new(IoClass::Access, sentence)));
-        }
-        let etypes = match self.etypes(buf.datatype(), buf.bytes()) {
-            Ok(etypes) => etypes,
-            Err(error) => return Ok(Err(error)),
-        };
-        let at = self.begin(place, etypes)?;
-        Ok(at.and_then(|at| self.read_there(at, buf)))
-    }
-
-    fn write_part(&self, place: Place, buf: &SendBuf) -> Result<Result<i64, IoError>, Error> {
-        if !self.amode.writes() {
-            let sentence = "it is open for reading only";
-            return Ok(Err(IoError::new(IoClass::ReadOnly, sentence)));
-        }
-        let etypes = match self.etypes(buf.datatype(), buf.bytes()) {
-            Ok(etypes) => etypes,
-            Err(error) => return Ok(Err(error)),
-        };
-        let at = self.begin(place, etypes)?;
-        Ok(at.and_then(|at| self.write_there(at, buf)))
-    }
-
     /// A read by this process alone; the bytes of the buffer that were filled.
     pub fn read(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
-        let outcome = self.read_part(place, buf)?;
-        self.told(outcome)
+        let about = (&buf.datatype().clone(), buf.bytes());
+        let from = self.part(place, self.may_read(), about)?;
+        self.told(from.and_then(|from| self.read_from(from, buf)))
     }
 
     /// A write by this process alone; the bytes of the buffer that were written.
     pub fn write(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
-        let outcome = self.write_part(place, buf)?;
-        self.told(outcome)
+        let from = self.part(place, self.may_write(), (buf.datatype(), buf.bytes()))?;
+        self.told(from.and_then(|from| self.write_from(from, buf)))
+    }
+
+    /// Where a member's part of a collective access begins in the stream, if it can be done at all.
+    fn part(
+        &self,
+        place: Place,
+        may: Result<(), IoError>,
+        (datatype, bytes): (&Datatype, i64),
+    ) -> Result<Result<i64, IoError>, Error> {
+        let etypes = match may.and_then(|()| self.etypes(datatype, bytes)) {
+            Ok(etypes) => etypes,
+            Err(error) => return Ok(Err(error)),
+        };
+        let at = self.begin(place, etypes)?;
+        Ok(at.and_then(|at| self.stream_place(at)))
+    }
+
+    /// How the members go about it together, if not each for itself.
+    fn plan(
+        &self,
+        view: &View,
+        from: &Result<i64, IoError>,
+        bytes: i64,
+        converts: bool,
+    ) -> Result<Option<Plan>, Error> {
+        // Alone, converting or atomic: what the first two say is the same at all members, and the last too.
+        if self.comm.size() == 1 || converts || self.atomic.get() {
+            return Ok(None);
+        }
+        let (from, bytes) = match from {
+            Ok(from) => (*from, bytes),
+            Err(_) => (0, 0),
+        };
+        Plan::agree(&self.comm, view, from, bytes)
     }
 
     /// A read to which every member comes.
     pub fn read_all(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
-        let outcome = self.read_part(place, buf)?;
+        let view = self.view();
+        let about = (&buf.datatype().clone(), buf.bytes());
+        let from = self.part(place, self.may_read(), about)?;
+        let converts = view.representation.converts_reads();
+        let outcome = match self.plan(&view, &from, buf.bytes(), converts)? {
+            None => from.and_then(|from| self.read_from(from, buf)),
+            Some(plan) => {
+                let mut none = RecvBuf::empty();
+                let (at, part) = match &from {
+                    Ok(from) => (*from, buf),
+                    Err(_) => (0, &mut none),
+                };
+                let read = two_phase::read(&self.comm, &plan, self.fd.as_fd(), (&view, at), part)?;
+                from.and(read)
+            }
+        };
         self.agree(outcome)
     }
 
     /// A write to which every member comes.
     pub fn write_all(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
-        let outcome = self.write_part(place, buf)?;
+        let view = self.view();
+        let from = self.part(place, self.may_write(), (buf.datatype(), buf.bytes()))?;
+        let converts = view.representation.converts_writes();
+        let outcome = match self.plan(&view, &from, buf.bytes(), converts)? {
+            None => from.and_then(|from| self.write_from(from, buf)),
+            Some(plan) => {
+                let none = SendBuf::empty();
+                let (at, part) = match &from {
+                    Ok(from) => (*from, buf),
+                    Err(_) => (0, &none),
+                };
+                let written =
+                    two_phase::write(&self.comm, &plan, self.fd.as_fd(), (&view, at), part)?;
+                from.and(written)
+            }
+        };
         self.agree(outcome)
     }
 
@@ -641,24 +699,15 @@ impl File {
     /// A read in the order of ranks at the shared pointer.
     pub fn read_ordered(&self, buf: &mut RecvBuf) -> Result<i64, Error> {
         let at = self.in_order(self.etypes(buf.datatype(), buf.bytes()))?;
-        let outcome = match self.amode.reads() {
-            true => self.read_there(at, buf),
-            false => Err(IoError::new(IoClass::Access, "it is open for writing only")),
-        };
-        self.agree(outcome)
+        let from = self.may_read().and_then(|()| self.stream_place(at));
+        self.agree(from.and_then(|from| self.read_from(from, buf)))
     }
 
     /// A write in the order of ranks at the shared pointer.
     pub fn write_ordered(&self, buf: &SendBuf) -> Result<i64, Error> {
         let at = self.in_order(self.etypes(buf.datatype(), buf.bytes()))?;
-        let outcome = match self.amode.writes() {
-            true => self.write_there(at, buf),
-            false => Err(IoError::new(
-                IoClass::ReadOnly,
-                "it is open for reading only",
-            )),
-        };
-        self.agree(outcome)
+        let from = self.may_write().and_then(|()| self.stream_place(at));
+        self.agree(from.and_then(|from| self.write_from(from, buf)))
     }
 
     /// Begins a split collective, of which a file has one at a time.

@@ -32,12 +32,13 @@ impl View {
         }
     }
 
-    /// Checks what a view is made of.
+    /// Checks what a view is made of; of a file that is written to the pieces may not overlap.
     pub fn new(
         disp: i64,
         etype: &Datatype,
         filetype: &Datatype,
         representation: Representation,
+        writes: bool,
     ) -> Result<View, IoError> {
         let wrong = |class, sentence: String| Err(IoError::new(class, sentence));
         if disp < 0 {
@@ -55,17 +56,22 @@ impl View {
             );
             return wrong(IoClass::Arg, sentence);
         }
-        let mut end = i64::MIN;
         if filetype.true_lb() < 0 {
-            return wrong(IoClass::Arg, "filetype has a negative displacement".into());
+            return wrong(IoClass::Io, "filetype has a negative displacement".into());
         }
+        let (mut begin, mut end) = (i64::MIN, i64::MIN);
         // One copy of the filetype says it of all; a few runs are enough to look at where it is regular.
         for run in filetype.runs(1, 0..tile) {
-            if run.offset < end {
+            if run.offset < begin {
                 let sentence = "the displacements of filetype do not grow";
-                return wrong(IoClass::Arg, sentence.into());
+                return wrong(IoClass::Io, sentence.into());
             }
-            end = run.offset;
+            if writes && run.offset < end {
+                let sentence =
+                    "pieces of filetype overlap, which only files that are read may have";
+                return wrong(IoClass::Io, sentence.into());
+            }
+            (begin, end) = (run.offset, run.offset + run.len);
         }
         let each = representation.file_bytes(etype, 1)?;
         let dense = tile > 0
@@ -91,6 +97,28 @@ impl View {
     /// The bytes of an etype in the file.
     pub fn etype_bytes(&self) -> i64 {
         self.each
+    }
+
+    /// Whether later bytes of the stream lie further behind in the file.
+    pub(super) fn goes_forward(&self) -> bool {
+        self.dense || self.filetype.extent() >= self.filetype.true_extent()
+    }
+
+    /// About how many runs so many bytes are.
+    pub(super) fn run_estimate(&self, bytes: i64) -> i64 {
+        let tile = self.filetype.size();
+        if self.dense || tile <= 0 {
+            return 1;
+        }
+        // A few runs say how long they are.
+        const LOOKED_AT: i64 = 64;
+        let (mut runs, mut seen) = (0, 0);
+        self.runs(0, bytes.min(tile), |run| {
+            runs += 1;
+            seen += run.len;
+            runs < LOOKED_AT
+        });
+        (bytes / (seen / runs.max(1)).max(1)).max(1)
     }
 
     /// Where the stream's bytes from `from` on lie in the file, in order, `len` of them.
@@ -176,7 +204,13 @@ mod tests {
 
     #[test]
     fn a_stream_lies_in_the_runs_of_the_copies_of_its_filetype() {
-        let view = View::new(100, &Named::INT.into(), &strided(), Representation::Native);
+        let view = View::new(
+            100,
+            &Named::INT.into(),
+            &strided(),
+            Representation::Native,
+            true,
+        );
         let view = view.expect("a view");
         assert_eq!(runs(&view, 0, 16), [(104, 8), (120, 8)]);
         assert_eq!(runs(&view, 12, 8), [(124, 4), (136, 4)]);
@@ -187,7 +221,13 @@ mod tests {
 
     #[test]
     fn the_bytes_before_an_end_of_file_are_those_of_the_runs_before_it() {
-        let view = View::new(100, &Named::INT.into(), &strided(), Representation::Native);
+        let view = View::new(
+            100,
+            &Named::INT.into(),
+            &strided(),
+            Representation::Native,
+            true,
+        );
         let view = view.expect("a view");
         for end in 0..200 {
             let mut expected = 0;
@@ -204,11 +244,11 @@ mod tests {
         let back = Datatype::hindexed(&[1, 1], &[8, 0], &int).expect("a type");
         back.commit().expect("committed");
         let class = |disp, filetype: &Datatype| {
-            let view = View::new(disp, &int, filetype, Representation::Native);
+            let view = View::new(disp, &int, filetype, Representation::Native, true);
             view.map(|_| ()).map_err(|error| error.class)
         };
         assert_eq!(class(-1, &int), Err(IoClass::Arg));
-        assert_eq!(class(0, &back), Err(IoClass::Arg));
+        assert_eq!(class(0, &back), Err(IoClass::Io));
         assert_eq!(class(0, &Named::BYTE.into()), Err(IoClass::Arg));
         assert_eq!(class(0, &int), Ok(()));
     }
