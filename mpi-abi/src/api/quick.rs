@@ -142,3 +142,15 @@ pub unsafe fn quick_Test(
     }
     true
 }
+
+#[inline(always)]
+pub unsafe fn quick_Initialized(flag: *mut c_int) -> bool {
+    // SAFETY: an output argument of the caller.
+    unsafe { give(flag, Some(crate::init::initialized().into())) }
+}
+
+#[inline(always)]
+pub unsafe fn quick_Finalized(flag: *mut c_int) -> bool {
+    // SAFETY: an output argument of the caller.
+    unsafe { give(flag, Some(crate::init::finalized().into())) }
+}

@@ -198,7 +198,7 @@ unsafe fn ends_split(call: &'static str, fh: MPI_File, status: *mut MPI_Status) 
 
 /// An offset as the engine counts it.
 fn at(offset: MPI_Offset) -> Place {
-    Place::At(offset as i64)
+    Place::At(offset)
 }
 
 /// A failure of an argument.

@@ -143,11 +143,11 @@ pub unsafe fn MPI_File_delete(filename: *const c_char, info: MPI_Info) -> Outcom
 }
 
 pub unsafe fn MPI_File_set_size(fh: MPI_File, size: MPI_Offset) -> Outcome {
-    Ok(state::file(fh)?.file.set_bytes(size as i64)?)
+    Ok(state::file(fh)?.file.set_bytes(size)?)
 }
 
 pub unsafe fn MPI_File_preallocate(fh: MPI_File, size: MPI_Offset) -> Outcome {
-    Ok(state::file(fh)?.file.preallocate(size as i64)?)
+    Ok(state::file(fh)?.file.preallocate(size)?)
 }
 
 pub unsafe fn MPI_File_get_size(fh: MPI_File, size: *mut MPI_Offset) -> Outcome {

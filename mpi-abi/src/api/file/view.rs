@@ -28,7 +28,7 @@ pub unsafe fn MPI_File_set_view(
     let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
     let disp = match disp {
         MPI_DISPLACEMENT_CURRENT => None,
-        bytes => Some(bytes as i64),
+        bytes => Some(bytes),
     };
     Ok(object
         .file
@@ -79,12 +79,12 @@ fn whence_of(whence: c_int) -> Result<Whence, Failure> {
 
 pub unsafe fn MPI_File_seek(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Outcome {
     let object = state::file(fh)?;
-    Ok(object.file.seek(offset as i64, whence_of(whence)?)?)
+    Ok(object.file.seek(offset, whence_of(whence)?)?)
 }
 
 pub unsafe fn MPI_File_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Outcome {
     let object = state::file(fh)?;
-    Ok(object.file.seek_shared(offset as i64, whence_of(whence)?)?)
+    Ok(object.file.seek_shared(offset, whence_of(whence)?)?)
 }
 
 pub unsafe fn MPI_File_get_position(fh: MPI_File, offset: *mut MPI_Offset) -> Outcome {
@@ -104,7 +104,7 @@ pub unsafe fn MPI_File_get_byte_offset(
     offset: MPI_Offset,
     disp: *mut MPI_Offset,
 ) -> Outcome {
-    let found = state::file(fh)?.file.byte_offset(offset as i64)?;
+    let found = state::file(fh)?.file.byte_offset(offset)?;
     // SAFETY: an output argument of the caller.
     unsafe { out(disp, found as MPI_Offset, "disp") }
 }
