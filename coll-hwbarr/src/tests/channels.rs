@@ -247,12 +247,11 @@ fn the_last_node_writes_the_waveform_of_the_channels() {
         .collect();
     let mut last = [0; 5];
     for command in parser {
-        if let vcd::Command::ChangeVector(code, value) = command.expect("well-formed") {
-            if let Some(channel) = counts.iter().position(|count| *count == code) {
-                last[channel] = value
-                    .iter()
-                    .fold(0, |n, bit| n << 1 | u64::from(bit == vcd::Value::V1));
-            }
+        if let vcd::Command::ChangeVector(code, value) = command.expect("well-formed")
+            && let Some(channel) = counts.iter().position(|count| *count == code)
+        {
+            let bits = value.iter().map(|bit| u64::from(bit == vcd::Value::V1));
+            last[channel] = bits.fold(0, |number, bit| number << 1 | bit);
         }
     }
     let text = std::fs::read_to_string(&report).expect("a report");

@@ -202,7 +202,7 @@ fn acts(what: (&str, &str), rank: usize, ranks: usize, bytes: u64) -> Vec<Act> {
                 )
             })
             .collect(),
-        ("allgather", "neighbor_exchange") if ranks % 2 == 0 => {
+        ("allgather", "neighbor_exchange") if ranks.is_multiple_of(2) => {
             let neighbour = |round: usize| match (rank + round) % 2 {
                 0 => (rank + 1) % ranks,
                 _ => (rank + ranks - 1) % ranks,

@@ -80,7 +80,7 @@ impl Conversion for Registered {
             function(handle, &mut extent, extra)
         })?;
         match code {
-            MPI_SUCCESS if extent >= 0 => Ok(extent),
+            MPI_SUCCESS if extent >= 0 => Ok(extent as i64),
             code => Err(failed("extent", code)),
         }
     }
