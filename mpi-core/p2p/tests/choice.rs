@@ -28,6 +28,9 @@ fn world(engine: &Engine) -> Comm {
     engine.world().expect("a world")
 }
 
+/// One call of what is judged.
+type One = fn(&Comm, &Scratch);
+
 /// A message there and one back.
 fn dialogue(world: &Comm, room: &Scratch) {
     let other = 1 - world.rank() as i32;
@@ -59,7 +62,7 @@ fn slow_down(slow: Way) {
 
 #[test]
 fn hardly_any_data_go_the_way_that_is_slowed_down_also_after_a_change() {
-    let calls: [(&str, fn(&Comm, &Scratch)); 2] = [("dialogue", dialogue), ("row", row)];
+    let calls: [(&str, One); 2] = [("dialogue", dialogue), ("row", row)];
     for ((name, call), bytes) in calls
         .into_iter()
         .flat_map(|call| SIZES.map(|bytes| (call, bytes)))
