@@ -3,6 +3,7 @@
  * The ranks' patterns interleave, memory has holes, and some ranks have nothing.
  */
 #include "check.h"
+#include <sys/resource.h>
 #include <unistd.h>
 
 static char path[256];
@@ -189,6 +190,30 @@ static void mistakes(void)
         CLASS(MPI_File_delete(path, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
 }
 
+/* What the system refuses at one rank ends the call with the same class at all, and nobody is killed. */
+static void refused(void)
+{
+    enum { LIMIT = 1 << 20 };
+    MPI_File file;
+    MPI_Status status;
+    int class;
+    char *data = calloc(2 * LIMIT, 1);
+    OK(MPI_File_open(MPI_COMM_WORLD, "/dev/full", MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+    CLASS(MPI_File_write_all(file, data, rank == size - 1 ? 100 : 0, MPI_CHAR, &status), MPI_ERR_NO_SPACE);
+    OK(MPI_File_close(&file));
+    file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);
+    struct rlimit before, less;
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0, "no limit is known");
+    less = before;
+    less.rlim_cur = LIMIT;
+    if (rank == size - 1)
+        CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
+    CLASS(MPI_File_write_at_all(file, (MPI_Offset)rank * 2 * LIMIT, data, 2 * LIMIT, MPI_CHAR, &status), MPI_ERR_QUOTA);
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
+    OK(MPI_File_close(&file));
+    free(data);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -205,5 +230,6 @@ int main(int argc, char **argv)
     ends();
     portable();
     mistakes();
+    refused();
     return finish("files");
 }

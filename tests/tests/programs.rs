@@ -50,6 +50,7 @@ programs! {
     random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
     windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
     files_hold_what_every_family_of_accesses_wrote: "files" on [1, 2, 3, 5, 8];
+    random_accesses_to_files_agree_with_an_array: "file_accesses" with "60" on [1, 2, 3, 5, 8];
 }
 
 /// Between processes that share no memory the shared pointer is reached by messages.

@@ -36,6 +36,7 @@ fn failed(doing: &str, errno: Errno) -> IoError {
 }
 
 pub(super) fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], mut at: i64) -> Result<(), IoError> {
+    within_limit(at as u64 + data.len() as u64)?;
     while !data.is_empty() {
         match rustix::io::pwrite(fd, data, at as u64) {
             Ok(0) => return Err(failed("pwrite", Errno::IO)),
@@ -48,6 +49,19 @@ pub(super) fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], mut at: i64) -> Res
         }
     }
     Ok(())
+}
+
+/// A file longer than the user's limit is refused here: the kernel would end the process by SIGXFSZ (setrlimit(2)).
+pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
+    match mpi_base::mem::file_limit() {
+        Some(limit) if bytes > limit => {
+            let sentence = format!(
+                "the file would have {bytes} bytes, and files may have {limit} (ulimit -f)"
+            );
+            Err(IoError::new(IoClass::of(Errno::FBIG), sentence))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads to the end of `room` or of the file; how many bytes it read.

@@ -70,7 +70,7 @@ impl IoClass {
             Errno::ACCESS | Errno::PERM => IoClass::Access,
             Errno::ROFS => IoClass::ReadOnly,
             Errno::NOSPC => IoClass::NoSpace,
-            Errno::DQUOT => IoClass::Quota,
+            Errno::DQUOT | Errno::FBIG => IoClass::Quota,
             Errno::NAMETOOLONG | Errno::ISDIR | Errno::NOTDIR | Errno::LOOP => IoClass::BadFile,
             Errno::BUSY | Errno::TXTBSY => IoClass::FileInUse,
             _ => IoClass::Io,

@@ -328,6 +328,7 @@ impl File {
             return Err(IoError::new(IoClass::Arg, sentence));
         }
         self.random_access()?;
+        access::within_limit(bytes as u64)?;
         match self.amode.writes() {
             true => Ok(()),
             false => Err(IoError::new(
