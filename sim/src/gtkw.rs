@@ -128,10 +128,10 @@ pub fn write_channels(
         let scope = channel_vcd::channel_scope(channel);
         writeln!(sink, "@{:x}\n-channel {channel}", flags::GROUP_OPEN)?;
         for (signal, width, name) in channel_vcd::channel_signals(view.nodes) {
-            let flag = if width == 1 {
-                flags::BINARY
-            } else {
-                flags::HEX
+            let flag = match signal {
+                "arrived" | "releases" => flags::DECIMAL,
+                _ if width == 1 => flags::BINARY,
+                _ => flags::HEX,
             };
             let range = channel_vcd::range(width);
             writeln!(
