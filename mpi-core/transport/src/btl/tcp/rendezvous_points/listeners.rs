@@ -6,6 +6,7 @@
 use super::socket::{BACKLOG, Buffers, bound, listen, local_address, socket_address, watch};
 use rustix::event::epoll;
 use rustix::io::Errno;
+use rustix::net::sockopt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -61,12 +62,20 @@ impl Listeners {
             .into_iter()
             .filter_map(|at| bound(at, buffers).ok())
             .collect();
+        // A socket that allows its address to be used again does so to every process as long as it does not listen.
+        for socket in &self.sockets {
+            let _ = sockopt::set_socket_reuseaddr(socket, false);
+        }
     }
 
     /// Listens again.
     pub fn reopen(&mut self) -> Result<(), Errno> {
         let mut sockets = self.sockets.iter();
-        sockets.try_for_each(|socket| rustix::net::listen(socket, BACKLOG))
+        sockets.try_for_each(|socket| {
+            // Accepted connections inherit it; without it those that linger keep the port from being bound at the next leave.
+            sockopt::set_socket_reuseaddr(socket, true)?;
+            rustix::net::listen(socket, BACKLOG)
+        })
     }
 
     /// Has the poller tell when a peer calls.
@@ -119,6 +128,10 @@ mod tests {
         let port = closed.port();
         closed.close(Buffers::default());
         assert!(!calls([127, 0, 0, 1], port), "it has been closed");
+        for at in allowed {
+            let taken = listen(SocketAddr::new(at, port), Buffers::default());
+            assert_eq!(taken.err(), Some(Errno::ADDRINUSE), "{at} is kept");
+        }
         closed.reopen().unwrap();
         assert!(calls([127, 0, 0, 2], port), "it listens again");
         let everywhere = Listeners::open(On::Everywhere, 0, Buffers::default()).unwrap();
