@@ -28,6 +28,7 @@ mod lock;
 pub mod memory_rights;
 pub mod misspelt;
 pub mod object;
+pub mod other_abis;
 pub mod params;
 pub mod state;
 pub mod stdio;
