@@ -40,6 +40,16 @@ pub type MakeHandler = unsafe extern "C" fn(
     *mut usize,
 ) -> c_int;
 
+/// Communicator, info, what is called with the handle when it is there, where that puts it, request.
+pub type Duplicate = unsafe extern "C" fn(
+    usize,
+    usize,
+    unsafe extern "C" fn(*mut c_void, usize),
+    *mut c_void,
+    *mut usize,
+) -> c_int;
+
+static DUPLICATE: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 static MAKE_OPERATOR: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 static MAKE_HANDLER: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 
@@ -54,6 +64,11 @@ pub fn make_operator() -> MakeOperator {
 pub fn make_handler() -> MakeHandler {
     // SAFETY: as above.
     unsafe { std::mem::transmute::<*mut c_void, MakeHandler>(MAKE_HANDLER.load(Ordering::Relaxed)) }
+}
+
+pub fn duplicate() -> Duplicate {
+    // SAFETY: as above.
+    unsafe { std::mem::transmute::<*mut c_void, Duplicate>(DUPLICATE.load(Ordering::Relaxed)) }
 }
 
 /// What a slot holds that was not filled: says why, and ends the process as a loader does that misses a symbol.
@@ -133,6 +148,7 @@ fn fill(handle: *mut c_void, path: &Path) {
     let ours = [
         (&MAKE_OPERATOR, c"portcullis_make_operator"),
         (&MAKE_HANDLER, c"portcullis_make_error_handler"),
+        (&DUPLICATE, c"portcullis_comm_idup"),
     ];
     for (slot, name) in ours {
         let symbol = find(name);

@@ -1,13 +1,16 @@
 //! What the libraries for programs of other MPI ABIs (`compat/`) ask for beside the standard: operators and error handlers whose
-//! function is called with a context, so that it can convert what the program's own function expects.
+//! function is called with a context, so that it can convert what the program's own function expects, and a result that comes
+//! later.
 //!
 //! Both lie in one installation; a library of another one finds the names missing and says so.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
+use crate::api::comm;
 use crate::api::op::{register, with_handle};
 use crate::call::{Target, call, id_of};
 use crate::error::{Failure, handler};
+use crate::info::Hints;
 use mpi_core::datatype::Datatype;
 use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
@@ -147,4 +150,37 @@ pub unsafe extern "C" fn portcullis_make_error_handler(
             unsafe { crate::api::args::out(errhandler, made, "errhandler") }
         },
     )
+}
+
+/// Starts to duplicate a communicator, as `MPI_Comm_idup_with_info` does; the handle is delivered when the operation ends.
+///
+/// # Safety
+/// `deliver` may be called with `place` until the request is complete; `request` is an output argument.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn portcullis_comm_idup(
+    comm: MPI_Comm,
+    info: MPI_Info,
+    deliver: unsafe extern "C" fn(*mut c_void, MPI_Comm),
+    place: *mut c_void,
+    request: *mut MPI_Request,
+) -> c_int {
+    let name = match info {
+        MPI_INFO_NULL => "MPI_Comm_idup",
+        _ => "MPI_Comm_idup_with_info",
+    };
+    call(id_of(name), Target::Comm(comm), move || {
+        let hints = match info {
+            MPI_INFO_NULL => Hints::new(),
+            info => crate::info::hints(info)?,
+        };
+        // SAFETY: the caller's arguments.
+        unsafe {
+            comm::idup(
+                comm,
+                &hints,
+                comm::Later::Contextual(deliver, place),
+                request,
+            )
+        }
+    })
 }

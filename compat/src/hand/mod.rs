@@ -8,6 +8,7 @@
 
 mod attributes;
 mod datatypes;
+mod duplicates;
 mod error_handlers;
 mod events;
 mod generalized;
@@ -20,6 +21,7 @@ mod typed_blocks;
 
 pub use attributes::*;
 pub use datatypes::*;
+pub use duplicates::*;
 pub use error_handlers::*;
 pub use events::*;
 pub use generalized::*;
