@@ -53,8 +53,8 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
 }
 
-/// What the names of implementations begin with: the whole function, or a part of a collective one.
-const PARTS: [&str; 3] = ["MPI_", "plan_", "brief_"];
+/// What the names of implementations begin with: the whole function, a part of a collective one, or the shortest way of a simple one.
+const PARTS: [&str; 4] = ["MPI_", "plan_", "fast_", "quick_"];
 
 /// Notes the path of each public function with such a name below a module folder.
 fn find_implementations(

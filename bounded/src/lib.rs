@@ -4,6 +4,8 @@
 //! so that the time it took is right to the scheduler's precision.
 //! Whoever waits does so within a limit; what takes longer is asked to end and then killed, the whole group.
 //! Used by `cargo xtask`, by the tests, and by `mpi-bench`, which starts other libraries' launchers.
+
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 mod error;

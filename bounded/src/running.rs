@@ -1,5 +1,7 @@
 //! A program that runs, in a process group of its own, from its start to the end of the last of the group.
 
+#![allow(unsafe_code)]
+
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};

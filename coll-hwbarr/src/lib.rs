@@ -42,13 +42,13 @@
 #![warn(missing_docs)]
 
 mod channels;
-mod circle;
+mod fallback_agreement;
 mod module;
-mod parley;
 mod port;
 mod queue;
 mod settings;
 mod setup;
+mod setup_group;
 #[cfg(test)]
 mod tests;
 

@@ -3,8 +3,8 @@
 //! All state is in one cell that is borrowed for one look at a time and never while MPI progresses,
 //! because progress looks at the nonblocking barriers of the same module.
 
-use crate::channels::{self, Station};
-use crate::parley::{Finding, Parley, Remark};
+use crate::channels::{self, NodePort};
+use crate::fallback_agreement::{FallbackAgreement, Finding, Remark};
 use crate::port::{self, MOST_NODES, Mark, Port, ReadBack};
 use crate::queue::{Over, Queue};
 use crate::settings::{Settings, Unfit, Version};
@@ -19,7 +19,7 @@ pub struct Module {
     settings: Settings,
     state: RefCell<Option<State>>,
     /// This process's lines of version 2, which its communicators share; the world's module makes it.
-    station: RefCell<Option<Common<Station>>>,
+    station: RefCell<Option<Common<NodePort>>>,
     /// Looks since the clock and the messages were last looked at.
     looks: Cell<u32>,
 }
@@ -27,7 +27,7 @@ pub struct Module {
 /// What there is between enable and disable; the wire goes before the port.
 struct State {
     queue: Queue,
-    parley: Parley,
+    parley: FallbackAgreement,
     port: Box<dyn Port>,
     nodes: u32,
     /// What the port said when it failed; from then on it is not touched.
@@ -276,7 +276,7 @@ pub fn sentence(missing: &[String], nodes: usize) -> String {
 
 impl guest::Module for Module {
     fn enable(&self) -> Result<(), String> {
-        let parley = Parley::new(&self.comm)?;
+        let parley = FallbackAgreement::new(&self.comm)?;
         let Ready { wire, port, nodes } = self.bring_up()?;
         // Of a wire that several ranks share, or of one communicator among several, reports would say half the truth.
         let told = (self.comm.is_world() && nodes == self.comm.size()).then_some((0, 0));

@@ -2,9 +2,9 @@
 //!
 //! After each step the nodes agree on how it went (see `circle`). A node that found a fault keeps every fence of the step, so that nobody is left in one.
 
-use crate::circle::Circle;
 use crate::port::{self, Fault, Gate, Pair, Port, Way, Wire};
 use crate::settings::Settings;
+use crate::setup_group::SetupGroup;
 use barrier_driver::SelfTest;
 use embedded_hal::digital::PinState;
 use mpi_core::plugin::guest::Comm;
@@ -26,7 +26,7 @@ pub struct Ready {
 
 /// Version 1: every rank is a node with one wire pair.
 pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
-    let circle = Circle::of_all(comm);
+    let circle = SetupGroup::of_all(comm);
     let mut port: Box<dyn Pair> =
         circle.agree(port::attach(&settings.port, comm).map_err(Fault::Here))?;
     let fenced = Cell::new(false);
@@ -52,7 +52,7 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
 /// Tests the open wires of the circle's members, and makes of them what barriers pass; `names` are those of the members' nodes.
 pub fn prove(
     comm: &Comm,
-    circle: &Circle,
+    circle: &SetupGroup,
     mut wire: Box<dyn Wire>,
     names: &[u32],
     settings: &Settings,
@@ -84,7 +84,7 @@ pub fn prove(
 
 /// Whether all nodes have read the same idle level, and mean the same barrier; the first knows, the others hear it when all agree.
 fn same_level(
-    circle: &Circle,
+    circle: &SetupGroup,
     mine: PinState,
     names: &[u32],
     reboot: Option<PinState>,

@@ -7,6 +7,8 @@
 //! 2. a channel whose members change only so lets nobody leave before all have entered, and then everybody,
 //!    whatever the lines of others do (`channel_protocol`);
 //! 3. the channels share nothing but those strobes: `channel_barrier` gives each its own synchroniser and machine.
+//!
+//! Apart from these stands which pulses of a serial line count (`channel_line_contract`).
 
 use crate::formal::{Claim, Design, Mutant, texts};
 use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
@@ -15,6 +17,8 @@ use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 pub const RULES: Source = source!("formal/channel_rules.v");
 /// What is assumed of the nodes around a channel, and what follows for them.
 pub const PROTOCOL: Source = source!("formal/channel_protocol.v");
+/// Which pulses of a serial line count.
+pub const LINE: Source = source!("formal/channel_line_contract.v");
 
 /// Version 2 as it is.
 pub fn design() -> Design {
@@ -39,8 +43,17 @@ const fn protocol(parameters: &'static [(&'static str, usize)]) -> Claim {
     }
 }
 
+const LINE_CONTRACT: Claim = Claim::Asserts {
+    module: LINE,
+    parameters: &[],
+};
+
 /// What is proved, each with its sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
+    (
+        "a pulse that covers three clock edges or fewer is nothing, one that covers four or more always counts",
+        LINE_CONTRACT,
+    ),
     (
         "60 nodes, 5 channels: members change only at rest, by a member, and other channels do not matter",
         rules(&[("N", 60), ("C", 5), ("WATCHED", 3)]),
@@ -134,6 +147,12 @@ pub const MUTANTS: &[(Mutant, Claim)] = mutants! {
         "restless_i[c*N +: N];" => "restless_i[0 +: N];";
     RULES_AT_4 "channel_command.v" "nodes that do not exist become members":
         "if (|strangers) begin" => "if (1'b0) begin";
+    LINE_CONTRACT "channel_line.v" "three samples are enough":
+        "run_q == 2'd3" => "run_q == 2'd2";
+    LINE_CONTRACT "channel_line.v" "samples that differ need not follow each other":
+        "differs ? run_q + 2'd1 : 2'd0" => "differs ? run_q + 2'd1 : run_q";
+    LINE_CONTRACT "channel_line.v" "a line that has risen never counts":
+        "level_q <= stage2_q;" => "level_q <= 1'b0;";
     VHDL "channel_machine.vhd" "in VHDL a channel without members is one that everybody has reached":
         "any_high(mask_q) and not any_high(missing)" => "not any_high(missing)";
     VHDL "channel_barrier.vhd" "in VHDL channel 0 has no members after power-on":

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::source::{CHANNEL_RTL, CHANNEL_TRACE_BENCH, RTL, Source, TRACE_BENCH};
+use crate::source::{
+    CHANNEL_LINE_BENCH, CHANNEL_RTL, CHANNEL_TRACE_BENCH, RTL, Source, TRACE_BENCH,
+};
 use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -26,6 +28,15 @@ pub fn channel_trace(
         stimulus,
         folder,
     )
+}
+
+/// Which pulses of a serial line count; for the format see the bench.
+pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
+    let line = CHANNEL_RTL
+        .iter()
+        .filter(|source| source.name() == "channel_line.v");
+    let line: Vec<Source> = line.copied().collect();
+    play(&CHANNEL_LINE_BENCH, &line, &[], "", folder)
 }
 
 /// A warning of the compiler is a failure: the sources are meant for old tools, which are stricter.

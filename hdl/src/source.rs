@@ -84,6 +84,9 @@ pub const TRACE_BENCH: Source = source!("dv/trace_tb.v");
 /// The same for version 2.
 pub const CHANNEL_TRACE_BENCH: Source = source!("dv/channel_trace_tb.v");
 
+/// Pulses of every width and phase on one serial line; see its head.
+pub const CHANNEL_LINE_BENCH: Source = source!("dv/channel_line_tb.v");
+
 /// Version 2 at the end of a pipe: a line with levels in, a line with levels out; see its head for the format.
 pub const CHANNEL_PIPE_BENCH: Source = source!("dv/channel_pipe_tb.v");
 
@@ -98,7 +101,12 @@ mod tests {
     #[test]
     fn each_verilog_file_holds_the_one_module_it_is_named_after() {
         let all = RTL.into_iter().chain(CHANNEL_RTL);
-        for source in all.chain([TRACE_BENCH, CHANNEL_TRACE_BENCH, CHANNEL_PIPE_BENCH]) {
+        for source in all.chain([
+            TRACE_BENCH,
+            CHANNEL_TRACE_BENCH,
+            CHANNEL_LINE_BENCH,
+            CHANNEL_PIPE_BENCH,
+        ]) {
             let modules: Vec<_> = source
                 .text
                 .lines()

@@ -99,3 +99,27 @@ fn the_channels_do_what_the_model_does_at_every_edge_under_verilator() {
         },
     );
 }
+
+/// The contract of CHANNELS.md in time: under three periods never, from four on always, between them by the phase.
+#[test]
+fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(trace) = or_skip("pulses under Icarus", icarus::line_pulses(folder.path())) else {
+        return;
+    };
+    let mut between = 0;
+    for line in trace.lines() {
+        let numbers = line.split(' ').map(|word| word.parse().expect("a number"));
+        let [width, pulses, counted] = numbers.collect::<Vec<u32>>()[..] else {
+            panic!("{line:?} is not three numbers");
+        };
+        match width {
+            ..=300 => assert_eq!(counted, 0, "of {pulses} pulses of {width} hundredths"),
+            400.. => assert_eq!(counted, pulses, "pulses of {width} hundredths"),
+            _ => between += counted,
+        }
+    }
+    assert_eq!(trace.lines().count(), 500);
+    // A pulse of 3 + x periods covers four edges in x of all phases: half of them over all of 301 to 399.
+    assert!((400..600).contains(&between), "{between} of 990");
+}

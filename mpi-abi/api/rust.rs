@@ -6,7 +6,8 @@
 //! Where only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ in scalars alone, the other is made
 //! by converting the scalars.
 //! A collective operation is there six times (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`
-//! that checks the arguments and makes a value of them; where there is a `brief_X`, the blocking ones ask that first.
+//! that checks the arguments and makes a value of them; where there is a `fast_X`, the blocking ones ask that first.
+//! Where there is a `quick_X`, the exported function asks it before anything else.
 //! Everything else is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 //! Whatever a function was to make, it leaves the null handle of its kind where it fails: that is written here, for all of them.
 
@@ -321,6 +322,23 @@ impl<'a> Exports<'a> {
                 }
             }
         };
+        let quick = f.name.strip_prefix("MPI_").map(|x| format!("quick_{x}"));
+        let body = match quick.and_then(|quick| self.found.get(&quick)) {
+            Some(quick) => {
+                // A function of its own, so that the short way has no registers to save.
+                let _ = writeln!(
+                    out,
+                    "#[inline(never)]\nunsafe extern \"C\" fn {name}_in_full({params}) -> {result} {{\n    \
+                     {PROMISE}\n    {body}\n}}"
+                );
+                // SAFETY: what is written here stands below PROMISE.
+                format!(
+                    "if crate::state::is_untraced() && unsafe {{ {quick}({args}) }} {{ return MPI_SUCCESS; }}\n    \
+                     unsafe {{ {name}_in_full({args}) }}"
+                )
+            }
+            None => body,
+        };
         let unused = if body.contains("unsupported") {
             "#[allow(unused_variables)]\n"
         } else {
@@ -395,10 +413,10 @@ impl<'a> Exports<'a> {
         let (mine, rest) = names.split_at_checked(names.len().checked_sub(extra)?)?;
         let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
         let mine = mine.join(", ");
-        if let ("perform", Some(brief)) = (what, self.found.get(&format!("brief_{base}"))) {
+        if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
             // SAFETY: what is written here stands below PROMISE.
             return Some(format!(
-                "unsafe {{ crate::api::collective::perform_unless({brief}({mine}), || {path}({mine})) }}"
+                "unsafe {{ crate::api::collective::perform_unless({fast}({mine}), || {path}({mine})) }}"
             ));
         }
         // SAFETY: what is written here stands below PROMISE.

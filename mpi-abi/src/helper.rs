@@ -59,7 +59,7 @@ fn run() {
             let engine = state().engine.borrow().clone();
             let rests = engine.is_none();
             if let Some(engine) = engine {
-                engine.look();
+                engine.poll_once();
             }
             if rests {
                 RUNS.store(false, Relaxed);

@@ -17,16 +17,16 @@ use crate::frameworks;
 use crate::helper;
 use crate::info;
 use crate::memory_rights;
-use crate::misspelt;
 use crate::object::comm::CommObject;
 use crate::params::TELL_MISSPELT;
 use crate::state::{self, state};
 use crate::stdio;
+use crate::unknown_params;
 use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
-use mpi_core::btl::{self, Surroundings};
+use mpi_core::btl::{self, OpenContext};
 use mpi_core::coll::Coll;
 use mpi_core::engine::Parts;
 use mpi_core::pml;
@@ -126,6 +126,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     }
     let predefined = |comm, handle| Some(CommObject::predefined(comm, handle));
     *state().world.borrow_mut() = engine.world().and_then(|c| predefined(c, MPI_COMM_WORLD));
+    state::set_world_place(engine.world().map(|world| (world.rank(), world.size())));
     *state().myself.borrow_mut() = engine.myself().and_then(|c| predefined(c, MPI_COMM_SELF));
     info::describe(engine.size(), name);
     THREAD_LEVEL.store(provided, Relaxed);
@@ -320,7 +321,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         .map_err(at("a parameter cannot be read"))?;
     let node = Node::attach(membership.fd, membership.local_rank)
         .map_err(at("the memory of this node cannot be used"))?;
-    let around = Surroundings {
+    let around = OpenContext {
         me: identity.rank,
         size: identity.size,
         node: Some((node.clone(), membership.local_ranks.clone())),
@@ -365,7 +366,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
     if tells && identity.rank == 0 {
-        misspelt::tell(engine.params(), &plugins);
+        unknown_params::tell(engine.params(), &plugins);
     }
     *state().plugins.borrow_mut() = Some(plugins);
     Ok((engine, explanation))
@@ -391,9 +392,10 @@ pub fn finalize() -> Result<(), Failure> {
         engine.block_on(world.fence())?;
     }
     // Also of what was freed and went wrong, since nobody has asked before; alone, the fence has not looked at what we sent ourselves.
-    engine.look();
+    engine.poll_once();
     crate::object::request::reap_orphans();
     PHASE.store(AFTER, Relaxed);
+    state::set_world_place(None);
     state().world.take();
     state().myself.take();
     engine.leave_world();

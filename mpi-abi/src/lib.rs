@@ -26,7 +26,6 @@ pub mod info;
 pub mod init;
 mod lock;
 pub mod memory_rights;
-pub mod misspelt;
 pub mod object;
 pub mod other_abis;
 pub mod params;
@@ -34,6 +33,7 @@ pub mod state;
 pub mod stdio;
 mod text;
 pub mod tool;
+pub mod unknown_params;
 
 /// A function of the interface, as `mpi-info --functions` lists it.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use mpi_base::param::{Level, Param};
 
-/// Whether settings that no parameter has are told of ([`misspelt`](crate::misspelt)).
+/// Whether settings that no parameter has are told of ([`unknown_params`](crate::unknown_params)).
 pub static TELL_MISSPELT: Param<bool> = Param::new(
     "mca",
     "base",

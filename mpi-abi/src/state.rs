@@ -1,6 +1,6 @@
 //! What is process-wide: the one place below which everything is a value.
 //!
-//! Protocol: every exported function holds an [`Inside`] while it runs.  At `MPI_THREAD_MULTIPLE`, and until initialization has
+//! Protocol: every exported function holds a [`CallGuard`] while it runs.  At `MPI_THREAD_MULTIPLE`, and until initialization has
 //! said otherwise, that is the giant lock; below it the program promises that its calls do not overlap.
 //! So one thread at a time is in here, and the tables need no locks of their own, only care that none is borrowed while the
 //! engine waits or a callback of the program runs.
@@ -16,6 +16,7 @@ use crate::object::attribute::Keyvals;
 use crate::object::buffer::UserBuffer;
 use crate::object::comm::CommObject;
 use crate::object::datatype::TypeObject;
+use crate::object::file::FileObject;
 use crate::object::request::{FreedGeneral, Orphan, RequestObject};
 use crate::object::session::SessionObject;
 use crate::object::window::WinObject;
@@ -33,7 +34,7 @@ use mpi_core::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// The state of the process.
 pub struct State {
@@ -66,6 +67,9 @@ pub struct State {
     pub named_types: RefCell<Vec<(usize, Rc<TypeObject>)>>,
     pub ops: RefCell<Table<Op>>,
     pub wins: RefCell<Table<Rc<WinObject>>>,
+    pub files: RefCell<Table<Rc<FileObject>>>,
+    /// Data representations of the program, by name.
+    pub datareps: RefCell<Vec<(String, Rc<dyn mpi_core::io::Conversion>)>>,
     /// What `MPI_Alloc_mem` has taken from the node's memory, by address.
     pub heap: RefCell<BTreeMap<usize, ShmBlock>>,
     /// The predefined operator and datatype that were combined last, and how.
@@ -101,6 +105,8 @@ static GLOBAL: Global = Global(State {
     named_types: RefCell::new(Vec::new()),
     ops: RefCell::new(Table::new(Kind::Op)),
     wins: RefCell::new(Table::new(Kind::Win)),
+    files: RefCell::new(Table::new(Kind::File)),
+    datareps: RefCell::new(Vec::new()),
     heap: RefCell::new(BTreeMap::new()),
     last_op: Cell::new(None),
     keyvals: Keyvals::new(),
@@ -124,6 +130,36 @@ const LOCKED: u8 = 1;
 /// Calls are written to [`TRACE`].
 const TRACED: u8 = 2;
 
+/// This process's rank in the world and the world's size, the one in the upper half and the other in the lower; 0 while there is no world.
+static WORLD_PLACE: AtomicU64 = AtomicU64::new(0);
+
+/// From now on there is a world, in which this process has this place, or none.
+pub(crate) fn set_world_place(place: Option<(u32, u32)>) {
+    let word = place.map_or(0, |(rank, size)| u64::from(rank) << 32 | u64::from(size));
+    WORLD_PLACE.store(word, Relaxed);
+}
+
+/// Rank and size in the world; none while there is no world.
+#[inline(always)]
+pub(crate) fn world_place() -> Option<(u32, u32)> {
+    match WORLD_PLACE.load(Relaxed) {
+        0 => None,
+        word => Some(((word >> 32) as u32, word as u32)),
+    }
+}
+
+/// Whether calls are not traced.
+#[inline(always)]
+pub(crate) fn is_untraced() -> bool {
+    EXTRAS.load(Relaxed) & TRACED == 0
+}
+
+/// Whether calls take no lock, so that the state is the calling thread's.
+#[inline(always)]
+pub(crate) fn is_unlocked() -> bool {
+    EXTRAS.load(Relaxed) == 0
+}
+
 /// The page on which this process tells what it does; null while there is none.
 static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -136,7 +172,7 @@ static SCRIPTED: AtomicBool = AtomicBool::new(false);
 /// What a call holds while it runs, to be given to [`leave`].
 #[derive(Debug)]
 #[must_use]
-pub struct Inside {
+pub struct CallGuard {
     extras: u8,
     /// When it began, on the tape's clock, if it is traced.
     began: u64,
@@ -144,7 +180,7 @@ pub struct Inside {
 
 /// Notes that function `id` runs.
 #[inline(always)]
-pub fn enter(id: usize) -> Inside {
+pub fn enter(id: usize) -> CallGuard {
     let extras = EXTRAS.load(Relaxed);
     let began = match extras {
         0 => 0,
@@ -153,12 +189,12 @@ pub fn enter(id: usize) -> Inside {
     if let Some(page) = page() {
         page.enter(number(id));
     }
-    Inside { extras, began }
+    CallGuard { extras, began }
 }
 
 /// Notes that it has ended.
 #[inline(always)]
-pub fn leave(id: usize, inside: Inside) {
+pub fn leave(id: usize, inside: CallGuard) {
     if let Some(page) = page() {
         page.leave(number(id));
     }
@@ -185,7 +221,7 @@ fn enter_with(extras: u8) -> u64 {
 }
 
 #[cold]
-fn leave_with(id: usize, inside: Inside) {
+fn leave_with(id: usize, inside: CallGuard) {
     // Unless tracing began inside it.
     if inside.extras & TRACED != 0 {
         trace_call(id, inside.began);
@@ -362,6 +398,15 @@ pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
         .ok_or_else(|| wrong(Kind::Win, handle.0))
 }
 
+/// A file argument.
+pub(crate) fn file(handle: MPI_File) -> Result<Rc<FileObject>, Failure> {
+    let files = state().files.borrow();
+    files
+        .get(handle.0)
+        .cloned()
+        .ok_or_else(|| wrong(Kind::File, handle.0))
+}
+
 /// A group argument.
 pub(crate) fn group(handle: MPI_Group) -> Result<Group, Failure> {
     match handle {
@@ -397,7 +442,8 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
         Target::Session(s) => session(s).ok().map(|s| s.attached.errhandler()),
         Target::New(handler) => Some(handler),
         Target::Win(w) => win(w).ok().map(|w| w.attached.errhandler()),
-        Target::File(_) | Target::None => None,
+        Target::File(f) => file(f).ok().map(|f| f.attached.errhandler()),
+        Target::None => None,
     };
     if let Some(handler) = own {
         return (target, handler);
@@ -417,6 +463,7 @@ pub fn describe(target: Target) -> String {
     match target {
         Target::Comm(c) => known_comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
         Target::Win(w) => win(w).map_or(String::new(), |w| format!(" on {}", w.win.label())),
+        Target::File(f) => file(f).map_or(String::new(), |f| format!(" on {}", f.file.label())),
         _ => String::new(),
     }
 }

@@ -255,7 +255,7 @@ static void files_that_are_not_there_raise_errors_on_the_handler_of_no_file(void
     MPI_File file = MPI_File_fromint(1);
     int class;
     WORKS(MPI_Error_class(MPI_File_open(MPI_COMM_SELF, "there/is/none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), &class));
-    CLAIM(class == MPI_ERR_UNSUPPORTED_OPERATION && file == MPI_FILE_NULL);
+    CLAIM(class == MPI_ERR_NO_SUCH_FILE && file == MPI_FILE_NULL);
     WORKS(MPI_File_create_errhandler(count_file_error, &counting));
     WORKS(MPI_File_set_errhandler(MPI_FILE_NULL, counting));
     WORKS(MPI_Errhandler_free(&counting));

@@ -2,7 +2,7 @@
 //!
 //! One inbox for each process of a node; the process itself is the *owner*, all others are *senders*, known by their rank on the node.
 //!
-//! * `bell`: see [`crate::bell`].
+//! * `bell`: see [`crate::doorbell`].
 //!   Its word shares no line with anything, because every sender reads it after every message and should find it in its own cache.
 //! * `calls` counts requests of the rare kind, so that the owner reads one word, not two bitmaps, in each round:
 //!   a sender marks `senders` (once in its life: "my ring to you exists now") or `starving` ("I found no room, ring me when there is") and then adds one.
@@ -12,15 +12,15 @@
 #![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU32, Ordering, fence};
-use crate::bell::{Bell, FENCE, GONE, MARK, SLEEPING};
 use crate::bitmap::Bitmap;
+use crate::doorbell::{Doorbell, FENCE, GONE, MARK, SLEEPING};
 use crate::fence::light;
 
 /// The owner's published wishes and its senders' requests.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Inbox {
-    bell: Line<Bell>,
+    bell: Line<Doorbell>,
     calls: Line<AtomicU32>,
     senders: Bitmap,
     starving: Bitmap,
@@ -49,7 +49,7 @@ impl Inbox {
     }
 
     /// What wakes the owner of the inbox.
-    pub fn bell(&self) -> &Bell {
+    pub fn bell(&self) -> &Doorbell {
         &self.bell.0
     }
 

@@ -5,7 +5,6 @@
 
 pub mod arena;
 pub mod atomic;
-pub mod bell;
 pub mod bitmap;
 pub mod cells;
 #[cfg(not(loom))]
@@ -14,9 +13,8 @@ pub mod copy;
 #[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]
-pub mod crowding;
-#[cfg(not(loom))]
-pub mod ear;
+pub mod descriptor_doorbell;
+pub mod doorbell;
 #[cfg(not(loom))]
 pub mod fdpass;
 pub mod fence;
@@ -26,24 +24,27 @@ pub mod inbox;
 #[cfg(not(loom))]
 pub mod mem;
 #[cfg(not(loom))]
-pub mod moving;
+pub mod migrate;
 #[cfg(not(loom))]
 pub mod node;
 #[cfg(not(loom))]
 pub mod param;
-pub mod pieces;
 #[cfg(not(loom))]
 pub mod privilege;
 pub mod proc;
+pub mod race_detectors;
 pub mod ranges;
 pub mod ring;
 #[cfg(not(loom))]
+pub mod shared_core;
+pub mod split_copy;
+#[cfg(not(loom))]
 pub mod state;
-pub mod switch;
 #[cfg(not(loom))]
 pub mod valgrind;
 pub mod wait;
 pub mod window;
+pub mod yield_now;
 
 #[cfg(all(test, loom))]
 mod loom_models;

@@ -8,12 +8,12 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::atomic::{AtomicU64, Ordering, fence};
-use crate::bell::{Bell, NAP};
 use crate::bitmap::{Bitmap, ones};
 use crate::cells::{self, Cells, Place, Ring, Spot};
+use crate::doorbell::{Doorbell, NAP};
 use crate::inbox::Inbox;
-use crate::pieces::{Helping, Pieces};
 use crate::ring::{Body, Consumer, Full, Polled, Producer, RingMemory, Shape};
+use crate::split_copy::{Helping, Pieces};
 use crate::window::{self, Announced, Arrivals, Line, Lock, Mode};
 
 /// Runs a model with a bound on preemptions, which keeps it at seconds and finds nearly everything
@@ -102,9 +102,9 @@ fn a_spread_message_is_seen_whole_or_not_at_all() {
 }
 
 /// Another thread brings news and rings; `sleep` is how this one waits for them.
-fn news_end_every(sleep: impl Fn(&Bell, &AtomicU64) + Send + Sync + 'static) {
+fn news_end_every(sleep: impl Fn(&Doorbell, &AtomicU64) + Send + Sync + 'static) {
     check(move || {
-        let shared = Arc::new((Bell::new(), AtomicU64::new(0)));
+        let shared = Arc::new((Doorbell::new(), AtomicU64::new(0)));
         let sender = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
@@ -559,7 +559,7 @@ fn an_exclusive_lock_excludes_all_others() {
 fn nobody_who_waits_for_a_lock_is_left_asleep() {
     check(|| {
         let lock = Arc::new(Lock::new());
-        let bell = Arc::new(Bell::new());
+        let bell = Arc::new(Doorbell::new());
         let slot = Arc::new(AtomicU64::new(0));
         enter(&lock, Mode::Exclusive);
         let waiter = {
@@ -654,7 +654,7 @@ fn counters_of_a_pair_order_what_was_written_between_them() {
 #[test]
 fn the_last_of_those_that_are_waited_for_rings() {
     check(|| {
-        let words = Arc::new((Arrivals::new(), Bell::new(), [Line::new(), Line::new()]));
+        let words = Arc::new((Arrivals::new(), Doorbell::new(), [Line::new(), Line::new()]));
         let posts = |which: usize| {
             let words = words.clone();
             thread::spawn(move || {

@@ -17,7 +17,12 @@ pub fn is_running() -> bool {
 #[cfg(target_arch = "x86_64")]
 fn request_running() -> u64 {
     const RUNNING_ON_VALGRIND: u64 = 0x1001;
-    let request = [RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0];
+    request([RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0])
+}
+
+/// A client request and its five arguments; 0 where nobody answers.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn request(request: [u64; 6]) -> u64 {
     let mut answer: u64 = 0;
     // SAFETY: valgrind recognises these rotations, by 128 bits in all, and the exchange of a register with itself; to a processor they do nothing but set flags
     // (valgrind.h, `__SPECIAL_INSTRUCTION_PREAMBLE`). The request is read only, and lives through the block.
@@ -34,6 +39,12 @@ fn request_running() -> u64 {
         );
     }
     answer
+}
+
+/// No requests are known for this processor.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn request(_: [u64; 6]) -> u64 {
+    0
 }
 
 /// Elsewhere by what valgrind has the dynamic linker load.

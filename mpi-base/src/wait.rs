@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use crate::atomic::spin_loop;
-use crate::bell::{Bell, NAP};
-use crate::switch::switch;
+use crate::doorbell::{Doorbell, NAP};
+use crate::yield_now::yield_now;
 
 /// The steps of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Waiter {
 
     /// Waits one step; `news` must look at every source that rings `bell`, and is asked right before a sleep.
     #[inline]
-    pub fn pause(&mut self, bell: &Bell, news: impl FnOnce() -> bool) {
+    pub fn pause(&mut self, bell: &Doorbell, news: impl FnOnce() -> bool) {
         self.pause_or(|nap| bell.sleep(nap, news));
     }
 
@@ -126,8 +126,8 @@ impl Waiter {
             Stage::Spin { left } if *left > 0 => *left -= 1,
             Stage::Yield { left } if *left > 0 => {
                 *left -= 1;
-                // In line, as the returns behind it are slow ones (`switch`).
-                switch();
+                // In line, as the returns behind it are slow ones (`yield_now`).
+                yield_now();
             }
             _ => self.rest(sleep),
         }
@@ -170,12 +170,12 @@ impl Waiter {
 }
 
 #[cfg(not(loom))]
-use crate::crowding::yield_core;
+use crate::shared_core::yield_core;
 
 /// Models have no cores to move between.
 #[cfg(loom)]
 fn yield_core(_: Instant) {
-    switch();
+    yield_now();
 }
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ mod tests {
 
     /// Steps a waiter takes before it asks for news the first time, that is, before it would sleep.
     fn steps_before_sleep(waiter: &mut Waiter) -> u32 {
-        let bell = Bell::new();
+        let bell = Doorbell::new();
         let asked = Cell::new(false);
         let mut steps = 0;
         while !asked.get() {

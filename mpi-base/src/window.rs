@@ -347,7 +347,7 @@ impl Stripe {
         {
             looks += 1;
             match looks % LOOKS {
-                0 => crate::switch::switch(),
+                0 => crate::yield_now::yield_now(),
                 _ => crate::atomic::spin_loop(),
             }
         }

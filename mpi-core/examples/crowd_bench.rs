@@ -12,7 +12,7 @@ use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_base::wait::{WaitPolicy, Waiter};
 use mpi_core::btl::{
-    Am, Btl, Endpoint, Header, Payload, ProcId, Reach, Sink, Surroundings, open_all,
+    Am, Btl, Endpoint, Header, OpenContext, Payload, ProcId, Reach, Sink, open_all,
 };
 
 /// Counts arrivals for each round of the barrier.
@@ -38,7 +38,7 @@ impl Rank {
     fn join(fd: &std::os::fd::OwnedFd, me: u32, ranks: u32, policy: WaitPolicy) -> Rank {
         let node = Node::attach(fd, me).expect("our rank");
         let params = Params::default();
-        let btl = open_all(&Surroundings {
+        let btl = open_all(&OpenContext {
             me,
             size: ranks,
             board: None,

@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod io;
 pub mod osc;
 
 pub use mpi_coll::{self as coll, plugin};

@@ -12,7 +12,6 @@
 
 pub mod cli;
 mod foreign;
-mod glimpse;
 mod hang;
 mod hosts;
 pub mod info;
@@ -20,6 +19,7 @@ pub mod launch;
 pub mod node;
 mod pmi;
 pub mod prefix;
+mod rank_snapshot;
 mod recording;
 mod text;
 mod trace;

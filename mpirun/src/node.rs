@@ -1,6 +1,6 @@
 //! The node's shared memory as the launcher sees it: made for the ranks to inherit, and read for what they did last.
 
-use mpi_base::node::{self, Gallery, NodeError, Played, Player};
+use mpi_base::node::{self, Inspection, NodeError, Played, Player};
 use mpi_base::state::State;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::cell::OnceCell;
@@ -33,7 +33,7 @@ impl Node {
     ///
     /// The segment is mapped for the moment: this is asked only when something has gone wrong.
     pub fn state_of(&self, rank: u32) -> Option<State> {
-        let gallery = Gallery::open(&self.fd).ok()?;
+        let gallery = Inspection::open(&self.fd).ok()?;
         gallery.state(rank).map(|page| page.snapshot())
     }
 }

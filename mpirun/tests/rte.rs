@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Done, Launch, mpich, run_bounded};
-use mpi_base::node::{Gallery, Node};
+use mpi_base::node::{Inspection, Node};
 use mpi_base::param::Params;
 use mpi_base::state::{About, Waits};
 use mpi_core::rte::{self, Env, Rte};
@@ -82,7 +82,7 @@ fn meet(rte: &dyn Rte) {
     Node::attach(&node.fd, node.local_rank).unwrap();
     rte.fence().unwrap();
     // The others are seen in the very same memory.
-    let gallery = Gallery::open(&node.fd).unwrap();
+    let gallery = Inspection::open(&node.fd).unwrap();
     let here = (0..gallery.nlocal())
         .filter(|&rank| gallery.pid(rank).is_some())
         .count();

@@ -52,6 +52,47 @@ pub struct Record {
     pub dropped: u64,
 }
 
+/// One change of an outward line of version 2, at its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineChange {
+    /// Nanoseconds since the board was powered on.
+    pub at_ns: u64,
+    /// The node that drives the line.
+    pub node: usize,
+    /// Which of its lines: the arrivals of the channels, then serial clock, data and select.
+    pub line: usize,
+    /// The new level.
+    pub high: bool,
+}
+
+/// The line changes of a version 2 board, oldest first, as far as the record had room for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChannelRecord {
+    /// How many nodes have lines.
+    pub nodes: usize,
+    /// The first changes of the run.
+    pub changes: Vec<LineChange>,
+    /// How many later changes found the record full.
+    pub dropped: u64,
+}
+
+impl LineChange {
+    /// One non-zero word, so that an entry that was never written is not a change.
+    pub(crate) fn what(self) -> u64 {
+        1 << 63 | (self.node as u64) << 8 | (self.line as u64) << 1 | u64::from(self.high)
+    }
+
+    /// The inverse of [`what`](Self::what).
+    pub(crate) fn from_words(at_ns: u64, what: u64) -> Option<Self> {
+        (what >> 63 == 1).then_some(Self {
+            at_ns,
+            node: (what >> 8 & 0xffff) as usize,
+            line: (what >> 1 & 0x7f) as usize,
+            high: what & 1 == 1,
+        })
+    }
+}
+
 impl What {
     /// One non-zero word, so that an entry that was never written is not an event.
     pub(crate) fn to_word(self) -> u64 {

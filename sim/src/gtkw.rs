@@ -3,14 +3,18 @@
 //! The format has no specification; the fields and trace flags are those of GTKWave's `analyzer.h` and of the files
 //! that it writes itself (version 3.3).
 
+use crate::channel_vcd;
 use crate::event::{Event, Record, What};
 use crate::vcd::{ARRIVED_BITS, RELEASES_BITS, TOP, node_scope};
+use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
 /// GTKWave's `TR_*` flags, as the save file spells them: hexadecimal, for the lines that follow.
 mod flags {
     pub(super) const BINARY: u32 = 0x28;
     pub(super) const DECIMAL: u32 = 0x24;
+    pub(super) const HEX: u32 = 0x22;
+    pub(super) const ASCII: u32 = 0x820;
     pub(super) const GROUP_OPEN: u32 = 0x80_0200;
     pub(super) const GROUP_END: u32 = 0x100_0200;
 }
@@ -23,42 +27,69 @@ const GROUPS: [(&str, &str, &str); 3] = [
 ];
 
 /// How many pixels a window of 1600 leaves for the waves.
-const WAVE_PIXELS: f64 = 1100.0;
-/// How much of the run is shown at first: from its begin to this multiple of its first release's time.
+const WAVE_PIXELS: f64 = 1000.0;
+/// GTKWave's frame: so many pixels show 2^-zoom units of time (`calczoom` in its zoombuttons.c).
+const FRAME_PIXELS: f64 = 200.0;
+/// How much of the run is shown at first: from its first change on, this multiple of the time to its first release.
 const SHOWN: u64 = 2;
 /// How many named markers GTKWave has, A to Z; -1 is one that is not set.
 const NAMED_MARKERS: usize = 26;
 
-/// When the release changes for the first time, in nanoseconds.
-fn first_release(record: &Record) -> Option<u64> {
-    let releases = |event: &&Event| matches!(event.what, What::Release { .. });
-    Some(record.events.iter().find(releases)?.at_ns)
+/// What of a waveform is shown first; times in nanoseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct View {
+    pub nodes: usize,
+    /// When the first change is; a job takes a while to come to its first barrier.
+    pub begin: u64,
+    /// When a release changes for the first time.
+    pub first_release: Option<u64>,
+    /// When the last change is.
+    pub end: u64,
 }
 
-/// GTKWave's zoom is the logarithm to base 2 of pixels per unit of time, here a nanosecond.
-/// What is shown ends well behind the first release, or with the run where there is none.
-fn zoom(record: &Record) -> f64 {
-    let end = record.events.last().map_or(1, |event| event.at_ns);
-    let shown = first_release(record).map_or(end, |at| at.saturating_mul(SHOWN).min(end));
-    -(shown.max(1) as f64 / WAVE_PIXELS).log2()
+impl View {
+    fn of(record: &Record) -> Self {
+        let releases = |event: &&Event| matches!(event.what, What::Release { .. });
+        Self {
+            nodes: record.nodes,
+            begin: record.events.first().map_or(0, |event| event.at_ns),
+            first_release: record.events.iter().find(releases).map(|event| event.at_ns),
+            end: record.events.last().map_or(1, |event| event.at_ns),
+        }
+    }
+
+    /// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time, here nanoseconds.
+    /// What is shown ends well behind the first release, or with the run where there is none.
+    fn zoom(self) -> f64 {
+        let all = self.end.saturating_sub(self.begin);
+        let shown = self.first_release.map_or(all, |at| {
+            at.saturating_sub(self.begin).saturating_mul(SHOWN).min(all)
+        });
+        -(shown.max(1) as f64 * FRAME_PIXELS / WAVE_PIXELS).log2()
+    }
 }
 
-/// Writes the save file for `record`, whose waveform is in `dump_file`: a full path, so that the save file opens from any folder.
-pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::Result<()> {
-    let nodes = record.nodes;
-    writeln!(sink, "[*] hwbarr: {nodes} nodes")?;
+/// The lines before the signals: which waveform, what of it is shown first, and the primary marker at the first release.
+fn head(sink: &mut impl io::Write, dump_file: &str, view: View) -> io::Result<()> {
+    writeln!(sink, "[*] hwbarr: {} nodes", view.nodes)?;
     writeln!(sink, "[dumpfile] \"{dump_file}\"")?;
-    writeln!(sink, "[timestart] 0")?;
-    write!(sink, "*{:.6}", zoom(record))?;
-    // The primary marker is at the first release, and no named one is set.
-    match first_release(record) {
+    writeln!(sink, "[timestart] {}", view.begin)?;
+    write!(sink, "*{:.6}", view.zoom())?;
+    // No named marker is set.
+    match view.first_release {
         Some(at) => write!(sink, " {at}")?,
         None => write!(sink, " -1")?,
     }
     writeln!(sink, "{}", " -1".repeat(NAMED_MARKERS))?;
     writeln!(sink, "[size] 1600 1000")?;
     writeln!(sink, "[pos] -1 -1")?;
-    writeln!(sink, "[treeopen] {TOP}.")?;
+    writeln!(sink, "[treeopen] {TOP}.")
+}
+
+/// Writes the save file for `record`, whose waveform is in `dump_file`: a full path, so that the save file opens from any folder.
+pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::Result<()> {
+    let nodes = record.nodes;
+    head(&mut sink, dump_file, View::of(record))?;
     writeln!(sink, "@{:x}", flags::DECIMAL)?;
     writeln!(
         sink,
@@ -85,18 +116,74 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
     Ok(())
 }
 
+/// The same for a waveform of version 2 ([`channel_vcd`](crate::channel_vcd)): the channels first, then the serial side, then each node's lines.
+pub fn write_channels(
+    mut sink: impl io::Write,
+    dump_file: &str,
+    shown: &channel_vcd::Shown,
+) -> io::Result<()> {
+    let view = shown.view();
+    head(&mut sink, dump_file, view)?;
+    for channel in 0..MAX_CHANNELS {
+        let scope = channel_vcd::channel_scope(channel);
+        writeln!(sink, "@{:x}\n-channel {channel}", flags::GROUP_OPEN)?;
+        for (signal, width, name) in channel_vcd::channel_signals(view.nodes) {
+            let flag = match signal {
+                "arrived" | "releases" => flags::DECIMAL,
+                _ if width == 1 => flags::BINARY,
+                _ => flags::HEX,
+            };
+            let range = channel_vcd::range(width);
+            writeln!(
+                sink,
+                "@{flag:x}\n+{{channel {channel} {name}}} {TOP}.{scope}.{signal}{range}"
+            )?;
+        }
+        writeln!(sink, "@{:x}\n-channel {channel}", flags::GROUP_END)?;
+    }
+    writeln!(sink, "@{:x}\n-serial lines", flags::GROUP_OPEN)?;
+    for signal in channel_vcd::SERIAL_TEXTS {
+        writeln!(
+            sink,
+            "@{:x}\n+{{{signal}}} {TOP}.{}.{signal}",
+            flags::ASCII,
+            channel_vcd::SERIAL
+        )?;
+    }
+    writeln!(sink, "@{:x}\n-serial lines", flags::GROUP_END)?;
+    for node in 0..view.nodes {
+        writeln!(sink, "@{:x}\n-node {node}", flags::GROUP_OPEN)?;
+        writeln!(sink, "@{:x}", flags::BINARY)?;
+        for signal in channel_vcd::node_signals() {
+            writeln!(
+                sink,
+                "+{{node {node} {signal}}} {TOP}.{}.{signal}",
+                node_scope(node)
+            )?;
+        }
+        writeln!(sink, "@{:x}\n-node {node}", flags::GROUP_END)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const BEGIN: u64 = 2;
 
     fn released_at(at_ns: u64, end: u64) -> Record {
         let event = |at_ns, high| Event {
             at_ns,
             what: What::Release { high },
         };
+        let begin = Event {
+            at_ns: BEGIN,
+            what: What::Enter { node: 0 },
+        };
         Record {
             nodes: 2,
-            events: vec![event(at_ns, true), event(end, false)],
+            events: vec![begin, event(at_ns, true), event(end, false)],
             dropped: 0,
         }
     }
@@ -104,7 +191,7 @@ mod tests {
     #[test]
     fn the_first_release_is_within_the_first_picture_and_resolved() {
         for (at, end) in [(5, 9), (8_000, 80_000), (80_000, 4_000_000_000)] {
-            let pixels = (at as f64) * zoom(&released_at(at, end)).exp2();
+            let pixels = FRAME_PIXELS * at as f64 * View::of(&released_at(at, end)).zoom().exp2();
             assert!(
                 (WAVE_PIXELS / 4.0..=WAVE_PIXELS).contains(&pixels),
                 "{pixels} of {at} ns"

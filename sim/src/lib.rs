@@ -8,7 +8,7 @@
 //! * [`report`]: all of that as one HTML page.
 //! * [`event`]: what happened on the wires.
 //! * `emulate` (feature `emulate`): the registers of ports, so that the real drivers run against the board.
-//! * [`vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
+//! * [`vcd`], [`channel_vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
 //!
 //! A simulator at the level of the port, linked into programs that otherwise use the hardware, has a precedent:
 //! TTL_VAPERS did the same for Purdue's parallel-port barrier
@@ -20,6 +20,7 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod channel_vcd;
 mod clock;
 #[cfg(feature = "emulate")]
 pub mod emulate;

@@ -208,12 +208,12 @@ fn all(nodes: usize) -> u64 {
     (0..nodes).fold(0, |wires, node| wires | mask(node))
 }
 
-fn bit(high: bool) -> Value {
+pub(crate) fn bit(high: bool) -> Value {
     if high { Value::V1 } else { Value::V0 }
 }
 
 /// Most significant bit first and without leading zeros, which the format lets a reader put back.
-fn bits(value: u64) -> impl Iterator<Item = Value> {
+pub(crate) fn bits(value: u64) -> impl Iterator<Item = Value> {
     let width = (u64::BITS - value.leading_zeros()).max(1);
     (0..width)
         .rev()

@@ -352,7 +352,7 @@ fn numbers_without_a_meaning_are_refused() {
         assert!(said.contains("invalid value"), "{said}");
         assert!(said.ends_with("[exit 2]"), "{said}");
     }
-    let said = hwbarr(&["scale", "--ranks", "2147483647", "--size", "4294967295"]);
+    let said = hwbarr(&["scale", "--ranks", "1048576", "--size", "4294967295"]);
     assert!(said.contains("takes longer than"), "{said}");
     assert!(said.ends_with("[exit 1]"), "{said}");
 }

@@ -7,6 +7,8 @@
 //!
 //! Being tests, the functions here panic where a claim does not hold.
 
+#![deny(unsafe_code)]
+
 pub mod hosts;
 pub mod job;
 pub mod leftovers;
@@ -17,6 +19,6 @@ pub mod slurm;
 
 pub use job::{Job, Started};
 pub use setting::{
-    bare_installation, compile, installation, mpi4py_python, mpich, needs, open_mpi,
+    bare_installation, compile, compile_with, installation, mpi4py_python, mpich, needs, open_mpi,
 };
 pub use xtask::process::Outcome;

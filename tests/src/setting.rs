@@ -62,12 +62,17 @@ fn lock(what: &str) -> File {
 
 /// Compiles `programs/NAME.c` with our `mpicc`, unless that was done since it changed; the program's path.
 pub fn compile(name: &str) -> PathBuf {
+    compile_with(name, name, &[])
+}
+
+/// The same with further options of the compiler, as a program of another name.
+pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
     static ALONE: Mutex<()> = Mutex::new(());
     let prefix = installation();
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let _alone_everywhere = lock("programs");
     let folder = workspace::target().join("test-programs");
-    let program = folder.join(name);
+    let program = folder.join(program);
     let source = workspace::programs().join(name).with_extension("c");
     let inputs = [
         source.clone(),
@@ -83,6 +88,7 @@ pub fn compile(name: &str) -> PathBuf {
     command
         .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"])
         .arg(&program)
+        .args(options)
         .arg(source)
         .arg("-lm");
     process::output(&mut command, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));

@@ -1,6 +1,6 @@
 //! What tools see that look into a program: no error of ours beside those of the program.
 
-use tests::{Job, compile, installation, needs};
+use tests::{Job, compile, compile_with, installation, needs};
 
 fn has(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -38,4 +38,47 @@ fn valgrind_finds_nothing_uninitialised_and_nothing_lost() {
                 .contains("all claims of examined hold on 2 ranks")
         );
     }
+}
+
+/// A detector that does not know the library's lock calls the program's own variables raced for.
+#[test]
+fn helgrind_knows_that_threads_take_turns_in_the_library() {
+    if !needs(has("valgrind"), "valgrind (cargo xtask test installs it)") {
+        return;
+    }
+    let mpirun = installation().join("bin/mpirun");
+    let outcome = Job::command("/usr/bin/env".as_ref())
+        .under(&mpirun)
+        .ranks(2)
+        .arg("valgrind")
+        .arg("--tool=helgrind")
+        .arg("--quiet")
+        .arg("--error-exitcode=9")
+        .arg(compile("handed_over"))
+        .limit(120)
+        .succeeds();
+    assert!(outcome.stdout.contains("all claims of handed_over hold"));
+}
+
+#[test]
+fn thread_sanitizer_knows_that_threads_take_turns_in_the_library() {
+    let program = compile_with(
+        "handed_over",
+        "handed_over_tsan",
+        &["-fsanitize=thread", "-g"],
+    );
+    let mpirun = installation().join("bin/mpirun");
+    let outcome = Job::command("/usr/bin/env".as_ref())
+        .under(&mpirun)
+        .ranks(2)
+        .arg("TSAN_OPTIONS=exitcode=9")
+        .arg(program)
+        .limit(120)
+        .succeeds();
+    assert!(outcome.stdout.contains("all claims of handed_over hold"));
+    assert!(
+        !outcome.stderr.contains("ThreadSanitizer"),
+        "{}",
+        outcome.stderr
+    );
 }

@@ -90,7 +90,7 @@ fn tools_read_the_report_as_json() {
     let finding = &json["jobs"][0]["findings"][0];
     assert_eq!(finding["kind"], "circle", "{text}");
     assert_eq!(finding["ranks"], serde_json::json!([0, 1]));
-    let rank = &json["jobs"][0]["ranks"][1]["glimpse"];
+    let rank = &json["jobs"][0]["ranks"][1]["snapshot"];
     assert_eq!(rank["call"], "MPI_Ssend");
     assert_eq!(rank["waiting"]["send"]["tag"], 7);
 }

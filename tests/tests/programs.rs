@@ -49,6 +49,23 @@ programs! {
     windows_are_what_chapter_12_says: "windows" on [1, 2, 3, 8];
     random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
     windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
+    files_hold_what_every_family_of_accesses_wrote: "files" on [1, 2, 3, 5, 8];
+    random_accesses_to_files_agree_with_an_array: "file_accesses" with "60" on [1, 2, 3, 5, 8];
+}
+
+/// The program goes on after `MPI_Finalize` and looks through its own descriptors.
+#[test]
+fn a_process_that_has_finalized_does_not_listen() {
+    let job = Job::of("finalized").ranks(3);
+    job.with(["--mca", "btl", "self,tcp"]).holds();
+}
+
+/// Between processes that share no memory the shared pointer is reached by messages.
+#[test]
+fn files_hold_what_every_family_of_accesses_wrote_over_tcp() {
+    let job = Job::of("files").ranks(3);
+    job.with(["--mca", "btl", "self,tcp", "--mca", "osc", "am"])
+        .holds();
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn a_signal_to_mpirun_ends_ranks_everywhere_even_deaf_ones() {
 /// The launchers on the hosts of a job: guards and outposts.
 fn outposts(job: &Started) -> Vec<i32> {
     let all = tests::leftovers::processes(job.mark());
-    let agents = all.iter().filter(|line| line.contains("mpirun --agent"));
+    let agents = all.iter().filter(|line| line.contains("mpirun --daemon"));
     let numbers = agents.filter_map(|line| line.split(' ').next()?.parse().ok());
     numbers.collect()
 }

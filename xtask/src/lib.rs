@@ -5,6 +5,7 @@
 //!
 //! The library half exists so that the tests make their installation with the same code as a user does.
 
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod bench;

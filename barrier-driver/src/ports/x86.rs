@@ -12,11 +12,11 @@
 //! Nothing in the machine keeps two processes from driving one port, so the claim is an abstract socket with the port's name:
 //! it has no file and dies with its process. It is seen inside one network namespace.
 //!
-//! # Why not crate `x86` or `x86_64`
+//! # Order
 //!
-//! Two instructions are needed. `x86` brings three further crates and hundreds of wrappers for privileged ones.
-//! `x86_64` marks its port accesses `nomem`, which lets the compiler move the program's memory accesses across the barrier.
-//! The instructions below are compiler fences, and `in` and `out` let no load or store of the processor pass them
+//! The port instructions are those of crate `x86`, whose `inb` and `outb` are not marked `nomem`: they are compiler fences, so the
+//! program's memory accesses stay on their side of the barrier (crate `x86_64` marks its own so, and would let them move).
+//! `in` and `out` let no load or store of the processor pass them
 //! (Intel SDM volume 3, "Strengthening or Weakening the Memory-Ordering Model").
 #![cfg_attr(
     all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")),
@@ -55,7 +55,6 @@ mod instructions {
     use super::super::claimed::{Claimed, Wanted};
     use super::super::parallel::{self, Lines, Registers};
     use super::super::spec::Spec;
-    use core::arch::asm;
     use core::cell::Cell;
     use rustix::io::Errno;
     use std::os::linux::net::SocketAddrExt;
@@ -175,24 +174,14 @@ mod instructions {
 
         fn read(&self, register: u16) -> Result<u8, Errno> {
             permit(self.base)?;
-            let value;
             // SAFETY: the thread has the right to this port, and reading a parallel port's registers changes no memory.
-            // Without `nomem`, so that the program's memory accesses stay on their side of the barrier.
-            unsafe {
-                asm!("in al, dx", in("dx") self.base + register, out("al") value,
-                     options(nostack, preserves_flags));
-            }
-            Ok(value)
+            Ok(unsafe { x86::io::inb(self.base + register) })
         }
 
         fn write(&self, register: u16, value: u8) -> Result<(), Errno> {
             permit(self.base)?;
             // SAFETY: the thread has the right to this port, whose registers only set levels of wires.
-            // Without `nomem` for the reason given in `read`.
-            unsafe {
-                asm!("out dx, al", in("dx") self.base + register, in("al") value,
-                     options(nostack, preserves_flags));
-            }
+            unsafe { x86::io::outb(self.base + register, value) };
             Ok(())
         }
     }

@@ -1,9 +1,9 @@
 //! Where a node's lines come from.
 
-use crate::circle::Circle;
 use crate::port::wired::RANK;
 use crate::port::{self, rtl};
 use crate::settings::{Choice, RtlSource, Settings, SimFiles};
+use crate::setup_group::SetupGroup;
 use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedChannels};
 use hdl::cosim::ChannelRtl;
@@ -14,7 +14,7 @@ use sim::live::{ChannelBoard, NodeLines};
 use sim::served::{Address, ChannelLines};
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What stands for the lowest rank of the host.
@@ -34,9 +34,6 @@ pub struct Lines {
 pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     match &settings.port {
         Choice::Sim(files) | Choice::Rtl(files, _) => {
-            if files.vcd.is_some() {
-                return Err("version 2 of the simulator's board records no waveform".into());
-            }
             port::sim::suits(world)?;
             let nodes = nodes_of(files, world);
             let node = node_of(world.rank(), nodes, world);
@@ -108,7 +105,7 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
 
 /// How many ranks before this one lead a node; every rank of the world calls.
 fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
-    let all = Circle::of_all(world);
+    let all = SetupGroup::of_all(world);
     let mine = [u8::from(leads)];
     let mut leading = all.gather(mine)?;
     leading.resize(all.ranks().len(), mine);
@@ -169,7 +166,8 @@ pub struct Simulated {
     /// What is behind the lines, if it is not the model.
     rtl: Option<&'static ChannelRtl>,
     nodes: u32,
-    report: Option<PathBuf>,
+    files: SimFiles,
+    world: Comm,
 }
 
 /// The lines, until the memory goes.
@@ -202,14 +200,14 @@ impl Simulated {
         let rtl = source.filter(|_| leads);
         let rtl = rtl.map(|source| rtl::load_channels(source, nodes as usize));
         let rtl = rtl.transpose();
-        let bytes = BOARD.saturating_add(ChannelBoard::layout_size(nodes as usize));
+        let bytes = BOARD.saturating_add(ChannelBoard::layout_size(nodes as usize, files.record));
         let SharedMemory { at, len } = world.shared_memory(bytes, BOARD)?;
         // SAFETY: `BOARD` is inside the memory, whose length includes it.
         let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
         let made = if world.rank() == 0 {
             // SAFETY: zeroed memory beyond the desk, which all ranks use as a board only. It stays until the world's module
             // is freed, and that module's disable takes the lines away from whoever may outlive it.
-            unsafe { ChannelBoard::<'static>::init(place, len, nodes as usize) }
+            unsafe { ChannelBoard::<'static>::init(place, len, nodes as usize, files.record) }
                 .map(|_| ())
                 .map_err(|e| e.to_string())
         } else {
@@ -244,7 +242,8 @@ impl Simulated {
                 board,
                 rtl,
                 nodes,
-                report: files.report.clone(),
+                files: files.clone(),
+                world: world.clone(),
             }),
         }))
     }
@@ -275,7 +274,11 @@ impl Simulated {
         if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 != self.nodes {
             return Ok(());
         }
-        let Some(path) = &self.report else {
+        if let Some(path) = &self.files.vcd {
+            self.write_waveform(path)
+                .map_err(|e| format!("the waveform {} was not written: {e}", path.display()))?;
+        }
+        let Some(path) = &self.files.report else {
             return Ok(());
         };
         let channels = (0..).map_while(|number| machine.channel(number));
@@ -299,6 +302,18 @@ impl Simulated {
                     .map_err(std::io::Error::from)
             })
             .map_err(|e| format!("the report {} was not written: {e}", path.display()))
+    }
+}
+
+impl Simulated {
+    fn write_waveform(&self, path: &Path) -> std::io::Result<()> {
+        let record = self.board.record();
+        port::sim::warn_of_missing(&self.world, record.dropped);
+        let shown = sim::channel_vcd::write(BufWriter::new(File::create(path)?), &record)?;
+        let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
+        // The full path: GTKWave looks for a relative one where it is started.
+        let full = std::path::absolute(path)?;
+        sim::gtkw::write_channels(save, &full.to_string_lossy(), &shown)
     }
 }
 

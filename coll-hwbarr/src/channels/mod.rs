@@ -27,9 +27,9 @@
 //! | `meeting` | the ranks of a node in shared memory |
 
 mod lines;
-mod meeting;
+mod node_barrier;
+mod node_port;
 mod setup;
-mod station;
 
+pub use node_port::NodePort;
 pub use setup::{bring_up, suits};
-pub use station::Station;

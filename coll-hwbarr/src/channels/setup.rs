@@ -1,24 +1,24 @@
 //! A channel for a communicator: who takes part, and which one it is.
 
 use super::lines;
-use super::meeting::{Desk, Meeting};
-use super::station::{Obstacle, Station};
-use crate::circle::Circle;
+use super::node_barrier::{Desk, NodeBarrier};
+use super::node_port::{NodePort, Obstacle};
 use crate::module::sentence;
 use crate::port::{Fault, Gate, MOST_NODES, Port, ReadBack, Wire};
 use crate::settings::Settings;
 use crate::setup::{self, Ready};
+use crate::setup_group::SetupGroup;
 use mpi_core::plugin::guest::{Comm, Common};
 
 /// How often another channel is tried when others were faster; each time one of them got what it wanted.
 const TRIES: u32 = 16;
 
 /// Whether this communicator may get a channel, as far as this process knows; what it has at the board, if anything yet.
-pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<Station>>, String> {
+pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>>, String> {
     if comm.size() < 2 {
         return Err("one rank has nobody to wait for".into());
     }
-    let station = comm.common::<Station>();
+    let station = comm.common::<NodePort>();
     match (comm.is_world(), station) {
         (true, None) => lines::mates(settings, comm).map(|_| None),
         (true, Some(_)) => Err("this process is at the board already".into()),
@@ -41,17 +41,17 @@ struct Plan {
 pub fn bring_up(
     comm: &Comm,
     settings: &Settings,
-    station: &mut Option<Common<Station>>,
+    station: &mut Option<Common<NodePort>>,
 ) -> Result<Ready, String> {
-    let all = Circle::of_all(comm);
+    let all = SetupGroup::of_all(comm);
     if station.is_none() {
-        let arrived = Station::arrive(comm, settings)?;
+        let arrived = NodePort::arrive(comm, settings)?;
         *station = Some(all.agree(comm.share(arrived).map_err(Fault::Here))?);
     }
-    let station = comm.common::<Station>();
+    let station = comm.common::<NodePort>();
     let station = all.agree(station.ok_or(Fault::Here("the station is gone".into())))?;
     let plan = Plan::agree(&all, &station)?;
-    let desk = match plan.is_crowded() {
+    let desk = match plan.is_oversubscribed() {
         true => Some(all.agree(Desk::new(comm).map_err(Fault::Here))?),
         false => None,
     };
@@ -63,7 +63,7 @@ pub fn bring_up(
     let led = all.agree(led.map_err(Fault::Named))?;
     let (channel, wire) = led.map_or((None, None), |(channel, wire)| (Some(channel), Some(wire)));
     let node = station.node();
-    let meeting = Meeting::new(comm, plan.ranks_of(node), plan.leader_of(node), desk, wire);
+    let meeting = NodeBarrier::new(comm, plan.ranks_of(node), plan.leader_of(node), desk, wire);
     Ok(Ready {
         wire: Box::new(meeting),
         nodes: plan.leaders.len() as u32,
@@ -79,7 +79,7 @@ pub fn bring_up(
 
 impl Plan {
     /// Every rank says where it is, and hears who takes part.
-    fn agree(all: &Circle, station: &Station) -> Result<Plan, String> {
+    fn agree(all: &SetupGroup, station: &NodePort) -> Result<Plan, String> {
         let mine = [
             station.node() as u8,
             station.leads().into(),
@@ -106,7 +106,7 @@ impl Plan {
     }
 
     /// Whether a node has several ranks.
-    fn is_crowded(&self) -> bool {
+    fn is_oversubscribed(&self) -> bool {
         self.nodes.len() > self.leaders.len()
     }
 
@@ -150,10 +150,10 @@ fn judge(places: &[[u8; 3]]) -> Result<(), String> {
 fn lead(
     comm: &Comm,
     plan: &Plan,
-    station: &Station,
+    station: &NodePort,
     settings: &Settings,
 ) -> Result<(u8, Box<dyn Gate>), String> {
-    let circle = Circle::of(comm, plan.leaders.clone(), station.node());
+    let circle = SetupGroup::of(comm, plan.leaders.clone(), station.node());
     let names: Vec<_> = plan
         .leaders
         .iter()
@@ -186,7 +186,7 @@ fn lead(
 /// A channel that is these leaders' now, and whether all lines of theirs could be opened.
 type Taken = (u8, Result<Box<dyn Wire>, String>);
 
-fn take(circle: &Circle, plan: &Plan, station: &Station) -> Result<Taken, String> {
+fn take(circle: &SetupGroup, plan: &Plan, station: &NodePort) -> Result<Taken, String> {
     for _ in 0..TRIES {
         let choice = match circle.is_first() {
             true => station.free_channel(plan.in_use),
@@ -223,7 +223,7 @@ struct Channel {
     channel: Option<u8>,
     desk: Option<Desk>,
     plan: Plan,
-    station: Common<Station>,
+    station: Common<NodePort>,
 }
 
 impl Channel {
@@ -236,7 +236,7 @@ impl Channel {
             if node == self.station.node()
                 && let Some(desk) = self.desk
             {
-                ranks = Meeting::late(desk, &ranks);
+                ranks = NodeBarrier::late(desk, &ranks);
             }
             let ranks: Vec<_> = ranks.iter().map(ToString::to_string).collect();
             match ranks.as_slice() {
@@ -254,7 +254,7 @@ impl Port for Channel {
         let node = self.station.node();
         let Some(channel) = self.channel else {
             // The board is the leader's to ask, unless it is the leader that is late.
-            let late = Meeting::late(self.desk?, &self.plan.ranks_of(node));
+            let late = NodeBarrier::late(self.desk?, &self.plan.ranks_of(node));
             let sentence = match late.contains(&self.plan.leader_of(node)) {
                 true => sentence(&self.names(!(1 << node)), self.plan.leaders.len()),
                 false => return None,

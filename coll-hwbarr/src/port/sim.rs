@@ -63,6 +63,15 @@ pub fn suits(comm: &Comm) -> Result<(), String> {
     }
 }
 
+/// Tells the user that a waveform ends before the run does.
+pub fn warn_of_missing(comm: &Comm, dropped: u64) {
+    if dropped > 0 {
+        comm.warn(&format!(
+            "the waveform ends early: {dropped} changes had no room (coll_hwbarr_sim_record)"
+        ));
+    }
+}
+
 impl Sim {
     /// Makes or finds the board; every node calls, and all meet in one fence.
     pub fn attach(comm: &Comm, files: &SimFiles, rtl: Option<&RtlSource>) -> Result<Sim, String> {
@@ -148,12 +157,7 @@ impl Sim {
 
     fn write_waveform(&self, path: &Path) -> std::io::Result<()> {
         let record = self.board.record();
-        if record.dropped > 0 {
-            self.comm.warn(&format!(
-                "the waveform ends early: {} changes had no room (coll_hwbarr_sim_record)",
-                record.dropped
-            ));
-        }
+        warn_of_missing(&self.comm, record.dropped);
         sim::vcd::write(BufWriter::new(File::create(path)?), &record)?;
         let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
         // The full path: GTKWave looks for a relative one where it is started.

@@ -223,3 +223,42 @@ fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
         assert!(members.iter().all(|mask| mask & 0b111 == 0), "{members:?}");
     }
 }
+
+/// The waveform is made by the model from what the nodes drove, so it counts the releases that the board counted.
+#[test]
+fn the_last_node_writes_the_waveform_of_the_channels() {
+    let files = Files::new();
+    let (vcd, report) = (files.vcd(), files.report());
+    let set = [
+        &SIM[..],
+        &[("sim_vcd", text(&vcd)), ("sim_report", text(&report))],
+    ]
+    .concat();
+    run(3, &set, |engine| pass(&world(engine), 10));
+    let wave = std::fs::read_to_string(&vcd).expect("a waveform");
+    assert!(wave.contains("sSetMask:"), "{wave}");
+    let mut parser = vcd::Parser::new(wave.as_bytes());
+    let header = parser.parse_header().expect("a header");
+    let counts: Vec<_> = (0..5)
+        .map(|channel| {
+            let path = ["barrier", &format!("channel{channel}"), "releases"];
+            header.find_var(&path).expect("declared").code
+        })
+        .collect();
+    let mut last = [0; 5];
+    for command in parser {
+        if let vcd::Command::ChangeVector(code, value) = command.expect("well-formed")
+            && let Some(channel) = counts.iter().position(|count| *count == code)
+        {
+            let bits = value.iter().map(|bit| u64::from(bit == vcd::Value::V1));
+            last[channel] = bits.fold(0, |number, bit| number << 1 | bit);
+        }
+    }
+    let text = std::fs::read_to_string(&report).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for (channel, count) in last.iter().enumerate() {
+        assert_eq!(report["channels"][channel]["releases"], *count, "{text}");
+    }
+    let save = std::fs::read_to_string(vcd.with_extension("gtkw")).expect("a save file");
+    assert!(save.contains("barrier.serial.request"), "{save}");
+}

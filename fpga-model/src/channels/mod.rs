@@ -97,6 +97,13 @@ impl Pins {
             *wires = *wires & !(1 << node) | u64::from(high) << node;
         }
     }
+
+    /// The level of a line of a node, in the numbering of [`set`](Self::set); a line beyond those is low.
+    pub fn get(&self, node: usize, line: usize) -> bool {
+        let serial = [self.clock, self.data, self.select];
+        let wires = self.arrive.iter().chain(&serial).nth(line);
+        wires.is_some_and(|wires| wires >> node & 1 == 1)
+    }
 }
 
 /// What cannot be built.

@@ -7,11 +7,11 @@ mod batch;
 mod statuses;
 
 use super::args::{out, read};
-use super::scripted::look_one;
+use super::replay::state_replayed;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{
-    self, EMPTY, Finished, Look, c_status, failed_status, finish, finish_simple, look,
+    self, EMPTY, Finished, RequestState, c_status, failed_status, finish, finish_simple, look,
 };
 use crate::state;
 use batch::Batch;
@@ -112,10 +112,10 @@ unsafe fn take_one(place: *mut MPI_Request, status: *mut MPI_Status) -> Outcome 
 }
 
 /// Looks at a request, and once more after the engine has progressed if it is not complete.
-pub(super) fn look_twice(handle: MPI_Request) -> Result<Look, Failure> {
+pub(super) fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure> {
     match look(handle)? {
-        Look::Running => {
-            state::engine()?.look();
+        RequestState::Running => {
+            state::engine()?.poll_once();
             look(handle)
         }
         settled => Ok(settled),
@@ -126,7 +126,7 @@ pub unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Ou
     // SAFETY: arguments of the caller.
     unsafe {
         let handle = read(request, "request")?;
-        if look(handle)? == Look::Inactive {
+        if look(handle)? == RequestState::Inactive {
             set_empty(status);
             return Ok(());
         }
@@ -142,15 +142,15 @@ pub unsafe fn MPI_Test(
 ) -> Outcome {
     // SAFETY: arguments of the caller.
     unsafe {
-        let seen = look_one(Asker::Test, read(request, "request")?)?;
-        out(flag, (seen != Look::Running).into(), "flag")?;
+        let seen = state_replayed(Asker::Test, read(request, "request")?)?;
+        out(flag, (seen != RequestState::Running).into(), "flag")?;
         match seen {
-            Look::Running => Ok(()),
-            Look::Inactive => {
+            RequestState::Running => Ok(()),
+            RequestState::Inactive => {
                 set_empty(status);
                 Ok(())
             }
-            Look::Complete => take_one(request, status),
+            RequestState::Complete => take_one(request, status),
         }
     }
 }

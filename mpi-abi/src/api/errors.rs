@@ -5,7 +5,6 @@ use crate::abi::*;
 use crate::call::Target;
 use crate::error::handler::{self, UserHandler};
 use crate::error::{Failure, Outcome, codes};
-use crate::handle::{Kind, wrong};
 use crate::object::Attached;
 use crate::state::{self, state};
 use std::ffi::{c_char, c_int};
@@ -173,27 +172,27 @@ pub unsafe fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_in
     called("MPI_Session_call_errhandler", target, error_code)
 }
 
-/// The handler of files; there are no open ones yet, so the only one is that of `MPI_FILE_NULL`.
-fn no_file(file: MPI_File) -> Result<&'static Attached, Failure> {
+/// Does something with what hangs on a file, or on `MPI_FILE_NULL`, whose handler new files inherit.
+fn on_file<R>(file: MPI_File, act: impl FnOnce(&Attached) -> R) -> Result<R, Failure> {
     match file {
-        MPI_FILE_NULL => Ok(&state().no_file),
-        other => Err(wrong(Kind::File, other.0)),
+        MPI_FILE_NULL => Ok(act(&state().no_file)),
+        other => Ok(act(&state::file(other)?.attached)),
     }
 }
 
 pub unsafe fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Outcome {
-    let attached = no_file(file)?;
+    on_file(file, |_| ())?;
     handler::check_serves(errhandler, Target::File(file))?;
-    attached.set_errhandler(errhandler)
+    on_file(file, |attached| attached.set_errhandler(errhandler))?
 }
 
 pub unsafe fn MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> Outcome {
     // SAFETY: passed on.
-    unsafe { hand_out(no_file(file)?.errhandler(), errhandler) }
+    unsafe { hand_out(on_file(file, Attached::errhandler)?, errhandler) }
 }
 
 pub unsafe fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
-    no_file(fh)?;
+    on_file(fh, |_| ())?;
     called("MPI_File_call_errhandler", Target::File(fh), errorcode)
 }
 

@@ -6,7 +6,7 @@ use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::register;
 use crate::state;
-use mpi_core::comm::Astray;
+use mpi_core::comm::LeaderError;
 use mpi_core::group::Group;
 use std::ffi::c_int;
 
@@ -38,8 +38,8 @@ pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Ou
 }
 
 /// What a leader's mistake is to its group, who would wait for it in vain if the call just ended here.
-pub(super) fn astray(mistake: &Failure) -> Astray {
-    Astray {
+pub(super) fn astray(mistake: &Failure) -> LeaderError {
+    LeaderError {
         code: mistake.code(),
         why: mistake.message().into(),
     }

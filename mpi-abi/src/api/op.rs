@@ -1,7 +1,7 @@
 //! Reduction operators of the program, and reducing without communication (section 6.9).
 
 use super::args::{out, read, recv_buf, send_buf};
-use super::collective::apart;
+use super::collective::alias_check;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::handle::{FIRST_DYNAMIC, Kind, wrong};
@@ -126,7 +126,7 @@ pub unsafe fn MPI_Reduce_local_c(
     };
     let shared = inbuf == inoutbuf.cast_const() && !inbuf.is_null() && input.bytes() > 0;
     if shared {
-        return Err(apart::without_another_form("inoutbuf", "inbuf"));
+        return Err(alias_check::without_another_form("inoutbuf", "inbuf"));
     }
     Ok(op.apply(&input, &mut inout)?)
 }

@@ -141,7 +141,7 @@ pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_
         })
     };
     let here = arrived()? || {
-        state::engine()?.look();
+        state::engine()?.poll_once();
         arrived()?
     };
     // SAFETY: an output argument of the caller.

@@ -3,10 +3,10 @@
 
 use super::args::{length, out, read, slice};
 use super::completion::{Statuses, set_empty, set_status};
-use super::scripted::{self, look_one};
+use super::replay::{self, state_replayed};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::object::request::{self, EMPTY, General, Look, RequestObject, look, peek};
+use crate::object::request::{self, EMPTY, General, RequestObject, RequestState, look, peek};
 use crate::state;
 use mpi_core::record::Asker;
 use std::ffi::{c_int, c_void};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// # Safety
 /// `status` is an output argument of the caller.
 unsafe fn peek_one(handle: MPI_Request, status: *mut MPI_Status) -> Outcome {
-    if look(handle)? == Look::Inactive {
+    if look(handle)? == RequestState::Inactive {
         // SAFETY: passed on.
         unsafe { set_empty(status) };
         return Ok(());
@@ -33,7 +33,7 @@ unsafe fn peek_one(handle: MPI_Request, status: *mut MPI_Status) -> Outcome {
 /// # Safety
 /// As [`Statuses::store`].
 unsafe fn peek_next(handle: MPI_Request, at: usize, statuses: &mut Statuses) -> Outcome {
-    let inactive = look(handle)? == Look::Inactive;
+    let inactive = look(handle)? == RequestState::Inactive;
     let (seen, failure) = match inactive {
         true => (EMPTY, None),
         false => peek(handle)?,
@@ -52,7 +52,7 @@ pub unsafe fn MPI_Request_get_status(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let done = look_one(Asker::GetStatus, request)? != Look::Running;
+    let done = state_replayed(Asker::GetStatus, request)? != RequestState::Running;
     // SAFETY: arguments of the caller.
     unsafe {
         out(flag, done.into(), "flag")?;
@@ -71,24 +71,24 @@ pub unsafe fn MPI_Request_get_status(
 unsafe fn looked_at<'a>(
     count: c_int,
     requests: *const MPI_Request,
-) -> Result<(&'a [MPI_Request], Vec<Look>), Failure> {
+) -> Result<(&'a [MPI_Request], Vec<RequestState>), Failure> {
     // SAFETY: passed on.
     let requests = unsafe { slice(requests, length(count, "count")?, "array_of_requests")? };
-    state::engine()?.look();
+    state::engine()?.poll_once();
     let mut looks = requests
         .iter()
         .map(|h| look(*h))
         .collect::<Result<Vec<_>, _>>()?;
-    if state::is_scripted() && looks.iter().any(|look| *look != Look::Inactive) {
-        let complete = (0..looks.len()).filter(|at| looks[*at] == Look::Complete);
+    if state::is_scripted() && looks.iter().any(|look| *look != RequestState::Inactive) {
+        let complete = (0..looks.len()).filter(|at| looks[*at] == RequestState::Complete);
         let complete: Vec<usize> = complete.collect();
         let natural = || Ok((!complete.is_empty()).then_some(complete));
-        let found = scripted::places(Asker::GetStatus, requests, natural)?;
+        let found = replay::places(Asker::GetStatus, requests, natural)?;
         for (at, look) in looks.iter_mut().enumerate() {
             *look = match found.as_ref().is_some_and(|found| found.contains(&at)) {
-                true => Look::Complete,
-                false if *look == Look::Inactive => Look::Inactive,
-                false => Look::Running,
+                true => RequestState::Complete,
+                false if *look == RequestState::Inactive => RequestState::Inactive,
+                false => RequestState::Running,
             };
         }
     }
@@ -104,7 +104,7 @@ pub unsafe fn MPI_Request_get_status_all(
     // SAFETY: arguments of the caller.
     unsafe {
         let (requests, looks) = looked_at(count, array_of_requests)?;
-        let done = !looks.contains(&Look::Running);
+        let done = !looks.contains(&RequestState::Running);
         out(flag, done.into(), "flag")?;
         let mut statuses = Statuses::at(array_of_statuses);
         if done {
@@ -126,12 +126,12 @@ pub unsafe fn MPI_Request_get_status_any(
     // SAFETY: arguments of the caller.
     unsafe {
         let (requests, looks) = looked_at(count, array_of_requests)?;
-        if let Some(i) = looks.iter().position(|l| *l == Look::Complete) {
+        if let Some(i) = looks.iter().position(|l| *l == RequestState::Complete) {
             out(indx, i as c_int, "index")?;
             out(flag, 1, "flag")?;
             return peek_one(requests[i], status);
         }
-        let none_active = !looks.contains(&Look::Running);
+        let none_active = !looks.contains(&RequestState::Running);
         if none_active {
             set_empty(status);
         }
@@ -150,11 +150,11 @@ pub unsafe fn MPI_Request_get_status_some(
     // SAFETY: arguments of the caller.
     unsafe {
         let (requests, looks) = looked_at(incount, array_of_requests)?;
-        if looks.iter().all(|l| *l == Look::Inactive) {
+        if looks.iter().all(|l| *l == RequestState::Inactive) {
             return out(outcount, MPI_UNDEFINED, "outcount");
         }
         let mut statuses = Statuses::at(array_of_statuses);
-        let complete = (0..looks.len()).filter(|i| looks[*i] == Look::Complete);
+        let complete = (0..looks.len()).filter(|i| looks[*i] == RequestState::Complete);
         let mut found = 0;
         for i in complete {
             out(

@@ -7,6 +7,7 @@ use mpi_core::coll::{CollError, Unserved};
 use mpi_core::comm::CommError;
 use mpi_core::datatype::{NoMemory, TypeError};
 use mpi_core::group::GroupError;
+use mpi_core::io::{IoClass, IoError};
 use mpi_core::op::OpError;
 use mpi_core::osc::{OscClass, OscError};
 use mpi_core::pml::PmlError;
@@ -37,6 +38,33 @@ impl From<OpError> for Failure {
             OpError::TypesDiffer { .. } => MPI_ERR_TYPE,
         };
         Failure::new(class, e.to_string())
+    }
+}
+
+impl From<IoError> for Failure {
+    #[cold]
+    fn from(e: IoError) -> Failure {
+        let class = match e.class {
+            IoClass::Access => MPI_ERR_ACCESS,
+            IoClass::Amode => MPI_ERR_AMODE,
+            IoClass::BadFile => MPI_ERR_BAD_FILE,
+            IoClass::Conversion => MPI_ERR_CONVERSION,
+            IoClass::DupDatarep => MPI_ERR_DUP_DATAREP,
+            IoClass::FileExists => MPI_ERR_FILE_EXISTS,
+            IoClass::FileInUse => MPI_ERR_FILE_IN_USE,
+            IoClass::Io => MPI_ERR_IO,
+            IoClass::NoSpace => MPI_ERR_NO_SPACE,
+            IoClass::NoSuchFile => MPI_ERR_NO_SUCH_FILE,
+            IoClass::NotSame => MPI_ERR_NOT_SAME,
+            IoClass::Quota => MPI_ERR_QUOTA,
+            IoClass::ReadOnly => MPI_ERR_READ_ONLY,
+            IoClass::UnsupportedDatarep => MPI_ERR_UNSUPPORTED_DATAREP,
+            IoClass::UnsupportedOperation => MPI_ERR_UNSUPPORTED_OPERATION,
+            IoClass::Arg => MPI_ERR_ARG,
+            IoClass::Type => MPI_ERR_TYPE,
+            IoClass::Count => MPI_ERR_COUNT,
+        };
+        Failure::new(class, e.sentence)
     }
 }
 
@@ -121,6 +149,9 @@ impl From<Error> for Failure {
         if let Some(e) = e.find::<BufferError>() {
             return e.clone().into();
         }
+        if let Some(e) = e.find::<IoError>() {
+            return e.clone().into();
+        }
         if let Some(e) = e.find::<OscError>() {
             return e.clone().into();
         }
@@ -162,7 +193,7 @@ fn comm_class(e: &CommError) -> Option<c_int> {
         CommError::Rank { .. } => Some(MPI_ERR_RANK),
         CommError::Outsider { .. } => Some(MPI_ERR_GROUP),
         // The class that this crate has told the leader's group.
-        CommError::Astray { astray, .. } => Some(astray.code),
+        CommError::LeaderError { astray, .. } => Some(astray.code),
         CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. } => {
             Some(MPI_ERR_COMM)
         }

@@ -1,5 +1,11 @@
 //! Error handlers (section 9.3): their registry, and what happens when a call fails.
 //!
+//! The handler that hears of a failure is that of the object that the call is made on: of the parent where a communicator is made.
+//! A new communicator inherits the handler that its parent has *then* (section 9.3, "newly created"); a handler that is set on
+//! `MPI_COMM_WORLD` later does not reach it. MPICH lets a communicator whose handler was never set follow `MPI_COMM_WORLD`'s, on which
+//! four of its own tests rely (`*_nullarg` of its `errors/comm`); that is not what the standard says, so it is not done here.
+//! A call without an object raises its error on `MPI_COMM_SELF`.
+//!
 //! An object holds the handle of its error handler and counts as one reference to it; so does each handle the program got.
 //! Error handlers may be made and used from any thread before initialization, so the registry has its own mutex, which is
 //! never held while a handler runs.
@@ -183,7 +189,8 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
         // The object's handler has gone or is of another kind, which `check_serves` and the reference counts exclude.
         _ => fatal(id, target, failure),
     }
-    failure.code()
+    // The second argument is the code that the call returns (section 9.3), also where the handler has changed it.
+    code
 }
 
 /// Prints one line that says who failed where and why, and ends the job.

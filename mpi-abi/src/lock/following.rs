@@ -96,6 +96,7 @@ impl Giant {
         // The leader publishes only with the lock, which is still ours.
         let seen = self.bulletins.load(Relaxed);
         self.followers.fetch_add(1, Relaxed);
+        mpi_base::race_detectors::releasing(self);
         self.give_back();
         let waits =
             || self.bulletins.load(Ordering::Acquire) == seen && self.leader.load(Relaxed) != 0;

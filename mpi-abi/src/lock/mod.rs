@@ -26,6 +26,7 @@ mod tests;
 
 use mpi_base::fence;
 use mpi_base::inbox::Inbox;
+use mpi_base::race_detectors;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed,
 };
@@ -126,6 +127,7 @@ impl Giant {
 
     /// From now on whoever finds the lock taken rings this bell.
     pub fn ring_at(&self, inbox: &'static Inbox) {
+        race_detectors::find(self);
         let inbox = std::ptr::from_ref(inbox).cast_mut();
         self.inbox.store(inbox, Ordering::Release);
     }
@@ -141,6 +143,7 @@ impl Giant {
     pub fn acquire(&self) {
         let me = me();
         if self.enter_reserved(me) {
+            race_detectors::acquired(self);
             return;
         }
         if self.owner.load(Relaxed) == me {
@@ -153,6 +156,7 @@ impl Giant {
     /// Gives the lock back, or gives one taking back.
     #[inline]
     pub fn release(&self) {
+        race_detectors::releasing(self);
         if self.leave_reserved() {
             return;
         }
@@ -222,6 +226,7 @@ impl Giant {
         }
         let (depth, turn) = (self.depth.load(Relaxed), self.turns.load(Relaxed));
         let unheeded = self.unheeded.load(Relaxed);
+        race_detectors::releasing(self);
         self.give_back();
         let had_turn = || self.turns.load(Relaxed) != turn;
         let mut spins = 0;
@@ -259,6 +264,7 @@ impl Giant {
         self.depth.store(depth, Relaxed);
         self.turns
             .store(self.turns.load(Relaxed).wrapping_add(1), Relaxed);
+        race_detectors::acquired(self);
     }
 
     #[inline]

@@ -4,6 +4,7 @@ pub mod attribute;
 pub mod buffer;
 pub mod comm;
 pub mod datatype;
+pub mod file;
 pub mod hints;
 pub mod request;
 pub mod session;

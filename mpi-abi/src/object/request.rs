@@ -6,14 +6,14 @@
 //!
 //! Protocol: the table is never borrowed while the engine progresses or a function of the program runs.
 
+mod free_cancel;
 mod general;
 mod handles;
-mod leaving;
 mod outcome;
 
+pub use free_cancel::{FreedGeneral, Orphan, cancel, free, reap_orphans, wait_for_orphans};
 pub use general::{General, complete_general};
 pub use handles::{DONE, persistent, persistent_in, register, running, running_for};
-pub use leaving::{FreedGeneral, Orphan, cancel, free, reap_orphans, wait_for_orphans};
 pub use outcome::{
     EMPTY, Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, peek,
 };
@@ -52,7 +52,7 @@ pub struct PersistentObject {
 
 /// How far an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum RequestState {
     /// A null handle or a persistent request that is not started: nothing to wait for.
     Inactive,
     Running,
@@ -61,16 +61,16 @@ pub enum Look {
 
 /// How far the operation behind a handle is.
 #[inline]
-pub fn look(handle: MPI_Request) -> Result<Look, Failure> {
+pub fn look(handle: MPI_Request) -> Result<RequestState, Failure> {
     match handle {
-        MPI_REQUEST_NULL => return Ok(Look::Inactive),
-        DONE => return Ok(Look::Complete),
+        MPI_REQUEST_NULL => return Ok(RequestState::Inactive),
+        DONE => return Ok(RequestState::Complete),
         _ => {}
     }
     if let Some((index, name)) = direct(handle) {
         return match with_table(|table| table.is_named_complete(index, name)) {
-            Some(true) => Ok(Look::Complete),
-            Some(false) => Ok(Look::Running),
+            Some(true) => Ok(RequestState::Complete),
+            Some(false) => Ok(RequestState::Running),
             None => Err(wrong(Kind::Request, handle.0)),
         };
     }
@@ -78,7 +78,7 @@ pub fn look(handle: MPI_Request) -> Result<Look, Failure> {
 }
 
 /// How far an operation of the table of the process is.
-fn look_up(handle: MPI_Request) -> Result<Look, Failure> {
+fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
     let requests = state().requests.borrow();
     let object = requests
         .get(handle.0)
@@ -89,11 +89,11 @@ fn look_up(handle: MPI_Request) -> Result<Look, Failure> {
 /// Whether waiting for a handle is over; one that is wrong will be reported by whoever takes it.
 #[inline]
 pub fn is_settled(handle: MPI_Request) -> bool {
-    !matches!(look(handle), Ok(Look::Running))
+    !matches!(look(handle), Ok(RequestState::Running))
 }
 
 impl RequestObject {
-    fn look(&self) -> Look {
+    fn look(&self) -> RequestState {
         let complete = match self {
             RequestObject::Running { req, also, .. } => {
                 req.is_complete() && also.as_ref().is_none_or(|r| r.is_complete())
@@ -101,16 +101,16 @@ impl RequestObject {
             RequestObject::Persistent(p) => {
                 let operation = p.operation.borrow();
                 if !operation.is_active() {
-                    return Look::Inactive;
+                    return RequestState::Inactive;
                 }
                 operation.is_complete()
             }
             RequestObject::General(g) => g.complete.get(),
         };
         if complete {
-            Look::Complete
+            RequestState::Complete
         } else {
-            Look::Running
+            RequestState::Running
         }
     }
 
@@ -126,10 +126,10 @@ impl RequestObject {
 
 /// Waits for one operation.
 pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
-    if look(handle)? != Look::Running {
+    if look(handle)? != RequestState::Running {
         return Ok(());
     }
-    state::engine()?.wait_telling(|| is_settled(handle), || tell(handle, 1));
+    state::engine()?.wait_publishing(|| is_settled(handle), || tell(handle, 1));
     Ok(())
 }
 
@@ -143,14 +143,14 @@ pub fn tell(handle: MPI_Request, requests: usize) {
         Ok(RequestObject::Persistent(p)) => {
             let operation = p.operation.borrow();
             if let Some(about) = operation.about() {
-                engine.tell_about(&about, requests as u32);
+                engine.publish_wait_about(&about, requests as u32);
             }
             operation.request().cloned()
         }
         _ => None,
     };
     if let Some(req) = running {
-        engine.tell(&req, requests as u32);
+        engine.publish_wait(&req, requests as u32);
     }
 }
 
@@ -199,8 +199,8 @@ mod tests {
             crate::handle::from_int(crate::handle::to_int(DONE.0)),
             DONE.0
         );
-        assert_eq!(look(DONE).ok(), Some(Look::Complete));
-        assert_eq!(look(MPI_REQUEST_NULL).ok(), Some(Look::Inactive));
+        assert_eq!(look(DONE).ok(), Some(RequestState::Complete));
+        assert_eq!(look(MPI_REQUEST_NULL).ok(), Some(RequestState::Inactive));
         assert!(look(MPI_Request(DONE.0 - 1)).is_err());
     }
 }

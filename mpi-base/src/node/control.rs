@@ -1,11 +1,11 @@
 //! A rank's control page: its inbox, its presence, its state page, and the copies it has a part in.
 #![allow(unsafe_code)]
 
-use super::tape::TapeHead;
+use super::event_ring::EventRingHead;
 use crate::atomic::{AtomicU32, AtomicU64};
 use crate::inbox::Inbox;
 use crate::mem::{PAGE, Shared};
-use crate::pieces::{Helping, Offers};
+use crate::split_copy::{Helping, Offers};
 use crate::state::StatePage;
 
 /// The part of the segment that tells others about one rank.
@@ -19,7 +19,7 @@ pub(super) struct Control {
     /// The copy of another rank that this one has a part in.
     pub helping: Helping,
     /// Where the rank's tape is, if it has one.
-    pub tape: TapeHead,
+    pub tape: EventRingHead,
 }
 
 // SAFETY: atomics only, apart from padding that nobody writes.

@@ -12,14 +12,14 @@
 
 mod annex;
 mod block;
+mod clock;
 mod control;
 mod error;
+mod event_ring;
 mod frags;
-mod gallery;
 mod head;
+mod inspect;
 mod layout;
-mod stamp;
-mod tape;
 #[cfg(test)]
 mod tests;
 
@@ -30,18 +30,18 @@ use std::time::{Duration, Instant};
 
 pub use block::{ShmBlock, ShmOffset};
 pub use error::NodeError;
+pub use event_ring::{Event, EventKind, EventRing, Played, Player};
 pub use frags::FragPool;
-pub use gallery::Gallery;
+pub use inspect::Inspection;
 pub use layout::{Layout, MAX_LOCAL, Sizes};
-pub use tape::{Event, EventKind, Played, Player, Tape};
 
 use crate::arena::Arena;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cma;
 use crate::inbox::Inbox;
 use crate::mem::{Held, Segment, Shared, fits_file_limit, memfd};
-use crate::pieces::{Helping, Offers};
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
+use crate::split_copy::{Helping, Offers};
 use crate::state::StatePage;
 use annex::Annex;
 use control::Control;

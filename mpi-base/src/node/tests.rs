@@ -204,7 +204,7 @@ fn a_block_that_was_used_at_its_beginning_only_comes_back_zeroed() {
 #[test]
 fn the_gallery_sees_who_is_there_and_senders_hear_who_has_left() {
     let fd = Node::create(3).unwrap();
-    let gallery = Gallery::open(&fd).unwrap();
+    let gallery = Inspection::open(&fd).unwrap();
     assert_eq!(gallery.pid(1), None);
     let node = Node::attach(&fd, 1).unwrap();
     assert_eq!(gallery.pid(1), Some(std::process::id()));

@@ -12,7 +12,7 @@
 use super::algo::{
     self, Blocks, barrier_dissemination, bcast_binomial, reduce_binomial, scatter_linear,
 };
-use super::{Call, CallId, CallSet, Cx, Module, Running};
+use super::{Call, CallId, CallSet, Invocation, Module, Running};
 use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
@@ -45,19 +45,19 @@ impl Module for Inter {
             .fold(CallSet::NONE, CallSet::with)
     }
 
-    fn start(&self, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Invocation, call: Call) -> Running {
         Box::pin(carry_out(cx, call))
     }
 }
 
-/// Where lengths differ both groups go on to the end: see [`spoilt`](super::spoilt).
-async fn carry_out(cx: Cx, call: Call) -> Result<(), Error> {
+/// Where lengths differ both groups go on to the end: see [`length_mismatch`](super::length_mismatch).
+async fn carry_out(cx: Invocation, call: Call) -> Result<(), Error> {
     let cx = cx.enduring().unwrap_or(cx);
     let outcome = between(&cx, call).await;
     cx.verdict(outcome)
 }
 
-async fn between(cx: &Cx, call: Call) -> Result<(), Error> {
+async fn between(cx: &Invocation, call: Call) -> Result<(), Error> {
     let here = cx.inside(call.id().name())?;
     let remote = cx.comm().peers().size();
     match call {
@@ -121,7 +121,7 @@ async fn between(cx: &Cx, call: Call) -> Result<(), Error> {
 }
 
 /// Everybody here has come, then the leaders meet, then everybody hears that the others have come too.
-async fn barrier(cx: &Cx, here: &Cx) -> Result<(), Error> {
+async fn barrier(cx: &Invocation, here: &Invocation) -> Result<(), Error> {
     barrier_dissemination::barrier(here).await?;
     let nothing = algo::bytes(0)?.all();
     if cx.rank() == LEADER {
@@ -132,7 +132,7 @@ async fn barrier(cx: &Cx, here: &Cx) -> Result<(), Error> {
 }
 
 /// The root tells the other leader, who tells his group.
-async fn bcast(cx: &Cx, here: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+async fn bcast(cx: &Invocation, here: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     match root {
         ROOT => cx.send(&buf.as_send(), LEADER).await,
         NOBODY => Ok(()),
@@ -147,7 +147,7 @@ async fn bcast(cx: &Cx, here: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error
 
 /// Gather: everybody of the other group sends the root his block.
 async fn to_root(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<SendBuf>,
     recv: Option<Blocks<RecvBuf>>,
     root: u32,
@@ -164,7 +164,7 @@ async fn to_root(
 
 /// Scatter: the root sends everybody of the other group his block.
 async fn from_root(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<Blocks<SendBuf>>,
     recv: Option<RecvBuf>,
     root: u32,
@@ -181,7 +181,7 @@ async fn from_root(
 
 /// Everybody sends a block to everybody of the other group.
 async fn exchange(
-    cx: &Cx,
+    cx: &Invocation,
     send: impl Fn(u32) -> Option<SendBuf>,
     recv: Blocks<RecvBuf>,
 ) -> Result<(), Error> {
@@ -195,8 +195,8 @@ async fn exchange(
 
 /// The other group reduces to its leader, who sends the root the result.
 async fn reduce(
-    cx: &Cx,
-    here: &Cx,
+    cx: &Invocation,
+    here: &Invocation,
     send: Option<SendBuf>,
     recv: Option<RecvBuf>,
     op: &Op,
@@ -213,7 +213,11 @@ async fn reduce(
 }
 
 /// Reduces inside the group; the leader has the result.
-async fn reduce_inside(here: &Cx, send: &SendBuf, op: &Op) -> Result<Option<SendBuf>, Error> {
+async fn reduce_inside(
+    here: &Invocation,
+    send: &SendBuf,
+    op: &Op,
+) -> Result<Option<SendBuf>, Error> {
     if here.rank() != LEADER {
         reduce_binomial::reduce(here, Some(send), None, op, LEADER).await?;
         return Ok(None);
@@ -225,8 +229,8 @@ async fn reduce_inside(here: &Cx, send: &SendBuf, op: &Op) -> Result<Option<Send
 
 /// Both groups reduce, and each leader receives the other group's result.
 async fn reduce_to_leader(
-    cx: &Cx,
-    here: &Cx,
+    cx: &Invocation,
+    here: &Invocation,
     send: Option<SendBuf>,
     op: &Op,
     recv: &RecvBuf,
@@ -241,8 +245,8 @@ async fn reduce_to_leader(
 
 /// Both groups reduce, and each scatters the other group's result.
 async fn reduce_scatter(
-    cx: &Cx,
-    here: &Cx,
+    cx: &Invocation,
+    here: &Invocation,
     send: Option<SendBuf>,
     recv: RecvBuf,
     counts: &[i64],

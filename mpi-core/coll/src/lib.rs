@@ -12,25 +12,25 @@
 pub(crate) mod algo;
 mod basic;
 mod check;
-mod cx;
 mod han;
 pub mod inter;
+mod invocation;
+mod length_mismatch;
 pub mod plugin;
 pub(crate) mod priority;
 mod reproducible;
 pub mod select;
 mod shm;
-mod spoilt;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub(crate) mod tickets;
 mod tuned;
-pub(crate) mod turns;
 
 pub use check::{CHECK, Mismatch};
-pub use cx::{Cx, Pending};
-pub use mpi_engine::coll::{Brief, Call, CallId, CallSet, Running, Said, Unserved};
+pub use invocation::{Invocation, Pending};
+pub use mpi_engine::coll::{Call, CallId, CallSet, CallSignature, FastCall, Running, Unserved};
 pub use select::{Coll, Table};
 
 use comm::Comm;
@@ -138,7 +138,7 @@ pub trait Module {
     }
 
     /// Starts an operation of [`Module::serves`].
-    fn start(&self, cx: Cx, call: Call) -> Running;
+    fn start(&self, cx: Invocation, call: Call) -> Running;
 
     /// How it carries out a call on this communicator, in a few words; for `mpirun --explain`.
     fn explain(&self, _call: CallId) -> Option<String> {
@@ -147,18 +147,18 @@ pub trait Module {
 
     /// Carries an operation out before it returns.
     /// The default polls [`Module::start`]; modules that can do without the box, do.
-    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         cx.engine().block_on(self.start(cx.clone(), call.clone()))
     }
 
-    /// Up to how many of [`Brief::bytes`] it carries such calls out in brief; the same answer at all members.
+    /// Up to how many of [`FastCall::bytes`] it carries such calls out in brief; the same answer at all members.
     /// Asked once, when the module has been enabled.
-    fn takes_brief(&self, _call: CallId) -> Option<usize> {
+    fn takes_fast_call(&self, _call: CallId) -> Option<usize> {
         None
     }
 
     /// Carries out a call that it takes in brief.
-    fn run_brief(&self, comm: &Comm, brief: &Brief<'_>) -> Result<(), Error> {
+    fn run_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
         Err(Unserved::on(comm, brief.id()))
     }
 
@@ -291,7 +291,7 @@ impl fmt::Display for CollError {
                 };
                 write!(
                     f,
-                    "rank {me} of {comm} cannot {verb} {bytes} bytes {way} the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_from"
+                    "rank {me} of {comm} cannot {verb} {bytes} bytes {way} the memory of rank {rank}: {why}; see the parameter coll_shm_single_copy_min"
                 )
             }
             CollError::NoMemory(e) => e.fmt(f),

@@ -17,26 +17,26 @@
 //!
 //! [ADR 17]: ../../../docs/adr/0017-one-invitation-one-vote.md
 
-mod ballot;
-mod invitation;
+mod offer;
 #[cfg(test)]
 mod tests;
+mod vote_round;
 
 use super::algo::Blocks;
 use super::{
-    Brief, Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running, Unserved,
-    algo, built_in,
+    Call, CallId, CallSet, CollError, Component, FastCall, Invocation, Module, Refusal, Running,
+    Unserved, algo, built_in,
 };
 use crate::Error;
 use crate::comm::{Comm, Conversation};
 use crate::datatype::RecvBuf;
 use crate::pml::Plane;
-use ballot::vote;
 use mpi_base::param::{Param, ParamError, Params, Selection, Value};
 use mpi_engine::coll::{Collectives, Framework, Joint, Proposal};
 use std::any::Any;
 use std::cell::OnceCell;
 use std::rc::Rc;
+use vote_round::vote;
 
 /// `--mca coll hwbarr,basic` or `--mca coll ^hwbarr`.
 pub static SELECTION: Param<Selection> = Param::selection(
@@ -152,16 +152,18 @@ impl Framework for Coll {
     fn allgather<'a>(&self, talk: &'a Conversation, first: &'a RecvBuf) -> Joint<'a, ()> {
         Box::pin(async move {
             let blocks = Blocks::equal(first, talk.comm().size());
-            algo::allgather_bruck::allgather(&Cx::from(talk), None, &blocks).await
+            algo::allgather_bruck::allgather(&Invocation::from(talk), None, &blocks).await
         })
     }
 
     fn bcast<'a>(&self, talk: &'a Conversation, buf: &'a RecvBuf, root: u32) -> Joint<'a, ()> {
-        Box::pin(async move { algo::bcast_binomial::bcast(&Cx::from(talk), buf, root).await })
+        Box::pin(
+            async move { algo::bcast_binomial::bcast(&Invocation::from(talk), buf, root).await },
+        )
     }
 
     fn barrier<'a>(&self, talk: &'a Conversation) -> Joint<'a, ()> {
-        Box::pin(async move { algo::barrier_dissemination::barrier(&Cx::from(talk)).await })
+        Box::pin(async move { algo::barrier_dissemination::barrier(&Invocation::from(talk)).await })
     }
 }
 
@@ -185,23 +187,26 @@ impl Proposal for Stand {
 impl Collectives for Table {
     #[inline]
     fn carry_out(&self, comm: &Comm, number: i32, call: &Call) -> Result<(), Error> {
-        let cx = Cx::new(comm.clone(), Plane::Collective, number, 0);
+        let cx = Invocation::new(comm.clone(), Plane::Collective, number, 0);
         self.run(&cx, call)
     }
 
     fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error> {
-        self.start(Cx::new(comm.clone(), Plane::Collective, number, 0), call)
+        self.start(
+            Invocation::new(comm.clone(), Plane::Collective, number, 0),
+            call,
+        )
     }
 
-    fn takes_brief(&self, call: CallId) -> Option<usize> {
+    fn takes_fast_call(&self, call: CallId) -> Option<usize> {
         let first = self.chains.of(call).first()?;
-        first.takes_brief(call)
+        first.takes_fast_call(call)
     }
 
     #[inline]
-    fn carry_out_brief(&self, comm: &Comm, brief: &Brief<'_>) -> Result<(), Error> {
+    fn carry_out_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
         match self.chains.of(brief.id()).first() {
-            Some(module) => module.run_brief(comm, brief),
+            Some(module) => module.run_fast_call(comm, brief),
             None => Err(Unserved::on(comm, brief.id())),
         }
     }
@@ -265,7 +270,7 @@ impl Stand {
         for offer in &self.offers {
             if let Some(module) = &offer.module {
                 let entry = (offer.priority, module.sets_up(), &*offer.name);
-                invitation::write(to, entry, |to| module.give(comm, to));
+                offer::write(to, entry, |to| module.give(comm, to));
             }
         }
     }
@@ -277,7 +282,7 @@ impl Stand {
         let mut offers = Vec::with_capacity(mine.len());
         let mut taken = Vec::with_capacity(mine.len());
         let mut set_up = Vec::new();
-        for entry in invitation::read(invitation) {
+        for entry in offer::read(invitation) {
             let here = mine.iter().position(|o| *o.name == *entry.name);
             // A component that is not here or not willing here has no module and so votes against itself.
             let offer = here.map(|i| mine.remove(i)).unwrap_or_else(|| Offer {
@@ -453,29 +458,29 @@ impl Table {
 
     /// Carries out a call by the component at the invocation's depth.
     #[inline]
-    pub fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    pub fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         self.module(cx, call.id())?.run(cx, call)
     }
 
     /// Starts a call by the component at the invocation's depth.
-    pub fn start(&self, cx: Cx, call: Call) -> Result<Running, Error> {
+    pub fn start(&self, cx: Invocation, call: Call) -> Result<Running, Error> {
         Ok(self.module(&cx, call.id())?.start(cx, call))
     }
 
     /// Hands a call to the next component down; for modules.
-    pub async fn next(cx: &Cx, call: Call) -> Result<(), Error> {
+    pub async fn next(cx: &Invocation, call: Call) -> Result<(), Error> {
         let down = cx.next_down();
         let running = Table::of(cx.comm(), call.id())?.start(down, call)?;
         running.await
     }
 
     /// Like [`Table::next`] for a module that has no future to wait in.
-    pub fn run_next(cx: &Cx, call: &Call) -> Result<(), Error> {
+    pub fn run_next(cx: &Invocation, call: &Call) -> Result<(), Error> {
         Table::of(cx.comm(), call.id())?.run(&cx.next_down(), call)
     }
 
     #[inline]
-    fn module(&self, cx: &Cx, call: CallId) -> Result<&dyn Module, Error> {
+    fn module(&self, cx: &Invocation, call: CallId) -> Result<&dyn Module, Error> {
         match self.chains.of(call).get(cx.depth()) {
             Some(module) => Ok(module.as_ref()),
             None => Err(Unserved::on(cx.comm(), call)),

@@ -1,6 +1,6 @@
 //! Ranks as threads: a whole job in one test process, over the real transports.
 
-use crate::btl::Surroundings;
+use crate::btl::OpenContext;
 use crate::engine::{Engine, Parts};
 use crate::pml::ob1::Config;
 use crate::{Call, Coll, Component};
@@ -137,7 +137,7 @@ impl Job {
 
     fn engine(&self, me: u32, node: Node, neighbours: Vec<u32>, meeting: &Meeting) -> Engine {
         let params = self.params.clone();
-        let around = Surroundings {
+        let around = OpenContext {
             me,
             size: self.ranks,
             node: Some((node.clone(), neighbours.clone())),

@@ -4,8 +4,8 @@
 //! no component and no algorithm can be named here, since the package does not depend on theirs.
 //!
 //! What the layers above use beside [`Engine`] and [`comm::Comm`]:
-//! * [`comm::Conversation`], [`comm::Circle`], [`comm::Words`]: messages of the library's own among members;
-//! * [`engine::Attend`], [`engine::Restless`]: being asked whenever this process makes progress;
+//! * [`comm::Conversation`], [`comm::ControlGroup`], [`comm::U64Buf`]: messages of the library's own among members;
+//! * [`engine::ProgressHook`], [`engine::PollAlways`]: being asked whenever this process makes progress;
 //! * [`Engine::extension`]: one value of a type per process, for a layer that the engine does not know.
 
 #![deny(unsafe_code)]
@@ -14,14 +14,14 @@ pub mod buffered;
 pub mod coll;
 pub mod comm;
 pub mod engine;
+mod observer;
 pub mod partitioned;
 pub mod persistent;
 pub mod record;
 pub mod trace;
-mod witness;
 
 pub use engine::Engine;
-pub use witness::{Witness, WitnessError};
+pub use observer::{Witness, WitnessError};
 
 use mpi_p2p::{pml, request};
 use mpi_transport::{bml, btl};

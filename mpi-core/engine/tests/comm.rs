@@ -1,7 +1,7 @@
 //! Leaders that cannot lead, having no number left for a communicator or a wrong way to the other group, and groups that are no part of the parent:
 //! whoever would have been a member hears so, and nobody waits for it.
 
-use mpi_core::comm::{Astray, Comm, CommError, SplitKey, Words};
+use mpi_core::comm::{Comm, CommError, LeaderError, SplitKey, U64Buf};
 use mpi_core::datatype::SendBuf;
 use mpi_core::group::Group;
 use mpi_core::pml::Mode;
@@ -110,10 +110,10 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
 
 /// The call has failed because the leader of this process's group was told a wrong way, and says so.
 #[track_caller]
-fn led_astray<T: Debug>(leader: u32, astray: &Astray, outcome: Result<T, Error>) {
+fn led_astray<T: Debug>(leader: u32, astray: &LeaderError, outcome: Result<T, Error>) {
     let error = outcome.expect_err("there is no way");
     let astray = astray.clone();
-    let expected = CommError::Astray { leader, astray };
+    let expected = CommError::LeaderError { leader, astray };
     assert_eq!(error.find(), Some(&expected));
     let text = error.to_string();
     let begins = format!("no intercommunicator was made: rank {leader} of the job, the leader");
@@ -135,7 +135,7 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
             ("remote_leader is 9", "remote_leader is 9"),
             (&long, &long[..999]),
         ] {
-            let with = |why: &str| Astray {
+            let with = |why: &str| LeaderError {
                 code: -3,
                 why: why.into(),
             };
@@ -169,7 +169,7 @@ fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
         let part = side(engine, &world, u64::from(engine.me() == 2));
         let too_many = u64::MAX - 1;
         if engine.me() == 2 {
-            let (said, heard) = (Words::of(&[too_many]), Words::new(1));
+            let (said, heard) = (U64Buf::of(&[too_many]), U64Buf::new(1));
             let cx = world.group_conversation(3);
             let (said, heard) = (said.send(0..1), heard.recv(0..1));
             let swapped = cx.sendrecv(said, 0, heard, 0);

@@ -200,7 +200,7 @@ impl Win {
         loop {
             let version = head.version.load(Ordering::Acquire);
             if version % 2 == 1 {
-                mpi_base::switch::switch();
+                mpi_base::yield_now::yield_now();
                 continue;
             }
             {

@@ -73,7 +73,7 @@ pub(super) fn take(node: &Node, here: usize, members: usize) -> Option<ShmBlock>
 }
 
 /// One member's words.
-pub(super) struct Words {
+pub(super) struct U64Buf {
     pub lock: Held<Lock>,
     announced: Held<Announced>,
     pub stripes: Held<[Stripe]>,
@@ -88,10 +88,10 @@ pub(super) struct Words {
     pub rank: u32,
 }
 
-impl Words {
-    fn find(node: &Node, at: ShmOffset, parts: Parts, place: u32, rank: u32) -> Option<Words> {
+impl U64Buf {
+    fn find(node: &Node, at: ShmOffset, parts: Parts, place: u32, rank: u32) -> Option<U64Buf> {
         let part = |offset: usize| ShmOffset(at.0.wrapping_add(offset as u64));
-        Some(Words {
+        Some(U64Buf {
             lock: node.hold(at)?,
             announced: node.hold(part(Parts::ANNOUNCED))?,
             stripes: node.hold_all(part(Parts::STRIPES_AT), STRIPES)?,
@@ -119,7 +119,7 @@ impl Words {
 /// All words of a window on this node.
 pub(super) struct Control {
     /// The members here, by rank.
-    here: Vec<Words>,
+    here: Vec<U64Buf>,
     /// Which of them this process is.
     me: usize,
 }
@@ -135,7 +135,7 @@ impl Control {
         let parts = Parts::new(members.len(), size);
         let mut here = Vec::with_capacity(members.len());
         for &(rank, place, at) in members {
-            let words = Words::find(node, at, parts, place, rank).ok_or_else(|| {
+            let words = U64Buf::find(node, at, parts, place, rank).ok_or_else(|| {
                 OscError::new(
                     OscClass::NoMemory,
                     format!("rank {rank} named a place for its window's control words that is outside of the node's memory"),
@@ -157,13 +157,13 @@ impl Control {
 
     /// The words of the member at `index` among those here.
     #[inline]
-    pub fn of(&self, index: usize) -> &Words {
+    pub fn of(&self, index: usize) -> &U64Buf {
         &self.here[index]
     }
 
     /// Our own.
     #[inline]
-    pub fn mine(&self) -> &Words {
+    pub fn mine(&self) -> &U64Buf {
         &self.here[self.me]
     }
 
@@ -263,7 +263,7 @@ impl Control {
     #[inline]
     pub fn release_all(&self) {
         if self.mine().lines[self.me].release_all(self.announced()) {
-            self.here.iter().for_each(Words::ring);
+            self.here.iter().for_each(U64Buf::ring);
         }
     }
 

@@ -205,7 +205,7 @@ impl Win {
             far && all.any(|t| t.here.is_none() && !has_come(t) && service.is_lost(t.proc))
         };
         let first = || ranks.iter().map(record).find(|t| !has_come(t));
-        self.0.engine.wait_telling(
+        self.0.engine.wait_publishing(
             || all_in() || lost(),
             || {
                 if let Some(whom) = first() {
@@ -332,7 +332,7 @@ impl Win {
         let Some(ranks) = self.0.epochs.exposed.take() else {
             return Err(self.misfit("MPI_Win_test", "MPI_Win_post has not exposed it"));
         };
-        self.0.engine.look();
+        self.0.engine.poll_once();
         let over = ranks.iter().all(|rank| {
             let origin = &self.0.targets[*rank as usize];
             has_reached(self.completions_of(origin), self.next_completion(*rank))
@@ -361,7 +361,7 @@ impl Win {
         let lost = || whom.here.is_none() && service.is_lost(whom.proc);
         self.0
             .engine
-            .wait_telling(|| done() || lost(), || self.tell(whom));
+            .wait_publishing(|| done() || lost(), || self.tell(whom));
         if done() {
             return Ok(());
         }

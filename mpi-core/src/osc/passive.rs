@@ -226,7 +226,7 @@ impl Win {
         let flushes = self.0.epochs.flushes.get().wrapping_add(1);
         self.0.epochs.flushes.set(flushes);
         if flushes.is_multiple_of(FLUSHES) {
-            self.0.engine.look();
+            self.0.engine.poll_once();
         }
     }
 
@@ -254,7 +254,7 @@ impl Win {
         fence(Ordering::SeqCst);
         self.0.engine.progress();
         // Programs loop around it until another process has stored something, which may need this core.
-        if self.0.engine.is_crowded() {
+        if self.0.engine.is_oversubscribed() {
             self.0.engine.give_core_away();
         }
     }

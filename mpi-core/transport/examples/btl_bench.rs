@@ -14,7 +14,7 @@ use std::time::Instant;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use mpi_transport::btl::{
-    Am, Btl, Endpoint, Header, Payload, ProcId, Reach, Sink, Surroundings, open_all,
+    Am, Btl, Endpoint, Header, OpenContext, Payload, ProcId, Reach, Sink, open_all,
 };
 
 /// Copies every payload into a buffer, as a receive does, and counts.
@@ -165,7 +165,7 @@ fn run(me: u32, fd: &std::os::fd::OwnedFd, lines: &[Line; 2], rounds: usize) -> 
     // Where the two cores may not be had, the figures say so by themselves.
     let _ = rustix::thread::sched_setaffinity(None, &set);
     let params = Params::default();
-    let around = Surroundings {
+    let around = OpenContext {
         me,
         size: 2,
         board: None,

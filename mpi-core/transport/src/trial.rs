@@ -2,7 +2,7 @@
 //!
 //! Each way is tried a few times, then the better one is taken, and the other one tried again once in a while,
 //! since processes move, and programs change what they do.
-//! What a sample is, and what for it is taken, is the business of who asks: of messages `pml/ob1/pace.rs`, of collectives `coll/shm/ways.rs`,
+//! What a sample is, and what for it is taken, is the business of who asks: of messages `pml/ob1/protocol_choice.rs`, of collectives `coll/shm/protocol_choice.rs`,
 //! of rings `btl/sm/span.rs`.
 
 /// One of two ways to do the same.
@@ -195,6 +195,37 @@ impl<W: Either> Known<W> {
         (self.since, self.again) = (0, (2 * self.again).min(*AGAIN.end()));
         self.ways[better.other().index()].tries = 0;
         better.other()
+    }
+}
+
+/// What tests do to the ways and see of them: each can be made slower, and is counted when a sample of it ends.
+#[cfg(feature = "testing")]
+pub mod slowed {
+    use super::{Either, Way};
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::time::{Duration, Instant};
+
+    static NANOS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+    static TAKEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+    /// From now on a sample of this way takes so much longer.
+    pub fn by(way: Way, longer: Duration) {
+        NANOS[way.index()].store(longer.as_nanos() as u64, Relaxed);
+    }
+
+    /// How often a way has been taken by all ranks of this process.
+    pub fn taken(way: Way) -> u64 {
+        TAKEN[way.index()].load(Relaxed)
+    }
+
+    /// A sample of this way ends: it takes as much longer as it is slowed down by.
+    pub fn end(way: Way) {
+        TAKEN[way.index()].fetch_add(1, Relaxed);
+        let longer = Duration::from_nanos(NANOS[way.index()].load(Relaxed));
+        let began = Instant::now();
+        while began.elapsed() < longer {
+            std::hint::spin_loop();
+        }
     }
 }
 

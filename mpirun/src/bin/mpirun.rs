@@ -3,7 +3,7 @@
 use mpirun::cli::{self, CliError, Request};
 use mpirun::launch::program::Plan;
 use mpirun::launch::srun::{self, Launcher};
-use mpirun::launch::{self, front, outpost};
+use mpirun::launch::{self, daemon, frontend};
 use std::io::Write;
 
 fn main() {
@@ -18,7 +18,7 @@ fn main() {
     launch::survive_file_limit();
     let code = match cli::request(std::env::args_os()) {
         Ok(Request::Job(plan)) => run(&plan),
-        Ok(Request::Agent) => outpost::run(),
+        Ok(Request::Daemon) => daemon::run(),
         Err(CliError::Usage(error)) => error.exit(),
         Err(CliError::Answer(text)) => {
             // A reader that has gone, as `| head` does, is no error.
@@ -40,18 +40,18 @@ fn run(plan: &Plan) -> i32 {
         return 2;
     }
     if !plan.quiet {
-        for sentence in cli::misspelt(plan) {
+        for sentence in cli::unknown_params(plan) {
             // Nobody reads it when standard error is closed.
             let _ = writeln!(std::io::stderr(), "mpirun: {sentence}");
         }
     }
     match srun::launcher(plan, |name| std::env::var(name).ok()) {
-        Ok(Launcher::Ourselves) => front::run(plan),
+        Ok(Launcher::Ourselves) => frontend::run(plan),
         Ok(Launcher::OurselvesBecause(why)) => {
             if !plan.quiet {
                 eprintln!("mpirun: {why}, so the allocation's hosts are reached without srun");
             }
-            front::run(plan)
+            frontend::run(plan)
         }
         Ok(Launcher::Srun(command)) => {
             let error = srun::become_srun(*command, plan.verbose);

@@ -28,7 +28,7 @@ mod witness;
 pub use assemble::spawned_app;
 pub use error::CliError;
 pub use params::{FANOUT, GRACE, PARAMS, RSH_AGENT, SILENCE};
-pub use settings::{check_values, misspelt};
+pub use settings::{check_values, unknown_params};
 
 use crate::launch::program::Plan;
 use assemble::assemble;
@@ -43,7 +43,7 @@ pub enum Request {
     /// To run these programs; the plan is complete, its hosts found and its options checked against each other.
     Job(Box<Plan>),
     /// To serve a launcher elsewhere.
-    Agent,
+    Daemon,
 }
 
 /// Reads a whole command line, the program's own name first.
@@ -57,8 +57,8 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     if let Some(text) = answered(&me, &options)? {
         return Err(CliError::Answer(text));
     }
-    if options.agent {
-        return Ok(Request::Agent);
+    if options.daemon {
+        return Ok(Request::Daemon);
     }
     for file in std::mem::take(&mut options.configfile) {
         parts.extend(configfile::read(&file).map_err(CliError::Config)?);

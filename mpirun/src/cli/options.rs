@@ -152,7 +152,7 @@ pub struct Options {
 
     /// Serves a launcher elsewhere over standard input and output
     #[arg(long, hide = true)]
-    pub agent: bool,
+    pub daemon: bool,
 
     /// Read the programs from a file: one part to a line, # begins a comment
     #[arg(long, alias = "app", value_name = "FILE", action = ArgAction::Append, help_heading = RANKS, hide_short_help = true)]

@@ -6,8 +6,8 @@
 use crate::info::frameworks;
 use crate::launch::program::Plan;
 use mpi_abi::frameworks::{malformed, with};
-use mpi_abi::misspelt::{is_launchers, sentences};
 use mpi_abi::params::TELL_MISSPELT;
+use mpi_abi::unknown_params::{is_launchers, sentences};
 use mpi_base::param::{ParamError, Params};
 use mpi_core::plugin::Catalogue;
 
@@ -24,7 +24,7 @@ fn of_job(plan: &Plan) -> Params {
 }
 
 /// A sentence for each of a job's settings that was meant for the launcher and that it does not have.
-pub fn misspelt(plan: &Plan) -> Vec<String> {
+pub fn unknown_params(plan: &Plan) -> Vec<String> {
     let params = of_job(plan);
     // A value that cannot be read is complained about by the library.
     match params.get(&TELL_MISSPELT).unwrap_or(true) {
@@ -38,7 +38,7 @@ pub fn misspelt(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mpi_abi::misspelt::LAUNCHERS;
+    use mpi_abi::unknown_params::LAUNCHERS;
 
     #[test]
     fn the_library_leaves_to_the_launcher_what_the_launcher_has() {

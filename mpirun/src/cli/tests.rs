@@ -13,7 +13,7 @@ fn parsed(line: &str) -> Result<Plan, CliError> {
     let words = line.split_whitespace().map(OsString::from);
     match request(std::iter::once("mpirun".into()).chain(words))? {
         Request::Job(plan) => Ok(*plan),
-        Request::Agent => panic!("{line} makes an agent"),
+        Request::Daemon => panic!("{line} makes an agent"),
     }
 }
 
@@ -290,7 +290,7 @@ fn the_manual_page_and_completions_know_every_option() {
         ] {
             assert!(script.contains(word), "{shell} does not complete {word}");
         }
-        assert!(!script.contains("--agent"), "{shell} shows what is hidden");
+        assert!(!script.contains("--daemon"), "{shell} shows what is hidden");
     }
 }
 

@@ -1,31 +1,31 @@
 //! What a rank does, in words.
 
 use super::Seen;
-use crate::glimpse::{Comm, Partner, Round, Stage, Waiting};
+use crate::rank_snapshot::{Comm, Partner, Round, Stage, Waiting};
 use std::fmt;
 use std::time::Duration;
 
 impl Seen {
     /// What it does, without its number: "waits in MPI_Recv from rank 5, tag 7, for 31 s".
     pub(super) fn doing(&self) -> String {
-        let Some(glimpse) = &self.glimpse else {
+        let Some(snapshot) = &self.snapshot else {
             return "cannot be seen".into();
         };
         if !self.alive {
-            return match glimpse.stage {
+            return match snapshot.stage {
                 Stage::Finalized => "has ended, after MPI_Finalize".into(),
                 _ => "has ended".into(),
             };
         }
-        let Some(call) = &glimpse.call else {
-            return match (glimpse.stage, &glimpse.last_call) {
+        let Some(call) = &snapshot.call else {
+            return match (snapshot.stage, &snapshot.last_call) {
                 (Stage::Before, _) => "has not called MPI_Init".into(),
                 (Stage::Finalized, _) => "has called MPI_Finalize".into(),
                 (_, Some(last)) => format!("computes; its last MPI call was {last}"),
                 (_, None) => "computes".into(),
             };
         };
-        let mut text = match (&glimpse.waiting, glimpse.in_round()) {
+        let mut text = match (&snapshot.waiting, snapshot.in_round()) {
             (Some(Waiting::Collective), Some(round)) => {
                 format!("waits in {call} for a nonblocking {}", Told(round))
             }
@@ -45,7 +45,7 @@ impl Seen {
             (None, Some(round)) => format!("waits in {}", Told(round)),
             (None, None) => format!("is in {call}"),
         };
-        if let Some(waited) = glimpse.waited {
+        if let Some(waited) = snapshot.waited {
             text += &format!(", for {}", Seconds(waited));
         }
         text

@@ -3,7 +3,7 @@
 use super::doing::Told;
 use super::graph::{Graph, Needs, missing};
 use super::{Finding, Group, Seen, Wire};
-use crate::glimpse::{Comm, Gate, Round, Waiting};
+use crate::rank_snapshot::{Comm, Gate, Round, Waiting};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
@@ -24,7 +24,11 @@ pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
 fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
     let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for seen in ranks.iter().filter(|seen| !seen.has_left()) {
-        if let Some(round) = seen.glimpse.as_ref().and_then(|glimpse| glimpse.in_round()) {
+        if let Some(round) = seen
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.in_round())
+        {
             let key = (round.comm, round.number);
             rounds.entry(key).or_default().push((seen, round));
         }
@@ -76,9 +80,9 @@ fn circles(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
 /// Whether one sends what the other wants to receive, but with another tag.
 fn tags_differ(a: &Seen, b: &Seen) -> bool {
     let waiting = |seen: &Seen| {
-        seen.glimpse
+        seen.snapshot
             .as_ref()
-            .and_then(|glimpse| glimpse.waiting.clone())
+            .and_then(|snapshot| snapshot.waiting.clone())
     };
     let (out, back) = match (waiting(a), waiting(b)) {
         (Some(Waiting::Send(out)), Some(Waiting::Recv(back)))
@@ -157,8 +161,8 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (at, seen) in ranks.iter().enumerate() {
-        let messages = seen.glimpse.as_ref().is_some_and(|glimpse| {
-            matches!(glimpse.waiting, Some(Waiting::Send(_) | Waiting::Recv(_)))
+        let messages = seen.snapshot.as_ref().is_some_and(|snapshot| {
+            matches!(snapshot.waiting, Some(Waiting::Send(_) | Waiting::Recv(_)))
         });
         if let (true, Needs::All(others)) = (messages, graph.needs(at)) {
             for &other in others {
@@ -193,7 +197,7 @@ fn nobody_sends(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
 fn wires(ranks: &[Seen]) -> Option<Finding> {
     let gates: Vec<(u32, Gate)> = ranks
         .iter()
-        .filter_map(|seen| Some((seen.rank, seen.glimpse.as_ref()?.gate?)))
+        .filter_map(|seen| Some((seen.rank, seen.snapshot.as_ref()?.gate?)))
         .collect();
     let waiting = gates
         .iter()

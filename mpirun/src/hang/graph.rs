@@ -6,7 +6,7 @@
 //! So a circle of the first kind is a deadlock, and of the second kind only what no free rank can reach any more.
 
 use super::Seen;
-use crate::glimpse::{Comm, Round, Waiting};
+use crate::rank_snapshot::{Comm, Round, Waiting};
 use std::collections::VecDeque;
 
 /// What has to happen before a rank moves; ranks by their place in the slice of all.
@@ -108,13 +108,13 @@ impl<'a> Graph<'a> {
 }
 
 fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
-    let Some(glimpse) = seen.glimpse.as_ref().filter(|_| !seen.has_left()) else {
+    let Some(snapshot) = seen.snapshot.as_ref().filter(|_| !seen.has_left()) else {
         return Needs::Nothing;
     };
-    if glimpse.call.is_none() {
+    if snapshot.call.is_none() {
         return Needs::Nothing;
     }
-    match &glimpse.waiting {
+    match &snapshot.waiting {
         Some(Waiting::Send(partner) | Waiting::Recv(partner)) => {
             let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
@@ -128,7 +128,7 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
         }
         Some(Waiting::RecvAny { .. } | Waiting::Any { .. }) => Needs::Any,
-        Some(Waiting::Collective) | None => match glimpse.in_round() {
+        Some(Waiting::Collective) | None => match snapshot.in_round() {
             Some(round) => {
                 let missing = missing(round, ranks);
                 match missing.is_empty() {
@@ -144,9 +144,9 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
 /// Whether a rank has come to a round, or has gone past it.
 pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
     let theirs = seen
-        .glimpse
+        .snapshot
         .as_ref()
-        .and_then(|glimpse| glimpse.round.as_ref());
+        .and_then(|snapshot| snapshot.round.as_ref());
     theirs.is_some_and(|theirs| theirs.comm == round.comm && theirs.number >= round.number)
 }
 
@@ -156,9 +156,9 @@ pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
 pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
     let member = |seen: &Seen| {
         let theirs = seen
-            .glimpse
+            .snapshot
             .as_ref()
-            .and_then(|glimpse| glimpse.round.as_ref());
+            .and_then(|snapshot| snapshot.round.as_ref());
         round.comm == Comm::WORLD || theirs.is_some_and(|theirs| theirs.comm == round.comm)
     };
     ranks

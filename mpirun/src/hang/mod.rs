@@ -1,4 +1,4 @@
-//! Who waits for whom: what a set of [`Glimpse`]s says about a job that does not move.
+//! Who waits for whom: what a set of [`RankSnapshot`]s says about a job that does not move.
 //!
 //! Pure: glimpses go in, a [`Report`] comes out, which is text for people and JSON for tools.
 //! First come the findings, each of which explains why somebody waits ([`Finding`]); then what every rank does.
@@ -16,7 +16,7 @@ mod graph;
 #[cfg(test)]
 mod tests;
 
-use crate::glimpse::{Glimpse, Stage};
+use crate::rank_snapshot::{RankSnapshot, Stage};
 use mpi_base::ranges;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -28,15 +28,15 @@ pub struct Seen {
     pub rank: u32,
     pub host: String,
     pub alive: bool,
-    pub glimpse: Option<Glimpse>,
+    pub snapshot: Option<RankSnapshot>,
 }
 
 impl Seen {
     fn has_left(&self) -> bool {
-        let finalized = |glimpse: &Glimpse| {
-            glimpse.stage == Stage::Finalized || glimpse.call.as_deref() == Some("MPI_Finalize")
+        let finalized = |snapshot: &RankSnapshot| {
+            snapshot.stage == Stage::Finalized || snapshot.call.as_deref() == Some("MPI_Finalize")
         };
-        !self.alive || self.glimpse.as_ref().is_some_and(finalized)
+        !self.alive || self.snapshot.as_ref().is_some_and(finalized)
     }
 }
 

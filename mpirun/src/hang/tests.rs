@@ -1,11 +1,11 @@
 //! Claims about reports, from glimpses made by hand; that real jobs give such glimpses is shown by `tests/tests/hang.rs`.
 
 use super::*;
-use crate::glimpse::{Comm, Gate, Partner, Round, Waiting};
+use crate::rank_snapshot::{Comm, Gate, Partner, Round, Waiting};
 use std::time::Duration;
 
 fn idle(rank: u32) -> Seen {
-    let glimpse = Glimpse {
+    let snapshot = RankSnapshot {
         stage: Stage::Running,
         call: None,
         last_call: Some("MPI_Send".into()),
@@ -20,14 +20,14 @@ fn idle(rank: u32) -> Seen {
         rank,
         host: "node1".into(),
         alive: true,
-        glimpse: Some(glimpse),
+        snapshot: Some(snapshot),
     }
 }
 
-fn with(mut seen: Seen, change: impl FnOnce(&mut Glimpse)) -> Seen {
-    if let Some(glimpse) = &mut seen.glimpse {
-        glimpse.waited = Some(Duration::from_secs(31));
-        change(glimpse);
+fn with(mut seen: Seen, change: impl FnOnce(&mut RankSnapshot)) -> Seen {
+    if let Some(snapshot) = &mut seen.snapshot {
+        snapshot.waited = Some(Duration::from_secs(31));
+        change(snapshot);
     }
     seen
 }
@@ -44,9 +44,9 @@ fn partner(job_rank: u32, tag: i32) -> Partner {
 }
 
 fn calls(rank: u32, call: &str, waiting: Waiting) -> Seen {
-    with(idle(rank), |glimpse| {
-        glimpse.call = Some(call.into());
-        glimpse.waiting = Some(waiting);
+    with(idle(rank), |snapshot| {
+        snapshot.call = Some(call.into());
+        snapshot.waiting = Some(waiting);
     })
 }
 
@@ -59,9 +59,9 @@ fn receives(rank: u32, from: u32, tag: i32) -> Seen {
 }
 
 fn meets(rank: u32, what: &str, number: u64) -> Seen {
-    with(idle(rank), |glimpse| {
-        glimpse.call = what.split(' ').next().map(str::to_string);
-        glimpse.round = Some(Round {
+    with(idle(rank), |snapshot| {
+        snapshot.call = what.split(' ').next().map(str::to_string);
+        snapshot.round = Some(Round {
             comm: Comm::WORLD,
             number,
             what: what.into(),
@@ -156,9 +156,9 @@ fn members_that_have_not_come_are_named_with_what_they_do() {
 #[test]
 fn what_several_ranks_do_is_told_of_several() {
     let before = |rank| {
-        with(idle(rank), |glimpse| {
-            glimpse.stage = Stage::Before;
-            glimpse.last_call = None;
+        with(idle(rank), |snapshot| {
+            snapshot.stage = Stage::Before;
+            snapshot.last_call = None;
         })
     };
     let sends = |rank| calls(rank, "MPI_Waitall", Waiting::Send(partner(9, 7)));
@@ -199,8 +199,8 @@ fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
 #[test]
 fn wires_of_the_hardware_barrier_that_lag_are_named() {
     let wired = |seen: Seen, wire, entered, released| {
-        with(seen, |glimpse| {
-            glimpse.gate = Some(Gate {
+        with(seen, |snapshot| {
+            snapshot.gate = Some(Gate {
                 wire,
                 entered,
                 released,
@@ -233,7 +233,7 @@ fn tools_get_kind_ranks_and_sentence_of_each_finding() {
             .starts_with("ranks 0, 1 wait for each other")
     );
     let rank = &json["ranks"][1];
-    assert_eq!(rank["glimpse"]["waiting"]["send"]["job_rank"], 0);
+    assert_eq!(rank["snapshot"]["waiting"]["send"]["job_rank"], 0);
     assert_eq!(
         rank["text"],
         "waits in MPI_Ssend to rank 0, tag 7, 8 bytes, for 31 s"
@@ -249,8 +249,8 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
     ranks.insert(0, meets(0, "MPI_Reduce to rank 0 of 4 bytes", 2));
     insta::assert_snapshot!(report(ranks.clone()));
     // Who left it may compute as well, or have left altogether.
-    ranks[0] = with(meets(0, "MPI_Scatter", 1), |glimpse| {
-        glimpse.round.as_mut().expect("a round").inside = false;
+    ranks[0] = with(meets(0, "MPI_Scatter", 1), |snapshot| {
+        snapshot.round.as_mut().expect("a round").inside = false;
     });
     let told = report(ranks.clone());
     assert!(told.contains("and rank 0 has left it:"), "{told}");

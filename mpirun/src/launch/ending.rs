@@ -1,7 +1,7 @@
 //! What mpirun says when something ends as it should not: who, where, why, and the last MPI call.
 
 use super::sys::{Ended, signal_name};
-use crate::glimpse::{Glimpse, Stage};
+use crate::rank_snapshot::{RankSnapshot, Stage};
 use mpi_abi::abi::MPI_ERR_PROC_ABORTED;
 use std::fmt;
 
@@ -110,26 +110,26 @@ pub fn list(ranks: &[u32]) -> String {
 }
 
 /// The last MPI call of a rank, as a sentence; `None` if it has never been in one.
-pub fn last_call(glimpse: &Glimpse) -> Option<String> {
-    let stage = match glimpse.stage {
+pub fn last_call(snapshot: &RankSnapshot) -> Option<String> {
+    let stage = match snapshot.stage {
         Stage::Before => return None,
         Stage::Starting => "is in MPI_Init",
         Stage::Running => "is running",
         Stage::Finalized => "has finalized",
     };
-    let Some(call) = &glimpse.call else {
-        return Some(match &glimpse.last_call {
+    let Some(call) = &snapshot.call else {
+        return Some(match &snapshot.last_call {
             None => format!("It {stage}."),
             Some(last) => format!("It was outside MPI; its last call was {last}."),
         });
     };
     let mut text = format!("It was in {call}");
-    if let Some(waiting) = &glimpse.waiting {
+    if let Some(waiting) = &snapshot.waiting {
         text += &format!(" {waiting}");
-    } else if let Some(round) = glimpse.in_round() {
+    } else if let Some(round) = snapshot.in_round() {
         text += &format!(" #{} of {}", round.number, round.comm);
     }
-    if let Some(waited) = glimpse.waited {
+    if let Some(waited) = snapshot.waited {
         text += &format!(" and had waited {} s", waited.as_secs());
     }
     Some(text + ".")
@@ -142,7 +142,7 @@ mod tests {
 
     fn last_call_on(page: &StatePage, now_ns: u64) -> Option<String> {
         let name = |call| format!("MPI_Call{call}");
-        last_call(&Glimpse::of(&page.snapshot(), now_ns, name))
+        last_call(&RankSnapshot::of(&page.snapshot(), now_ns, name))
     }
 
     #[test]

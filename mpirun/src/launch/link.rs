@@ -3,7 +3,7 @@
 //! Nothing here waits: bytes that the command does not take are queued, and whoever owns the link is told when there is room.
 
 use super::sys::{self, Image, Wiring};
-use super::wire::{ALL, Branch, Down, Frames, Hello, frame};
+use super::wire::{ALL, Branch, Frames, Hello, ToDaemon, frame};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -133,7 +133,7 @@ impl Link {
             told: Instant::now(),
         };
         let host = hello.you.host;
-        link.send(&frame(host, &Down::Hello(Box::new(hello))));
+        link.send(&frame(host, &ToDaemon::Hello(Box::new(hello))));
         Ok(link)
     }
 
@@ -249,7 +249,7 @@ impl Limits {
 
 /// Says to the other sides that we are still there; those that are late, and the sentence about each.
 pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
-    let beat = frame(ALL, &Down::Beat);
+    let beat = frame(ALL, &ToDaemon::Beat);
     let mut late = Vec::new();
     for (number, link) in links.iter_mut().enumerate() {
         if link.should_beat(limits) {
@@ -282,7 +282,7 @@ fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     words.push(host.into());
     let mut shell = b"exec ".to_vec();
     shell.extend(quoted(mpirun.as_os_str().as_bytes()));
-    shell.extend_from_slice(b" --agent");
+    shell.extend_from_slice(b" --daemon");
     words.push(OsString::from_vec(shell));
     words
 }
@@ -332,7 +332,7 @@ mod tests {
             "-T",
             "--",
             "node1",
-            "exec '/opt/my mpi'\\''s/bin/mpirun' --agent",
+            "exec '/opt/my mpi'\\''s/bin/mpirun' --daemon",
         ];
         assert_eq!(words, expected);
         let words = command(
@@ -340,6 +340,6 @@ mod tests {
             "h",
             Path::new("/m"),
         );
-        assert_eq!(words, ["rsh", "-l", "me", "h", "exec /m --agent"]);
+        assert_eq!(words, ["rsh", "-l", "me", "h", "exec /m --daemon"]);
     }
 }

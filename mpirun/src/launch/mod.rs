@@ -1,11 +1,11 @@
 //! Launching: a front end that the user sees, an agent that owns the ranks, and an outpost on every other host.
 //!
-//! `mpirun` forks once. The parent, the *front end* ([`front`]), does little: it passes signals on, feeds a terminal's input to rank 0,
+//! `mpirun` forks once. The parent, the *front end* ([`frontend`]), does little: it passes signals on, feeds a terminal's input to rank 0,
 //! and ends with the agent's exit code.
 //! The child, the *agent* (`agent`), starts the ranks, serves PMI-1 to them, forwards their output and ends them.
 //! The two are joined by a socket, which has no messages but one byte for a signal; its closing means that the other side has died.
 //!
-//! Ranks of another host are started by an [`outpost`] there, which is the same program, reached by ssh (`link`, `wire`)
+//! Ranks of another host are started by an [`daemon`] there, which is the same program, reached by ssh (`link`, `wire`)
 //! and guarded by a parent of its own as the agent is by the front end.
 //!
 //! Promise: whoever dies, by whatever signal, everything that was started is gone within a moment.
@@ -22,21 +22,21 @@
 //!
 //! Nobody ever waits for the end of a pipe, as a stray process may hold its other end.
 
-pub(crate) mod agent;
 pub(crate) mod binding;
+pub mod daemon;
 pub(crate) mod descendants;
 pub(crate) mod ending;
-pub(crate) mod feed;
-pub mod front;
+pub mod frontend;
 pub(crate) mod link;
-pub mod outpost;
 pub(crate) mod output;
 pub mod program;
 pub(crate) mod ranks;
 mod rseq;
-pub(crate) mod slim;
 pub mod srun;
+pub(crate) mod stdin_fanout;
+pub(crate) mod supervisor;
 pub(crate) mod sys;
+pub(crate) mod trim_memory;
 pub(crate) mod wire;
 
 pub use sys::{STACK_MIN, stack_limit, survive_file_limit};

@@ -6,9 +6,9 @@ use super::program::{App, ProgramError};
 use super::rseq;
 use super::sys::{self, Image, Wiring};
 use super::wire::Order;
-use crate::glimpse::Glimpse;
 use crate::hosts::map::MapError;
 use crate::pmi::{Job, Proc};
+use crate::rank_snapshot::RankSnapshot;
 use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
@@ -41,7 +41,7 @@ pub struct Rank {
     pub stdout: Option<Stream>,
     pub stderr: Option<Stream>,
     /// What another host said last of what it does.
-    pub glimpse: Option<Glimpse>,
+    pub snapshot: Option<RankSnapshot>,
 }
 
 /// A rank's side of PMI.

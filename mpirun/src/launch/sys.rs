@@ -1,6 +1,6 @@
 //! What the launcher needs from the kernel and no safe crate offers: fork with work between fork and exec, and signals as a file.
 //!
-//! All `unsafe` of `mpirun` is here, but for the few blocks of [`slim`](super::slim).
+//! All `unsafe` of `mpirun` is here, but for the few blocks of [`trim_memory`](super::trim_memory).
 //!
 //! Promises:
 //! * [`fork`] is called only while the process has one thread, so that the child may do whatever the parent may;

@@ -6,14 +6,14 @@
 //! The host is the addressee on the way down ([`ALL`]: everybody) and the sender on the way up;
 //! a launcher that is not meant passes a frame on unread.
 //!
-//! Both sides are the same program; [`Down::Hello`] carries the version so that two different ones part with a sentence.
+//! Both sides are the same program; [`ToDaemon::Hello`] carries the version so that two different ones part with a sentence.
 //!
 //! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
 
 use super::binding::Binding;
 use super::program::{App, Far};
-use crate::glimpse::Glimpse;
 use crate::hosts::rankfile::Seat;
+use crate::rank_snapshot::RankSnapshot;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -123,7 +123,7 @@ pub struct Hello {
 
 /// From the launcher that the user started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Down {
+pub enum ToDaemon {
     Hello(Box<Hello>),
     Launch(Box<Order>),
     /// For a process's PMI socket.
@@ -137,9 +137,9 @@ pub enum Down {
     /// To be passed on to all ranks.
     Signal(i32),
     Kill,
-    /// Asks for a [`Up::Glimpses`].
+    /// Asks for a [`FromDaemon::Glimpses`].
     Look,
-    /// Asks for a [`Up::Time`]; the sender's clock.
+    /// Asks for a [`FromDaemon::Time`]; the sender's clock.
     Time(u64),
     /// Asks for the tapes of all ranks, which have ended.
     Tapes,
@@ -150,7 +150,7 @@ pub enum Down {
 
 /// To the launcher that the user started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Up {
+pub enum FromDaemon {
     Started {
         proc: usize,
         pid: i32,
@@ -174,16 +174,16 @@ pub enum Up {
     Ended {
         proc: usize,
         end: End,
-        glimpse: Option<Glimpse>,
+        snapshot: Option<RankSnapshot>,
     },
-    Glimpses(Vec<(usize, Glimpse)>),
+    Glimpses(Vec<(usize, RankSnapshot)>),
     /// What was asked, and the clock here.
     Time {
         asked: u64,
         now: u64,
     },
     /// The next piece of a rank's tape, events as [`mpi_base::node::Event::words`] has them.
-    Tape {
+    EventRing {
         proc: usize,
         lost: u64,
         events: Vec<[u64; 8]>,
@@ -342,10 +342,10 @@ mod tests {
         frames.push(b"Welcome!\nportcullis mpirun ag");
         assert_eq!(frames.next_frame(), Ok(None));
         frames.push(b"ent\n");
-        frames.push(&frame(3, &Up::Fed(7)));
+        frames.push(&frame(3, &FromDaemon::Fed(7)));
         let (host, body) = frames.next_frame().unwrap().unwrap();
         assert_eq!(host, 3);
-        assert!(matches!(open(&body), Ok(Up::Fed(7))));
+        assert!(matches!(open(&body), Ok(FromDaemon::Fed(7))));
         assert_eq!(frames.next_frame(), Ok(None));
     }
 
@@ -372,7 +372,7 @@ mod tests {
             for piece in pieces {
                 frames.push(&piece);
                 while let Ok(Some((_, body))) = frames.next_frame() {
-                    let _ = (open::<Up>(&body), open::<Down>(&body));
+                    let _ = (open::<FromDaemon>(&body), open::<ToDaemon>(&body));
                 }
             }
         }

@@ -5,8 +5,8 @@
 //! that enclose its ends, a message of which the other end is not on the tapes an instant (`i`). Times are microseconds since the first event.
 
 use super::Trace;
-use crate::glimpse::Comm;
 use crate::node::call_name;
+use crate::rank_snapshot::Comm;
 use mpi_base::node::{Event, EventKind};
 use mpi_core::trace::Trace as Tracer;
 use serde_json::{Map, Value, json};

@@ -3,13 +3,16 @@
 //!
 //! A node's eight outward and five inward lines are one handle, which owns one pair of slots.
 //! Time passes for whoever looks; what a look finds is committed only if a line was written or a channel has released.
-//! There is no record and nobody is rung here: whoever hears of a release wakes its neighbours itself.
+//! Nobody is rung here: whoever hears of a release wakes its neighbours itself.
+//! A board that records keeps every change of an outward line with its time, by the protocol of the record at the head of [`live`](super);
+//! all the rest follows from these, since the machine is deterministic ([`crate::channel_vcd`]).
 
 use super::board::{AttachError, InitError};
 use super::engine::ChannelEngine;
 use super::shared::{Geometry, HeadWord, Shared};
 use super::wires::{Claim, WiresError};
 use super::{CLOCK, monotonic_ns};
+use crate::event::{ChannelRecord, LineChange};
 use fpga_model::LATENCY_EDGES;
 use fpga_model::channels::{
     Channel, ChannelGates, ChannelMachine, Line, MAX_CHANNELS, Phase, Pins, Serial,
@@ -21,10 +24,13 @@ use std::sync::{Mutex, PoisonError};
 const PINS: usize = 1 + MAX_CHANNELS + 3;
 const CHANNEL: usize = 8;
 const SERIAL: usize = 9;
+/// Words of the record: how many changes older commits had, and this commit's change.
+const NEWS: usize = 3;
 
 /// Words of a slot, a multiple of two cache lines.
 pub(super) const WORDS: usize = 64;
-const _: () = assert!(PINS + MAX_CHANNELS * CHANNEL + SERIAL <= WORDS && WORDS.is_multiple_of(16));
+const _: () =
+    assert!(PINS + MAX_CHANNELS * CHANNEL + SERIAL + NEWS <= WORDS && WORDS.is_multiple_of(16));
 
 /// A version 2 board in shared memory; as [`Board`](super::Board) it borrows the memory for `'m`.
 #[derive(Clone, Copy)]
@@ -43,36 +49,36 @@ struct State {
     pins: Pins,
     /// The last edge that `machine` has seen.
     edge: u64,
+    /// How many line changes all earlier commits had.
+    older_changes: u64,
+    /// The line change of this commit.
+    change: Option<LineChange>,
 }
 
 impl<'m> ChannelBoard<'m> {
-    /// Bytes for a board of `nodes` nodes; the memory must begin at a multiple of 128.
-    pub fn layout_size(nodes: usize) -> usize {
-        Geometry::size::<WORDS>(nodes, 0).unwrap_or(usize::MAX)
+    /// Bytes for a board of `nodes` nodes that records `record` line changes; the memory must begin at a multiple of 128.
+    pub fn layout_size(nodes: usize, record: usize) -> usize {
+        Geometry::size::<WORDS>(nodes, record).unwrap_or(usize::MAX)
     }
 
     /// The board after power-on, as a geometry and the words of its first slot.
     pub(super) fn power_on(
         nodes: usize,
+        record: usize,
         len: usize,
     ) -> Result<(Geometry, [u64; WORDS]), InitError> {
         let blank = ChannelMachine::new(nodes, MAX_CHANNELS)
             .map_err(|bad| InitError::Nodes(fpga_model::BadNodeCount(bad.nodes)))?;
-        let need = Self::layout_size(nodes);
+        let need = Self::layout_size(nodes, record);
         if need > len {
             return Err(InitError::TooSmall { need, have: len });
         }
         let geometry = Geometry {
             nodes,
-            capacity: 0,
+            capacity: record,
             origin_ns: monotonic_ns(),
         };
-        let state = State {
-            machine: blank,
-            pins: Pins::default(),
-            edge: 0,
-        };
-        Ok((geometry, state.to_words()))
+        Ok((geometry, State::power_on(blank).to_words()))
     }
 
     pub(super) fn over(
@@ -108,6 +114,33 @@ impl<'m> ChannelBoard<'m> {
         let (_, mut state) = self.copy();
         state.run_until(self.engine, self.now_ns());
         state.machine
+    }
+
+    /// The line changes so far, oldest first; may be read while the board is in use.
+    pub fn record(&self) -> ChannelRecord {
+        let (_, state) = self.copy();
+        self.publish(&state);
+        let entries = self.shared.entries(state.changes());
+        let changes: Vec<_> = entries
+            .filter_map(|(at_ns, what)| LineChange::from_words(at_ns, what))
+            .collect();
+        let dropped = match self.geometry.capacity {
+            0 => 0,
+            _ => state.changes() - changes.len() as u64,
+        };
+        ChannelRecord {
+            nodes: self.nodes(),
+            changes,
+            dropped,
+        }
+    }
+
+    /// Writes the change of a commit to its place in the record.
+    fn publish(&self, state: &State) {
+        if let Some(change) = &state.change {
+            self.shared
+                .write_entry(state.older_changes, change.at_ns, change.what());
+        }
     }
 
     /// Takes the lines of a node; whoever held them and is dead is replaced.
@@ -152,14 +185,14 @@ impl NodeLines<'_> {
     pub fn set(&self, line: usize, high: bool) {
         let mut hand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let node = hand.node;
-        let state = hand.touch(|state| state.drive(node, line, high));
+        let state = hand.touch(|state, now| state.drive(now, node, line, high));
         // An arrival may make a release inevitable, and whoever computes next would not see it: stay for the three edges.
         if line < MAX_CHANNELS {
             let due = CLOCK.time_of(state.edge + LATENCY_EDGES);
             while hand.board.now_ns() < due {
                 spin_loop();
             }
-            hand.touch(|_| ());
+            hand.touch(|_, _| ());
         }
     }
 
@@ -170,7 +203,7 @@ impl NodeLines<'_> {
         let before = state.machine.releases();
         state.run_until(hand.board.engine, hand.board.now_ns());
         if state.machine.releases() != before {
-            state = hand.touch(|_| ());
+            state = hand.touch(|_, _| ());
         }
         state.machine.reads(hand.node, line)
     }
@@ -178,15 +211,20 @@ impl NodeLines<'_> {
 
 impl Hand<'_> {
     /// Steps the board to the present, applies `change`, and commits.
-    fn touch(&mut self, change: impl Fn(&mut State)) -> State {
+    fn touch(&mut self, change: impl Fn(&mut State, u64)) -> State {
         loop {
-            let (head, mut state) = self.board.copy();
-            state.run_until(self.board.engine, self.board.now_ns());
-            change(&mut state);
+            let (head, before) = self.board.copy();
+            self.board.publish(&before);
+            // Read after the copy: times in the record grow with the commits.
+            let now = self.board.now_ns();
+            let mut state = before.next();
+            state.run_until(self.board.engine, now);
+            change(&mut state, now);
             let [first, second] = self.slots;
             let slot = if head.slot() == first { second } else { first };
             self.board.shared.fill(slot, &state.to_words());
             if self.board.shared.commit(head, slot) {
+                self.board.publish(&state);
                 return state;
             }
         }
@@ -194,14 +232,42 @@ impl Hand<'_> {
 }
 
 impl State {
+    fn power_on(machine: ChannelMachine) -> Self {
+        Self {
+            machine,
+            pins: Pins::default(),
+            edge: 0,
+            older_changes: 0,
+            change: None,
+        }
+    }
+
+    /// How many line changes there have been, that of this commit included.
+    fn changes(&self) -> u64 {
+        self.older_changes + u64::from(self.change.is_some())
+    }
+
+    /// Begins the next commit: its change is still to come.
+    fn next(mut self) -> Self {
+        self.older_changes = self.changes();
+        self.change = None;
+        self
+    }
+
     fn run_until(&mut self, engine: ChannelEngine<'_>, now_ns: u64) {
         let due = CLOCK.edges_until(now_ns);
         engine.run(&mut self.machine, &self.pins, due.saturating_sub(self.edge));
         self.edge = self.edge.max(due);
     }
 
-    fn drive(&mut self, node: usize, line: usize, high: bool) {
+    fn drive(&mut self, at_ns: u64, node: usize, line: usize, high: bool) {
         self.pins.set(node, line, high);
+        self.change = Some(LineChange {
+            at_ns,
+            node,
+            line,
+            high,
+        });
     }
 
     fn to_words(self) -> [u64; WORDS] {
@@ -244,7 +310,12 @@ impl State {
             .chain(arrive)
             .chain([select, clock, data])
             .chain(channels)
-            .chain(serial);
+            .chain(serial)
+            .chain([
+                self.older_changes,
+                self.change.map_or(0, |change| change.at_ns),
+                self.change.map_or(0, |change| change.what()),
+            ]);
         let mut words = [0; WORDS];
         words
             .iter_mut()
@@ -298,10 +369,13 @@ impl State {
             check: frame as u16,
             shift: u128::from(word()) << 64 | u128::from(word()),
         };
+        let (older_changes, at_ns, what) = (word(), word(), word());
         Self {
             machine: blank.load(channels, serial),
             pins,
             edge,
+            older_changes,
+            change: LineChange::from_words(at_ns, what),
         }
     }
 }
@@ -337,22 +411,24 @@ mod tests {
         #[test]
         fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..8, 0usize..3, any::<bool>(), 0u64..40), 0..300)) {
             let blank = ChannelMachine::new(3, MAX_CHANNELS).expect("three nodes");
-            let mut state = State { machine: blank, pins: Pins::default(), edge: 0 };
+            let mut state = State::power_on(blank);
             for (line, node, high, edges) in moves {
-                state.drive(node, line, high);
+                state.drive(edges, node, line, high);
                 state.machine.fast_forward(&state.pins, edges);
                 state.edge += edges;
                 let copy = State::from_words(blank, &state.to_words());
                 prop_assert_eq!(copy.machine, state.machine);
                 prop_assert_eq!((copy.pins, copy.edge), (state.pins, state.edge));
+                prop_assert_eq!((copy.older_changes, copy.change), (state.older_changes, state.change));
+                state = state.next();
             }
         }
     }
 
     #[test]
     fn members_of_the_power_on_channel_release_each_other() {
-        let memory = Memory::create(ChannelBoard::layout_size(2)).expect("memory");
-        let board = memory.init_channels(2).expect("a board");
+        let memory = Memory::create(ChannelBoard::layout_size(2, 8)).expect("memory");
+        let board = memory.init_channels(2, 8).expect("a board");
         let nodes = [0, 1].map(|node| board.lines(node).expect("free lines"));
         assert!(board.lines(1).is_err(), "taken");
         nodes[0].set(0, true);
@@ -360,5 +436,14 @@ mod tests {
         nodes[1].set(0, true);
         assert!(nodes[0].get(0) && nodes[1].get(0));
         assert_eq!(board.machine().channel(0).map(|c| c.releases), Some(1));
+        let record = board.record();
+        let changes = record.changes.iter().map(|c| (c.node, c.line, c.high));
+        assert_eq!(changes.collect::<Vec<_>>(), [(0, 0, true), (1, 0, true)]);
+        for _ in 0..4 {
+            nodes[0].set(0, false);
+            nodes[0].set(0, true);
+        }
+        let record = board.record();
+        assert_eq!((record.changes.len(), record.dropped), (8, 2));
     }
 }

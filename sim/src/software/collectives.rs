@@ -1,12 +1,13 @@
-//! How long the library's software collectives take under LogGP, in closed form, for any number of ranks.
+//! How long the library's software collectives take under LogGP, message by message.
 //!
 //! One rule for each algorithm of the library, by the library's names; the papers are at the heads of their files in `mpi-core/coll/src/algo`.
-//! A rule follows the longest chain of messages. A message of m bytes is received `o + (m-1) G + L + o` after its send began,
-//! and a rank that sends or receives several of them in a row does one every `max(g, o, (m-1) G)`.
 //! All ranks start together, combining costs nothing, and nothing contends: the kindest view of software.
-//! The barriers are compared with the schedules of [`ALGORITHMS`](super::ALGORITHMS), message by message, by a test.
+//! What a message costs is in `rule`, for these and for the schedules of [`ALGORITHMS`](super::ALGORITHMS).
+//! Where all ranks do the same at the same time, one of them is followed ([`alike`]); where they differ, all are.
+//! A test compares every rule with an event-driven simulation that shares no code with it.
 
 use super::Network;
+use super::rule::Rank;
 use crate::virtual_time::Time;
 
 /// A software collective of the library.
@@ -16,15 +17,21 @@ pub struct Collective {
     pub call: &'static str,
     /// How.
     pub algorithm: &'static str,
-    time: fn(Network, u64, u64) -> Time,
+    time: fn(&Network, u64, u64) -> Time,
 }
 
 impl Collective {
+    /// The most ranks that are followed.
+    pub const MOST_RANKS: u64 = 1 << 20;
+
     /// From the start until the last rank is through, for so many ranks, with `bytes` of data (at each rank, or for each pair of ranks).
+    ///
+    /// A barrier's messages have the network's length. More ranks than [`MOST_RANKS`](Self::MOST_RANKS) take the longest time there is.
     pub fn time(&self, network: Network, ranks: u64, bytes: u64) -> Time {
         match ranks {
             0 | 1 => Time::ZERO,
-            _ => (self.time)(network, ranks, bytes),
+            2..=Self::MOST_RANKS => (self.time)(&network, ranks, bytes),
+            _ => Time::from_ps(u64::MAX),
         }
     }
 }
@@ -32,97 +39,140 @@ impl Collective {
 /// The barriers.
 pub const BARRIERS: &[Collective] = &[
     rule("barrier", "dissemination", |net, ranks, _| {
-        times(rounds(ranks), net.message(1))
+        alike(net, repeated(net.bytes, rounds(ranks)))
     }),
     rule("barrier", "recursive_doubling", |net, ranks, _| {
-        times(doublings(ranks), net.message(1))
+        folded(
+            net,
+            ranks,
+            net.bytes,
+            &doubling(ranks, |_| net.bytes),
+            net.bytes,
+        )
     }),
     rule("barrier", "tree", |net, ranks, _| {
-        times(2 * rounds(ranks), net.message(1))
+        let mut all = Tree::new(net, ranks);
+        all.up(|_| net.bytes);
+        all.down(|_| net.bytes);
+        all.last()
     }),
 ];
 
 /// The others.
 pub const COLLECTIVES: &[Collective] = &[
     rule("bcast", "binomial", |net, ranks, bytes| {
-        times(rounds(ranks), net.message(bytes))
+        let mut all = Tree::new(net, ranks);
+        all.down(|_| bytes);
+        all.last()
     }),
     rule("bcast", "chain", |net, ranks, bytes| {
-        // With the best of the segments that are powers of two.
+        // With the best of the segments that are powers of two parts of the whole.
         let sizes = (0..=bytes.max(1).ilog2()).map(|bits| bytes.max(1) >> bits);
-        let time = |size: u64| {
-            let segments = bytes.div_ceil(size).max(1);
-            // A rank in the middle receives one segment and sends it on before the next.
-            let step = net.apart(size).max(times(2, net.overhead));
-            times(ranks - 1, net.message(size)) + times(segments - 1, step)
-        };
-        sizes.map(time).min().unwrap_or_default()
+        sizes
+            .map(|size| chain(net, ranks, bytes, size))
+            .min()
+            .unwrap_or_default()
     }),
     rule("bcast", "scatter_allgather", |net, ranks, bytes| {
-        let scatter = halves(bytes, rounds(ranks)).map(|part| net.message(part));
-        sum(scatter) + times(ranks - 1, net.message(bytes.div_ceil(ranks)))
+        let block = bytes.div_ceil(ranks);
+        let mut all = Tree::new(net, ranks);
+        all.down(|below| below * block);
+        ring_after(net, &mut all.ranks, block)
     }),
     rule("reduce", "binomial", |net, ranks, bytes| {
-        times(rounds(ranks), net.message(bytes))
+        let mut all = Tree::new(net, ranks);
+        all.up(|_| bytes);
+        all.last()
     }),
-    rule("reduce", "linear", |net, ranks, bytes| {
-        net.message(bytes) + times(ranks - 2, net.apart(bytes))
-    }),
+    rule("reduce", "linear", linear),
     rule("allreduce", "recursive_doubling", |net, ranks, bytes| {
-        times(doublings(ranks), net.message(bytes))
+        folded(net, ranks, bytes, &doubling(ranks, |_| bytes), bytes)
     }),
     rule("allreduce", "reduce_bcast", |net, ranks, bytes| {
-        times(2 * rounds(ranks), net.message(bytes))
+        let mut all = Tree::new(net, ranks);
+        all.up(|_| bytes);
+        all.down(|_| bytes);
+        all.last()
     }),
     rule("allreduce", "ring", |net, ranks, bytes| {
-        times(2 * (ranks - 1), net.message(bytes.div_ceil(ranks)))
+        alike(net, repeated(bytes.div_ceil(ranks), 2 * (ranks - 1)))
     }),
     rule("allreduce", "rabenseifner", |net, ranks, bytes| {
-        let folds = doublings(ranks) - u64::from(ranks.ilog2());
-        let parts = || halves(bytes, ranks.ilog2().into()).map(|part| net.message(part));
-        times(folds, net.message(bytes)) + sum(parts()) + sum(parts())
+        let halves = halving(ranks, bytes);
+        let there_and_back: Vec<_> = halves.iter().chain(halves.iter().rev()).copied().collect();
+        folded(net, ranks, bytes, &there_and_back, bytes)
     }),
     rule("allgather", "bruck", |net, ranks, bytes| {
         let blocks = (0..rounds(ranks)).map(|round| (1 << round).min(ranks - (1 << round)));
-        sum(blocks.map(|blocks| net.message(blocks * bytes)))
+        alike(net, blocks.map(|blocks| blocks * bytes))
     }),
     rule("allgather", "ring", |net, ranks, bytes| {
-        times(ranks - 1, net.message(bytes))
+        alike(net, repeated(bytes, ranks - 1))
     }),
-    rule("allgather", "neighbor_exchange", |net, ranks, bytes| {
-        net.message(bytes) + times((ranks / 2).saturating_sub(1), net.message(2 * bytes))
-    }),
+    rule(
+        "allgather",
+        "neighbor_exchange",
+        |net, ranks, bytes| match ranks % 2 {
+            0 => alike(
+                net,
+                std::iter::once(bytes).chain(repeated(2 * bytes, ranks / 2 - 1)),
+            ),
+            // Ranks have no neighbour each; the library takes the ring.
+            _ => alike(net, repeated(bytes, ranks - 1)),
+        },
+    ),
     rule("alltoall", "bruck", |net, ranks, bytes| {
-        times(rounds(ranks), net.message(bytes * ranks / 2))
+        let with_bit = |round: u32| {
+            (0..ranks)
+                .filter(move |block| block >> round & 1 == 1)
+                .count()
+        };
+        let sizes = (0..rounds(ranks) as u32).map(|round| with_bit(round) as u64 * bytes);
+        alike(net, sizes)
     }),
     rule("alltoall", "pairwise", |net, ranks, bytes| {
-        times(ranks - 1, net.message(bytes))
+        alike(net, repeated(bytes, ranks - 1))
     }),
     rule("alltoall", "linear", |net, ranks, bytes| {
-        let step = net.apart(bytes).max(times(2, net.overhead));
-        net.message(bytes) + times(ranks - 2, step)
+        // Everything is sent, then what comes is received; what others send comes when this rank's own would.
+        let mut rank = Rank::default();
+        let there: Vec<_> = (1..ranks).map(|_| rank.send(net, bytes)).collect();
+        for there in there {
+            rank.receive(net, there, bytes);
+        }
+        rank.now
     }),
     rule("gather", "binomial", |net, ranks, bytes| {
-        let blocks = (0..rounds(ranks)).map(|round| (1 << round).min(ranks - (1 << round)));
-        sum(blocks.map(|blocks| net.message(blocks * bytes)))
+        let mut all = Tree::new(net, ranks);
+        all.up(|below| below * bytes);
+        all.last()
     }),
-    rule("gather", "linear", |net, ranks, bytes| {
-        net.message(bytes) + times(ranks - 2, net.apart(bytes))
-    }),
+    rule("gather", "linear", linear),
     rule("reduce_scatter", "halving", |net, ranks, bytes| {
-        let folds = doublings(ranks) - u64::from(ranks.ilog2());
-        let parts = halves(bytes, ranks.ilog2().into()).map(|part| net.message(part));
-        times(folds, net.message(bytes)) + sum(parts)
+        let halves = halving(ranks, bytes);
+        folded(net, ranks, bytes, &halves, bytes.div_ceil(ranks))
     }),
     rule("scan", "recursive_doubling", |net, ranks, bytes| {
-        times(rounds(ranks), net.message(bytes))
+        let mut all = vec![Rank::default(); ranks as usize];
+        for round in 0..rounds(ranks) {
+            let distance = 1 << round;
+            let last = all.len() - distance;
+            let there: Vec<_> = all[..last]
+                .iter_mut()
+                .map(|rank| rank.send(net, bytes))
+                .collect();
+            for (rank, there) in all[distance..].iter_mut().zip(there) {
+                rank.receive(net, there, bytes);
+            }
+        }
+        last(&all)
     }),
 ];
 
 const fn rule(
     call: &'static str,
     algorithm: &'static str,
-    time: fn(Network, u64, u64) -> Time,
+    time: fn(&Network, u64, u64) -> Time,
 ) -> Collective {
     Collective {
         call,
@@ -131,21 +181,182 @@ const fn rule(
     }
 }
 
-impl Network {
-    /// From the begin of a message's send until it has been received.
-    fn message(self, bytes: u64) -> Time {
-        times(2, self.overhead) + self.latency + self.train(bytes)
+/// Rounds in which every rank sends and receives one message of so many bytes: what comes was sent when this rank's own was.
+fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
+    let mut rank = Rank::default();
+    for bytes in rounds {
+        let there = rank.send(net, bytes);
+        rank.receive(net, there, bytes);
+    }
+    rank.now
+}
+
+/// The most ranks of whose ring every message is followed.
+const WHOLE_RING: usize = 1024;
+
+/// A ring among ranks that do not begin together. With more ranks than [`WHOLE_RING`] all begin when the last of them can:
+/// its block goes round in any case, and nothing is known to be later than that.
+fn ring_after(net: &Network, ranks: &mut [Rank], bytes: u64) -> Time {
+    let count = ranks.len();
+    if count > WHOLE_RING {
+        let rounds = repeated(bytes, count as u64 - 1);
+        return last(ranks) + alike(net, rounds);
+    }
+    for _ in 1..count {
+        let there: Vec<_> = ranks.iter_mut().map(|rank| rank.send(net, bytes)).collect();
+        for (number, rank) in ranks.iter_mut().enumerate() {
+            rank.receive(net, there[(number + count - 1) % count], bytes);
+        }
+    }
+    last(ranks)
+}
+
+fn repeated(bytes: u64, count: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |_| bytes)
+}
+
+/// Rounds among the largest power of two of the ranks, each between partners whose numbers differ in one bit: the bit, and the bytes.
+/// The ranks beyond send `fold_in` to a partner before and receive `fold_out` from it after.
+fn folded(
+    net: &Network,
+    ranks: u64,
+    fold_in: u64,
+    exchanges: &[(u32, u64)],
+    fold_out: u64,
+) -> Time {
+    let power = 1usize << ranks.ilog2();
+    let mut core = vec![Rank::default(); power];
+    let mut beyond = vec![Rank::default(); ranks as usize - power];
+    for (rank, partner) in beyond.iter_mut().zip(&mut core) {
+        let there = rank.send(net, fold_in);
+        partner.receive(net, there, fold_in);
+    }
+    for &(bit, bytes) in exchanges {
+        let there: Vec<_> = core.iter_mut().map(|rank| rank.send(net, bytes)).collect();
+        for (number, rank) in core.iter_mut().enumerate() {
+            rank.receive(net, there[number ^ 1 << bit], bytes);
+        }
+    }
+    for (rank, partner) in beyond.iter_mut().zip(&mut core) {
+        let there = partner.send(net, fold_out);
+        rank.receive(net, there, fold_out);
+    }
+    last(&core).max(last(&beyond))
+}
+
+/// The exchanges of recursive doubling.
+fn doubling(ranks: u64, bytes: impl Fn(u32) -> u64) -> Vec<(u32, u64)> {
+    (0..ranks.ilog2()).map(|bit| (bit, bytes(bit))).collect()
+}
+
+/// The exchanges of recursive halving: a half of the bytes, a quarter, and so on.
+fn halving(ranks: u64, bytes: u64) -> Vec<(u32, u64)> {
+    doubling(ranks, |bit| bytes.div_ceil(2 << bit))
+}
+
+/// Everybody sends to one rank.
+fn linear(net: &Network, ranks: u64, bytes: u64) -> Time {
+    let there = Rank::default().send(net, bytes);
+    let mut root = Rank::default();
+    for _ in 1..ranks {
+        root.receive(net, there, bytes);
+    }
+    root.now
+}
+
+/// Segments go from rank to rank, each of which receives one and sends it on before the next.
+/// All ranks between the ends do the same, so what follows the first segment is as far apart as one of them can make it.
+fn chain(net: &Network, ranks: u64, bytes: u64, size: u64) -> Time {
+    let segments = bytes.div_ceil(size).max(1);
+    let hop = alike(net, [size]);
+    let overheads = match ranks {
+        2 => net.overhead,
+        _ => net.overhead + net.overhead,
+    };
+    let apart = overheads.max(net.gap + net.train(size));
+    times(hop, ranks - 1) + times(apart, segments - 1)
+}
+
+/// The ranks of a binomial tree: the parent of a rank has its lowest one bit cleared.
+struct Tree<'n> {
+    net: &'n Network,
+    ranks: Vec<Rank>,
+}
+
+impl<'n> Tree<'n> {
+    fn new(net: &'n Network, ranks: u64) -> Self {
+        Self {
+            net,
+            ranks: vec![Rank::default(); ranks as usize],
+        }
     }
 
-    /// How far apart one rank's messages are.
-    fn apart(self, bytes: u64) -> Time {
-        self.gap.max(self.overhead).max(self.train(bytes))
+    /// The children of a rank, the smallest subtree first, each with the ranks in its subtree.
+    fn children(&self, rank: usize) -> impl DoubleEndedIterator<Item = (usize, u64)> + use<> {
+        let all = self.ranks.len();
+        let below = match rank {
+            0 => all.next_power_of_two(),
+            rank => rank & rank.wrapping_neg(),
+        };
+        let last = match (all - rank - 1).checked_ilog2() {
+            Some(last) => (last + 1).min(below.ilog2()),
+            None => 0,
+        };
+        (0..last).map(move |bit| {
+            let child = rank + (1 << bit);
+            (child, (1usize << bit).min(all - child) as u64)
+        })
     }
 
-    /// The bytes of a message after its first.
-    fn train(self, bytes: u64) -> Time {
-        times(bytes.saturating_sub(1), self.byte_gap)
+    /// Every rank receives from its children, as they come, and sends to its parent what belongs to so many ranks.
+    fn up(&mut self, bytes: impl Fn(u64) -> u64) {
+        let mut there = vec![Time::ZERO; self.ranks.len()];
+        let mut coming = Vec::new();
+        for rank in (0..self.ranks.len()).rev() {
+            coming.clear();
+            coming.extend(
+                self.children(rank)
+                    .map(|(child, below)| (there[child], bytes(below))),
+            );
+            coming.sort_unstable();
+            let mut state = self.ranks[rank];
+            for &(there, bytes) in &coming {
+                state.receive(self.net, there, bytes);
+            }
+            if rank > 0 {
+                let lowest = rank & rank.wrapping_neg();
+                let below = lowest.min(self.ranks.len() - rank) as u64;
+                there[rank] = state.send(self.net, bytes(below));
+            }
+            self.ranks[rank] = state;
+        }
     }
+
+    /// Every rank receives from its parent and sends to its children, the largest subtree first, what belongs to so many ranks.
+    fn down(&mut self, bytes: impl Fn(u64) -> u64) {
+        let mut there = vec![(Time::ZERO, 0); self.ranks.len()];
+        for rank in 0..self.ranks.len() {
+            let mut state = self.ranks[rank];
+            if rank > 0 {
+                let (there, bytes) = there[rank];
+                state.receive(self.net, there, bytes);
+            }
+            for (child, below) in self.children(rank).rev() {
+                let bytes = bytes(below);
+                there[child] = (state.send(self.net, bytes), bytes);
+            }
+            self.ranks[rank] = state;
+        }
+    }
+
+    fn last(&self) -> Time {
+        last(&self.ranks)
+    }
+}
+
+/// When the last of them is through.
+fn last(ranks: &[Rank]) -> Time {
+    ranks.iter().map(|rank| rank.now).max().unwrap_or_default()
 }
 
 /// ceil(log2 n).
@@ -153,61 +364,13 @@ fn rounds(ranks: u64) -> u64 {
     ranks.next_power_of_two().ilog2().into()
 }
 
-/// Rounds of recursive doubling; ranks beyond a power of two are folded in before and told after.
-fn doublings(ranks: u64) -> u64 {
-    let folded = !ranks.is_power_of_two();
-    u64::from(ranks.ilog2()) + 2 * u64::from(folded)
-}
-
-/// A half, a quarter, and so on, so many of them.
-fn halves(bytes: u64, count: u64) -> impl Iterator<Item = u64> {
-    (1..=count).map(move |round| bytes.div_ceil(1 << round))
-}
-
-fn times(count: u64, time: Time) -> Time {
+fn times(time: Time, count: u64) -> Time {
     Time::from_ps(time.ps().saturating_mul(count))
-}
-
-fn sum(times: impl Iterator<Item = Time>) -> Time {
-    times.fold(Time::ZERO, |sum, time| sum + time)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ALGORITHMS;
     use super::*;
-
-    /// The rule of a barrier and its schedule, message by message.
-    fn agree(rule: &str, schedule: &str, ranks: &[u64]) {
-        let network = Network {
-            bytes: 1,
-            ..Network::LOGGOPSIM
-        };
-        let find = |rules: &[Collective]| *rules.iter().find(|r| r.algorithm == rule).expect(rule);
-        let algorithm = ALGORITHMS.iter().find(|a| a.name == schedule);
-        for &ranks in ranks {
-            let schedule = algorithm.expect(schedule).schedule(ranks as usize);
-            let together = vec![Time::ZERO; ranks as usize];
-            let left = network.leave_times(&schedule.expect("a schedule"), &together);
-            let rule = find(BARRIERS).time(network, ranks, 0);
-            assert_eq!(Some(&rule), left.iter().max(), "{ranks} ranks");
-        }
-    }
-
-    #[test]
-    fn dissemination_takes_what_its_messages_take() {
-        agree("dissemination", "dissemination", &[2, 3, 4, 16, 60, 1024]);
-    }
-
-    #[test]
-    fn recursive_doubling_takes_what_its_messages_take() {
-        agree("recursive_doubling", "butterfly", &[2, 4, 16, 64, 1024]);
-    }
-
-    #[test]
-    fn the_longest_way_in_the_tree_is_up_and_down_all_its_levels() {
-        agree("tree", "binomial tree", &[2, 4, 16, 64]);
-    }
 
     #[test]
     fn long_data_want_the_algorithms_that_are_made_for_them() {
@@ -238,5 +401,13 @@ mod tests {
             assert_eq!(rule.time(Network::LOGGOPSIM, 1, 8), Time::ZERO);
             assert!(rule.time(Network::LOGGOPSIM, 2, 8) > Time::ZERO);
         }
+    }
+
+    #[test]
+    fn more_ranks_than_are_followed_are_no_number() {
+        let most = Collective::MOST_RANKS;
+        let times = [most, most + 1].map(|ranks| BARRIERS[0].time(Network::LOGGOPSIM, ranks, 0));
+        assert!(times[0] < Time::from_ps(u64::MAX));
+        assert_eq!(times[1], Time::from_ps(u64::MAX));
     }
 }

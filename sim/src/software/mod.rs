@@ -7,12 +7,12 @@
 //!   keeps the processor for the overhead `o`, a message is under way for the latency `L`, and two sends, or two receives,
 //!   of one processor begin at least the gap `g` apart.
 //! * LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995): each byte of a message after its first takes
-//!   a further `G` of the sender's network interface.
+//!   a further `G` of the network interface.
 //!
-//! LogP is LogGP with `G = 0`, so there is one [`Network::leave_times`] for both.
+//! LogP is LogGP with `G = 0`, so there is one rule for both, in the form of the simulator LogGOPSim: its head is in `rule`.
 //! It starts from when each node enters, so that a comparison with a hardware run uses the same arrivals.
 //!
-//! [`Collective`] is the same in closed form for the library's own algorithms, for more ranks than schedules are made for,
+//! [`Collective`] is the same for the library's own algorithms, for more ranks than schedules are made for,
 //! and [`fit()`] finds a network's parameters in what was measured on it.
 //!
 //! The models are kind to software: no contention, no unexpected message, no operating system.
@@ -20,6 +20,9 @@
 mod algorithms;
 mod collectives;
 mod fit;
+#[cfg(test)]
+mod independent;
+mod rule;
 mod schedule;
 
 pub use algorithms::{ALGORITHMS, Algorithm};
@@ -28,6 +31,7 @@ pub use fit::{BadFit, Point, fit};
 pub use schedule::{BadSchedule, Operation, Schedule};
 
 use crate::virtual_time::{Distribution, Time};
+use rule::Rank;
 use std::fmt;
 
 /// What a message costs.
@@ -56,6 +60,49 @@ impl Network {
         bytes: 64,
     };
 
+    /// A cluster of today: InfiniBand HDR. L is the "sub 0.6 us" of the product brief of the ConnectX-6 adapter, G is its 200 Gb/s;
+    /// o and g of 0.2 us, five million messages a second of one process, are assumed, so that a message takes 1.0 us in all.
+    pub const HDR: Self = Self {
+        latency: Time::from_ns(600),
+        overhead: Time::from_ns(200),
+        gap: Time::from_ns(200),
+        byte_gap: Time::from_ps(40),
+        bytes: 64,
+    };
+
+    /// The networks that have a name: the name, and what it stands for.
+    pub const NAMED: [(&str, &str, Self); 2] = [
+        (
+            "loggopsim",
+            "a cluster of 2009, LogGOPSim's default",
+            Self::LOGGOPSIM,
+        ),
+        ("hdr", "a cluster of today, InfiniBand HDR", Self::HDR),
+    ];
+
+    /// The parameters alone, without a name.
+    pub fn parameters(&self) -> impl fmt::Display + use<> {
+        let Self {
+            latency,
+            overhead,
+            gap,
+            byte_gap,
+            ..
+        } = *self;
+        format!("L {latency}, o {overhead}, g {gap}, G {byte_gap} for each byte after the first")
+    }
+
+    /// What this network is called, if it has a name; its messages may have any length.
+    pub fn name(&self) -> Option<&'static str> {
+        let found = Self::NAMED.iter().find(|(.., named)| {
+            Self {
+                bytes: self.bytes,
+                ..*named
+            } == *self
+        });
+        found.map(|(name, ..)| *name)
+    }
+
     /// The same network as a model sees it.
     pub fn seen_by(self, model: Model) -> Self {
         match model {
@@ -67,47 +114,28 @@ impl Network {
         }
     }
 
-    fn bytes_time(&self) -> Time {
-        self.byte_gap.scaled(self.bytes.saturating_sub(1) as f64)
-    }
-
     /// When each node leaves, if each enters at its time of `entries`.
     pub fn leave_times(&self, schedule: &Schedule, entries: &[Time]) -> Vec<Time> {
-        let Self {
-            latency,
-            overhead,
-            gap,
-            ..
-        } = *self;
-        let bytes = self.bytes_time();
-        // When each processor, its sender and its receiver are free again, and when each message arrives.
-        let mut now = entries.to_vec();
-        let mut sender = vec![Time::ZERO; now.len()];
-        let mut receiver = sender.clone();
+        let mut ranks: Vec<_> = entries.iter().copied().map(Rank::starting).collect();
         let mut arrivals = vec![Time::ZERO; schedule.messages()];
         let mut waiting = Vec::new();
         for (node, operation) in schedule.in_order() {
             match operation {
                 Operation::Send(message) => {
-                    let start = now[node].max(sender[node]);
-                    now[node] = start + overhead;
-                    sender[node] = start + gap.max(overhead) + bytes;
-                    arrivals[message] = start + overhead + bytes + latency;
+                    arrivals[message] = ranks[node].send(self, self.bytes);
                 }
                 Operation::Receive(messages) => {
                     // In the order in which they arrive, whoever sent them.
                     waiting.clear();
                     waiting.extend(messages.iter().map(|&message| arrivals[message]));
                     waiting.sort_unstable();
-                    for &arrival in &waiting {
-                        let start = now[node].max(receiver[node]).max(arrival);
-                        now[node] = start + overhead;
-                        receiver[node] = start + gap;
+                    for &there in &waiting {
+                        ranks[node].receive(self, there, self.bytes);
                     }
                 }
             }
         }
-        now
+        ranks.into_iter().map(|rank| rank.now).collect()
     }
 
     /// From the last entry of each barrier until everybody has left.
@@ -128,6 +156,13 @@ impl fmt::Display for Network {
             byte_gap,
             bytes,
         } = self;
+        match Self::NAMED
+            .iter()
+            .find(|(name, ..)| Some(*name) == self.name())
+        {
+            Some((name, what, _)) => write!(f, "network {name} ({what}): ")?,
+            None => f.write_str("network of the options: ")?,
+        }
         write!(
             f,
             "L {latency}, o {overhead}, g {gap}; LogGP: and G {byte_gap} for each of {bytes} bytes after the first"

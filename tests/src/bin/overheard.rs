@@ -3,6 +3,8 @@
 //! Stands between the two on the socket that `PMI_FD` names, hands on what either says, and prints each line of the rank
 //! on standard error as `overheard RANK LINE`. The rank's end is ours.
 
+#![allow(unsafe_code)]
+
 use std::env;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{FromRawFd as _, OwnedFd};

@@ -109,11 +109,28 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
     }
     for folder in ["dtpools", "util"].iter().chain(folders) {
         let mut make = command("make");
-        make.args(["-k", "-j2", "-C", folder]);
+        make.args(["-k", "-j2", "-C", folder, "all"]);
+        // The strict configuration leaves out the nonblocking programs of `io`, which are of MPI 3.1.
+        make.args(listed(&root.join(folder)));
         match process::output(&mut make, Duration::from_secs(600)) {
             Ok(_) | Err(ProcessError::Failed { .. }) => {}
             Err(error) => return Err(MpichTestsError::Process(error)),
         }
     }
     Ok(())
+}
+
+/// The programs of a folder's list that have a source there.
+fn listed(folder: &Path) -> Vec<String> {
+    let list = std::fs::read_to_string(folder.join("testlist")).unwrap_or_default();
+    let names = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    let mut names: Vec<_> = names
+        .filter(|name| folder.join(name).with_extension("c").is_file())
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }

@@ -5,18 +5,18 @@
 //! A function `plan_Bcast` checks the arguments and makes the value; the build script exports all six over it, with
 //! [`perform`], [`begin`] and [`prepare`].
 //!
-//! Where there is a function `brief_Bcast` too, the blocking forms try that first (see [`brief`]).
+//! Where there is a function `fast_Bcast` too, the blocking forms try that first (see [`fast_call`]).
 //!
 //! Arguments that are significant only at the root are not looked at elsewhere.
 
-pub mod apart;
+pub mod alias_check;
 mod blocks;
-pub mod brief;
 pub mod everybody;
+pub mod fast_call;
 pub mod neighbor;
-mod own;
 pub mod reduction;
 pub mod rooted;
+mod self_block_check;
 
 use super::args::{Wide, out, recv_buf, send_buf};
 use crate::abi::*;
@@ -44,8 +44,8 @@ impl Plan {
     /// What all arguments together say; here is looked at what one alone does not show.
     #[inline(always)]
     fn of(comm: Rc<CommObject>, call: Call) -> Planned {
-        apart::check(&comm.comm, &call)?;
-        own::check(&comm.comm, &call)?;
+        alias_check::check(&comm.comm, &call)?;
+        self_block_check::check(&comm.comm, &call)?;
         Ok(Plan { comm, call })
     }
 }

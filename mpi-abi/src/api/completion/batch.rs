@@ -6,10 +6,10 @@
 use super::{Statuses, set_empty, set_status, take};
 use crate::abi::*;
 use crate::api::args::{length, out, slice_mut};
-use crate::api::scripted;
+use crate::api::replay;
 use crate::error::{Failure, Outcome};
 use crate::object::request::{
-    self, Look, c_status, finish_simple, finish_simple_ones, is_settled, look,
+    self, RequestState, c_status, finish_simple, finish_simple_ones, is_settled, look,
 };
 use crate::state;
 use mpi_core::record::Asker;
@@ -64,9 +64,9 @@ impl<'a> Batch<'a> {
         let mut survey = Survey::default();
         for handle in self.requests.iter() {
             match look(*handle)? {
-                Look::Inactive => {}
-                Look::Running => survey.running += 1,
-                Look::Complete => survey.complete += 1,
+                RequestState::Inactive => {}
+                RequestState::Running => survey.running += 1,
+                RequestState::Complete => survey.complete += 1,
             }
         }
         Ok(survey)
@@ -78,7 +78,7 @@ impl<'a> Batch<'a> {
         if enough(&survey) {
             return Ok(survey);
         }
-        state::engine()?.look();
+        state::engine()?.poll_once();
         self.survey()
     }
 
@@ -86,9 +86,9 @@ impl<'a> Batch<'a> {
     pub(super) fn wait_any(&self) -> Result<bool, Failure> {
         let survey = self.survey()?;
         if survey.complete == 0 && survey.running > 0 {
-            let complete = |h: &MPI_Request| matches!(look(*h), Ok(Look::Complete));
+            let complete = |h: &MPI_Request| matches!(look(*h), Ok(RequestState::Complete));
             let engine = state::engine()?;
-            engine.wait_telling(
+            engine.wait_publishing(
                 || self.requests.iter().any(complete),
                 || self.tell_any(&engine, survey.running),
             );
@@ -103,7 +103,7 @@ impl<'a> Batch<'a> {
             let rest = self.requests[at..].iter();
             rest.filter(|handle| !is_settled(**handle)).count()
         };
-        state::engine()?.wait_telling(|| is_settled(handle), || request::tell(handle, left()));
+        state::engine()?.wait_publishing(|| is_settled(handle), || request::tell(handle, left()));
         Ok(())
     }
 
@@ -113,7 +113,7 @@ impl<'a> Batch<'a> {
         let only = self.requests.iter().find(|handle| !is_settled(**handle));
         match (running, only) {
             (1, Some(only)) => request::tell(*only, 1),
-            _ => engine.tell_any(running as u32),
+            _ => engine.publish_wait_any(running as u32),
         }
     }
 
@@ -121,7 +121,7 @@ impl<'a> Batch<'a> {
     pub(super) fn first_complete(&self) -> Option<usize> {
         self.requests
             .iter()
-            .position(|h| matches!(look(*h), Ok(Look::Complete)))
+            .position(|h| matches!(look(*h), Ok(RequestState::Complete)))
     }
 
     /// Finishes the requests from place `from` on that are of the commonest kinds and went well, up to the first that is not; answers how many.
@@ -174,16 +174,16 @@ impl<'a> Batch<'a> {
                     return self.report();
                 };
                 match look(*next)? {
-                    Look::Running => {
+                    RequestState::Running => {
                         self.wait_for(i)?;
                         continue;
                     }
-                    Look::Inactive => {
+                    RequestState::Inactive => {
                         if let Some(place) = self.statuses.place(i) {
                             set_empty(place);
                         }
                     }
-                    Look::Complete => self.take(i, i)?,
+                    RequestState::Complete => self.take(i, i)?,
                 }
             }
             i += 1;
@@ -192,7 +192,7 @@ impl<'a> Batch<'a> {
 
     /// The places of all requests that are complete.
     pub(super) fn complete(&self) -> Option<Vec<usize>> {
-        let complete = |at: &usize| matches!(look(self.requests[*at]), Ok(Look::Complete));
+        let complete = |at: &usize| matches!(look(self.requests[*at]), Ok(RequestState::Complete));
         let places: Vec<usize> = (0..self.requests.len()).filter(complete).collect();
         (!places.is_empty()).then_some(places)
     }
@@ -203,7 +203,7 @@ impl<'a> Batch<'a> {
         asker: Asker,
         natural: impl FnOnce() -> Result<Option<Vec<usize>>, Failure>,
     ) -> Result<Option<Vec<usize>>, Failure> {
-        scripted::places(asker, self.requests, natural)
+        replay::places(asker, self.requests, natural)
     }
 
     /// Whether a run is recorded or replayed and this call has something to decide.
@@ -222,7 +222,7 @@ impl<'a> Batch<'a> {
     pub(super) unsafe fn take_some(&mut self, indices: *mut c_int) -> Result<usize, Failure> {
         let mut taken = 0;
         for i in 0..self.requests.len() {
-            if look(self.requests[i])? == Look::Complete {
+            if look(self.requests[i])? == RequestState::Complete {
                 // SAFETY: passed on.
                 unsafe { self.take_next(i, taken, indices)? };
                 taken += 1;

@@ -4,7 +4,7 @@
 //! and its free function is called once, when the handle goes.
 #![allow(unsafe_code)]
 
-use super::leaving::take_freed_general;
+use super::free_cancel::take_freed_general;
 use super::{EMPTY, RequestObject, object};
 use crate::abi::*;
 use crate::error::Failure;

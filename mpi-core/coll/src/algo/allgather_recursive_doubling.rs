@@ -7,12 +7,12 @@
 use super::contribute;
 use super::row::Row;
 use super::{Blocks, allgather_bruck};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn allgather(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {

@@ -6,13 +6,13 @@
 
 use super::fold::Worker;
 use super::{combine, contribute, copy, own, twin};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn allreduce(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,

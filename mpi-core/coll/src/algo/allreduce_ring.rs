@@ -5,13 +5,13 @@
 //! It is the segmented ring whose pieces are one segment.
 
 use super::allreduce_segmented_ring;
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn allreduce(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,

@@ -5,14 +5,14 @@
 
 use super::blocks::{Blocks, share};
 use super::{allgather_ring, contribute, ring};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 use std::rc::Rc;
 
 pub async fn allreduce(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,

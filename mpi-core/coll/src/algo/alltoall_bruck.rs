@@ -6,11 +6,15 @@
 use super::bytes;
 use super::turn::{ahead, behind};
 use super::{Blocks, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn alltoall(cx: &Cx, send: Option<&SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+pub async fn alltoall(
+    cx: &Invocation,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
     let block = recv.bytes();
     let recv = Blocks::equal(recv, size);

@@ -6,8 +6,8 @@
 use super::bytes;
 use super::turn::{ahead, behind};
 use super::{Blocks, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 /// What each rank is to get: the send blocks, or in place a copy of what the receive blocks hold now.
@@ -31,7 +31,7 @@ pub(super) fn outgoing(
 }
 
 pub async fn alltoall(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<Blocks<SendBuf>>,
     recv: &Blocks<RecvBuf>,
     window: u32,

@@ -6,12 +6,12 @@
 use super::alltoall_linear::outgoing;
 use super::turn::{ahead, behind};
 use super::{Blocks, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn alltoall(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<Blocks<SendBuf>>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {

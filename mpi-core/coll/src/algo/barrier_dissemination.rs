@@ -4,11 +4,11 @@
 //! ceil(log2 n) rounds for every n, each member sends and receives one empty message in each.
 
 use super::turn::{ahead, behind};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn barrier(cx: &Cx) -> Result<(), Error> {
+pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
     let (word, space) = (SendBuf::empty(), RecvBuf::empty());
     let mut distance = 1;

@@ -4,11 +4,11 @@
 //! 2 n steps one after another, one message under way at a time; the reference where links are scarce.
 
 use super::turn::{ahead, behind};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn barrier(cx: &Cx) -> Result<(), Error> {
+pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
     if size == 1 {
         return Ok(());

@@ -4,11 +4,11 @@
 //! ranks beyond the largest power of two are folded in.
 
 use super::fold::{Fold, Part};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn barrier(cx: &Cx) -> Result<(), Error> {
+pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
     let fold = Fold::new(cx.size());
     let (word, space) = (SendBuf::empty(), RecvBuf::empty());
     let (number, other) = match fold.part(cx.rank()) {

@@ -4,11 +4,11 @@
 //! 2 (n - 1) messages, fewer than dissemination's n log n, which counts where ranks share cores.
 
 use super::tree::Knomial;
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn barrier(cx: &Cx) -> Result<(), Error> {
+pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
     let tree = Knomial::binomial(cx.rank(), 0, cx.size());
     let (word, space) = (SendBuf::empty(), RecvBuf::empty());
     cx.all(tree.children().map(|c| cx.irecv(&space, c.rank)).collect())

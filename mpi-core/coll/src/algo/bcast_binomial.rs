@@ -6,10 +6,10 @@
 //! It is the k-nomial broadcast of radix two.
 
 use super::bcast_knomial;
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::RecvBuf;
 
-pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     bcast_knomial::bcast(cx, buf, root, 2).await
 }

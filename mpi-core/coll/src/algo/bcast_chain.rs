@@ -5,14 +5,14 @@
 
 use super::staged::Staged;
 use super::turn::Turn;
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::RecvBuf;
 
 /// Receives posted ahead of the segment that is being passed on.
 const AHEAD: i64 = 2;
 
-pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32, segment: i64) -> Result<(), Error> {
+pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32, segment: i64) -> Result<(), Error> {
     let turn = Turn {
         size: cx.size(),
         root,

@@ -5,11 +5,11 @@
 //! ceil(log n / log radix) rounds: best where a rank sends several messages in the time that one is under way.
 
 use super::tree::Knomial;
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::RecvBuf;
 
-pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32, radix: u32) -> Result<(), Error> {
+pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32, radix: u32) -> Result<(), Error> {
     let tree = Knomial::new(cx.rank(), root, cx.size(), radix);
     if let Some(parent) = tree.parent() {
         cx.recv(buf, parent).await?;

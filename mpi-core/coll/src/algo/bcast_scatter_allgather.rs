@@ -8,12 +8,12 @@ use super::blocks::{Blocks, share};
 use super::staged::Staged;
 use super::tree::Knomial;
 use super::turn::Turn;
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::RecvBuf;
 use std::ops::Range;
 
-pub async fn bcast(cx: &Cx, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
     let turn = Turn { size, root };
     let number = turn.number(me);

@@ -5,12 +5,17 @@
 //! Rank 0's `recv` is not touched, as the standard says (MPI 5.0, section 6.11.2).
 
 use super::{combine, copy, own, twin};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
-pub async fn exscan(cx: &Cx, send: Option<&SendBuf>, recv: &RecvBuf, op: &Op) -> Result<(), Error> {
+pub async fn exscan(
+    cx: &Invocation,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    op: &Op,
+) -> Result<(), Error> {
     let (me, size) = (cx.rank(), cx.size());
     let (sum, out, fresh) = (twin(recv)?, twin(recv)?, twin(recv)?);
     copy(&own(send, recv), &sum);

@@ -5,8 +5,8 @@
 //! (R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, section 3).
 
 use super::combine;
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
@@ -40,7 +40,7 @@ pub struct Worker {
 impl Worker {
     /// Begins the fold of a communicator: a rank that rests gives its `own` data away, gets what is its `result`, and is done: `None`.
     pub async fn begin(
-        cx: &Cx,
+        cx: &Invocation,
         own: &SendBuf,
         result: Option<&RecvBuf>,
     ) -> Result<Option<Worker>, Error> {
@@ -66,7 +66,7 @@ impl Worker {
     /// Combines what the rank that rests for this one gives into `acc`, by way of `fresh`.
     pub async fn take_in(
         &self,
-        cx: &Cx,
+        cx: &Invocation,
         acc: &RecvBuf,
         fresh: &RecvBuf,
         op: &Op,
@@ -79,7 +79,7 @@ impl Worker {
     }
 
     /// Gives the rank that rests for this one its result.
-    pub async fn give_back(&self, cx: &Cx, result: &SendBuf) -> Result<(), Error> {
+    pub async fn give_back(&self, cx: &Invocation, result: &SendBuf) -> Result<(), Error> {
         match self.other {
             Some(other) => cx.send(result, other).await,
             None => Ok(()),

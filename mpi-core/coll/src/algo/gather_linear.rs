@@ -3,12 +3,12 @@
 //! Every message is already where it belongs, so long blocks are copied once, and blocks may differ (`MPI_Gatherv`).
 
 use super::{Blocks, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn gather(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&Blocks<RecvBuf>>,
     root: u32,

@@ -7,12 +7,12 @@
 use super::lengths::Lengths;
 use super::tree::{Child, Knomial};
 use super::{Blocks, bytes, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn gather(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&Blocks<RecvBuf>>,
     root: u32,

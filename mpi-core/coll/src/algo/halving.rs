@@ -3,8 +3,8 @@
 use super::blocks::share;
 use super::fold::{Fold, Part, Worker};
 use super::{combine, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::RecvBuf;
 use crate::op::Op;
 use std::ops::Range;
@@ -56,7 +56,7 @@ impl Parts {
 /// Partners exchange the half of their parts that is the other's, until each worker has the sum of its own part in `acc`.
 /// Needs an operator that commutes.
 pub async fn halve(
-    cx: &Cx,
+    cx: &Invocation,
     parts: &Parts,
     number: u32,
     acc: &RecvBuf,
@@ -79,7 +79,7 @@ pub async fn halve(
 
 /// Gives out a worker's part, which starts with that of the rank that rests for it; the rest is `recv`, its own.
 pub async fn hand_out(
-    cx: &Cx,
+    cx: &Invocation,
     worker: &Worker,
     part: &RecvBuf,
     recv: &RecvBuf,

@@ -4,14 +4,14 @@
 //! It serves all five operations: they differ in which data are a block.
 //! The number of neighbours is the user's choice and small beside the number of ranks, so there is no window.
 
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::Neighbours;
 
 /// `send` and `recv` give the block of a neighbour.
 pub async fn exchange(
-    cx: &Cx,
+    cx: &Invocation,
     near: &Neighbours,
     send: impl Fn(usize) -> SendBuf,
     recv: impl Fn(usize) -> RecvBuf,

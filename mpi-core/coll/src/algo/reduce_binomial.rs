@@ -7,13 +7,13 @@
 use super::elements;
 use super::tree::Knomial;
 use super::{combine, copy, twin};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     op: &Op,
@@ -69,7 +69,12 @@ pub async fn reduce(
 }
 
 /// Where the tree does not stand on the root, its top sends the root the result.
-async fn receive_result(cx: &Cx, recv: Option<&RecvBuf>, top: u32, root: u32) -> Result<(), Error> {
+async fn receive_result(
+    cx: &Invocation,
+    recv: Option<&RecvBuf>,
+    top: u32,
+    root: u32,
+) -> Result<(), Error> {
     match recv {
         Some(recv) if cx.rank() == root && top != root => cx.recv(recv, top).await,
         _ => Ok(()),

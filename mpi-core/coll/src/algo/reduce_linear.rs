@@ -3,13 +3,13 @@
 //! The order of operands and of operations is fixed, for every root; the reference for operators whose result depends on it.
 
 use super::{combine, copy, own, twin};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     op: &Op,

@@ -7,13 +7,13 @@ use super::elements;
 use super::fold::Worker;
 use super::halving::{Parts, halve};
 use super::{contribute, copy, twin};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     op: &Op,

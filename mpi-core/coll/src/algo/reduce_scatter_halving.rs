@@ -8,13 +8,13 @@ use super::elements;
 use super::fold::Worker;
 use super::halving::{Parts, halve, hand_out};
 use super::{copy, scattered, twin};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce_scatter(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],

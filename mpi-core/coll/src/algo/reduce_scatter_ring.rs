@@ -6,13 +6,13 @@
 
 use super::elements;
 use super::{copy, ring, scattered};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce_scatter(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],

@@ -1,8 +1,8 @@
 //! The reduction inside of what reduces to one rank first.
 
 use super::{reduce_binomial, reduce_linear};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
@@ -16,7 +16,7 @@ pub enum Reduction {
 impl Reduction {
     pub async fn run(
         self,
-        cx: &Cx,
+        cx: &Invocation,
         send: Option<&SendBuf>,
         recv: Option<&RecvBuf>,
         op: &Op,

@@ -7,14 +7,14 @@
 use super::segments::Cut;
 use super::turn::{ahead, behind};
 use super::{combine, elements};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::RecvBuf;
 use crate::op::Op;
 
 /// `pieces` are by rank, in memory of our own that is overwritten; `segment` is in bytes.
 pub async fn reduce_scatter(
-    cx: &Cx,
+    cx: &Invocation,
     pieces: &[RecvBuf],
     op: &Op,
     segment: i64,

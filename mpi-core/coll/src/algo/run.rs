@@ -3,7 +3,7 @@
 use super::catalogue::Which;
 use super::reduction::Reduction;
 use super::*;
-use crate::{Call, Cx};
+use crate::{Call, Invocation};
 use std::rc::Rc;
 
 /// Children of a node at each distance in a k-nomial tree, and one.
@@ -18,15 +18,15 @@ const WINDOW: u32 = 32;
 impl Algorithm {
     /// Carries a call out; one that the algorithm does not serve goes to the first that does.
     ///
-    /// Where lengths differ it goes on, and fails at its end: see [`spoilt`](crate::spoilt).
-    pub async fn run(self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    /// Where lengths differ it goes on, and fails at its end: see [`length_mismatch`](crate::length_mismatch).
+    pub async fn run(self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         match cx.enduring() {
             Some(cx) => cx.verdict(self.carry_out(&cx, call).await),
             None => self.carry_out(cx, call).await,
         }
     }
 
-    async fn carry_out(self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    async fn carry_out(self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         use Call::*;
         use Which::*;
         let size = cx.size();
@@ -178,7 +178,7 @@ impl Algorithm {
 
 async fn allgather(
     which: Which,
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
@@ -196,7 +196,7 @@ async fn allgather(
 
 async fn reduce(
     which: Which,
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     op: &Op,
@@ -213,7 +213,7 @@ async fn reduce(
 
 async fn alltoall_blocks(
     which: Which,
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<Blocks<SendBuf>>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
@@ -226,7 +226,7 @@ async fn alltoall_blocks(
 
 async fn reduce_scatter(
     which: Which,
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],

@@ -5,12 +5,17 @@
 //! ceil(log2 n) rounds for every n; what comes from behind is always the left operand, so operators need not commute.
 
 use super::{combine, contribute, copy, twin};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
-pub async fn scan(cx: &Cx, send: Option<&SendBuf>, recv: &RecvBuf, op: &Op) -> Result<(), Error> {
+pub async fn scan(
+    cx: &Invocation,
+    send: Option<&SendBuf>,
+    recv: &RecvBuf,
+    op: &Op,
+) -> Result<(), Error> {
     contribute(send, recv);
     let (me, size) = (cx.rank(), cx.size());
     // What was sent may be under way still while `recv` grows.

@@ -6,12 +6,12 @@
 use super::bytes;
 use super::tree::{Child, Knomial};
 use super::{Blocks, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn scatter(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     root: u32,

@@ -3,12 +3,12 @@
 //! Long blocks are copied once, and blocks may differ (`MPI_Scatterv`).
 
 use super::{Blocks, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn scatter(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&Blocks<SendBuf>>,
     recv: Option<&RecvBuf>,
     root: u32,

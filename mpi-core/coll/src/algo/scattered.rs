@@ -2,13 +2,13 @@
 
 use super::blocks::Buffer;
 use super::own;
-use crate::Cx;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
 
 /// The whole input, and this rank's part of the result.
 pub fn buffers(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],

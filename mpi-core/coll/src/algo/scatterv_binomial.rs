@@ -6,12 +6,12 @@
 use super::lengths::Lengths;
 use super::tree::{Child, Knomial};
 use super::{Blocks, bytes, copy};
-use crate::Cx;
 use crate::Error;
+use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn scatter(
-    cx: &Cx,
+    cx: &Invocation,
     send: Option<&Blocks<SendBuf>>,
     recv: Option<&RecvBuf>,
     root: u32,

@@ -4,10 +4,10 @@
 
 use super::in_order::InOrder;
 use super::{combine, contribute, copy, elements};
-use crate::Cx;
 use crate::Error;
-use crate::cx::Pending;
+use crate::Invocation;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::invocation::Pending;
 use crate::op::Op;
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ impl Slots {
 
 /// Combines left, own and right on the way up; `bytes` are those of a segment.
 pub async fn reduce(
-    cx: &Cx,
+    cx: &Invocation,
     tree: InOrder,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,

@@ -5,7 +5,7 @@
 use super::algo::Algorithm;
 use super::priority;
 use super::reproducible::{REPRODUCIBLE, is_sensitive};
-use super::{Call, CallSet, Component, Cx, Module, Refusal, Running};
+use super::{Call, CallSet, Component, Invocation, Module, Refusal, Running};
 use crate::Error;
 use crate::comm::Comm;
 use mpi_base::param::About;
@@ -52,17 +52,21 @@ impl Module for BasicModule {
         CallSet::ALL
     }
 
-    fn start(&self, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Invocation, call: Call) -> Running {
         let algorithm = self.choose(&call);
         Box::pin(async move { carry_out(algorithm, &cx, &call).await })
     }
 
-    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         cx.engine().block_on(carry_out(self.choose(call), cx, call))
     }
 }
 
-async fn carry_out(algorithm: Option<Algorithm>, cx: &Cx, call: &Call) -> Result<(), Error> {
+async fn carry_out(
+    algorithm: Option<Algorithm>,
+    cx: &Invocation,
+    call: &Call,
+) -> Result<(), Error> {
     match algorithm {
         Some(algorithm) => algorithm.run(cx, call).await,
         None => Ok(()),

@@ -6,11 +6,11 @@
 //! so the call ends at every member alike, with a sentence that names the pairs that differ.
 //! Among neighbours ([`edges`](super::edges)) every block has a pair of its own.
 
+use super::difference::{Difference, WORDS, exchange, share};
 use super::edges::Edges;
-use super::words::{Difference, WORDS, exchange, share};
 use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
-use crate::{Call, CallId, Cx};
+use crate::{Call, CallId, Invocation};
 use mpi_engine::coll::function;
 use std::fmt;
 
@@ -101,7 +101,7 @@ impl Amounts {
     }
 
     /// What others send to this member and it does not expect, or the other way round.
-    async fn differences(self, cx: &Cx) -> Result<Vec<Difference>, Error> {
+    async fn differences(self, cx: &Invocation) -> Result<Vec<Difference>, Error> {
         let told = exchange(cx, &self.sends).await?;
         let pairs = (0..).zip(told.into_iter().zip(self.expects));
         let differ = pairs.filter(|(_, (sent, expected))| sent != expected);
@@ -159,7 +159,7 @@ impl fmt::Display for Disagreement {
 const NAMED: usize = 4;
 
 /// Compares what goes between each two members; `None` if all agree.
-pub async fn compare(cx: &Cx, call: &Call) -> Result<Option<Disagreement>, Error> {
+pub async fn compare(cx: &Invocation, call: &Call) -> Result<Option<Disagreement>, Error> {
     let found = match (Edges::of(call), Amounts::of(call, cx.rank(), cx.size())) {
         (Some(edges), _) => edges.differences(cx).await?,
         (None, Some(amounts)) => amounts.differences(cx).await?,

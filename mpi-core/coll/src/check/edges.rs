@@ -5,11 +5,11 @@
 //! Who sends to whom is known to the two ends only, so every member tells all others its outgoing edges, and looks for its own among theirs.
 //! Topologies whose ends do not name each other are found too: what the other end does not know of is a block of zero bytes there.
 
-use super::words::{Difference, share};
+use super::difference::{Difference, share};
 use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::Neighbours;
-use crate::{Call, Cx};
+use crate::{Call, Invocation};
 
 /// The other end of an edge, and the bytes that go along it, in the order in which messages match.
 type Edge = (u32, u64);
@@ -52,7 +52,7 @@ impl Edges {
     }
 
     /// Where what comes is not what this member expects.
-    pub async fn differences(self, cx: &Cx) -> Result<Vec<Difference>, Error> {
+    pub async fn differences(self, cx: &Invocation) -> Result<Vec<Difference>, Error> {
         let degrees = share(cx, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;
         // Everybody tells as many edges as the one with the most; where there is none, its end is nobody.

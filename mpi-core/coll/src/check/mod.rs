@@ -11,21 +11,21 @@
 //! The messages of the check are the first of the invocation between any two members, so they never mix with those of the operation.
 
 mod amounts;
+mod difference;
 mod edges;
-mod said;
+mod mismatch;
 #[cfg(test)]
 mod tests;
-mod words;
 
-pub use said::{Mismatch, Said};
+pub use mismatch::{CallSignature, Mismatch};
 
 use super::priority;
-use super::turns::{Turn, Turns};
-use super::{Call, CallSet, CollError, Component, Cx, Module, Refusal, Running, Table};
+use super::tickets::{Ticket, TicketOrder};
+use super::{Call, CallSet, CollError, Component, Invocation, Module, Refusal, Running, Table};
 use crate::Error;
 use crate::comm::Comm;
+use mismatch::Difference;
 use mpi_base::param::{About, Level, Param};
-use said::Difference;
 use std::rc::Rc;
 
 /// Whether members tell each other what they call.
@@ -59,7 +59,7 @@ impl Component for Check {
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         let params = comm.engine().params();
         match params.get(&CHECK).map_err(|e| Refusal(e.to_string()))? {
-            true => Ok(Rc::new(CheckModule(Turns::default()))),
+            true => Ok(Rc::new(CheckModule(TicketOrder::default()))),
             false => Err(Refusal("the parameter coll_base_check is off".into())),
         }
     }
@@ -67,10 +67,10 @@ impl Component for Check {
 
 /// One communicator's calls, which go down in the order in which they were made, however long their checks take:
 /// components below may count them.
-struct CheckModule(Turns);
+struct CheckModule(TicketOrder);
 
 /// Checks a call and waits until all before it have gone down or failed.
-async fn check(turn: &Turn, cx: &Cx, call: &Call) -> Result<(), Error> {
+async fn check(turn: &Ticket, cx: &Invocation, call: &Call) -> Result<(), Error> {
     let outcome = compare(cx, call).await;
     turn.come(cx.engine()).await;
     outcome
@@ -81,7 +81,7 @@ impl Module for CheckModule {
         CallSet::ALL
     }
 
-    fn start(&self, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Invocation, call: Call) -> Running {
         let turn = self.0.draw();
         Box::pin(async move {
             let checked = check(&turn, &cx, &call).await;
@@ -93,7 +93,7 @@ impl Module for CheckModule {
         })
     }
 
-    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         let turn = self.0.draw();
         cx.engine().block_on(check(&turn, cx, call))?;
         turn.pass();
@@ -102,10 +102,13 @@ impl Module for CheckModule {
 }
 
 /// Tells all members what this one calls, and fails where they differ.
-async fn compare(cx: &Cx, call: &Call) -> Result<(), Error> {
-    let mine = Said::of(call).words();
-    let all = words::share(cx, &mine).await?;
-    let said: Vec<Said> = all.chunks(mine.len()).map(Said::from_words).collect();
+async fn compare(cx: &Invocation, call: &Call) -> Result<(), Error> {
+    let mine = CallSignature::of(call).words();
+    let all = difference::share(cx, &mine).await?;
+    let said: Vec<CallSignature> = all
+        .chunks(mine.len())
+        .map(CallSignature::from_words)
+        .collect();
     let what = match said.windows(2).all(|two| two[0] == two[1]) {
         false => Some(Difference::calls(&said)),
         // All do the same, so all take part in the next comparison or none.

@@ -3,8 +3,8 @@
 use super::seats::{Seat, Seats};
 use crate::Error;
 use crate::comm::Comm;
-use crate::turns::Turn;
-use crate::{Call, Cx, Pending};
+use crate::tickets::Ticket;
+use crate::{Call, Invocation, Pending};
 
 /// The members of this node, and the leaders of all.
 pub struct Levels {
@@ -17,8 +17,8 @@ pub struct Levels {
 /// One invocation on its way through the levels.
 pub struct Way<'a> {
     pub levels: &'a Levels,
-    pub cx: &'a Cx,
-    pub turn: Turn,
+    pub cx: &'a Invocation,
+    pub turn: Ticket,
     /// Whether it may wait inside of a step: so do blocking calls, and have what components do for those alone.
     pub blocking: bool,
 }

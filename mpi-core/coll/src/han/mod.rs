@@ -10,7 +10,7 @@
 //!
 //! Each is one `async fn` whose steps are calls on the communicators below ([`levels::Way`]), with the number of the call itself.
 //! Their members have to begin these in one order, and nonblocking calls could overtake each other between two steps;
-//! so a call begins its first step when the one before it has begun its last ([`Turns`]).
+//! so a call begins its first step when the one before it has begun its last ([`TicketOrder`]).
 //! That takes nothing from a program: a call depends on none that was made after it.
 //! Barriers have turns of their own: one may come here late, handed down by who stands above, and at each member between other calls.
 //! Components number barriers apart from the rest, and messages go by the call's number, so nothing below mistakes one for the other.
@@ -28,8 +28,8 @@ mod whole;
 use super::algo::Blocks;
 use super::priority;
 use super::reproducible::{REPRODUCIBLE, is_sensitive};
-use super::turns::{Turn, Turns};
-use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
+use super::tickets::{Ticket, TicketOrder};
+use super::{Call, CallId, CallSet, Component, Invocation, Module, Refusal, Running, Table};
 use crate::Error;
 use crate::comm::Comm;
 use crate::group::Group;
@@ -47,10 +47,10 @@ use std::task::{Context, Poll, Waker};
 pub static BLOCKS_UP_TO: Param<usize> = Param::new(
     "coll",
     "han",
-    "blocks_up_to",
+    "blocks_max",
     "512",
     Level::TUNER,
-    "Gather, scatter and alltoall of blocks up to so many bytes go through the nodes' leaders, one message between two nodes; rank 0's value counts.",
+    "Size of blocks up to which gather, scatter and alltoall go through the leaders, one message between two nodes; rank 0's value is used",
 );
 
 static PRIORITY: About = priority::about("han", "50");
@@ -82,8 +82,8 @@ impl Component for Han {
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             blocks_up_to: params.get(&BLOCKS_UP_TO).map_err(refuse)? as u64,
             place: OnceCell::new(),
-            barriers: Turns::default(),
-            others: Turns::default(),
+            barriers: TicketOrder::default(),
+            others: TicketOrder::default(),
         }))
     }
 }
@@ -93,8 +93,8 @@ struct HanModule {
     reproducible: bool,
     blocks_up_to: u64,
     place: OnceCell<Place>,
-    barriers: Turns,
-    others: Turns,
+    barriers: TicketOrder,
+    others: TicketOrder,
 }
 
 /// What the members have set up together.
@@ -154,7 +154,7 @@ impl HanModule {
         takes.then_some(&place.levels)
     }
 
-    fn turns_of(&self, call: &Call) -> &Turns {
+    fn turns_of(&self, call: &Call) -> &TicketOrder {
         match call {
             Call::Barrier => &self.barriers,
             _ => &self.others,
@@ -215,7 +215,7 @@ impl Module for HanModule {
         ))
     }
 
-    fn start(&self, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Invocation, call: Call) -> Running {
         let Some(levels) = self.takes(&call).cloned() else {
             let next = Table::of(cx.comm(), call.id()).and_then(|t| t.start(cx.next_down(), call));
             return next.unwrap_or_else(|e| Box::pin(std::future::ready(Err(e))));
@@ -227,7 +227,7 @@ impl Module for HanModule {
         })
     }
 
-    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         let Some(levels) = self.takes(call) else {
             return Table::run_next(cx, call);
         };
@@ -246,8 +246,8 @@ impl Module for HanModule {
 
 async fn carry_out(
     levels: &Levels,
-    cx: &Cx,
-    turn: Turn,
+    cx: &Invocation,
+    turn: Ticket,
     blocking: bool,
     call: Call,
 ) -> Result<(), Error> {

@@ -72,7 +72,7 @@ fn nobody_leaves_before_all_have_entered() {
 fn long_and_short_blocks_give_the_same_on_either_side_of_the_limit() {
     for limit in ["0", "1G"] {
         for (ranks, nodes) in [(5, 2), (7, 3)] {
-            let job = job(ranks, nodes).with("coll_han_blocks_up_to", limit);
+            let job = job(ranks, nodes).with("coll_han_blocks_max", limit);
             exercise(&job, 9);
         }
     }

@@ -5,21 +5,21 @@
 //! it holds the engine restless meanwhile, since what it waits for is not a message.
 //!
 //! A plugin may hand a barrier down long after it was called, and at another time than at other members: hardware that has been left is an example.
-//! Components below number the barriers that reach them, so those go down in the order in which they were called ([`Turns`]);
+//! Components below number the barriers that reach them, so those go down in the order in which they were called ([`TicketOrder`]);
 //! and they keep barriers and other calls apart, for the others do not pass here and may have overtaken.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
-use super::host::{HOST, Invocation};
+use super::host::{HOST, PluginCall};
 use super::memory::Grave;
 use super::seat::{Seat, Values, values};
 use super::table::Plugin;
 use crate::Error;
 use crate::comm::Comm;
-use crate::engine::{Attend, Occasion};
+use crate::engine::{Occasion, ProgressHook};
 use crate::select::Table;
-use crate::turns::Turns;
-use crate::{Call, CallId, CallSet, CollError, Component, Cx, Module, Refusal, Running};
+use crate::tickets::TicketOrder;
+use crate::{Call, CallId, CallSet, CollError, Component, Invocation, Module, Refusal, Running};
 use mpi_base::param::About;
 use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
@@ -97,7 +97,7 @@ impl Component for PluginComponent {
             table,
             this,
             seat,
-            turns: Turns::default(),
+            turns: TicketOrder::default(),
             enabled: Cell::new(false),
         }));
         if module.serves() == CallSet::NONE {
@@ -115,7 +115,7 @@ struct Inner {
     table: ModuleTable,
     this: *mut c_void,
     seat: Rc<Seat>,
-    turns: Turns,
+    turns: TicketOrder,
     enabled: Cell<bool>,
 }
 
@@ -169,11 +169,11 @@ impl Inner {
     }
 
     /// The blocking form; `None` is `NEXT`.
-    fn run(&self, cx: &Cx, call: &Call) -> Result<Option<()>, Error> {
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<Option<()>, Error> {
         let mut why = Why::new();
         let code = match self.table.barrier {
             Some(barrier) => {
-                let mut invocation = Invocation {
+                let mut invocation = PluginCall {
                     cx: cx.clone(),
                     call: call.clone(),
                 };
@@ -203,7 +203,7 @@ impl Inner {
     }
 
     /// The nonblocking form; `None` is `NEXT`.
-    async fn start(&self, cx: &Cx, call: CallId) -> Result<Option<()>, Error> {
+    async fn start(&self, cx: &Invocation, call: CallId) -> Result<Option<()>, Error> {
         let mut why = Why::new();
         let mut ticket = 0;
         let mut code = if self.has_split() {
@@ -212,7 +212,7 @@ impl Inner {
             NEXT
         };
         if matches!(code, DONE | PENDING) {
-            let _restless = cx.engine().restless();
+            let _restless = cx.engine().poll_always();
             code = poll_fn(|_| match self.test(ticket, &mut why) {
                 PENDING => Poll::Pending,
                 code => Poll::Ready(code),
@@ -223,7 +223,7 @@ impl Inner {
     }
 }
 
-impl Attend for Inner {
+impl ProgressHook for Inner {
     fn attend(&self, occasion: Occasion) {
         if let (true, Some(attend)) = (self.enabled.get(), self.table.attend)
             && (occasion == Occasion::Time || self.seat.has_news())
@@ -285,7 +285,7 @@ impl Module for PluginModule {
         })
     }
 
-    fn start(&self, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Invocation, call: Call) -> Running {
         let inner = self.0.clone();
         let turn = inner.turns.draw();
         Box::pin(async move {
@@ -299,7 +299,7 @@ impl Module for PluginModule {
         })
     }
 
-    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         let turn = self.0.turns.draw();
         if self.0.run(cx, call)?.is_some() {
             return Ok(());

@@ -6,14 +6,14 @@
 
 use super::abi::{self, Call, Comm, DONE, FAILED, Host, PENDING, Why};
 use super::seat::Seat;
-use crate::{Cx, select::Table};
+use crate::{Invocation, select::Table};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// What stands behind `portcullis_call`.
-pub(super) struct Invocation {
-    pub cx: Cx,
+pub(super) struct PluginCall {
+    pub cx: Invocation,
     pub call: crate::Call,
 }
 
@@ -297,8 +297,8 @@ unsafe extern "C" fn now_ns() -> u64 {
 
 unsafe extern "C" fn call_next(call: *mut Call, why: *mut Why) -> c_int {
     let next = || {
-        // SAFETY: the host made the pointer from an `Invocation` that lives until the plugin's function returns.
-        let Invocation { cx, call } = unsafe { &*call.cast::<Invocation>() };
+        // SAFETY: the host made the pointer from a `PluginCall` that lives until the plugin's function returns.
+        let PluginCall { cx, call } = unsafe { &*call.cast::<PluginCall>() };
         if !cx.engine().may_block() {
             return Err("call_next was called from inside progress, where nothing may wait".into());
         }

@@ -13,7 +13,7 @@ use crate::comm::{Comm, WeakComm};
 use crate::datatype::Scratch;
 use crate::group::Group;
 use crate::pml::Plane;
-use crate::{Cx, Pending, algo};
+use crate::{Invocation, Pending, algo};
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use mpi_base::param::Params;
@@ -270,13 +270,13 @@ impl Seat {
     }
 
     /// What messages that are waited for go through.
-    pub(super) fn waiting(&self, peer: u32) -> Result<Cx, String> {
+    pub(super) fn waiting(&self, peer: u32) -> Result<Invocation, String> {
         self.may_block()?;
         self.conversation(peer, |tags| tags.waited)
     }
 
     /// A conversation, if it has begun and `peer` is a member.
-    fn conversation(&self, peer: u32, tag: impl Fn(Tags) -> i32) -> Result<Cx, String> {
+    fn conversation(&self, peer: u32, tag: impl Fn(Tags) -> i32) -> Result<Invocation, String> {
         let comm = self
             .comm
             .upgrade()
@@ -291,7 +291,7 @@ impl Seat {
             .tags
             .get()
             .ok_or("messages begin when the module is enabled")?;
-        Ok(Cx::new(comm, Plane::Hidden, tag(tags), 0))
+        Ok(Invocation::new(comm, Plane::Hidden, tag(tags), 0))
     }
 
     fn may_block(&self) -> Result<(), String> {

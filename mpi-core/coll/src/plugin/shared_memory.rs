@@ -2,7 +2,7 @@
 
 use super::memory::HEAD;
 use super::seat::Seat;
-use crate::comm::Words;
+use crate::comm::U64Buf;
 use mpi_base::atomic::{AtomicU32, Ordering};
 use mpi_base::mem::PAGE;
 use mpi_base::node::{ShmBlock, ShmOffset};
@@ -20,7 +20,7 @@ impl Seat {
         let len = bytes
             .checked_add(skip)
             .ok_or_else(|| format!("{bytes} bytes of shared memory are too many"))?;
-        let word = Words::new(1);
+        let word = U64Buf::new(1);
         const NOTHING: u64 = u64::MAX;
         let block = (self.rank == leader)
             .then(|| self.engine.node().alloc(len, skip))

@@ -103,7 +103,7 @@ impl Module for FaultyModule {
         };
         Box::pin(std::future::ready(outcome))
     }
-    fn start(&self, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Invocation, call: Call) -> Running {
         Box::pin(async move { Table::next(&cx, call).await })
     }
     fn disable(&self) {

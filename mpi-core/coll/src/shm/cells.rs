@@ -10,8 +10,8 @@
 //! Where each rank has a core, finishing is frequent and hunger is not, so the hungry one has the fence for both ([`mpi_base::fence`]);
 //! but who finishes a long operation has his own, since that interrupts nobody who is copying.
 
-use super::gate::{Kind, LINE, Members};
-use super::patience::Patience;
+use super::barrier::{Kind, LINE, Members};
+use super::poll_delay::PollDelay;
 use super::wait::Waits;
 use crate::engine::Engine;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
@@ -122,7 +122,7 @@ pub fn possible_cell(wish: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Nobody ends before all have come.
-    Together,
+    CooperativeCopy,
     /// Who has given goes on.
     OneWay,
 }
@@ -141,7 +141,7 @@ impl Layout {
         // Requests may end in any order, but who works for all in one must know that nobody reads the result of one before.
         let is_deep = lane == Lane::Blocking && longest > MIDDLING;
         let mut rings = Vec::new();
-        let choices = [Flow::Together, Flow::OneWay].map(|flow| {
+        let choices = [Flow::CooperativeCopy, Flow::OneWay].map(|flow| {
             let deep = |cell| match flow {
                 Flow::OneWay if is_deep => depth(cell, members, kind),
                 _ => DEPTH,
@@ -154,7 +154,7 @@ impl Layout {
             // What one member of few shows is read ahead of, into what the next one is writing, so theirs lie apart:
             // 1 KiB of two ranks, allreduce 0.178 and 0.168 us, allgather 0.179 and 0.171.
             // Of 60 ranks, which share cores, 8 bytes side by side: allgather 77 and 100 us, alltoall 79 and 125.
-            let apart = flow == Flow::Together && members <= FEW;
+            let apart = flow == Flow::CooperativeCopy && members <= FEW;
             of.map(|(length, depth)| {
                 let cell = match apart {
                     true => longest,
@@ -207,7 +207,7 @@ pub struct Cells {
     choices: [[Choice; 3]; 2],
     /// The last operation that has begun here.
     number: Cell<u64>,
-    patience: Patience,
+    patience: PollDelay,
     /// Whether hunger is frequent, as it is where ranks share cores: then who finishes has the fence, else who is hungry.
     shared: bool,
 }
@@ -253,13 +253,13 @@ impl Cells {
                 })
             }),
             number: Cell::new(0),
-            patience: Patience::new(lane == Lane::Blocking && kind == Kind::Flags),
+            patience: PollDelay::new(lane == Lane::Blocking && kind == Kind::Flags),
             shared: kind == Kind::Counter,
         })
     }
 
     #[inline(always)]
-    pub fn patience(&self) -> &Patience {
+    pub fn patience(&self) -> &PollDelay {
         &self.patience
     }
 
@@ -269,7 +269,7 @@ impl Cells {
 
     /// How many bytes a member can show.
     pub fn capacity(&self) -> usize {
-        let [.., long] = self.choices[Flow::Together as usize];
+        let [.., long] = self.choices[Flow::CooperativeCopy as usize];
         long.bytes
     }
 
@@ -289,7 +289,7 @@ impl Cells {
 
     /// Where they lie if they need long cells and have no result.
     pub fn long_spot(&self, number: u64) -> Spot<'_> {
-        let [short, .., long] = &self.choices[Flow::Together as usize];
+        let [short, .., long] = &self.choices[Flow::CooperativeCopy as usize];
         long.track.spot(number).with_result(&short.track)
     }
 
@@ -327,7 +327,8 @@ impl Cells {
     pub async fn make_room(&self, wait: impl Waits, engine: &Engine, spot: Spot<'_>) {
         if !self.has_room(spot) {
             let has_room = || self.has_room(spot);
-            self.wait_hungry(wait, engine, self.shared, has_room).await;
+            self.wait_for_members(wait, engine, self.shared, has_room)
+                .await;
         }
     }
 
@@ -345,11 +346,11 @@ impl Cells {
         let finished = || others().all(|rank| self.has_finished(rank, number));
         // Requests may be finished by one that has no fence, out of turn.
         let fenced = self.shared || self.lane == Lane::Blocking;
-        self.wait_hungry(wait, engine, fenced, finished).await;
+        self.wait_for_members(wait, engine, fenced, finished).await;
     }
 
     /// Waits for something that others say when they finish, `fenced` if they do so with a fence; they ring when that takes longer than a moment.
-    async fn wait_hungry(
+    async fn wait_for_members(
         &self,
         wait: impl Waits,
         engine: &Engine,
@@ -420,8 +421,8 @@ mod tests {
             let layout = Layout::of(Lane::Blocking, LONGEST, members, Kind::Counter);
             layout.rings[layout.choices[flow as usize][0]].cell
         };
-        assert_eq!(shortest(FEW, Flow::Together), LONGEST);
-        assert_eq!(shortest(FEW + 1, Flow::Together), SHORT);
+        assert_eq!(shortest(FEW, Flow::CooperativeCopy), LONGEST);
+        assert_eq!(shortest(FEW + 1, Flow::CooperativeCopy), SHORT);
         for members in [2, 60] {
             assert_eq!(shortest(members, Flow::OneWay), SHORT);
         }

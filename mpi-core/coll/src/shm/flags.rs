@@ -11,7 +11,7 @@
 //! A line that the other core has read costs a round trip before it can be written.
 //! So who has written a flag asks for the line of the next one at once, which nobody looks at yet.
 
-use super::gate::{LINE, Members, Stage};
+use super::barrier::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};

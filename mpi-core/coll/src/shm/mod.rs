@@ -1,52 +1,54 @@
 //! `shm`: collectives of ranks that share a node, by hand, in the node's memory.
 //!
 //! It serves communicators whose members all are on one node: short data through [`cells`], as [`small`] tells,
-//! long data through cells too, in pieces, or straight from the others' memory, as [`large`] tells, whichever [`ways`] has found to be faster, and `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
+//! long data through cells too, in pieces, or straight from the others' memory, as [`large`] tells, whichever [`protocol_choice`] has found to be faster, and `MPI_Barrier` and `MPI_Ibarrier` by one of two gates:
 //! where every rank has a core, [`flags`] passes in log n rounds of one cache line each;
 //! where ranks share cores, [`counter`] costs each rank one atomic addition and, if all goes well, one switch.
 //!
-//! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others [`place`] and choice in its letter.
+//! Protocol: rank 0 takes a block of its arena, chooses the gate and tells the others [`segment`] and choice in its letter.
 //! Rank 0 alone gives the block back, when all have left; or, if some member does not take the place, when all have said whether they do.
 //!
 //! Operations are numbered when they are called or started, which all members do in the same order; [`route`] tells which way they go.
 //! Barriers of one communicator pass the gate one after another: an `MPI_Ibarrier` enters when the one before it has left.
 //! Other requests go on side by side, as far as there are cells.
 
+mod barrier;
 mod cells;
+mod cma_access;
 mod counter;
+mod deferred_free;
 mod flags;
-mod gate;
-mod hold;
 mod large;
-mod letter;
 mod params;
-mod patience;
-mod place;
-mod readers;
-mod retired;
+mod poll_delay;
+mod protocol_choice;
 mod route;
+mod segment;
+mod segment_config;
 mod small;
+mod spin_hold;
 #[cfg(test)]
 mod tests;
 mod wait;
-mod ways;
 
 use super::priority;
 use super::reproducible::REPRODUCIBLE;
-use super::{Brief, Call, CallId, CallSet, Component, Cx, Module, Refusal, Running, Table};
+use super::{
+    Call, CallId, CallSet, Component, FastCall, Invocation, Module, Refusal, Running, Table,
+};
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
 use crate::engine::Engine;
 use crate::trial::Way;
+use barrier::{Members, ShmBarrier};
 use cells::Lane;
-use gate::{Gate, Members};
+use deferred_free::DeferredFree;
 use mpi_base::node::ShmBlock;
 use mpi_base::param::{self, About};
 pub use params::{CELL_SIZE, GATE, GateChoice, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM};
-use place::{Long, Place};
-use retired::Retired;
 use route::Route;
+use segment::{Long, Segment};
 use small::{Shape, Small};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -60,7 +62,7 @@ static PRIORITY: About = priority::about("shm", "60");
 /// The component.
 #[derive(Default)]
 pub struct Shm {
-    retired: Rc<Retired>,
+    retired: Rc<DeferredFree>,
 }
 
 impl Component for Shm {
@@ -126,10 +128,10 @@ struct State {
     /// As somebody wants it.
     cell: Option<usize>,
     reproducible: bool,
-    retired: Rc<Retired>,
+    retired: Rc<DeferredFree>,
     /// At rank 0, from its letter to the place.
     block: Cell<Option<ShmBlock>>,
-    place: OnceCell<Place>,
+    place: OnceCell<Segment>,
     /// How many barriers have been called here, and how many have let this rank pass.
     called: Cell<u64>,
     passed: Cell<u64>,
@@ -139,7 +141,7 @@ struct State {
 struct Pass {
     /// Which of the communicator's barriers; the first is number 0.
     number: u64,
-    stage: gate::Stage,
+    stage: barrier::Stage,
 }
 
 impl State {
@@ -148,7 +150,7 @@ impl State {
         self.called.set(number + 1);
         Pass {
             number,
-            stage: gate::Stage::default(),
+            stage: barrier::Stage::default(),
         }
     }
 
@@ -188,7 +190,7 @@ impl State {
     }
 
     /// Whether the members have met and nothing more.
-    fn is_untouched(&self, place: &Place) -> bool {
+    fn is_untouched(&self, place: &Segment) -> bool {
         self.called.get() == 0 && place.is_untouched()
     }
 }
@@ -247,8 +249,8 @@ impl Module for ShmModule {
             return None;
         }
         let small = match (call, &place.small, &place.gate) {
-            (CallId::Barrier, _, Gate::Counter(_)) => return Some("a counter".into()),
-            (CallId::Barrier, _, Gate::Flags(_)) => return Some("flags".into()),
+            (CallId::Barrier, _, ShmBarrier::Counter(_)) => return Some("a counter".into()),
+            (CallId::Barrier, _, ShmBarrier::Flags(_)) => return Some("flags".into()),
             (_, None, _) => return None,
             (_, Some(small), _) => &small[Lane::Blocking as usize],
         };
@@ -271,13 +273,13 @@ impl Module for ShmModule {
         })
     }
 
-    fn start(&self, cx: Cx, mut call: Call) -> Running {
+    fn start(&self, cx: Invocation, mut call: Call) -> Running {
         let state = self.0.clone();
         if let Call::Barrier = call {
             let mut pass = state.begin();
             return Box::pin(async move {
                 // The gate rings the bell, but no message comes: somebody has to look.
-                let _restless = cx.engine().restless();
+                let _restless = cx.engine().poll_always();
                 Later.until(cx.engine(), || state.step(&mut pass)).await;
                 Ok(())
             });
@@ -291,7 +293,7 @@ impl Module for ShmModule {
                     call = emptied;
                 }
                 Box::pin(async move {
-                    let _restless = cx.engine().restless();
+                    let _restless = cx.engine().poll_always();
                     match state.in_cells(&begun, Later, &cx) {
                         Some(turn) => turn.run_at_once(&call).await,
                         // Nothing is taken up without them.
@@ -300,7 +302,7 @@ impl Module for ShmModule {
                 })
             }
             Some(begun) => Box::pin(async move {
-                let _restless = cx.engine().restless();
+                let _restless = cx.engine().poll_always();
                 state.carry_out(begun, Later, &cx, &call).await
             }),
             None => Box::pin(async move { Table::next(&cx, call).await }),
@@ -308,7 +310,7 @@ impl Module for ShmModule {
     }
 
     #[inline]
-    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         let state = &*self.0;
         if let Call::Barrier = call {
             state.pass(cx.engine());
@@ -336,7 +338,7 @@ impl Module for ShmModule {
         }
     }
 
-    fn takes_brief(&self, call: CallId) -> Option<usize> {
+    fn takes_fast_call(&self, call: CallId) -> Option<usize> {
         let place = self.0.place.get()?;
         if place.leaves(call) {
             return None;
@@ -349,9 +351,9 @@ impl Module for ShmModule {
     }
 
     #[inline]
-    fn run_brief(&self, comm: &Comm, brief: &Brief<'_>) -> Result<(), Error> {
+    fn run_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
         let (state, engine) = (&*self.0, comm.engine());
-        let (false, Some(small)) = (matches!(brief, Brief::Barrier), state.blocking()) else {
+        let (false, Some(small)) = (matches!(brief, FastCall::Barrier), state.blocking()) else {
             // Nothing else is taken without cells.
             state.pass(engine);
             return Ok(());
@@ -365,7 +367,7 @@ impl Module for ShmModule {
             number: small.cells.begin(1),
             wait: Here,
         };
-        wait::now(engine, turn.run_brief(brief))
+        wait::now(engine, turn.run_fast_call(brief))
     }
 
     fn disable(&self) {

@@ -1,6 +1,6 @@
 //! What a user can set of collectives in shared memory.
 
-use super::gate::Kind;
+use super::barrier::Kind;
 use crate::trial::Way;
 use mpi_base::param::{self, Level, Param, Value};
 
@@ -8,40 +8,40 @@ use mpi_base::param::{self, Level, Param, Value};
 pub static GATE: Param<GateChoice> = Param::new(
     "coll",
     "shm",
-    "gate",
+    "barrier",
     "auto",
     Level::TUNER,
-    "How barriers in shared memory are made: by a counter, best where ranks share cores; by flags, best where each has its own; or as fits.",
+    "Barrier in shared memory: counter (central, for oversubscribed ranks), flags (dissemination, for ranks with a core each), or auto",
 );
 
 /// From how many bytes on data are read from where they lie.
 pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
     "coll",
     "shm",
-    "single_copy_from",
+    "single_copy_min",
     "4k",
     Level::TUNER,
-    "Blocks of so many bytes that do not fit a cell are read from the other ranks' memory in one copy, where the system allows it; rank 0's value counts.",
+    "Size from which blocks that do not fit a cell may be read from the other ranks' memory in a single copy; rank 0's value is used",
 );
 
 /// Up to how many bytes data go in pieces.
 pub static PIECES_UP_TO: Param<usize> = Param::new(
     "coll",
     "shm",
-    "pieces_up_to",
+    "pieces_max",
     "64M",
     Level::TUNER,
-    "Data that do not fit a cell may travel through cells, a piece in each, up to so many bytes of a call that waits; rank 0's value counts.",
+    "Size up to which the data of a blocking call may travel through cells in pieces; rank 0's value is used",
 );
 
 /// Which way data go that can go in pieces.
 pub static LONG_WAY: Param<LongWay> = Param::new(
     "coll",
     "shm",
-    "long_way",
+    "protocol",
     "measured",
     Level::TUNER,
-    "Whether data that do not fit a cell and can go in pieces do so: in pieces, or in single copies as if they could not, or whichever is found to be faster while the program runs, of calls that wait; rank 0's value counts.",
+    "Protocol of blocking collectives that do not fit a cell: pieces (pipelined), copies (single copy), or measured (the faster one); rank 0's value is used",
 );
 
 /// How long cells are.
@@ -51,7 +51,7 @@ pub static CELL_SIZE: Param<usize> = Param::new(
     "cell_size",
     "0",
     Level::TUNER,
-    "Bytes of the cells in which ranks of a node show each other short data; 0 is what fits the number of ranks; rank 0's value counts.",
+    "Size of the cells in which ranks of a node show each other short data; 0 fits it to the number of ranks; rank 0's value is used",
 );
 
 /// A value of [`GATE`]; `None` is what fits.

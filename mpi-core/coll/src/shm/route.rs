@@ -1,7 +1,7 @@
 //! Which way an operation's data go, and going it.
 //!
 //! There are three: through [`cells`](super::cells), straight from the others' memory, or that of the next component.
-//! Short data go through cells whole. Of those that could go there in pieces rank 0 has said which way they go, or that it is measured ([`ways`](super::ways)).
+//! Short data go through cells whole. Of those that could go there in pieces rank 0 has said which way they go, or that it is measured ([`protocol_choice`](super::protocol_choice)).
 //!
 //! Promise: all members go the same way in the same call, and nothing is sent for that.
 //! A way follows from what the standard makes equal at all members, from rank 0's letter, and from plans that all read alike.
@@ -13,13 +13,13 @@
 use super::cells::Lane;
 use super::large::{self, Large};
 use super::params::LongWay;
-use super::place::{Long, Place};
+use super::segment::{Long, Segment};
 use super::small::Shape;
 use super::wait::{Here, Waits};
 use super::{State, small};
 use crate::Error;
 use crate::trial::Way;
-use crate::{Call, CallId, Cx, Table};
+use crate::{Call, CallId, Invocation, Table};
 use std::time::Instant;
 
 /// How an operation other than a barrier is carried out.
@@ -62,13 +62,13 @@ impl State {
     }
 
     /// The way of long data without pieces, if it is not the next component's.
-    fn copies(&self, place: &Place, call: &Call) -> Option<Route> {
+    fn copies(&self, place: &Segment, call: &Call) -> Option<Route> {
         let serves = place.large.serves(call, self.members.count());
         serves.then(|| Route::Copies(Large::numbers(call)))
     }
 
     /// The way of data that can go through several cells.
-    fn long_way(&self, place: &Place, lane: Lane, call: &Call, shape: Shape) -> LongWay {
+    fn long_way(&self, place: &Segment, lane: Lane, call: &Call, shape: Shape) -> LongWay {
         let moves = matches!(
             call.id(),
             CallId::Bcast | CallId::Gather | CallId::Scatter | CallId::Allgather | CallId::Alltoall
@@ -83,9 +83,9 @@ impl State {
             return LongWay(Some(Way::Fragments));
         }
         // What is combined is so here in one order, whichever way; the next component does not promise that.
-        // Nor are its messages another way where pieces are usual: they go through shared memory too if that is faster.
-        let another_way =
-            || self.copies(place, call).is_some() || (moves && ways.first(call.id()) == Way::Copy);
+        // What is only moved can go as its messages: they find out for themselves which way is the faster one for them,
+        // and on some machines neither theirs nor pieces are.
+        let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
             _ => LongWay(Some(ways.first(call.id()))),
@@ -113,7 +113,7 @@ impl State {
     pub(super) async fn run_measured(
         &self,
         shape: Shape,
-        cx: &Cx,
+        cx: &Invocation,
         call: &Call,
     ) -> Result<(), Error> {
         let began = Instant::now();
@@ -144,6 +144,8 @@ impl State {
                 outcome
             }
         };
+        #[cfg(feature = "testing")]
+        crate::trial::slowed::end(measured.way);
         ways.end(measured);
         outcome
     }
@@ -154,7 +156,7 @@ impl State {
         &'a self,
         begun: &Begun,
         wait: W,
-        cx: &'a Cx,
+        cx: &'a Invocation,
     ) -> Option<small::Turn<'a, W>> {
         let Route::Cells(_) = begun.route else {
             return None;
@@ -176,7 +178,7 @@ impl State {
         &self,
         begun: Begun,
         wait: impl Waits,
-        cx: &Cx,
+        cx: &Invocation,
         call: &Call,
     ) -> Result<(), Error> {
         if let (Route::Cells(shape), Some(turn)) = (begun.route, self.in_cells(&begun, wait, cx)) {

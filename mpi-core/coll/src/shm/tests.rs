@@ -1,12 +1,12 @@
 //! `shm` joins the claims of barriers, with both of its gates, and serves all reductions; more in the folder, by subject.
 
-mod brief;
-mod giving;
+mod config;
+mod fast_calls;
 mod long;
-mod places;
 mod scans;
+mod segments;
 
-use super::gate::Kind;
+use super::barrier::Kind;
 use crate::suite::barrier::{self, Form};
 use crate::testing::Job;
 use crate::{CallId, Table};
@@ -19,13 +19,14 @@ fn job(ranks: u32, kind: Kind) -> Job {
         Kind::Counter => "counter",
         Kind::Flags => "flags",
     };
-    job.params.set("coll_shm_gate", gate, Source::Environment);
+    job.params
+        .set("coll_shm_barrier", gate, Source::Environment);
     job
 }
 
 /// The same where long data always go one way, if they can.
 fn job_with(ranks: u32, kind: Kind, way: &str) -> Job {
-    job(ranks, kind).with("coll_shm_long_way", way)
+    job(ranks, kind).with("coll_shm_protocol", way)
 }
 
 const GATES: [Kind; 2] = [Kind::Counter, Kind::Flags];

@@ -2,16 +2,16 @@
 //!
 //! With a core for each rank the others are about to come: the place is watched alone for about a microsecond.
 //! With shared cores they cannot come before this rank makes room: it yields at once, and looks again when it is switched in,
-//! and then for a moment, since whoever is still missing is on another core ([`hold`]).
+//! and then for a moment, since whoever is still missing is on another core ([`spin_hold`]).
 //! A rank that has watched in vain yields too: strangers may have taken the core of somebody it waits for, and on a free core a yield costs little.
 //! Then, in both cases, it waits as everywhere, progressing and at last asleep, so that messages move and a computing rank gets the core.
 //!
 //! An operation is written once, over [`Waits`]: a blocking call waits [`Here`], inside the only poll that its future ever sees,
 //! so the compiler makes straight code of it; a request comes back [`Later`], when progress polls it again.
 
-use super::hold::hold;
+use super::spin_hold::spin_hold;
 use crate::engine::Engine;
-use mpi_base::crowding::yield_core;
+use mpi_base::shared_core::yield_core;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -116,13 +116,13 @@ pub fn until(engine: &Engine, done: impl FnMut() -> bool) {
 
 /// The same; where ranks share cores, whether to hold this one.
 ///
-/// There the first switch is made without a call, since each return behind it is guessed wrong ([`mpi_base::switch`]).
+/// There the first switch is made without a call, since each return behind it is guessed wrong ([`mpi_base::yield_now`]).
 #[inline(always)]
 fn wait(engine: &Engine, holds: bool, mut done: impl FnMut() -> bool) {
     if done() {
         return;
     }
-    if !engine.is_crowded() {
+    if !engine.is_oversubscribed() {
         return stay(engine, done);
     }
     engine.give_core_away();
@@ -145,7 +145,7 @@ fn watch(engine: &Engine, done: &mut impl FnMut() -> bool) -> bool {
     if done() {
         return true;
     }
-    if engine.is_crowded() {
+    if engine.is_oversubscribed() {
         return false;
     }
     for look in 0..LOOKS {
@@ -162,12 +162,12 @@ fn watch(engine: &Engine, done: &mut impl FnMut() -> bool) -> bool {
 /// Waits on, after looking or a switch in vain.
 #[cold]
 fn rest(engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
-    if holds && hold(done) {
+    if holds && spin_hold(done) {
         return;
     }
     for _ in 0..YIELDS {
         engine.progress();
-        match engine.is_crowded() {
+        match engine.is_oversubscribed() {
             true => engine.give_core_away(),
             // Where the system has put two ranks on one core, one of them moves.
             false => yield_core(Instant::now()),

@@ -7,7 +7,7 @@ use crate::comm::{Comm, SplitKey};
 use crate::engine::Engine;
 use crate::request::Req;
 use crate::testing::Job;
-use crate::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
+use crate::{Call, CallId, CallSet, Component, Invocation, Module, Refusal, Running};
 use mpi_base::param::Source;
 use mpi_engine::buffered::Buffer;
 use mpi_engine::persistent::{Operation, Persistent};
@@ -26,7 +26,7 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut Random) 
         if !algorithm.suits(&part.call) {
             continue;
         }
-        let (cx, call) = (Cx::from(&world.hidden()), part.call.clone());
+        let (cx, call) = (Invocation::from(&world.hidden()), part.call.clone());
         let running = async move { algorithm.run(&cx, &call).await };
         if number % 2 == 0 {
             engine.block_on(running).expect("a collective");
@@ -254,7 +254,8 @@ fn short_calls_in_shared_memory_do_not_mix() {
     for gate in ["flags", "counter"] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
-            job.params.set("coll_shm_gate", gate, Source::Environment);
+            job.params
+                .set("coll_shm_barrier", gate, Source::Environment);
             one_after_another(&job, 4, 400);
         }
     }
@@ -266,10 +267,11 @@ fn calls_in_single_copies_do_not_mix() {
     for (cell, gate) in [("1", "flags"), ("1", "counter"), ("2k", "flags")] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
-            job.params.set("coll_shm_gate", gate, Source::Environment);
+            job.params
+                .set("coll_shm_barrier", gate, Source::Environment);
             let job = job
-                .with("coll_shm_single_copy_from", "0")
-                .with("coll_shm_long_way", "copies")
+                .with("coll_shm_single_copy_min", "0")
+                .with("coll_shm_protocol", "copies")
                 .with("coll_shm_cell_size", cell);
             one_after_another(&job, 5, 200);
         }
@@ -295,9 +297,9 @@ fn long_calls_do_not_mix_whichever_way_they_go() {
         for gate in ["flags", "counter"] {
             for size in [2, 3, 4, 9] {
                 let job = job(size, "")
-                    .with("coll_shm_gate", gate)
+                    .with("coll_shm_barrier", gate)
                     .with("coll_shm_cell_size", "4k")
-                    .with("coll_shm_long_way", way);
+                    .with("coll_shm_protocol", way);
                 // Often enough the same one that each way is tried.
                 in_a_row(&job, 6, 400, |call, random| match random.below(40) {
                     0 => CUT[random.below(CUT.len() as u64) as usize],
@@ -320,9 +322,9 @@ fn requests_in_shared_memory_end_in_any_order() {
     ] {
         for size in [2, 3, 5, 9] {
             let job = job(size, "")
-                .with("coll_shm_gate", gate)
-                .with("coll_shm_single_copy_from", "0")
-                .with("coll_shm_long_way", way)
+                .with("coll_shm_barrier", gate)
+                .with("coll_shm_single_copy_min", "0")
+                .with("coll_shm_protocol", way)
                 .with("coll_shm_cell_size", cell);
             exercise(&job, 8);
         }
@@ -335,7 +337,7 @@ fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
     const FLIGHTS: usize = 23;
     for gate in ["flags", "counter"] {
         for size in [2, 5] {
-            job(size, "").with("coll_shm_gate", gate).run(|engine| {
+            job(size, "").with("coll_shm_barrier", gate).run(|engine| {
                 let world = engine.world().expect("a world");
                 let mut random = Random(u64::from(size));
                 for call in [
@@ -411,7 +413,7 @@ impl Module for Open {
     fn serves(&self) -> CallSet {
         CallSet::NONE.with(CallId::Barrier)
     }
-    fn start(&self, _: Cx, _: Call) -> Running {
+    fn start(&self, _: Invocation, _: Call) -> Running {
         Box::pin(std::future::ready(Ok(())))
     }
 }

@@ -14,7 +14,7 @@ mod tests;
 use super::algo::Algorithm;
 use super::priority;
 use super::reproducible::{REPRODUCIBLE, is_sensitive};
-use super::{Call, CallId, CallSet, Component, Cx, Module, Refusal, Running};
+use super::{Call, CallId, CallSet, Component, Invocation, Module, Refusal, Running};
 use crate::Error;
 use crate::comm::Comm;
 use mpi_base::param::{About, Params};
@@ -195,7 +195,7 @@ impl Module for TunedModule {
 
     /// Tells what the members might see differently: whether ranks share cores, and what rank 0's choices are condensed to.
     fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
-        letter.push(comm.engine().is_crowded().into());
+        letter.push(comm.engine().is_oversubscribed().into());
         letter.extend(self.choices.fingerprint.to_le_bytes());
     }
 
@@ -218,12 +218,12 @@ impl Module for TunedModule {
         Some(shown(&self.plan.get()?[call as usize], call))
     }
 
-    fn start(&self, cx: Cx, call: Call) -> Running {
+    fn start(&self, cx: Invocation, call: Call) -> Running {
         let algorithm = self.choose(&call, cx.size());
         Box::pin(async move { carry_out(algorithm, &cx, &call).await })
     }
 
-    fn run(&self, cx: &Cx, call: &Call) -> Result<(), Error> {
+    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
         cx.engine()
             .block_on(carry_out(self.choose(call, cx.size()), cx, call))
     }
@@ -264,7 +264,11 @@ fn shown(steps: &[Step], call: CallId) -> String {
     }
 }
 
-async fn carry_out(algorithm: Option<Algorithm>, cx: &Cx, call: &Call) -> Result<(), Error> {
+async fn carry_out(
+    algorithm: Option<Algorithm>,
+    cx: &Invocation,
+    call: &Call,
+) -> Result<(), Error> {
     match algorithm {
         Some(algorithm) => algorithm.run(cx, call).await,
         None => Ok(()),

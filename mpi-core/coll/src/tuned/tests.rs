@@ -91,10 +91,10 @@ fn reproducible_sums_are_the_same_to_the_bit_wherever_their_ranks_lie() {
         ("coll", "basic"),
         ("coll", "tuned"),
         ("coll_tuned_allreduce_algorithm", "rabenseifner"),
-        ("coll_shm_gate", "flags"),
-        ("coll_shm_gate", "counter"),
+        ("coll_shm_barrier", "flags"),
+        ("coll_shm_barrier", "counter"),
         ("coll_shm_cell_size", "64"),
-        ("coll_shm_single_copy_from", "1G"),
+        ("coll_shm_single_copy_min", "1G"),
     ];
     for (name, value) in places {
         for ranks in [2, 5, 8] {

@@ -3,14 +3,14 @@
 //! A process has one [`Framework`], which the composition root gives to its engine.
 //! When a communicator is made the framework makes a [`Proposal`] for it; its members agree, and the result is the communicator's [`Collectives`].
 
-mod brief;
 mod call;
-mod said;
+mod fast_call;
+mod signature;
 
 pub use crate::request::Running;
-pub use brief::Brief;
 pub use call::{Call, CallId, CallSet};
-pub use said::{Said, function};
+pub use fast_call::FastCall;
+pub use signature::{CallSignature, function};
 
 use crate::comm::{Comm, Conversation};
 use crate::datatype::RecvBuf;
@@ -66,11 +66,11 @@ pub trait Collectives: Any {
     /// Begins a call.
     fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error>;
 
-    /// Up to how many of [`Brief::bytes`] calls are carried out in brief; the same answer at all members. Asked once.
-    fn takes_brief(&self, call: CallId) -> Option<usize>;
+    /// Up to how many of [`FastCall::bytes`] calls are carried out in brief; the same answer at all members. Asked once.
+    fn takes_fast_call(&self, call: CallId) -> Option<usize>;
 
     /// Carries out a call that is taken in brief.
-    fn carry_out_brief(&self, comm: &Comm, brief: &Brief<'_>) -> Result<(), Error>;
+    fn carry_out_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error>;
 
     /// What was chosen and why the rest was not, a line for each fact; what `mpirun --explain` prints.
     fn explain(&self, comm: &str) -> Vec<String>;

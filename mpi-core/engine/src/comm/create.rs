@@ -1,7 +1,7 @@
 //! Making communicators out of communicators (MPI 5.0, section 7.4.2).
 
-use super::words::Words;
-use super::{Circle, Comm, CommError, Context, Conversation, Purpose, serial};
+use super::u64_buf::U64Buf;
+use super::{Comm, CommError, Context, ControlGroup, Conversation, Purpose, context_id};
 use crate::Error;
 use crate::group::Group;
 use crate::pml::Plane;
@@ -22,7 +22,7 @@ impl Comm {
             return self.inter_dup().await;
         }
         let cx = self.hidden();
-        let circle = Circle::of(&cx, self.group(), self.rank());
+        let circle = ControlGroup::of(&cx, self.group(), self.rank());
         circle.found(Purpose::Program).await
     }
 
@@ -70,7 +70,7 @@ impl Comm {
     ) -> Result<Option<Comm>, Error> {
         match group.rank_of(self.engine().me()) {
             Some(rank) => {
-                let circle = Circle::of(cx, group, rank);
+                let circle = ControlGroup::of(cx, group, rank);
                 circle.found(purpose).await.map(Some)
             }
             None => Ok(None),
@@ -110,7 +110,7 @@ impl Comm {
             .unwrap_or(0) as u32;
         let leader = members.first().map_or(0, |(_, r)| *r);
         let proc = self.group().proc(leader).unwrap_or(0);
-        let context = Context::new(proc, serial::told(proc, said(leader, 2))?);
+        let context = Context::new(proc, context_id::told(proc, said(leader, 2))?);
         let part = Comm::assemble(self.engine(), context, group, rank, String::new());
         part.choose_coll().await?;
         Ok(Some(part))
@@ -124,8 +124,8 @@ impl Comm {
     }
 
     /// Every member's words, in the order of ranks, at every member.
-    pub(super) async fn tell_all(&self, mine: &[u64]) -> Result<Words, Error> {
-        let all = Words::new(mine.len() * self.size() as usize);
+    pub(super) async fn tell_all(&self, mine: &[u64]) -> Result<U64Buf, Error> {
+        let all = U64Buf::new(mine.len() * self.size() as usize);
         for (i, w) in mine.iter().enumerate() {
             all.set(self.rank() as usize * mine.len() + i, *w);
         }

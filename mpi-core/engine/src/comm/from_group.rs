@@ -5,7 +5,7 @@
 //! A conversation there is named by a hash of the program's string and of what is being made;
 //! the standard leaves it to the program that strings of calls which overlap in time differ.
 
-use super::{Astray, Circle, Comm, Context, Purpose};
+use super::{Comm, Context, ControlGroup, LeaderError, Purpose};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::{Engine, MEETING_SERIAL};
@@ -36,7 +36,7 @@ impl Engine {
         };
         let meeting = self.meeting();
         let cx = meeting.group_conversation(conversation("communicator", text));
-        let circle = Circle::of(&cx, group, rank);
+        let circle = ControlGroup::of(&cx, group, rank);
         circle.found(Purpose::Program).await.map(Some)
     }
 
@@ -44,7 +44,7 @@ impl Engine {
     pub async fn inter_from_groups(
         &self,
         (group, leader): (&Group, u32),
-        other: Option<Result<ProcId, Astray>>,
+        other: Option<Result<ProcId, LeaderError>>,
         text: &str,
     ) -> Result<Option<Comm>, Error> {
         let Some(local) = self.comm_from_group(group, text).await? else {

@@ -6,16 +6,16 @@
 //! Protocol of every way to make one, in hidden conversations:
 //! 1. the leaders swap what their groups have to say ([`swap`]) and each tells its group both;
 //! 2. each leader's words begin with its number in the job and the first of some serial numbers that it has set aside,
-//!    or that it has none left ([`serial`]), which ends the call at all members of both groups;
-//!    a leader that cannot reach the other one tells its own group why ([`astray`]), which ends the call there;
+//!    or that it has none left ([`context_id`]), which ends the call at all members of both groups;
+//!    a leader that cannot reach the other one tells its own group why ([`leader_error`]), which ends the call there;
 //! 3. the leader of the lower number names the new context, and each leader names that of its own group.
 //!
 //! So both groups come to the same result without another word.
 
-use super::astray::{self, ASTRAY, Astray};
 use super::create::is_part;
-use super::words::Words;
-use super::{Comm, CommError, Context, Conversation, SplitKey, serial};
+use super::leader_error::{self, LEADER_ERROR, LeaderError};
+use super::u64_buf::U64Buf;
+use super::{Comm, CommError, Context, Conversation, SplitKey, context_id};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::Engine;
@@ -37,7 +37,7 @@ const HEAD: usize = 2;
 const EACH: usize = 3;
 
 /// The way from the leader of a group to the other leader, or why there is none; nothing at the others.
-type Link = Option<Result<(Conversation, u32), Astray>>;
+type Link = Option<Result<(Conversation, u32), LeaderError>>;
 
 impl Side {
     /// What the leader tells.
@@ -52,7 +52,7 @@ impl Side {
         let leader = head(0) as ProcId;
         Ok(Side {
             leader,
-            serial: serial::told(leader, head(1))?,
+            serial: context_id::told(leader, head(1))?,
             words: words.get(HEAD..).unwrap_or_default().to_vec(),
         })
     }
@@ -70,21 +70,21 @@ fn procs(group: &Group) -> Vec<u64> {
 /// Both leaders' words, at every member of both groups: ours first.
 async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Side, Side), Error> {
     let here = local.hidden();
-    let lens = Words::new(2);
+    let lens = U64Buf::new(2);
     match &link {
         Some(Ok((across, peer))) => {
             lens.set(0, mine.len() as u64);
             let (send, recv) = (lens.send(0..1), lens.recv(1..2));
             across.sendrecv(send, *peer, recv, *peer).await?;
         }
-        Some(Err(_)) => lens.set(0, ASTRAY),
+        Some(Err(_)) => lens.set(0, LEADER_ERROR),
         None => {}
     }
     let coll = local.engine().coll();
     coll.bcast(&here, &lens.recv(0..2), leader).await?;
-    if lens.get(0) == ASTRAY {
+    if lens.get(0) == LEADER_ERROR {
         let why = link.as_ref().and_then(|link| link.as_ref().err());
-        return Err(astray::share(local, leader, why).await?.into());
+        return Err(leader_error::share(local, leader, why).await?.into());
     }
     // What is said of a process is at most what a split says of it; more comes from a leader that does something else.
     let most = HEAD + EACH * local.engine().size() as usize;
@@ -93,7 +93,7 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
         return Err(CommError::Strange { words }.into());
     }
     let (ours, theirs) = (lens.get(0) as usize, lens.get(1) as usize);
-    let words = Words::new(ours + theirs);
+    let words = U64Buf::new(ours + theirs);
     if let Some(Ok((across, peer))) = &link {
         for (i, word) in mine.iter().enumerate() {
             words.set(i, *word);
@@ -160,7 +160,7 @@ impl Comm {
     pub async fn inter(
         &self,
         leader: u32,
-        bridge: Option<Result<(&Comm, u32), Astray>>,
+        bridge: Option<Result<(&Comm, u32), LeaderError>>,
         tag: i32,
     ) -> Result<Comm, Error> {
         self.only_intra("MPI_Intercomm_create")?;

@@ -6,27 +6,27 @@
 //! Its number is chosen by one member (the first of the new group) from that process's own counter and told to the others,
 //! by the message that also invites them to agree on components; so numbers do not run out, and cost nothing.
 
-mod astray;
+mod construct;
+mod context_id;
+mod control_group;
 mod conversation;
 mod create;
-mod found;
 mod from_group;
 mod inter;
+mod leader_error;
 mod p2p;
-mod scripted;
-mod serial;
+mod replay;
 mod split_type;
-mod tell;
-mod words;
+mod u64_buf;
 
-pub use astray::Astray;
+pub use control_group::{ControlGroup, FIRST};
 pub use conversation::{Conversation, Pending};
 pub use create::SplitKey;
+pub use leader_error::LeaderError;
 pub use p2p::{CommError, Probed};
-pub use tell::{Circle, FIRST};
-pub use words::Words;
+pub use u64_buf::U64Buf;
 
-use crate::coll::{Brief, Call, CallId, Collectives, Said, Unserved};
+use crate::coll::{Call, CallId, CallSignature, Collectives, FastCall, Unserved};
 use crate::engine::Engine;
 use crate::group::{Comparison, Group};
 use crate::pml::ob1::Matching;
@@ -95,7 +95,7 @@ const NOTHING: i64 = -1;
 impl Chosen {
     fn new(collectives: Box<dyn Collectives>) -> Chosen {
         let most = |most: usize| most.min(i64::MAX as usize) as i64;
-        let brief = CallId::ALL.map(|call| collectives.takes_brief(call).map_or(NOTHING, most));
+        let brief = CallId::ALL.map(|call| collectives.takes_fast_call(call).map_or(NOTHING, most));
         Chosen { collectives, brief }
     }
 }
@@ -253,7 +253,7 @@ impl Comm {
         // What components call on communicators of their own is a part of what the program called.
         let outermost = !state.is_inside();
         if outermost {
-            self.tell_round(number, &call);
+            self.publish_collective(number, &call);
             state.inside(true);
         }
         let served = self.served(call.id());
@@ -268,7 +268,7 @@ impl Comm {
     ///
     /// Only for calls of the program: what components call is a part of those.
     #[inline(always)]
-    pub fn try_brief(&self, brief: &Brief<'_>) -> Option<Result<(), Error>> {
+    pub fn try_fast_call(&self, brief: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, chosen) = (self.engine(), self.0.coll.get()?);
         if brief.bytes() as i64 > chosen.brief[brief.id() as usize] {
             return None;
@@ -280,7 +280,7 @@ impl Comm {
         let (comm, round) = (self.context().number(), number as u64 + 1);
         state.collective(comm, self.size(), round, brief.said().words());
         state.inside(true);
-        let outcome = chosen.collectives.carry_out_brief(self, brief);
+        let outcome = chosen.collectives.carry_out_fast_call(self, brief);
         state.inside(false);
         Some(outcome)
     }
@@ -288,7 +288,7 @@ impl Comm {
     /// Starts a collective operation; the request completes as the engine progresses.
     pub fn icollective(&self, call: Call) -> Result<Req, Error> {
         let number = self.next_call();
-        self.tell_round(number, &call);
+        self.publish_collective(number, &call);
         let running = self.served(call.id())?.begin(self, number, call)?;
         Ok(self.engine().spawn(running))
     }
@@ -338,8 +338,8 @@ impl Comm {
 
     /// Writes into the state page which collective operation begins; people count from one.
     #[inline]
-    fn tell_round(&self, number: i32, call: &Call) {
-        let said = Said::of(call);
+    fn publish_collective(&self, number: i32, call: &Call) {
+        let said = CallSignature::of(call);
         let (comm, round) = (self.context().number(), number as u64 + 1);
         if let Some(trace) = self.engine().witness().and_then(Witness::trace) {
             trace.rounds(comm, round, &said);

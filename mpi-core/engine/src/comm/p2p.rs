@@ -1,6 +1,6 @@
 //! Point-to-point on a communicator: ranks become processes, and `MPI_PROC_NULL` becomes nothing.
 
-use super::{Astray, Comm};
+use super::{Comm, LeaderError};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
@@ -27,7 +27,7 @@ pub enum CommError {
     /// The process that was to number a communicator has no number left.
     NoNumber { leader: ProcId },
     /// The leader of a group was told a wrong way to the other group.
-    Astray { leader: ProcId, astray: Astray },
+    LeaderError { leader: ProcId, astray: LeaderError },
     /// The other leader announced so many words, more than any operation of this library says.
     Strange { words: u64 },
     /// A message of the library is shorter than its receiver expects; `source` is a rank of the communicator.
@@ -73,7 +73,7 @@ impl fmt::Display for CommError {
                     Context::LAST_SERIAL
                 )
             }
-            CommError::Astray { leader, astray } => {
+            CommError::LeaderError { leader, astray } => {
                 write!(
                     f,
                     "no intercommunicator was made: rank {leader} of the job, the leader of its group, was told a wrong way to the other group: {}",
@@ -191,7 +191,7 @@ impl Comm {
         }
         if let Some(script) = self.script() {
             let look = |key: Key| self.peek(key.source(), key.tag());
-            return self.look_scripted(script, (source, tag), look, |status| *status);
+            return self.probe_replayed(script, (source, tag), look, |status| *status);
         }
         self.look_for(|| self.peek(source, tag), source, tag)
     }
@@ -216,7 +216,7 @@ impl Comm {
         let found = match self.script() {
             Some(script) => {
                 let look = |key: Key| self.pick(key.source(), key.tag());
-                self.look_scripted(script, (source, tag), look, |message| message.status)
+                self.probe_replayed(script, (source, tag), look, |message| message.status)
             }
             None => self.look_for(|| self.pick(source, tag), source, tag),
         };
@@ -264,10 +264,8 @@ impl Comm {
         source: i32,
         tag: i32,
     ) -> Result<Option<T>, Error> {
-        let found = look().or_else(|| {
-            self.engine().look();
-            look()
-        });
+        // Where polling has found nothing to do, there is nothing new to see.
+        let found = look().or_else(|| self.engine().poll_once().then(&look).flatten());
         if found.is_none() {
             self.in_vain(source, tag)?;
         }
@@ -295,9 +293,9 @@ impl Comm {
             let context = self.context().plane(Plane::User);
             let tell = || {
                 let key = Key::new(source, tag);
-                self.engine().tell_receive(context, key, 0);
+                self.engine().publish_wait_receive(context, key, 0);
             };
-            self.engine().wait_telling(done, tell);
+            self.engine().wait_publishing(done, tell);
             match found {
                 Some(found) => return Ok(found),
                 None => vain?,

@@ -7,13 +7,13 @@
 //! Below `MPI_THREAD_MULTIPLE` nobody checks; at that level `mpi-abi` holds one lock around every call and lets [`Engine::set_relax`] release it while the engine waits;
 //! of several threads that wait, one looks for all ([`Threads`]).
 
-mod attend;
-mod even;
+mod balance;
 mod progress;
+mod progress_hook;
 
-pub use attend::{Attend, Occasion};
+pub use progress_hook::{Occasion, ProgressHook};
 
-pub use progress::Restless;
+pub use progress::PollAlways;
 
 use crate::bml::Bml;
 use crate::btl::{ProcId, Transport};
@@ -26,16 +26,16 @@ use crate::pml::ob1::{Config, Ob1};
 use crate::record::Script;
 use crate::request::Req;
 use crate::{Error, Witness};
-use even::Even;
+use balance::Balance;
 use mpi_base::cpu::Cores;
-use mpi_base::ear::Ear;
+use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::hardware::Confinement;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, NodeError};
 use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::StatePage;
-use mpi_base::switch::switch;
 use mpi_base::wait::WaitPolicy;
+use mpi_base::yield_now::yield_now;
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
@@ -107,9 +107,9 @@ struct Inner {
     /// Whether that is the one of ranks that share cores.
     crowded: bool,
     /// Where they do.
-    even: Option<Even>,
+    even: Option<Balance>,
     /// Where the bell is heard while transports wait for descriptors; made by the first such sleep.
-    ear: OnceCell<Option<Ear>>,
+    ear: OnceCell<Option<DescriptorDoorbell>>,
     /// What this process tells about itself; written here, read by `mpirun`.
     state: Held<StatePage>,
     /// What `MPI_Buffer_attach` attached to the process.
@@ -119,9 +119,9 @@ struct Inner {
     /// The completion count when they were last polled.
     polled: Cell<u64>,
     /// Who takes part in something beside the operations, and whether there is anybody.
-    attendants: RefCell<Vec<Weak<dyn Attend>>>,
+    attendants: RefCell<Vec<Weak<dyn ProgressHook>>>,
     attended: Cell<bool>,
-    /// How many [`progress::Restless`] live.
+    /// How many [`progress::PollAlways`] live.
     restless: Cell<u32>,
     progressing: Cell<bool>,
     /// How many calls that only look have found nothing in a row.
@@ -167,7 +167,7 @@ impl Engine {
         }
         // Where a quota is what limits, cores are free; what is spread over them uses it up the sooner.
         let spreads = crowded && !cores.limited_by_quota();
-        let even = spreads.then(|| Even::of(&node));
+        let even = spreads.then(|| Balance::of(&node));
         let even = even.transpose()?;
         let state = node.state(node.rank())?;
         state.start(std::process::id(), me);
@@ -350,14 +350,14 @@ impl Engine {
 
     /// Whether ranks of this node share cores, so that a waiting one must make room.
     #[inline]
-    pub fn is_crowded(&self) -> bool {
+    pub fn is_oversubscribed(&self) -> bool {
         self.0.crowded
     }
 
     /// Gives the core away where ranks share cores, and sees to it that they share them evenly.
     #[inline(always)]
     pub fn give_core_away(&self) {
-        switch();
+        yield_now();
         if let Some(even) = &self.0.even {
             even.waits();
         }

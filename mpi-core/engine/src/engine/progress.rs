@@ -7,7 +7,7 @@ use super::{Engine, Occasion};
 use crate::Witness;
 use crate::pml::ob1::matching::Key;
 use crate::request::{Body, Outcome, Req, Running, Status};
-use mpi_base::ear::Ear;
+use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::state::{About, Waits};
 use mpi_base::wait::Waiter;
 use std::future::Future;
@@ -37,7 +37,7 @@ impl Engine {
     ///
     /// Such a call sees what can be seen: a message to ourselves takes a few steps, and programs expect it there at the first look.
     /// A loop that finds nothing for a while gives its core away now and then, since what it looks for may need that core.
-    pub fn look(&self) -> bool {
+    pub fn poll_once(&self) -> bool {
         /// Announcement, answer, data, and one more.
         const STEPS: usize = 4;
         self.0.pml.bml().attend();
@@ -139,12 +139,12 @@ impl Engine {
         if done() {
             return;
         }
-        self.wait_telling(done, || {});
+        self.wait_publishing(done, || {});
     }
 
     /// Waits until `done`; `tell` is called once if that takes longer than a moment, to put what is waited for on the state page.
     #[inline]
-    pub fn wait_telling(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
+    pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
         let mut waiter = self.waiter();
         while !waiter.is_tired() {
             if self.turn(&mut waiter, &mut done) {
@@ -218,7 +218,7 @@ impl Engine {
         if descriptors.is_empty() {
             return bell.sleep(nap, news);
         }
-        match self.0.ear.get_or_init(|| Ear::new().ok()) {
+        match self.0.ear.get_or_init(|| DescriptorDoorbell::new().ok()) {
             Some(ear) => ear.sleep(bell, nap, &descriptors, news),
             // Where the system has no such sockets, descriptors are looked at between short sleeps.
             None => bell.sleep(nap.min(SHORT_NAP), news),
@@ -233,16 +233,16 @@ impl Engine {
     /// As long as the token lives, every turn polls the operations under way, not only those in which something completed.
     ///
     /// An operation that waits for something other than messages holds one.
-    pub fn restless(&self) -> Restless {
+    pub fn poll_always(&self) -> PollAlways {
         self.0.restless.set(self.0.restless.get() + 1);
-        Restless(self.clone())
+        PollAlways(self.clone())
     }
 
     /// Waits for a request and hands it back to the pool.
     #[inline]
     pub fn wait(&self, req: &Req) -> Outcome {
         if !req.is_complete() {
-            self.wait_telling(|| req.is_complete(), || self.tell(req, 1));
+            self.wait_publishing(|| req.is_complete(), || self.publish_wait(req, 1));
         }
         self.0.pml.requests().finish(req)
     }
@@ -251,18 +251,18 @@ impl Engine {
     #[inline]
     pub(crate) fn wait_here(&self) {
         let pml = &self.0.pml;
-        self.wait_telling(
+        self.wait_publishing(
             || pml.is_here(),
             || {
                 let (context, key, bytes) = pml.about_here();
-                self.tell_receive(context, key, bytes);
+                self.publish_wait_receive(context, key, bytes);
             },
         );
     }
 
     /// Writes into the state page that this process waits for a request, the first of so many.
     #[cold]
-    pub fn tell(&self, req: &Req, requests: u32) {
+    pub fn publish_wait(&self, req: &Req, requests: u32) {
         let about = match &*req.body.borrow() {
             Body::Send(send) => send.about(),
             Body::Recv(recv) => recv.about(),
@@ -277,20 +277,20 @@ impl Engine {
 
     /// Writes into the state page what this process waits for.
     #[cold]
-    pub fn tell_about(&self, about: &About, requests: u32) {
+    pub fn publish_wait_about(&self, about: &About, requests: u32) {
         self.0.state.about(&About { requests, ..*about });
     }
 
     /// The same of a message that is waited for without a request.
     #[cold]
-    pub(crate) fn tell_receive(&self, context: crate::pml::Context, key: Key, bytes: u64) {
+    pub(crate) fn publish_wait_receive(&self, context: crate::pml::Context, key: Key, bytes: u64) {
         let about = self.0.pml.matching(context).about(key, bytes);
         self.0.state.about(&about);
     }
 
     /// Writes into the state page that this process waits for whichever of so many requests is first.
     #[cold]
-    pub fn tell_any(&self, requests: u32) {
+    pub fn publish_wait_any(&self, requests: u32) {
         self.0.state.about(&About {
             waits: Waits::Any,
             requests,
@@ -337,10 +337,10 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// See [`Engine::restless`].
-pub struct Restless(Engine);
+/// See [`Engine::poll_always`].
+pub struct PollAlways(Engine);
 
-impl Drop for Restless {
+impl Drop for PollAlways {
     fn drop(&mut self) {
         let inner = &self.0.0;
         inner.restless.set(inner.restless.get() - 1);

@@ -3,7 +3,7 @@
 use super::error::Side;
 use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
 use crate::Error;
-use crate::comm::{Comm, Words};
+use crate::comm::{Comm, U64Buf};
 use crate::datatype::{RecvBuf, Scratch};
 use crate::pml::ob1::Sent;
 use crate::pml::{Mode, Plane};
@@ -39,7 +39,7 @@ struct Receiver {
     source: i32,
     tag: i32,
     /// Where the announcement will be, and its receive until it has ended.
-    words: Words,
+    words: U64Buf,
     announcement: RefCell<Option<Req>>,
     link: OnceCell<Link>,
     /// The answer to it, while it is on its way.
@@ -67,7 +67,7 @@ impl PartitionedRecv {
         source: i32,
         tag: i32,
     ) -> Result<PartitionedRecv, Error> {
-        let words = Words::new(ANNOUNCEMENT);
+        let words = U64Buf::new(ANNOUNCEMENT);
         let mut announcement = None;
         if source != PROC_NULL {
             let room = words.recv(0..ANNOUNCEMENT);
@@ -193,7 +193,7 @@ impl Receiver {
 
     /// Says how much room there is.
     fn answer(&self, base: i32) -> Result<(), Error> {
-        let words = Words::of(&[self.buf.whole.bytes() as u64]);
+        let words = U64Buf::of(&[self.buf.whole.bytes() as u64]);
         let (room, source) = (words.send(0..ANSWER), self.source as u32);
         let sent = self
             .comm

@@ -3,7 +3,7 @@
 use super::error::Side;
 use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
 use crate::Error;
-use crate::comm::{Comm, Words};
+use crate::comm::{Comm, U64Buf};
 use crate::datatype::SendBuf;
 use crate::pml::ob1::Sent;
 use crate::pml::{Mode, Plane};
@@ -22,7 +22,7 @@ pub struct PartitionedSend {
     /// The announcement, and its data, while it is on its way.
     announcement: RefCell<Option<Req>>,
     /// Where the receiver's answer will be, and its receive until it has been taken.
-    room: Words,
+    room: U64Buf,
     answer: RefCell<Option<Req>>,
     round: RefCell<Option<SendRound>>,
 }
@@ -45,11 +45,11 @@ impl PartitionedSend {
     ) -> Result<PartitionedSend, Error> {
         let base = comm.next_partitions(partitions);
         let (mut announcement, mut answer) = (None, None);
-        let room = Words::new(ANSWER);
+        let room = U64Buf::new(ANSWER);
         if dest != PROC_NULL {
             answer = Some(comm.irecv_on(Plane::Answer, room.recv(0..ANSWER), dest, base)?);
             let bytes = each * buf.datatype().size();
-            let words = Words::of(&[base as u64, partitions.into(), bytes as u64]);
+            let words = U64Buf::of(&[base as u64, partitions.into(), bytes as u64]);
             let sent = comm.isend_on(
                 Plane::Announce,
                 words.send(0..ANNOUNCEMENT),

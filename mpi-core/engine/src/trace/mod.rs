@@ -1,4 +1,4 @@
-//! Tracing: what this process sends, receives and calls, written to its [tape](mpi_base::node::Tape) for `mpirun --trace`.
+//! Tracing: what this process sends, receives and calls, written to its [tape](mpi_base::node::EventRing) for `mpirun --trace`.
 //!
 //! A message needs no mark of its own on the wire. Messages of one sender, context and tag match in the order in which they were sent
 //! (MPI 5.0, section 3.5), so counting them by (context, source, destination, tag) on both sides gives both the same number.
@@ -10,11 +10,11 @@
 //! Who calls what: `Comm` and `ob1` tell of messages, `Comm` of collective operations, a hardware barrier of its wire, `mpi-abi` of calls.
 //! While nobody traces there is no `Trace`, and each of these places is one branch on a plain load.
 
-use crate::coll::Said;
+use crate::coll::CallSignature;
 use crate::engine::Engine;
 use crate::pml::ob1::matching::Key;
 use crate::pml::{Context, Envelope, Plane};
-use mpi_base::node::{Event, EventKind, Tape};
+use mpi_base::node::{Event, EventKind, EventRing};
 use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ const KEYS: usize = 1 << 16;
 
 /// A process's trace.
 pub struct Trace {
-    tape: Tape,
+    tape: EventRing,
     sent: RefCell<Counters>,
     received: RefCell<Counters>,
     /// When the current call began, until something has happened in it; else 0.
@@ -140,7 +140,7 @@ impl Trace {
     }
 
     /// A collective operation begins.
-    pub(crate) fn rounds(&self, comm: u64, round: u64, said: &Said) {
+    pub(crate) fn rounds(&self, comm: u64, round: u64, said: &CallSignature) {
         let [call, root, op, bytes] = said.words();
         self.tape.write(&Event {
             call: call as u16,
@@ -154,9 +154,9 @@ impl Trace {
     }
 
     /// What [`Trace::rounds`] wrote, for whoever plays the tape.
-    pub fn said(event: &Event) -> Said {
+    pub fn said(event: &Event) -> CallSignature {
         let root = u64::from(event.peer as u32);
-        Said::from_words(&[event.call.into(), root, event.extra, event.bytes])
+        CallSignature::from_words(&[event.call.into(), root, event.extra, event.bytes])
     }
 
     /// The wire of the hardware barrier has entered and released so many.

@@ -40,7 +40,7 @@ fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
 fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwards() {
     const LEN: usize = 4 << 20;
     let pml = Config {
-        together_min: 0,
+        assist_min: 0,
         ..Config::default()
     };
     let job = Job { pml, ..Job::of(2) };
@@ -75,7 +75,7 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
 fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
     const LEN: usize = 4 << 20;
     let pml = Config {
-        together_min: 0,
+        assist_min: 0,
         ..Config::default()
     };
     let (posted, given_up) = (AtomicBool::new(false), AtomicBool::new(false));

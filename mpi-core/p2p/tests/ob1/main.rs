@@ -3,13 +3,13 @@
 #![allow(unsafe_code)]
 
 mod connecting;
-mod express;
-mod floods;
-mod follow;
+mod eager_pipeline;
+mod fast_path;
+mod flow_control;
 mod giving_up;
-mod losses;
 mod matching;
 mod nonsense;
+mod peer_failure;
 mod plan;
 mod turns;
 mod typed;

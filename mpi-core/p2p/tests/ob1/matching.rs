@@ -32,13 +32,13 @@ proptest! {
 
     #[test]
     fn it_is_the_same_when_both_sides_copy(phases in prop::collection::vec(phase(3), 1..3)) {
-        let pml = Config { together_min: 0, ..Config::default() };
+        let pml = Config { assist_min: 0, ..Config::default() };
         holds(&Job { pml, ..Job::of(3) }, &phases);
     }
 
     #[test]
     fn it_is_the_same_when_the_faster_way_is_looked_for(phases in prop::collection::vec(phase(2), 1..3)) {
-        let pml = Config { measure: true, together_min: 64 << 10, ..Config::default() };
+        let pml = Config { measure: true, assist_min: 64 << 10, ..Config::default() };
         holds(&Job { pml, ..Job::of(2) }, &phases);
     }
 }
@@ -132,7 +132,7 @@ fn a_message_to_ourselves_arrives_in_one_look() {
             let sent = world
                 .isend(data.all().as_send(), 0, 3, Mode::Synchronous)
                 .expect("sent");
-            engine.look();
+            engine.poll_once();
             assert!(posted.is_complete(), "{len} bytes are still on their way");
             engine.wait(&posted).expect("received");
             if let Sent::Pending(req) = sent {

@@ -241,6 +241,6 @@ pub fn holds(job: &Job, phases: &[Phase]) {
                 .collective(mpi_core::coll::Call::Barrier)
                 .expect("a barrier");
         }
-        assert_eq!(engine.pml().garbled(), 0);
+        assert_eq!(engine.pml().protocol_errors(), 0);
     });
 }

@@ -46,6 +46,6 @@ fn a_message_is_not_held_up_by_all_of_a_longer_one_before_it() {
                 engine.wait(&req).expect("sent");
             }
         }
-        assert_eq!(engine.pml().garbled(), 0);
+        assert_eq!(engine.pml().protocol_errors(), 0);
     });
 }

@@ -31,7 +31,7 @@ fn layouts() -> Vec<(Datatype, i64)> {
 fn a_typed_message_is_the_same_at_both_ends_however_its_data_lie() {
     let alone = Config::default();
     let together = Config {
-        together_min: 0,
+        assist_min: 0,
         ..alone
     };
     let fragments = Config {
@@ -67,7 +67,7 @@ fn a_typed_message_is_the_same_at_both_ends_however_its_data_lie() {
                     assert!(buffer.all().as_send().to_vec() == data, "pair {at}");
                 }
             }
-            assert_eq!(engine.pml().garbled(), 0);
+            assert_eq!(engine.pml().protocol_errors(), 0);
         });
     }
 }

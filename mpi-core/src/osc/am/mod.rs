@@ -180,7 +180,7 @@ pub struct Service {
     turning: Cell<bool>,
     lost: RefCell<HashMap<ProcId, String>>,
     /// Messages that made no sense.
-    garbled: Cell<u64>,
+    protocol_errors: Cell<u64>,
     /// Whether its messages reach it.
     is_registered: Cell<bool>,
 }
@@ -196,7 +196,7 @@ impl Service {
             waiting: RefCell::default(),
             turning: Cell::new(false),
             lost: RefCell::default(),
-            garbled: Cell::new(0),
+            protocol_errors: Cell::new(0),
             is_registered: Cell::new(false),
         });
         if !service.is_registered.replace(true) {

@@ -20,10 +20,10 @@ impl Service {
             return self.on_reply(from, header, payload);
         }
         let Some(win) = self.window(header[0]) else {
-            return self.garble();
+            return self.protocol_error();
         };
         let Some(rank) = win.group().rank_of(from) else {
-            return self.garble();
+            return self.protocol_error();
         };
         let far = win.0.remote.of(rank);
         let count = |cell: &std::cell::Cell<u32>| cell.set(cell.get().wrapping_add(1));
@@ -50,17 +50,17 @@ impl Service {
             wire::GRANTED => count(&far.granted),
             wire::UNLOCK => match far.holds.take() {
                 Some(mode) => win.0.control.leave(win.my_index(), mode),
-                None => self.garble(),
+                None => self.protocol_error(),
             },
             wire::POST => count(&far.posts),
             wire::COMPLETE => count(&far.completions),
             wire::REFUSED => self.on_refused(&win, rank, header, payload),
-            _ => self.garble(),
+            _ => self.protocol_error(),
         }
     }
 
-    fn garble(&self) {
-        self.garbled.set(self.garbled.get() + 1);
+    fn protocol_error(&self) {
+        self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
     /// Sends an answer; a receiver that cannot be reached is noticed by the next call that needs it.
@@ -141,12 +141,12 @@ impl Service {
             let fetch = fetches.get(token).filter(|fetch| fetch.proc == from);
             let Some(fetch) = fetch else {
                 drop(fetches);
-                return self.garble();
+                return self.protocol_error();
             };
             let fits = data.len() as u64 <= fetch.left && i64::try_from(position).is_ok();
             if !fits {
                 drop(fetches);
-                return self.garble();
+                return self.protocol_error();
             }
             fetch.buf.unpack_at(position as i64, data);
             fetch.left -= data.len() as u64;
@@ -163,7 +163,7 @@ impl Service {
 
     fn on_refused(&self, win: &Win, rank: u32, header: Header, mut payload: &[u8]) {
         let Some(token) = take_word(&mut payload) else {
-            return self.garble();
+            return self.protocol_error();
         };
         let class = OscClass::from_number(header[1]);
         let sentence = String::from_utf8_lossy(payload).into_owned();

@@ -2,19 +2,19 @@
 //!
 //! A peer is looked up when it is first needed, never before, so a job of thousands of ranks pays only for the peers it talks to.
 //! Of the transports that reach a peer the one of the highest exclusivity is taken;
-//! several of the same exclusivity are links that are used together ([`bond`]).
+//! several of the same exclusivity are links that are used together ([`multirail`]).
 //!
-//! A transport whose looks cost a system call ([`Btl::is_costly`]) is looked at every time only while the others are calm,
-//! so a rank that talks to its neighbours through memory does not pay for the connections it has besides ([`attention`]).
+//! A transport whose looks cost a system call ([`Btl::poll_is_syscall`]) is looked at every time only while the others are calm,
+//! so a rank that talks to its neighbours through memory does not pay for the connections it has besides ([`poll_throttle`]).
 
-mod attention;
-mod bond;
+mod multirail;
+mod poll_throttle;
 #[cfg(test)]
 mod tests;
 
 use crate::btl::{Btl, Dispatch, Endpoint, ProcId, Reach, Registry, Sink, Transport};
-use attention::Attention;
-use bond::Bond;
+use multirail::Multirail;
+use poll_throttle::PollThrottle;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub struct Bml {
     polled: Vec<Cell<bool>>,
     /// How many of them, at the front, cost no system call to look at.
     cheap: usize,
-    attention: Attention,
+    attention: PollThrottle,
     /// The handlers of active messages that are not point-to-point messages.
     handlers: Registry,
 }
@@ -68,17 +68,17 @@ impl Bml {
                 (1, Some(alone)) => Rc::from(alone as Box<dyn Btl>),
                 (_, last) => {
                     links.extend(last);
-                    Rc::new(Bond::new(me, size, links))
+                    Rc::new(Multirail::new(me, size, links))
                 }
             });
         }
         let polled = btls.iter().map(|btl| Cell::new(btl.listens())).collect();
         Bml {
             me,
-            cheap: btls.iter().take_while(|btl| !btl.is_costly()).count(),
+            cheap: btls.iter().take_while(|btl| !btl.poll_is_syscall()).count(),
             btls,
             polled,
-            attention: Attention::default(),
+            attention: PollThrottle::default(),
             handlers: Registry::default(),
         }
     }

@@ -1,11 +1,11 @@
 //! Claims of bonded links: shared, mended, and lost only with the last.
 
 use super::Bml;
-use super::bond::Bond;
+use super::multirail::Multirail;
 use crate::btl::suite::{Expect, Keep, Net, cramped, endpoint, mixed, pattern, send_numbered};
 use crate::btl::{
-    Am, Btl, Endpoint, Header, Limits, OVERTAKES, Payload, ProcId, Reach, SendError, Sink,
-    Surroundings, Transport, open_all,
+    Am, Btl, Endpoint, Header, Limits, OVERTAKES, OpenContext, Payload, ProcId, Reach, SendError,
+    Sink, Transport, open_all,
 };
 use crate::rte::SharedBoard;
 use std::cell::{Cell, RefCell};
@@ -20,7 +20,7 @@ fn opened(size: u32, links: u32) -> Vec<Vec<Transport>> {
     let board = SharedBoard::default();
     (0..size)
         .map(|me| {
-            let around = Surroundings {
+            let around = OpenContext {
                 me,
                 size,
                 node: None,
@@ -36,7 +36,7 @@ fn net(links: u32) -> Net {
     let btls = opened(2, links).into_iter().enumerate();
     Net {
         btls: btls
-            .map(|(me, links)| Box::new(Bond::new(me as u32, 2, links)) as Transport)
+            .map(|(me, links)| Box::new(Multirail::new(me as u32, 2, links)) as Transport)
             .collect(),
         procs: vec![0, 1],
         pair: (0, 1),
@@ -100,7 +100,7 @@ impl Btl for Meter {
 }
 
 /// A sender over metered links, a receiver over plain ones, and the meters.
-fn metered(meters: &[(u32, u64)]) -> (Bond, Bond, Vec<Arc<AtomicU64>>) {
+fn metered(meters: &[(u32, u64)]) -> (Multirail, Multirail, Vec<Arc<AtomicU64>>) {
     let mut all = opened(2, meters.len() as u32).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
     let counts: Vec<_> = meters.iter().map(|_| Default::default()).collect();
@@ -114,8 +114,8 @@ fn metered(meters: &[(u32, u64)]) -> (Bond, Bond, Vec<Arc<AtomicU64>>) {
         }) as Transport
     });
     (
-        Bond::new(0, 2, links.collect()),
-        Bond::new(1, 2, second),
+        Multirail::new(0, 2, links.collect()),
+        Multirail::new(1, 2, second),
         counts,
     )
 }
@@ -183,7 +183,7 @@ impl Sink for Assembly {
 }
 
 /// Sends `len` bytes in pieces that may overtake each other; what the receiver and the sender saw.
-fn transfer(from: &Bond, to: &Bond, len: usize) -> (Vec<u8>, Assembly, Assembly) {
+fn transfer(from: &Multirail, to: &Multirail, len: usize) -> (Vec<u8>, Assembly, Assembly) {
     let data = pattern(1, len);
     let (here, there) = (Assembly::default(), Assembly::default());
     *there.data.borrow_mut() = vec![0; len];
@@ -343,7 +343,7 @@ fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
 
 /// A transport that counts the looks at it, and brings a message with each as long as it is told to.
 struct Watched {
-    is_costly: bool,
+    poll_is_syscall: bool,
     brings: Arc<AtomicBool>,
     looks: Arc<AtomicU64>,
 }
@@ -353,7 +353,7 @@ impl Btl for Watched {
         "watched"
     }
     fn exclusivity(&self) -> u32 {
-        u32::from(!self.is_costly)
+        u32::from(!self.poll_is_syscall)
     }
     fn limits(&self) -> Limits {
         Limits {
@@ -364,8 +364,8 @@ impl Btl for Watched {
     fn reach(&self, peer: ProcId) -> Reach {
         Reach::Yes(Endpoint(peer))
     }
-    fn is_costly(&self) -> bool {
-        self.is_costly
+    fn poll_is_syscall(&self) -> bool {
+        self.poll_is_syscall
     }
     fn send(&self, _: Endpoint, _: Am, _: Header, _: Payload<'_>) -> Result<(), SendError> {
         Ok(())
@@ -385,11 +385,11 @@ fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
     let looks: [Arc<AtomicU64>; 2] = Default::default();
     let talking = Arc::new(AtomicBool::new(true));
     let silent = Arc::new(AtomicBool::new(false));
-    let transport = |is_costly, brings: &Arc<AtomicBool>| {
+    let transport = |poll_is_syscall, brings: &Arc<AtomicBool>| {
         Box::new(Watched {
-            is_costly,
+            poll_is_syscall,
             brings: brings.clone(),
-            looks: looks[usize::from(is_costly)].clone(),
+            looks: looks[usize::from(poll_is_syscall)].clone(),
         }) as Transport
     };
     // The wire first, so that the order is the layer's own.

@@ -27,8 +27,8 @@ pub enum Family {
     OscMore = 2,
     /// Files: `io`.
     Io = 3,
-    /// What transports above transports say to each other: `bml::bond`. None of it reaches the registry.
-    Bond = 7,
+    /// What transports above transports say to each other: `bml::multirail`. None of it reaches the registry.
+    Multirail = 7,
 }
 
 impl Family {
@@ -73,7 +73,7 @@ impl Registry {
     ///
     /// The transports' owner keeps the handler, so the handler must not keep the transports.
     pub fn register(&self, family: Family, handler: Rc<dyn AmHandler>) -> bool {
-        debug_assert!(!matches!(family, Family::Ob1 | Family::Bond));
+        debug_assert!(!matches!(family, Family::Ob1 | Family::Multirail));
         self.handlers[family as usize].set(handler).is_ok()
     }
 

@@ -8,8 +8,8 @@
 
 use super::decorate::{Decorator, like_the_inner};
 use super::{
-    Am, Btl, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError, Sink,
-    Surroundings, Transport,
+    Am, Btl, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach, SendError,
+    Sink, Transport,
 };
 use crc32fast::Hasher;
 use mpi_base::param::{Level, Param};
@@ -32,7 +32,7 @@ pub(super) const DECORATOR: Decorator = Decorator {
     wrap,
 };
 
-fn wrap(around: &Surroundings<'_>, _: u32, inner: Transport) -> Result<Transport, OpenError> {
+fn wrap(around: &OpenContext<'_>, _: u32, inner: Transport) -> Result<Transport, OpenError> {
     if !around.params.get(&ENABLE).map_err(OpenError::Param)? {
         return Ok(inner);
     }

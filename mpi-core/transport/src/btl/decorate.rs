@@ -3,7 +3,7 @@
 //! A decorator is asked for by its own parameters and wraps every transport that is opened, in the order of [`super::DECORATORS`], the first innermost:
 //! faults happen on the wire, the trace sees what the wire made of it, and the checksum finds out.
 
-use super::{OpenError, Surroundings, Transport};
+use super::{OpenContext, OpenError, Transport};
 use mpi_base::param::About;
 
 /// A component that wraps other components' transports.
@@ -12,7 +12,7 @@ pub struct Decorator {
     /// Everything `mpi-info` lists for it.
     pub params: &'static [&'static About],
     /// Wraps a transport if its parameters say so; `number` counts the transports of this process.
-    pub wrap: fn(&Surroundings<'_>, u32, Transport) -> Result<Transport, OpenError>,
+    pub wrap: fn(&OpenContext<'_>, u32, Transport) -> Result<Transport, OpenError>,
 }
 
 /// The methods in which a decorator is what it wraps, `self.inner`.
@@ -41,8 +41,8 @@ macro_rules! like_the_inner {
         fn listens(&self) -> bool {
             self.inner.listens()
         }
-        fn is_costly(&self) -> bool {
-            self.inner.is_costly()
+        fn poll_is_syscall(&self) -> bool {
+            self.inner.poll_is_syscall()
         }
         fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
             self.inner.descriptors(all);

@@ -2,7 +2,7 @@
 
 use super::open::decorate;
 use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};
-use super::{Payload, ProcId, SendError, Sink, Surroundings, Transport, open_all};
+use super::{OpenContext, Payload, ProcId, SendError, Sink, Transport, open_all};
 use crate::rte::SharedBoard;
 use mpi_base::node::Node;
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ fn net(pairs: &[(&str, &str)]) -> Net {
     let board = SharedBoard::default();
     let fd = Node::create(2).unwrap();
     let open = |me: u32| -> Vec<Transport> {
-        let around = Surroundings {
+        let around = OpenContext {
             me,
             size: 2,
             node: Some((Node::attach(&fd, me).unwrap(), vec![0, 1])),
@@ -161,7 +161,7 @@ fn a_connection_is_cut_after_as_many_bytes_as_were_said() {
 #[test]
 fn only_the_link_that_was_named_has_faults() {
     let params = cramped(&[("btl_fault_cut", "1"), ("btl_fault_link", "1")]);
-    let around = Surroundings {
+    let around = OpenContext {
         me: 0,
         size: 1,
         node: None,

@@ -6,8 +6,8 @@
 
 use super::decorate::{Decorator, like_the_inner};
 use super::{
-    Am, Btl, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError, Sink,
-    Surroundings, Transport,
+    Am, Btl, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach, SendError,
+    Sink, Transport,
 };
 use mpi_base::param::{Level, Param, ParamError, Params};
 use std::cell::Cell;
@@ -99,7 +99,7 @@ fn read(params: &Params) -> Result<(Faults, i32, u32), ParamError> {
     Ok((faults, params.get(&LINK)?, params.get(&SEED)?))
 }
 
-fn wrap(around: &Surroundings<'_>, number: u32, inner: Transport) -> Result<Transport, OpenError> {
+fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Transport, OpenError> {
     let (faults, link, seed) = read(around.params).map_err(OpenError::Param)?;
     let none = Faults {
         flip: 0.0,

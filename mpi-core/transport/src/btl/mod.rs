@@ -32,8 +32,8 @@ pub use decorate::Decorator;
 pub use mpi_base::cma::Region;
 use open::never;
 pub use open::{
-    BUILT_IN, Component, DECORATORS, Noticeboard, OpenError, Opened, SELECTION, SelectError,
-    Surroundings, Transport, open_all,
+    BUILT_IN, Component, DECORATORS, Modex, OpenContext, OpenError, Opened, SELECTION, SelectError,
+    Transport, open_all,
 };
 pub use sm::may_copy_once;
 
@@ -213,7 +213,7 @@ pub trait SingleCopy {
     fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError>;
 
     /// Both sides at once, where the transport has it.
-    fn together(&self) -> Option<&dyn Together> {
+    fn together(&self) -> Option<&dyn CooperativeCopy> {
         None
     }
 }
@@ -221,10 +221,10 @@ pub trait SingleCopy {
 /// One copy that receiver and sender work on at the same time, the receiver from the front and the sender from the back.
 ///
 /// Neither waits for the other before the last piece is taken; a sender that does not come leaves all of it to the receiver.
-pub trait Together {
+pub trait CooperativeCopy {
     /// The receiver begins: a number by which the sender can be asked for help with `len` bytes; `None` if too much is open.
     ///
-    /// What was begun must be brought to its end by [`Share::Rest`] or by [`Together::close`].
+    /// What was begun must be brought to its end by [`Share::Rest`] or by [`CooperativeCopy::close`].
     fn offer(&self, len: usize) -> Option<u32>;
 
     /// The receiver's part: fills `local` from the front with the bytes of `remote`.
@@ -341,7 +341,7 @@ pub trait Btl {
     }
 
     /// Whether a look for messages costs a system call, so that it is done rarely while messages come by other ways.
-    fn is_costly(&self) -> bool {
+    fn poll_is_syscall(&self) -> bool {
         false
     }
 

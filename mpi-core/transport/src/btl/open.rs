@@ -14,7 +14,7 @@ pub static DECORATORS: &[Decorator] = &[fault::DECORATOR, trace::DECORATOR, chec
 
 /// Wraps a transport in every decorator that was asked for.
 pub(super) fn decorate(
-    around: &Surroundings<'_>,
+    around: &OpenContext<'_>,
     number: u32,
     transport: Transport,
 ) -> Result<Transport, OpenError> {
@@ -24,7 +24,7 @@ pub(super) fn decorate(
 }
 
 /// What a component may build upon when it is opened.
-pub struct Surroundings<'a> {
+pub struct OpenContext<'a> {
     /// This process.
     pub me: ProcId,
     /// How many processes the job has.
@@ -33,10 +33,10 @@ pub struct Surroundings<'a> {
     pub node: Option<(Node, Vec<ProcId>)>,
     pub params: &'a Params,
     /// Where processes read each other's addresses, if there is such a place.
-    pub board: Option<Arc<dyn Noticeboard>>,
+    pub board: Option<Arc<dyn Modex>>,
 }
 
-impl Surroundings<'_> {
+impl OpenContext<'_> {
     /// Whether every process of the job shares memory with this one.
     pub(super) fn is_one_node(&self) -> bool {
         self.node
@@ -48,7 +48,7 @@ impl Surroundings<'_> {
 /// Where each process of a job says how it can be reached.
 ///
 /// What was put before the fence that follows [`open_all`] (see [`Opened::fence`]) can be read by everybody after it.
-pub trait Noticeboard: Send + Sync {
+pub trait Modex: Send + Sync {
     /// Says something about this process to all others; every key once, before the fence.
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String>;
 
@@ -62,16 +62,16 @@ pub struct Component {
     /// Everything `mpi-info` lists for it.
     pub params: &'static [&'static About],
     /// Makes the transports of this process, one for each of several links, or says why it cannot serve.
-    pub open: fn(&Surroundings<'_>) -> Result<Vec<Transport>, OpenError>,
+    pub open: fn(&OpenContext<'_>) -> Result<Vec<Transport>, OpenError>,
     /// Whether it puts something on the noticeboard; the same at all processes of a job.
-    pub posts: fn(&Surroundings<'_>) -> bool,
+    pub posts: fn(&OpenContext<'_>) -> bool,
 }
 
 /// An opened transport.
 pub type Transport = Box<dyn Btl + Send>;
 
 /// For components that need no noticeboard.
-pub(super) fn never(_: &Surroundings<'_>) -> bool {
+pub(super) fn never(_: &OpenContext<'_>) -> bool {
     false
 }
 
@@ -149,7 +149,7 @@ pub struct Opened {
 /// Opens all selected components.
 ///
 /// The error names a component that was asked for and does not exist.
-pub fn open_all(around: &Surroundings<'_>) -> Result<Opened, SelectError> {
+pub fn open_all(around: &OpenContext<'_>) -> Result<Opened, SelectError> {
     let selection = around.params.get(&SELECTION).map_err(SelectError::Param)?;
     let known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
     selection

@@ -7,8 +7,8 @@
 
 use super::decorate::{Decorator, like_the_inner};
 use super::{
-    Am, Btl, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError, SingleCopy,
-    Sink, Surroundings, Transport,
+    Am, Btl, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach, SendError,
+    SingleCopy, Sink, Transport,
 };
 use mpi_base::param::{Level, Param};
 use std::cell::RefCell;
@@ -32,7 +32,7 @@ pub(super) const DECORATOR: Decorator = Decorator {
     wrap,
 };
 
-fn wrap(around: &Surroundings<'_>, number: u32, inner: Transport) -> Result<Transport, OpenError> {
+fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Transport, OpenError> {
     let file = around.params.get(&FILE).map_err(OpenError::Param)?;
     if file.is_empty() {
         return Ok(inner);

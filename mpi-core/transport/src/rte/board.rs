@@ -1,7 +1,7 @@
 //! The launcher as the noticeboard of the transports.
 
 use super::Rte;
-use crate::btl::{Noticeboard, ProcId};
+use crate::btl::{Modex, ProcId};
 #[cfg(any(test, feature = "testing"))]
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use std::{
 /// A launcher that lives as long as the process.
 pub struct Board(pub &'static dyn Rte);
 
-impl Noticeboard for Board {
+impl Modex for Board {
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
         self.0.put(key, value).map_err(|error| error.to_string())
     }
@@ -33,7 +33,7 @@ type Notices = HashMap<(ProcId, String), Vec<u8>>;
 #[cfg(any(test, feature = "testing"))]
 impl SharedBoard {
     /// The noticeboard as one rank sees it.
-    pub fn of(&self, me: ProcId) -> Arc<dyn Noticeboard> {
+    pub fn of(&self, me: ProcId) -> Arc<dyn Modex> {
         Arc::new(Corner(self.clone(), me))
     }
 
@@ -52,7 +52,7 @@ impl SharedBoard {
 struct Corner(SharedBoard, ProcId);
 
 #[cfg(any(test, feature = "testing"))]
-impl Noticeboard for Corner {
+impl Modex for Corner {
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
         self.0.put(self.1, key, value);
         Ok(())

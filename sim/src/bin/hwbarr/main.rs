@@ -3,6 +3,7 @@
 mod faults;
 mod live;
 mod log;
+mod measured;
 mod node;
 mod options;
 mod port;
@@ -83,7 +84,8 @@ fn main() -> ExitCode {
     match Cli::parse().command.execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("hwbarr: {failure}");
+            // Where nobody reads standard error the status alone tells.
+            let _ = writeln!(std::io::stderr(), "hwbarr: {failure}");
             ExitCode::FAILURE
         }
     }

@@ -60,42 +60,68 @@ impl Hardware {
     }
 }
 
-/// The network of the software barriers; the defaults are those of LogGOPSim (spcl/LogGOPSim, simulator.ggo).
-#[derive(Args, Clone, Copy)]
-#[command(next_help_heading = "Software barriers (defaults: those of LogGOPSim)")]
+/// The networks of the software barriers: those that have a name, one of them, or one of the user's own.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Software barriers")]
 pub struct Software {
-    /// L: how long a message is under way.
-    #[arg(long, value_name = "TIME", default_value_t = Network::LOGGOPSIM.latency)]
-    latency: Time,
-    /// o: how long a send or a receive keeps the processor.
-    #[arg(long, value_name = "TIME", default_value_t = Network::LOGGOPSIM.overhead)]
-    overhead: Time,
-    /// g: how far apart two sends, or two receives, of one processor begin at least.
-    #[arg(long, value_name = "TIME", default_value_t = Network::LOGGOPSIM.gap)]
-    gap: Time,
-    /// G: what each byte after the first adds, in LogGP.
-    #[arg(long, value_name = "TIME", default_value_t = Network::LOGGOPSIM.byte_gap)]
-    byte_gap: Time,
-    /// How long a message is, in LogGP.
+    /// The network, by name: loggopsim (a cluster of 2009) or hdr (InfiniBand HDR, a cluster of today); without it both.
+    #[arg(long, value_name = "NAME", value_parser = named)]
+    network: Option<Network>,
+    /// L: how long a message is under way, in place of the network's.
+    #[arg(long, value_name = "TIME")]
+    latency: Option<Time>,
+    /// o: how long a send or a receive keeps the processor, in place of the network's.
+    #[arg(long, value_name = "TIME")]
+    overhead: Option<Time>,
+    /// g: how far apart two sends, or two receives, of one processor begin at least, in place of the network's.
+    #[arg(long, value_name = "TIME")]
+    gap: Option<Time>,
+    /// G: what each byte after the first adds, in LogGP, in place of the network's.
+    #[arg(long, value_name = "TIME")]
+    byte_gap: Option<Time>,
+    /// How long a barrier's message is, in LogGP.
     #[arg(long, value_name = "BYTES", default_value_t = Network::LOGGOPSIM.bytes)]
     bytes: u64,
+    /// Also measure this machine's own software barrier, by the mpirun and mpi-bench beside hwbarr.
+    #[arg(long)]
+    pub measured: bool,
+}
+
+/// The network of a name.
+fn named(name: &str) -> Result<Network, String> {
+    let found = Network::NAMED.iter().find(|(known, ..)| *known == name);
+    found.map(|(.., network)| *network).ok_or_else(|| {
+        let names = Network::NAMED.map(|(name, ..)| name);
+        format!(
+            "there is no network of that name; there are {}",
+            names.join(" and ")
+        )
+    })
 }
 
 impl Software {
-    pub fn network(self) -> Network {
-        let Self {
-            latency,
-            overhead,
-            gap,
-            byte_gap,
-            bytes,
-        } = self;
-        Network {
-            latency,
-            overhead,
-            gap,
-            byte_gap,
-            bytes,
+    /// The networks to compare with: the one that the options name or change, else all that have a name.
+    pub fn networks(&self) -> Vec<Network> {
+        let own = [self.latency, self.overhead, self.gap, self.byte_gap];
+        let bytes = self.bytes;
+        if self.network.is_none() && own.iter().all(Option::is_none) {
+            return Network::NAMED
+                .iter()
+                .map(|(.., network)| Network { bytes, ..*network })
+                .collect();
         }
+        let base = self.network.unwrap_or(Network::LOGGOPSIM);
+        vec![Network {
+            latency: self.latency.unwrap_or(base.latency),
+            overhead: self.overhead.unwrap_or(base.overhead),
+            gap: self.gap.unwrap_or(base.gap),
+            byte_gap: self.byte_gap.unwrap_or(base.byte_gap),
+            bytes,
+        }]
+    }
+
+    /// The first of them, for what compares with one only.
+    pub fn network(&self) -> Network {
+        self.networks()[0]
     }
 }

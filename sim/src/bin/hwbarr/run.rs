@@ -1,6 +1,7 @@
 //! `hwbarr run`: latencies of the hardware in virtual time, beside those of software barriers on the same arrivals.
 
 use crate::Failure;
+use crate::measured;
 use crate::options::{Hardware, Software};
 use crate::tables::{Format, Table, Tool};
 use clap::Args;
@@ -36,9 +37,21 @@ impl Run {
         let network = self.software.network();
         let text = match &self.sweep {
             None => {
-                let study = Study::conduct(parameters, network, false)?;
+                let study = Study::conduct(parameters.clone(), network, false)?;
                 match self.tool.format() {
-                    Format::Text => report(&study),
+                    Format::Text => {
+                        let mut text = report(&study);
+                        // The same seed gives the same arrivals, so only the software differs.
+                        for network in self.software.networks().into_iter().skip(1) {
+                            let other = Study::conduct(parameters.clone(), network, false)?;
+                            text += &rivals(&other);
+                        }
+                        if self.software.measured {
+                            let here = measured::barrier(self.nodes as u64)?;
+                            let _ = writeln!(text, "\n{}: {}", here.name(), here.median);
+                        }
+                        text
+                    }
                     Format::Csv => latencies(&study).to_csv(),
                     Format::Json => pretty(&study_json(&study)),
                 }
@@ -125,7 +138,12 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
 
 /// The run and its rivals.
 fn report(study: &Study) -> String {
-    let mut text = hardware_report(&study.parameters, &study.summary);
+    hardware_report(&study.parameters, &study.summary) + &rivals(study)
+}
+
+/// The software barriers on one network.
+fn rivals(study: &Study) -> String {
+    let mut text = String::new();
     let mut table = Table::new(
         std::iter::once("everybody has left after".to_owned()).chain(
             Model::ALL
@@ -145,7 +163,7 @@ fn report(study: &Study) -> String {
     }
     let _ = write!(
         text,
-        "\nsoftware barriers on the same arrivals\nLogP: {}\n\n{}",
+        "\nsoftware barriers on the same arrivals\n{}\n\n{}",
         study.network,
         table.to_text()
     );
@@ -214,6 +232,7 @@ fn study_json(study: &Study) -> Value {
             "seed": seed,
         },
         "network": {
+            "name": study.network.name(),
             "latency_ns": ns(latency),
             "overhead_ns": ns(overhead),
             "gap_ns": ns(gap),
@@ -236,7 +255,7 @@ fn sweep_heading(sweep: &Sweep, parameters: &Parameters, network: &Network) -> S
     format!(
         "{} varies; {barriers} barriers, arrivals {arrivals}, seed {seed}\n\
          everybody has left so long after the last node has entered: hardware, and software's medians under LogP\n\
-         LogP: {network}\n\n",
+         {network}\n\n",
         sweep.axis.name(),
     )
 }

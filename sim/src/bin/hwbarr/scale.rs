@@ -5,6 +5,7 @@
 //! and each level adds the way of an edge through one more board, up and down. Such a tree of boards has not been built.
 
 use crate::Failure;
+use crate::measured::{self, Measured};
 use crate::options::{Hardware, Software};
 use crate::tables::{Format, Table, Tool};
 use clap::Args;
@@ -18,8 +19,8 @@ use std::path::{Path, PathBuf};
 const BOARD: u64 = 60;
 /// So that every product of ranks and bytes is a number of 64 bits.
 const MOST_BYTES: u64 = u32::MAX as u64;
-/// A rank is an `int` in MPI.
-const MOST_RANKS: u64 = i32::MAX as u64;
+/// The most ranks whose barrier is measured on one machine.
+const MOST_HERE: u64 = 128;
 /// Barriers in virtual time, of which the median is taken.
 const BARRIERS_RUN: usize = 1000;
 /// Where a node's and a board's ways are in a run's phases: the cable there, the synchroniser, the machine, the cable back.
@@ -29,7 +30,7 @@ const BOARD_PHASES: std::ops::Range<usize> = 1..5;
 #[derive(Args)]
 pub struct Scale {
     /// How many ranks.
-    #[arg(long, value_delimiter = ',', value_name = "RANKS", value_parser = clap::value_parser!(u64).range(1..=MOST_RANKS), default_values_t = [60, 1024, 65_536])]
+    #[arg(long, value_delimiter = ',', value_name = "RANKS", value_parser = clap::value_parser!(u64).range(1..=Collective::MOST_RANKS), default_values_t = [60, 1024, 65_536])]
     ranks: Vec<u64>,
     /// How many bytes the collectives beside the barrier move: each rank's, or, for alltoall, each pair's.
     #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=MOST_BYTES), default_value_t = 8)]
@@ -47,12 +48,19 @@ pub struct Scale {
 
 impl Scale {
     pub fn execute(self) -> Result<(), Failure> {
-        let network = match self.fit.as_deref() {
-            Some([latency, rate]) => fit(&points(latency, "latency")?, &points(rate, "rate")?)?,
-            _ => self.software.network(),
+        let networks = match self.fit.as_deref() {
+            Some([latency, rate]) => vec![(
+                "fitted",
+                fit(&points(latency, "latency")?, &points(rate, "rate")?)?,
+            )],
+            _ => {
+                let named =
+                    |network: Network| (network.name().unwrap_or("of the options"), network);
+                self.software.networks().into_iter().map(named).collect()
+            }
         };
         let parameters = self.hardware.parameters(BOARD as usize, BARRIERS_RUN)?;
-        let study = Study::conduct(parameters, network, false)?;
+        let study = Study::conduct(parameters, networks[0].1, false)?;
         let board = study.summary.complete.median();
         let level = study.summary.phases[BOARD_PHASES]
             .iter()
@@ -61,21 +69,48 @@ impl Scale {
             let more = u64::from(levels(ranks)).saturating_sub(1);
             board + Time::from_ps(2 * more * level.ps())
         };
-        let barriers = self.table(&network, BARRIERS, Some(&hardware))?;
-        let others = self.table(&network, COLLECTIVES, None)?;
+        let own = match self.software.measured {
+            true => self.measure()?,
+            false => Vec::new(),
+        };
+        let mut barriers = self.columns();
+        self.fill(&mut barriers, "this hardware", &hardware)?;
+        for measured in &own {
+            let cell = |ranks: &u64| match *ranks == measured.ranks {
+                true => self.cell(measured.median).unwrap_or_default(),
+                false => Value::from("-"),
+            };
+            let cells = self.ranks.iter().map(cell);
+            barriers.row(std::iter::once(Value::from(measured.name())).chain(cells));
+        }
+        let mut others = self.columns();
+        for (rules, table) in [(BARRIERS, &mut barriers), (COLLECTIVES, &mut others)] {
+            for rule in rules {
+                for (name, network) in &networks {
+                    let name = format!("{} {}, {name}", rule.call, rule.algorithm);
+                    let time = |ranks| rule.time(*network, ranks, self.size);
+                    self.fill(table, &name, &time)?;
+                }
+            }
+        }
         let text = match self.tool.format() {
-            Format::Text => format!(
-                "software under LogGP: L {}, o {}, g {}, G {} for each byte after the first\n\
-                 hardware: one board of {BOARD} nodes, {board}; each further level of boards {level} up and as much down\n\n\
-                 barrier\n{}\n{} bytes\n{}",
-                network.latency,
-                network.overhead,
-                network.gap,
-                network.byte_gap,
-                barriers.to_text(),
-                self.size,
-                others.to_text()
-            ),
+            Format::Text => {
+                let heads = networks.iter().map(|(name, network)| match network.name() {
+                    Some(_) => format!("software under LogGP, {network}\n"),
+                    None => format!(
+                        "software under LogGP, network {name}: {}\n",
+                        network.parameters()
+                    ),
+                });
+                format!(
+                    "{}hardware: one board of {BOARD} nodes, {board}; each further level of boards {level} up and as much down\n\n\
+                     barrier\n{}\n{} bytes\n{}",
+                    heads.collect::<String>(),
+                    barriers.to_text(),
+                    self.size,
+                    others.to_text()
+                )
+            }
             Format::Csv => barriers.to_csv() + &others.to_csv(),
             Format::Json => format!(
                 "{:#}\n",
@@ -85,37 +120,39 @@ impl Scale {
         crate::say(&text)
     }
 
-    /// A row for each collective, a column for each number of ranks.
-    fn table(
-        &self,
-        network: &Network,
-        rules: &[Collective],
-        hardware: Option<&dyn Fn(u64) -> Time>,
-    ) -> Result<Table, Failure> {
+    /// This machine's own barrier, for each number of ranks that one machine can be asked for.
+    fn measure(&self) -> Result<Vec<Measured>, Failure> {
+        let here = self
+            .ranks
+            .iter()
+            .filter(|ranks| (2..=MOST_HERE).contains(*ranks));
+        here.map(|ranks| measured::barrier(*ranks)).collect()
+    }
+
+    fn columns(&self) -> Table {
         let columns = self.ranks.iter().map(|ranks| format!("{ranks} ranks"));
-        let mut table = Table::new(std::iter::once("what".to_owned()).chain(columns));
-        let mut row = |name: String, time: &dyn Fn(u64) -> Time| {
-            let mut cells = vec![Value::from(name.as_str())];
-            for ranks in &self.ranks {
-                cells.push(self.cell(time(*ranks)).ok_or_else(|| {
-                    format!(
-                        "{name} of {ranks} ranks and {} bytes takes longer than {}, the longest time that is counted: give fewer ranks or bytes",
-                        self.size,
-                        Time::from_ps(u64::MAX)
-                    )
-                })?);
-            }
-            table.row(cells);
-            Ok::<_, Failure>(())
-        };
-        if let Some(hardware) = hardware {
-            row("this hardware".into(), hardware)?;
+        Table::new(std::iter::once("what".to_owned()).chain(columns))
+    }
+
+    /// Adds a row with a time for each number of ranks.
+    fn fill(
+        &self,
+        table: &mut Table,
+        name: &str,
+        time: &dyn Fn(u64) -> Time,
+    ) -> Result<(), Failure> {
+        let mut cells = vec![Value::from(name)];
+        for ranks in &self.ranks {
+            cells.push(self.cell(time(*ranks)).ok_or_else(|| {
+                format!(
+                    "{name} of {ranks} ranks and {} bytes takes longer than {}, the longest time that is counted: give fewer ranks or bytes",
+                    self.size,
+                    Time::from_ps(u64::MAX)
+                )
+            })?);
         }
-        for rule in rules {
-            let name = format!("{} {}", rule.call, rule.algorithm);
-            row(name, &|ranks| rule.time(*network, ranks, self.size))?;
-        }
-        Ok(table)
+        table.row(cells);
+        Ok(())
     }
 
     /// For people with a unit, for programs in nanoseconds; nothing for a time that saturated.

@@ -96,9 +96,13 @@ impl Memory {
     }
 
     /// Makes a version 2 board in this memory; see [`ChannelBoard::init`].
-    pub fn init_channels(&self, nodes: usize) -> Result<ChannelBoard<'_>, InitError> {
+    pub fn init_channels(
+        &self,
+        nodes: usize,
+        record: usize,
+    ) -> Result<ChannelBoard<'_>, InitError> {
         // SAFETY: as in `init`, with version 2 boards.
-        unsafe { ChannelBoard::init(self.base, self.len, nodes) }
+        unsafe { ChannelBoard::init(self.base, self.len, nodes, record) }
     }
 
     /// Finds the board in this memory; see [`Board::attach`].

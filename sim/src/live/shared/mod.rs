@@ -72,12 +72,17 @@ impl<'m> Board<'m> {
 }
 
 impl<'m> ChannelBoard<'m> {
-    /// Makes a version 2 board of `nodes` nodes, as after power-on; the others [`attach`](Self::attach) when that has been done.
+    /// Makes a version 2 board of `nodes` nodes that records `record` line changes, as after power-on; the others [`attach`](Self::attach) when that has been done.
     ///
     /// # Safety
     /// As for [`Board::init`], with version 2 boards.
-    pub unsafe fn init(base: NonNull<u8>, len: usize, nodes: usize) -> Result<Self, InitError> {
-        let (geometry, words) = Self::power_on(nodes, len)?;
+    pub unsafe fn init(
+        base: NonNull<u8>,
+        len: usize,
+        nodes: usize,
+        record: usize,
+    ) -> Result<Self, InitError> {
+        let (geometry, words) = Self::power_on(nodes, record, len)?;
         if !base.cast::<layout::Header>().is_aligned() {
             return Err(InitError::Misaligned {
                 align: layout::ALIGN,
@@ -86,7 +91,7 @@ impl<'m> ChannelBoard<'m> {
         // SAFETY: the caller vouches for the memory; size and alignment have been checked above.
         let shared = unsafe { Shared::init(base, geometry, &words) };
         Self::over(shared, geometry, len).map_err(|_| InitError::TooSmall {
-            need: Self::layout_size(nodes),
+            need: Self::layout_size(nodes, record),
             have: len,
         })
     }

@@ -2,7 +2,7 @@
 //! or a root tells where it wants them, and the others write there, all at the same time.
 //!
 //! Reading and writing another process's memory is the system's service (`mpi_base::cma`); it is used where every member can read every other,
-//! which all of them find out when the communicator is made ([`Readers`]).
+//! which all of them find out when the communicator is made ([`CmaAccess`]).
 //! The addresses travel through [`Cells`], an operation or two for each call, so all that waits, rings and sleeps there does so here:
 //! 1. who has data shows the address in its cell;
 //! 2. who needs them waits for the cell and reads;
@@ -18,15 +18,15 @@
 
 mod reductions;
 
+use super::barrier::Members;
 use super::cells::{Cells, Flow};
-use super::gate::Members;
-use super::readers::Readers;
+use super::cma_access::CmaAccess;
 use super::wait::Waits;
 use super::{WORD, scattered};
 use crate::Error;
 use crate::algo::{self, Blocks};
 use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
-use crate::{Call, Cx};
+use crate::{Call, Invocation};
 use mpi_base::cells::Spot;
 use mpi_base::cma::Region;
 use std::cell::RefCell;
@@ -45,7 +45,7 @@ const KEPT: i64 = 512 << 10;
 
 /// The long collectives of one communicator.
 pub struct Large {
-    pub readers: Readers,
+    pub readers: CmaAccess,
     /// From so many bytes on; rank 0's choice.
     pub from: u64,
     /// Room for operands, kept from call to call.
@@ -57,7 +57,7 @@ pub struct Turn<'a, W> {
     pub large: &'a Large,
     pub cells: &'a Cells,
     pub members: &'a Members,
-    pub cx: &'a Cx,
+    pub cx: &'a Invocation,
     /// The first of its numbers, of which there are as many as [`Large::numbers`] says.
     pub number: u64,
     pub wait: W,
@@ -222,7 +222,7 @@ impl<W: Waits> Turn<'_, W> {
 
     /// Where addresses and counts lie: a few words.
     fn spot(&self, number: u64) -> Spot<'_> {
-        self.cells.spot(number, Flow::Together, 2 * WORD)
+        self.cells.spot(number, Flow::CooperativeCopy, 2 * WORD)
     }
 
     /// Shows the others where this rank's data lie.

@@ -54,7 +54,7 @@ impl<W: Waits> Turn<'_, W> {
         // One run of lines is read sooner than a line of each rank.
         let all = step * members as usize;
         let joined = all <= self.cells.capacity();
-        let turn = &self.fitting_both(Flow::Together, len, joined.then_some(all));
+        let turn = &self.fitting_both(Flow::CooperativeCopy, len, joined.then_some(all));
         let block = |rank: u32| recv.part(rank as usize * len, len);
         match send {
             Some(send) => show!(turn, send),
@@ -96,7 +96,7 @@ impl<W: Waits> Turn<'_, W> {
         let (count, mine) = (members as usize, self.me() as usize);
         let (row, all) = (count * len, count * count * len);
         let joined = all <= self.cells.capacity();
-        let turn = &self.fitting_both(Flow::Together, row, joined.then_some(all));
+        let turn = &self.fitting_both(Flow::CooperativeCopy, row, joined.then_some(all));
         match send {
             Some(send) => show!(turn, send),
             None => show!(turn, recv),

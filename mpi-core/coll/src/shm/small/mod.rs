@@ -2,37 +2,37 @@
 //!
 //! Where every rank has a core, each reads and combines for itself: one cache line to and fro.
 //! Where ranks share cores, who comes last does the work for all, so that a rank that is switched in finds it done,
-//! and a root looks at one word until all have come. Scans go from rank to rank there ([`chain`]).
+//! and a root looks at one word until all have come. Scans go from rank to rank there ([`scan_lookback`]).
 //!
 //! Operands are combined in the order of ranks, whoever does it, so every member gets the same bits every time.
 //!
 //! Where data go one way only, who has shown them does not wait for who reads them.
-//! Longer data can go in several cells: in [`pieces`], or where everybody has a block for everybody in [`rows`].
+//! Longer data can go in several cells: in [`pieces`], or where everybody has a block for everybody in [`block_rows`].
 //! Which calls are served follows from what the standard makes equal at all members.
 
+mod block_rows;
 mod blocks;
-mod chain;
 mod data;
 mod pieces;
 mod reductions;
-mod rows;
+mod scan_lookback;
 mod steps;
 
+use super::barrier::{Kind, Members};
 use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
-use super::gate::{Kind, Members};
 use super::scattered;
 use super::wait::Waits;
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::engine::Engine;
-use crate::{Brief, Call, CallId};
+use crate::{Call, CallId, FastCall};
+use block_rows::Rows;
 use data::Given;
 use mpi_base::cells::{LINE, Spot};
-use rows::Rows;
 use std::ops::Deref;
 
-pub use rows::goes_in_rows;
+pub use block_rows::goes_in_rows;
 
 /// The short collectives of one communicator, of one lane.
 pub struct Small {
@@ -122,14 +122,14 @@ impl Small {
     pub fn fits(&self, call: CallId, members: u32) -> u64 {
         let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
         if goes_in_rows(call, self.kind) {
-            let whole = rows::longest(self.cells.capacity(), members);
+            let whole = block_rows::longest(self.cells.capacity(), members);
             let all = self.pieces_up_to / u64::from(members.max(2) - 1);
             let more = match self.cells.lane() {
-                _ if whole < rows::SHORTEST => 0,
+                _ if whole < block_rows::SHORTEST => 0,
                 Lane::Blocking => all,
                 Lane::Nonblocking if members > FEW => 0,
                 // All come round by round, and nobody looks at a request for long.
-                Lane::Nonblocking => all.min(rows::FEW_ROUNDS * whole as u64),
+                Lane::Nonblocking => all.min(block_rows::FEW_ROUNDS * whole as u64),
             };
             return one.max(whole as u64).max(more);
         }
@@ -347,41 +347,41 @@ impl<'a, W: Waits> Turn<'a, W> {
 
     /// Carries out a call in brief, which takes one cell.
     #[inline]
-    pub async fn run_brief(&self, brief: &Brief<'_>) -> Result<(), Error> {
+    pub async fn run_fast_call(&self, brief: &FastCall<'_>) -> Result<(), Error> {
         match brief {
-            Brief::Barrier => {}
-            Brief::Bcast { data, root } => return self.bcast(data, *root).await,
-            Brief::Gather { send, recv, root } => {
+            FastCall::Barrier => {}
+            FastCall::Bcast { data, root } => return self.bcast(data, *root).await,
+            FastCall::Gather { send, recv, root } => {
                 let len = send.len();
                 self.gather(Some(send), recv.as_ref(), len, *root).await;
             }
-            Brief::Scatter { send, recv, root } => {
+            FastCall::Scatter { send, recv, root } => {
                 let len = recv.len();
                 self.scatter(send.as_ref(), Some(recv), len, *root).await;
             }
-            Brief::Allgather { send, recv } => {
+            FastCall::Allgather { send, recv } => {
                 return self.allgather(Some(send), recv, send.len()).await;
             }
-            Brief::Alltoall { send, recv, block } => {
+            FastCall::Alltoall { send, recv, block } => {
                 return self.alltoall(Some(send), recv, *block).await;
             }
-            Brief::Reduce {
+            FastCall::Reduce {
                 send,
                 recv,
                 op,
                 root,
             } => return self.reduce(Some(send), recv.as_ref(), op, *root).await,
-            Brief::Allreduce { send, recv, op } => {
+            FastCall::Allreduce { send, recv, op } => {
                 return self.allreduce(Some(send), recv, op).await;
             }
-            Brief::ReduceScatterBlock { send, recv, op } => {
+            FastCall::ReduceScatterBlock { send, recv, op } => {
                 let at = self.me() as usize * recv.len();
                 let mine = at..at + recv.len();
                 return self.reduce_scatter(Some(send), recv, mine, op).await;
             }
             // Together, so that the compiler has one place to put it in.
-            Brief::Scan { send, recv, op } | Brief::Exscan { send, recv, op } => {
-                let with_own = matches!(brief, Brief::Scan { .. });
+            FastCall::Scan { send, recv, op } | FastCall::Exscan { send, recv, op } => {
+                let with_own = matches!(brief, FastCall::Scan { .. });
                 return self.scan(Some(send), recv, op, with_own).await;
             }
         }

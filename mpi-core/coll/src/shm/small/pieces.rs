@@ -5,15 +5,15 @@
 //! Where ranks share cores, who gives is switched out and in for every few pieces, so there they are longer (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
 //! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
+use super::block_rows::goes_in_rows;
 use super::data::{Combine, CopyTo, Given, Room};
-use super::rows::goes_in_rows;
 use super::steps::{await_cell, await_room, show};
 use super::{Placed, Turn};
 use crate::Error;
 use crate::algo::{self, Blocks, Buffer};
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
-use crate::shm::gate::{Kind, LINE};
+use crate::shm::barrier::{Kind, LINE};
 use crate::shm::wait::Waits;
 use crate::{Call, CallId};
 use std::ops::Range;

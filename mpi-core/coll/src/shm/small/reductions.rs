@@ -5,8 +5,8 @@ use super::steps::{await_cell, await_room, show};
 use super::{Placed, Turn};
 use crate::Error;
 use crate::op::DenseOp;
+use crate::shm::barrier::Kind;
 use crate::shm::cells::Flow;
-use crate::shm::gate::Kind;
 use crate::shm::wait::Waits;
 use mpi_base::cells::Place;
 use std::ops::Range;
@@ -19,7 +19,7 @@ impl<W: Waits> Turn<'_, W> {
         recv: &R,
         op: &impl Combine<G, R>,
     ) -> Result<(), Error> {
-        let turn = &self.fitting(Flow::Together, recv.bytes());
+        let turn = &self.fitting(Flow::CooperativeCopy, recv.bytes());
         match send {
             Some(send) => show!(turn, send),
             None => show!(turn, recv),
@@ -132,7 +132,7 @@ impl<W: Waits> Turn<'_, W> {
     ) -> Result<(), Error> {
         let all = send.map_or(whole.bytes(), Given::bytes);
         let for_all = self.for_all(all, || op.dense(whole));
-        let turn = &self.fitting(Flow::Together, all);
+        let turn = &self.fitting(Flow::CooperativeCopy, all);
         match send {
             Some(send) if for_all.is_none() => turn.show_around(send, mine.clone()).await,
             Some(send) => show!(turn, send),

@@ -3,7 +3,7 @@
 use super::data::{Given, Room};
 use super::{Placed, Turn};
 use crate::Error;
-use crate::shm::gate::Kind;
+use crate::shm::barrier::Kind;
 use crate::shm::wait::Waits;
 use mpi_base::cells::Place;
 use std::ops::Range;
@@ -121,7 +121,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.cells.seen(place, self.spot)
     }
 
-    /// Whether a rank shows its data, by one who will wait for them otherwise ([`Patience`](crate::shm::patience::Patience)).
+    /// Whether a rank shows its data, by one who will wait for them otherwise ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
     #[inline(always)]
     pub(super) fn comes(&self, rank: u32) -> bool {
         self.cells.patience().look(|| self.seen(rank))

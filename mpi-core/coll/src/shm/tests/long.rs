@@ -1,6 +1,6 @@
 //! Long data go to a root and are combined, whatever they lie in.
 
-use super::super::gate::Kind;
+use super::super::barrier::Kind;
 use super::job_with;
 use crate::Call;
 use crate::datatype::{Datatype, Named, Scratch};

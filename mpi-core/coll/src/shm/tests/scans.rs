@@ -1,6 +1,6 @@
 //! Where ranks share cores each scan goes on from what the rank before has, whoever works that out.
 
-use super::super::gate::Kind;
+use super::super::barrier::Kind;
 use super::job;
 use crate::Call;
 use crate::datatype::{Named, Scratch};

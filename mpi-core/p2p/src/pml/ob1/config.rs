@@ -27,13 +27,13 @@ static MEASURE: Param<bool> = Param::new(
     "measure",
     "true",
     Level::TUNER,
-    "Whether messages that could travel in one copy travel in fragments to whom that is measured to be faster",
+    "Measure single copy against fragments for each peer and size, and use the faster one; false goes by the sizes alone",
 );
 
-static TOGETHER_MIN: Param<usize> = Param::new(
+static ASSIST_MIN: Param<usize> = Param::new(
     "pml",
     "ob1",
-    "together_min",
+    "assist_min",
     "64k",
     Level::TUNER,
     "Messages of at least this size that travel in one copy are copied by receiver and sender at the same time, if every rank has a core and they have no messages for each other",
@@ -62,7 +62,7 @@ pub static PARAMS: &[&About] = &[
     SINGLE_COPY_MIN.about(),
     SINGLE_COPY_MAX.about(),
     MEASURE.about(),
-    TOGETHER_MIN.about(),
+    ASSIST_MIN.about(),
     UNEXPECTED_MAX.about(),
     COPIED_MAX.about(),
 ];
@@ -82,17 +82,17 @@ pub static PARAMS: &[&About] = &[
 ///
 /// Fragments took 9,000 MB/s for a stream of 4 MiB; where both have messages for each other, each reads alone.
 /// On a machine whose two cores share a cache the same stream made 27,000 MB/s copied by both and 46,000 in fragments,
-/// so which of the two it is is measured while the program runs ([`super::pace`]).
+/// so which of the two it is is measured while the program runs ([`super::protocol_choice`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub single_copy_min: u64,
     pub single_copy_max: u64,
-    /// Whether what could travel in one copy travels in fragments where those are found to be faster ([`super::pace`]).
+    /// Whether what could travel in one copy travels in fragments where those are found to be faster ([`super::protocol_choice`]).
     pub measure: bool,
     /// How many ranks of the node there are for each core, rounded up; what they do at the same time they do one after the other.
     pub sharing: u32,
     /// From here on both sides work on the one copy, unless both have messages for each other.
-    pub together_min: u64,
+    pub assist_min: u64,
     /// So many bytes of other processes' messages are kept before their receives; beyond it they ask first.
     pub unexpected_max: u64,
     /// How many bytes of short messages may wait at their sender for a receiver that holds too many.
@@ -106,7 +106,7 @@ impl Default for Config {
             single_copy_max: u64::MAX,
             measure: false,
             sharing: 1,
-            together_min: u64::MAX,
+            assist_min: u64::MAX,
             unexpected_max: 64 << 20,
             copied_max: 256 << 20,
         }
@@ -127,8 +127,8 @@ impl Config {
             measure: params.get(&MEASURE)?,
             sharing,
             // There a sender that sleeps is better left asleep. And valgrind takes what a sender has written for uninitialised.
-            together_min: match roomy && !valgrind::is_running() {
-                true => params.get(&TOGETHER_MIN)? as u64,
+            assist_min: match roomy && !valgrind::is_running() {
+                true => params.get(&ASSIST_MIN)? as u64,
                 false => u64::MAX,
             },
             unexpected_max: params.get(&UNEXPECTED_MAX)? as u64,
@@ -147,9 +147,9 @@ mod tests {
         let config = Config::from_params(&params, 2).expect("the defaults are well formed");
         assert_eq!(config.single_copy_max, u64::MAX);
         assert!(config.measure);
-        assert_eq!(config.together_min, u64::MAX);
+        assert_eq!(config.assist_min, u64::MAX);
         let config = Config::from_params(&params, 1).expect("the defaults are well formed");
         assert!(config.measure);
-        assert_eq!(config.together_min, 64 << 10);
+        assert_eq!(config.assist_min, 64 << 10);
     }
 }

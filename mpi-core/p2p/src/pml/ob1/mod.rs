@@ -2,36 +2,36 @@
 //!
 //! Protocol, by the size of the message:
 //! * up to the BTL's eager limit the data travel with the match header ([`wire::EAGER`]) and the send is complete when the BTL has taken them;
-//! * longer or synchronous messages send a [`wire::RENDEZVOUS`] and wait.
-//!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FINISHED`],
-//!   or, where that is impossible or slower ([`pace`]), says [`wire::CLEAR`] and gets [`wire::FRAGMENT`]s, which both sides work on at once.
-//! * data of middling length follow their announcement unasked to whom that is faster ([`follow`]).
-//! * what goes in fragments or pieces to one peer takes turns ([`stream`]);
-//! * of a large message's one copy the sender is asked to do a part ([`wire::HELP`]), and says when it has ([`wire::HELPED`]);
+//! * longer or synchronous messages send a [`wire::RNDV`] and wait.
+//!   When the receive is there, the receiver fetches the data in one copy and says [`wire::FIN`],
+//!   or, where that is impossible or slower ([`protocol_choice`]), says [`wire::CTS`] and gets [`wire::FRAG`]s, which both sides work on at once.
+//! * data of middling length follow their announcement unasked to whom that is faster ([`eager_pipeline`]).
+//! * what goes in fragments or pieces to one peer takes turns ([`fragment_stream`]);
+//! * of a large message's one copy the sender is asked to do a part ([`wire::ASSIST`]), and says when it has ([`wire::ASSIST_DONE`]);
 //!   if it is not there, the receiver has done all of it by itself;
-//! * a receiver that holds too many short messages that nobody has asked for has them ask first ([`bound`]).
+//! * a receiver that holds too many short messages that nobody has asked for has them ask first ([`flow_control`]).
 //!
 //! Order: a BTL keeps the order of what it took, and what it did not take waits in the peer's queue, so matching sees messages in the order they were sent.
 //!
 //! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
 
-mod bound;
+mod buffer_pool;
+mod cancel_send;
 mod config;
-mod copy;
-mod express;
-mod follow;
-mod landing;
-mod loss;
+mod direct_receive;
+mod eager_pipeline;
+mod fast_path;
+mod flow_control;
+mod fragment_stream;
 pub mod matching;
-mod pace;
 mod peer;
+mod peer_failure;
 mod probe;
+mod protocol_choice;
 mod recv;
-mod retract;
 mod send;
 mod sender_copies;
-mod stash;
-mod stream;
+mod single_copy;
 pub mod wire;
 
 #[cfg(feature = "testing")]
@@ -74,7 +74,7 @@ pub(crate) struct Arrived {
 pub(crate) enum Content {
     Eager(Vec<u8>),
     Rendezvous(wire::Rendezvous),
-    Followed(Rc<follow::Kept>),
+    Followed(Rc<eager_pipeline::Kept>),
 }
 
 impl Content {
@@ -89,7 +89,7 @@ impl Content {
 
 impl Content {
     /// Whether its data are kept here, unasked.
-    fn is_hoarded(&self) -> bool {
+    fn is_charged(&self) -> bool {
         matches!(self, Content::Eager(_) | Content::Followed(_))
     }
 }
@@ -141,23 +141,23 @@ pub struct Ob1 {
     /// The context of the last message; most messages come in runs.
     recent: RefCell<Option<Rc<Matching>>>,
     /// The blocking receive of the express lane.
-    slot: express::Slot,
+    slot: fast_path::Slot,
     /// Peers with sends whose data go in fragments or pieces.
     streaming: RefCell<Vec<Rc<Peer>>>,
     /// Copies of which something may be left to take.
-    shared: RefCell<VecDeque<copy::Open>>,
+    shared: RefCell<VecDeque<single_copy::Open>>,
     /// Messages that came before their receives.
-    hoard: bound::Hoard,
+    charge: flow_control::UnexpectedMemory,
     /// Memory for those.
-    stash: stash::Stash,
+    buffer_pool: buffer_pool::BufferPool,
     /// Messages that wait for their receives here, because their receivers hold too many.
     copies: sender_copies::SenderCopies,
     /// Peers with something that waits for room.
     congested: RefCell<Vec<Rc<Peer>>>,
     /// Peers that cannot be reached any more.
-    losses: RefCell<HashMap<ProcId, loss::Reason>>,
+    losses: RefCell<HashMap<ProcId, peer_failure::Reason>>,
     /// Messages that made no sense; counted, never obeyed.
-    garbled: Cell<u64>,
+    protocol_errors: Cell<u64>,
     /// Who looks on.
     witness: OnceCell<Rc<dyn Observer>>,
 }
@@ -172,15 +172,15 @@ impl Ob1 {
             peers: (0..job_size).map(|_| OnceCell::new()).collect(),
             contexts: RefCell::default(),
             recent: RefCell::default(),
-            slot: express::Slot::default(),
+            slot: fast_path::Slot::default(),
             streaming: RefCell::default(),
             shared: RefCell::default(),
-            hoard: bound::Hoard::default(),
-            stash: stash::Stash::default(),
+            charge: flow_control::UnexpectedMemory::default(),
+            buffer_pool: buffer_pool::BufferPool::default(),
             copies: sender_copies::SenderCopies::default(),
             congested: RefCell::default(),
             losses: RefCell::default(),
-            garbled: Cell::new(0),
+            protocol_errors: Cell::new(0),
             witness: OnceCell::new(),
         }
     }
@@ -208,8 +208,8 @@ impl Ob1 {
     }
 
     /// How many arriving messages were dropped because they made no sense.
-    pub fn garbled(&self) -> u64 {
-        self.garbled.get()
+    pub fn protocol_errors(&self) -> u64 {
+        self.protocol_errors.get()
     }
 
     /// The matching state of a context, made when either a communicator or a message first names it:
@@ -236,8 +236,8 @@ impl Ob1 {
         self.recent.borrow_mut().take_if(|m| m.context == context);
         let left = gone.map(|matching| matching.unexpected.take());
         for message in left.into_iter().flat_map(Unexpected::into_messages) {
-            if message.content.is_hoarded() {
-                self.unhoard(message.from, message.content.bytes() as usize);
+            if message.content.is_charged() {
+                self.discharge(message.from, message.content.bytes() as usize);
             }
         }
     }
@@ -288,7 +288,7 @@ impl Ob1 {
             moved |= self.push_streams();
         }
         if delivered == 0 && !self.shared.borrow().is_empty() {
-            moved |= self.take_rest();
+            moved |= self.read_rest();
         }
         delivered > 0 || moved
     }
@@ -338,7 +338,7 @@ impl Ob1 {
         let mut moved = false;
         for peer in peers {
             peer.congested.set(false);
-            self.tell(&peer);
+            self.send_throttle(&peer);
             loop {
                 let Some(item) = peer.queue.borrow_mut().pop_front() else {
                     break;
@@ -376,33 +376,33 @@ impl Ob1 {
     #[inline(never)]
     fn on_rare(&self, from: ProcId, am: crate::btl::Am, header: Header, payload: &[u8]) {
         match am {
-            wire::RENDEZVOUS => self.on_rendezvous(from, header, payload),
-            wire::CLEAR => self.on_clear(from, header, payload),
-            wire::FRAGMENT => self.on_fragment(from, header, payload),
-            wire::FINISHED => self.on_finished(from, header),
-            wire::HELP => self.on_help(from, header, payload),
-            wire::HELPED => self.on_helped(from, header, payload),
-            wire::ASK_FIRST => self.on_ask_first(from, header),
-            wire::UNASKED => self.on_unasked(from, header, payload),
-            wire::FOLLOWED => self.on_followed(from, header, payload),
-            wire::PIECE => self.on_piece(from, header, payload),
-            wire::FOLLOW => self.on_follow(from, header),
-            wire::RETRACT => self.on_retract(from, header, payload),
-            wire::RETRACTED => self.on_retracted(from, header),
+            wire::RNDV => self.on_rendezvous(from, header, payload),
+            wire::CTS => self.on_cts(from, header, payload),
+            wire::FRAG => self.on_fragment(from, header, payload),
+            wire::FIN => self.on_fin(from, header),
+            wire::ASSIST => self.on_assist(from, header, payload),
+            wire::ASSIST_DONE => self.on_assist_done(from, header, payload),
+            wire::THROTTLE => self.on_throttle(from, header),
+            wire::EAGER_LONG => self.on_eager_long(from, header, payload),
+            wire::EAGER_START => self.on_eager_start(from, header, payload),
+            wire::EAGER_FRAG => self.on_eager_frag(from, header, payload),
+            wire::EAGER_MODE => self.on_eager_mode(from, header),
+            wire::CANCEL => self.on_cancel(from, header, payload),
+            wire::CANCELLED => self.on_cancelled(from, header),
             _ => self.nonsense(from, "an unknown kind of message"),
         }
     }
 
     /// Counts a message about a request that is not there; it may be late rather than wrong, because the request may have been given up.
-    fn garble(&self) {
-        self.garbled.set(self.garbled.get() + 1);
+    fn protocol_error(&self) {
+        self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
     /// A message names a request that is not there: it is late, unless there has never been such a request.
     #[cold]
     fn late(&self, from: ProcId, request: u64) {
         match self.requests.was_issued(ReqId(request)) {
-            true => self.garble(),
+            true => self.protocol_error(),
             false => self.nonsense(from, "an answer about a request that was never made"),
         }
     }
@@ -423,7 +423,7 @@ impl Ob1 {
     /// A peer has sent what no message layer of this library sends, so nothing that it says can be believed: it counts as lost.
     #[cold]
     fn nonsense(&self, from: ProcId, what: &str) {
-        self.garble();
+        self.protocol_error();
         if from == self.bml.me() || self.is_lost(from) {
             return;
         }
@@ -434,7 +434,7 @@ impl Ob1 {
         if let Ok(peer) = self.peer(from) {
             peer.btl.cut(peer.endpoint);
         }
-        self.lose(from, &why);
+        self.declare_lost(from, &why);
     }
 }
 
@@ -455,7 +455,7 @@ impl Sink for Ob1 {
         len: usize,
         begun: &[u8],
     ) -> bool {
-        self.begin_landing(from, am, header, len, begun)
+        self.begin_direct_receive(from, am, header, len, begun)
     }
 
     fn land(
@@ -466,11 +466,11 @@ impl Sink for Ob1 {
         range: Range<usize>,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> bool {
-        self.land_more(from, am, header, range, fill)
+        self.continue_direct_receive(from, am, header, range, fill)
     }
 
     fn landed(&self, from: ProcId, am: crate::btl::Am, header: Header, len: usize) {
-        self.end_landing(from, am, header, len);
+        self.end_direct_receive(from, am, header, len);
     }
 
     fn again(
@@ -481,13 +481,13 @@ impl Sink for Ob1 {
         len: usize,
         send: &mut dyn FnMut(&[u8]),
     ) {
-        if am == wire::FRAGMENT {
+        if am == wire::FRAG {
             self.fragment_again(to, header, len, send);
         }
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        self.lose(peer, why);
+        self.declare_lost(peer, why);
     }
 
     fn note(&self, what: &str) {

@@ -1,6 +1,6 @@
 //! One peer as ob1 sees it: the transport that reaches it and what could not be handed to it yet.
 
-use super::{bound, follow::Follow, pace::Pace};
+use super::{eager_pipeline::Follow, flow_control, protocol_choice::ProtocolChooser};
 use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, SendError};
 use crate::request::{Req, ReqId};
 use std::cell::{Cell, RefCell};
@@ -27,25 +27,25 @@ pub struct Peer {
     /// Messages shorter than this travel unasked: the eager limit and one, or nothing while the peer holds too much.
     pub eager_below: Cell<usize>,
     /// Whether it has to be connected first, and nothing has been sent to it yet.
-    pub fresh: Cell<bool>,
+    pub unconnected: Cell<bool>,
     /// So much may be sent unasked before we hear whether it holds too much.
-    pub unheard: Cell<isize>,
+    pub unpolled_bytes: Cell<isize>,
     /// Whether it is to ask first, because we hold too much.
-    pub asks: Cell<bool>,
+    pub throttled: Cell<bool>,
     /// What it has been told of that.
-    pub asks_told: Cell<bool>,
+    pub throttle_sent: Cell<bool>,
     /// Cleared for good when the system refuses the first single copy.
     pub single_copy: Cell<bool>,
     /// Cleared for good when one side could not do its part of a copy.
     pub together: Cell<bool>,
     /// Which way its long messages come sooner.
-    pub pace: Pace,
+    pub pace: ProtocolChooser,
     /// Messages whose data follow their announcement.
     pub(super) follow: Follow,
     /// Messages that it has been told of and has not begun to take.
     pub announced: Cell<u32>,
     /// Fragments may be asked for again, so a send has ended only when the receiver says that it has all of them.
-    pub patient: bool,
+    pub fin_required: bool,
     pub queue: RefCell<VecDeque<Queued>>,
     /// Whether it is on the list of those whom something waits for.
     pub congested: Cell<bool>,
@@ -64,20 +64,20 @@ impl Peer {
         Peer {
             limits,
             // The first message takes the general path, which sees to its being on its way.
-            eager_below: Cell::new(match btl.is_costly() {
+            eager_below: Cell::new(match btl.poll_is_syscall() {
                 true => 0,
                 false => limits.eager + 1,
             }),
-            fresh: Cell::new(btl.is_costly()),
-            unheard: Cell::new(bound::LOOK),
-            asks: Cell::new(false),
-            asks_told: Cell::new(false),
+            unconnected: Cell::new(btl.poll_is_syscall()),
+            unpolled_bytes: Cell::new(flow_control::LOOK),
+            throttled: Cell::new(false),
+            throttle_sent: Cell::new(false),
             single_copy: Cell::new(btl.single_copy().is_some()),
             together: Cell::new(true),
-            pace: Pace::where_cores_have(sharing),
+            pace: ProtocolChooser::where_cores_have(sharing),
             follow: Follow::default(),
             announced: Cell::new(0),
-            patient: btl.relies_on_senders(),
+            fin_required: btl.relies_on_senders(),
             btl,
             endpoint,
             queue: RefCell::default(),
@@ -96,19 +96,19 @@ impl Peer {
     /// Whether a new message of so many bytes, short enough to travel unasked, can do so now; its sender then sends it.
     #[inline]
     pub fn lets_through(&self, bytes: usize) -> bool {
-        self.is_clear() && self.counts_unasked(bytes) >= 0
+        self.is_clear() && self.charge_unpolled(bytes) >= 0
     }
 
     /// So many bytes are sent unasked; answers how many more may be before we hear of it.
     #[inline]
-    pub(super) fn counts_unasked(&self, bytes: usize) -> isize {
-        let unheard = self.unheard.get() - (bytes + bound::COST) as isize;
-        self.unheard.set(unheard);
-        unheard
+    pub(super) fn charge_unpolled(&self, bytes: usize) -> isize {
+        let unpolled_bytes = self.unpolled_bytes.get() - (bytes + flow_control::COST) as isize;
+        self.unpolled_bytes.set(unpolled_bytes);
+        unpolled_bytes
     }
 
     /// We have announced one.
-    pub fn is_told(&self) {
+    pub fn was_polled(&self) {
         self.announced.set(self.announced.get() + 1);
     }
 

@@ -1,8 +1,8 @@
 //! The sending side.
 
 use super::Ob1;
+use super::fragment_stream::Stream;
 use super::peer::{Peer, Queued};
-use super::stream::Stream;
 use super::wire::{self, Place, Rendezvous};
 use crate::Error;
 use crate::btl::{Am, Header, Payload, ProcId, Region, SendError};
@@ -130,10 +130,10 @@ impl Ob1 {
         mode: Mode,
     ) -> Result<Sent, Error> {
         let bytes = buf.bytes() as u64;
-        if peer.unheard.get() < 0 {
-            self.look_up(peer);
+        if peer.unpolled_bytes.get() < 0 {
+            self.poll_after_eager(peer);
         }
-        if peer.fresh.replace(false) {
+        if peer.unconnected.replace(false) {
             peer.eager_below.set(peer.limits.eager + 1);
         }
         let req = self.requests.begin(Body::Send(SendBody {
@@ -169,7 +169,7 @@ impl Ob1 {
             // One fragment holds it, and making that of a few long runs takes no longer than announcing it would.
             bytes <= WHOLE.min(peer.limits.max_send)
                 && buf.is_in_runs()
-                && self.goes_unasked(peer, buf).is_some()
+                && self.eager_pipeline_fragment(peer, buf).is_some()
         }
     }
 
@@ -181,7 +181,7 @@ impl Ob1 {
             return send_range(peer, wire::EAGER, header, buf, 0, bytes);
         }
         peer.follow.count();
-        send_range(peer, wire::UNASKED, header, buf, 0, bytes)
+        send_range(peer, wire::EAGER_LONG, header, buf, 0, bytes)
     }
 
     /// Hands a message to the transport for the first time: its data if they are eager, else the rendezvous.
@@ -197,7 +197,7 @@ impl Ob1 {
             match peer.btl.is_through(peer.endpoint) {
                 true => self.requests.complete_ok(req),
                 // Whoever waits for it makes the connection, and it does not lie here while the program computes.
-                false => self.line_up(peer, req.clone()),
+                false => self.enqueue_stream(peer, req.clone()),
             }
             return Ok(());
         }
@@ -206,7 +206,7 @@ impl Ob1 {
             return self.announce_copy(peer, req, copy);
         }
         drop(body);
-        match self.offer_followed(peer, req) {
+        match self.send_eager_pipeline(peer, req) {
             Some(offered) => offered,
             None => self.announce(peer, req),
         }
@@ -223,16 +223,15 @@ impl Ob1 {
             sender: req.id(),
             place: send.place(peer),
         };
-        rendezvous.encoded(|payload| {
-            peer.send(wire::RENDEZVOUS, send.header(), Payload::Bytes(payload))
-        })?;
-        peer.is_told();
+        rendezvous
+            .encoded(|payload| peer.send(wire::RNDV, send.header(), Payload::Bytes(payload)))?;
+        peer.was_polled();
         peer.follow.count();
         Ok(())
     }
 
     /// The receiver has the data, or wants no more of them.
-    pub(super) fn on_finished(&self, from: ProcId, header: Header) {
+    pub(super) fn on_fin(&self, from: ProcId, header: Header) {
         // The sender may have given the request up; the receiver cannot know.
         let req = self.requests.get(ReqId(header[0]));
         let streamed = match req.as_ref().map(|req| req.body.borrow()).as_deref() {

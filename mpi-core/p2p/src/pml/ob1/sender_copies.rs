@@ -1,12 +1,12 @@
 //! Short messages that wait at their sender because their receiver holds too many unexpected ones.
 //!
-//! Flow control ([`bound`](super::bound)) has such a message ask first, and the program's buffer would have to wait for its receive.
+//! Flow control ([`flow_control`](super::flow_control)) has such a message ask first, and the program's buffer would have to wait for its receive.
 //! Programs of other MPI libraries count on short messages being sent without one, also hundreds of MiB of them that are received in another order.
 //! So the sender copies the message and its send is complete; the copy goes when its receive is there.
 //!
 //! Promise: all copies together take no more than [`Config::copied_max`](super::Config) bytes; a message beyond it waits as a long one does.
 
-use super::bound::COST;
+use super::flow_control::COST;
 use super::send::SendBody;
 use super::{Ob1, Peer};
 use crate::btl::SendError;

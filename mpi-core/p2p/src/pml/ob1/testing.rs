@@ -4,8 +4,8 @@ use super::{Context, Ob1};
 use crate::btl::ProcId;
 use crate::datatype::SendBuf;
 
-pub use super::bound::{COST, LOOK};
-pub use super::follow::{ASKING, LONGEST, ROUND};
+pub use super::eager_pipeline::{ASKING, LONGEST, ROUND};
+pub use super::flow_control::{COST, LOOK};
 pub use crate::trial::order_of;
 
 impl Ob1 {
@@ -25,10 +25,10 @@ impl Ob1 {
     }
 
     /// Counts a message to a peer that is not short, and says whether it goes unasked.
-    pub fn goes_unasked_to(&self, peer: ProcId, buf: &SendBuf) -> bool {
+    pub fn uses_eager_pipeline_to(&self, peer: ProcId, buf: &SendBuf) -> bool {
         self.peer(peer).is_ok_and(|peer| {
             peer.follow.count();
-            self.goes_unasked(peer, buf).is_some()
+            self.eager_pipeline_fragment(peer, buf).is_some()
         })
     }
 

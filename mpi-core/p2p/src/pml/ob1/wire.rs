@@ -12,33 +12,33 @@ use crate::request::ReqId;
 /// A whole message. Header: [context, source and tag]; payload: the data.
 pub const EAGER: Am = 1;
 /// A message that asks first. Header as EAGER; payload: [`Rendezvous`].
-pub const RENDEZVOUS: Am = 2;
+pub const RNDV: Am = 2;
 /// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: how many bytes are wanted, u64.
-pub const CLEAR: Am = 3;
+pub const CTS: Am = 3;
 /// A piece of the data. Header: [receiver's request, offset]; payload: the piece.
 /// It says itself where it belongs, so it need not keep any order.
-pub const FRAGMENT: Am = 4 | OVERTAKES;
+pub const FRAG: Am = 4 | OVERTAKES;
 /// Receiver to sender: the data has been fetched, or none was wanted. Header: [sender's request, 0].
-pub const FINISHED: Am = 5;
-/// Receiver to sender: copy a part of it. Header: [sender's request, receiver's request]; payload: [`Help`].
-pub const HELP: Am = 6;
+pub const FIN: Am = 5;
+/// Receiver to sender: copy a part of it. Header: [sender's request, receiver's request]; payload: [`Assist`].
+pub const ASSIST: Am = 6;
 /// Sender to receiver: its part is done. Header: [receiver's request, bytes of it]; no bytes if it failed; payload: sender's request, u64.
-pub const HELPED: Am = 7;
+pub const ASSIST_DONE: Am = 7;
 /// Receiver to sender: it holds too much that nobody has asked for. Header: [1, 0], ask first with every message; [0, 0], as usual again.
-pub const ASK_FIRST: Am = 8;
+pub const THROTTLE: Am = 8;
 /// As [`EAGER`], but longer than messages are that go unasked whoever receives them.
-pub const UNASKED: Am = 12;
-/// A message whose data follow as [`PIECE`]s. Header as EAGER; payload: [`Rendezvous`] without a place.
-pub const FOLLOWED: Am = 9;
+pub const EAGER_LONG: Am = 12;
+/// A message whose data follow as [`EAGER_FRAG`]s. Header as EAGER; payload: [`Rendezvous`] without a place.
+pub const EAGER_START: Am = 9;
 /// A piece of such a message, behind the one before. Header: [sender's request, offset]; payload: the piece.
-pub const PIECE: Am = 10;
+pub const EAGER_FRAG: Am = 10;
 /// Receiver to sender: how it wants messages of an order of size. Header: [order, 1 if their data are to follow, 0 if they are to ask].
-pub const FOLLOW: Am = 11;
+pub const EAGER_MODE: Am = 11;
 
 /// Sender to receiver: takes a message back that was announced. Header as EAGER; payload: sender's request, u64.
-pub const RETRACT: Am = 13;
+pub const CANCEL: Am = 13;
 /// Receiver to sender: the message is dropped that was to be taken back. Header: [sender's request, 0].
-pub const RETRACTED: Am = 14;
+pub const CANCELLED: Am = 14;
 
 /// A message's match header in two words.
 #[inline]
@@ -66,7 +66,7 @@ pub const MOST_REGIONS: usize = 64;
 pub enum Place {
     /// Scattered too widely to say.
     Scattered,
-    Together([Region; 1]),
+    CooperativeCopy([Region; 1]),
     Runs(Box<[Region]>),
 }
 
@@ -78,7 +78,7 @@ impl Place {
             0 => Place::Scattered,
             1 => regions
                 .next()
-                .map_or(Place::Scattered, |region| Place::Together([region])),
+                .map_or(Place::Scattered, |region| Place::CooperativeCopy([region])),
             2..=MOST_REGIONS => Place::Runs(regions.collect()),
             _ => Place::Scattered,
         }
@@ -88,7 +88,7 @@ impl Place {
     pub fn regions(&self) -> &[Region] {
         match self {
             Place::Scattered => &[],
-            Place::Together(region) => region,
+            Place::CooperativeCopy(region) => region,
             Place::Runs(regions) => regions,
         }
     }
@@ -175,7 +175,7 @@ impl Rendezvous {
 
 /// What a receiver tells a sender that may have a part in the copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Help {
+pub struct Assist {
     /// The number of the transport's offer.
     pub number: u32,
     /// How many bytes the receiver takes of them.
@@ -184,17 +184,17 @@ pub struct Help {
     pub place: Place,
 }
 
-impl Help {
+impl Assist {
     /// As [`Rendezvous::encoded`].
     pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
         message([self.number.into(), self.wanted], &self.place, show)
     }
 
     /// What a peer has sent; `None` if it is too short, or names a place for less than is wanted.
-    pub fn decode(payload: &[u8]) -> Option<Help> {
+    pub fn decode(payload: &[u8]) -> Option<Assist> {
         let (number, wanted) = (word(payload, 0)?, word(payload, 8)?);
         let place = Place::decode(payload.get(16..)?)?;
-        (place.bytes()? >= wanted).then_some(Help {
+        (place.bytes()? >= wanted).then_some(Assist {
             number: u32::try_from(number).ok()?,
             wanted,
             place,
@@ -234,16 +234,16 @@ mod tests {
 
         #[test]
         fn a_call_for_help_survives_the_wire_and_a_short_one_is_refused(place in places(), number: u32, wanted: u64, cut in 1usize..16) {
-            let help = Help { number, wanted: wanted % (place.bytes().unwrap() + 1), place };
-            prop_assert_eq!(help.encoded(Help::decode), Some(help.clone()));
-            prop_assert_eq!(help.encoded(|all| Help::decode(&all[..all.len() - cut])), None);
+            let help = Assist { number, wanted: wanted % (place.bytes().unwrap() + 1), place };
+            prop_assert_eq!(help.encoded(Assist::decode), Some(help.clone()));
+            prop_assert_eq!(help.encoded(|all| Assist::decode(&all[..all.len() - cut])), None);
         }
 
         #[test]
         fn a_place_that_is_too_small_is_refused(len in 0u64..100, more in 1u64..100) {
-            let place = Place::Together([Region { address: 1, len }]);
-            let help = Help { number: 1, wanted: len + more, place: place.clone() };
-            prop_assert_eq!(help.encoded(Help::decode), None);
+            let place = Place::CooperativeCopy([Region { address: 1, len }]);
+            let help = Assist { number: 1, wanted: len + more, place: place.clone() };
+            prop_assert_eq!(help.encoded(Assist::decode), None);
             let r = Rendezvous { bytes: len + more, sender: ReqId(1), place };
             prop_assert_eq!(r.encoded(Rendezvous::decode), None);
         }
@@ -255,7 +255,7 @@ mod tests {
 
         #[test]
         fn whatever_comes_is_read_or_refused(payload in proptest::collection::vec(any::<u8>(), 0..1100)) {
-            let _ = (Rendezvous::decode(&payload), Help::decode(&payload));
+            let _ = (Rendezvous::decode(&payload), Assist::decode(&payload));
         }
 
         #[test]

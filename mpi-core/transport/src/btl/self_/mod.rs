@@ -10,8 +10,8 @@ use mpi_base::cma::{self, CmaError};
 use mpi_base::param::{Level, Param};
 
 use super::{
-    Am, Btl, Component, Endpoint, GetError, Header, Limits, OpenError, Payload, ProcId, Reach,
-    Region, SendError, SingleCopy, Sink, Surroundings, Target, Transport,
+    Am, Btl, Component, Endpoint, GetError, Header, Limits, OpenContext, OpenError, Payload,
+    ProcId, Reach, Region, SendError, SingleCopy, Sink, Target, Transport,
 };
 
 static EAGER_LIMIT: Param<usize> = Param::new(
@@ -39,7 +39,7 @@ pub(super) const COMPONENT: Component = Component {
     posts: super::never,
 };
 
-fn open(around: &Surroundings<'_>) -> Result<Vec<Transport>, OpenError> {
+fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     let get = |param| around.params.get(param).map_err(OpenError::Param);
     let max_send = get(&MAX_SEND_SIZE)?;
     let limits = Limits {

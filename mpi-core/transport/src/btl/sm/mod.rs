@@ -22,8 +22,8 @@ use mpi_base::node::{FragPool, Node};
 use mpi_base::param::{Level, Param, ParamError, Params};
 
 use super::{
-    Am, Btl, Component, Endpoint, Header, Limits, OpenError, Payload, ProcId, Reach, SendError,
-    SingleCopy, Sink, Surroundings, Transport,
+    Am, Btl, Component, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach,
+    SendError, SingleCopy, Sink, Transport,
 };
 use incoming::Incoming;
 use outgoing::{Outgoing, Refused};
@@ -53,10 +53,10 @@ const SHORTEST_PIECE: usize = 64;
 static FOLLOW_MAX: Param<usize> = Param::new(
     "btl",
     "sm",
-    "follow_max",
+    "eager_pipeline_max",
     "128k",
     Level::TUNER,
-    "Up to here the data of a message follow its announcement unasked if its receiver has found that copying them through shared memory is faster than one copy by the system",
+    "Size up to which a message goes by the eager pipeline, without a rendezvous, where its receiver has measured that fragments are faster than a single copy",
 );
 
 static SINGLE_COPY: Param<bool> = Param::new(
@@ -93,7 +93,7 @@ pub(super) const COMPONENT: Component = Component {
     posts: super::never,
 };
 
-fn open(around: &Surroundings<'_>) -> Result<Vec<Transport>, OpenError> {
+fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     let Some((node, procs)) = &around.node else {
         return Err(OpenError::Alone);
     };

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use mpi_base::bell::GONE;
 use mpi_base::copy::copy;
+use mpi_base::doorbell::GONE;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use mpi_base::node::{FragPool, Node, NodeError};

@@ -1,7 +1,7 @@
 //! One copy by the system, from the sender's memory to the receiver's ([`mpi_base::cma`]).
 //!
 //! *Alone*, the receiver reads.
-//! *Together*, the receiver offers pieces ([`mpi_base::pieces`]) and reads them from the front, while the sender, if it comes, writes from the back:
+//! *Together*, the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it comes, writes from the back:
 //! two cores copy, and each finds its half in its own cache if the same buffers are sent again.
 //! What is copied together is touched by the system alone, never by loads and stores of either program,
 //! and each piece by one of the two.
@@ -12,13 +12,15 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use mpi_base::bell::GONE;
 use mpi_base::cma;
+use mpi_base::doorbell::GONE;
 use mpi_base::mem::{Held, PAGE};
 use mpi_base::node::{Node, NodeError};
-use mpi_base::pieces::{Helping, OFFERS, Offers};
+use mpi_base::split_copy::{Helping, OFFERS, Offers};
 
-use super::super::{Endpoint, Fetched, GetError, Region, Share, SingleCopy, Target, Together};
+use super::super::{
+    CooperativeCopy, Endpoint, Fetched, GetError, Region, Share, SingleCopy, Target,
+};
 
 /// Whose memory can be read, tried on first use for each peer.
 pub(super) struct Cma {
@@ -72,12 +74,12 @@ impl SingleCopy for Cma {
         cma::read_all(remote, local, self.pid(peer)?).map_err(GetError::from)
     }
 
-    fn together(&self) -> Option<&dyn Together> {
+    fn together(&self) -> Option<&dyn CooperativeCopy> {
         Some(self)
     }
 }
 
-impl Together for Cma {
+impl CooperativeCopy for Cma {
     fn offer(&self, len: usize) -> Option<u32> {
         let number = self.number.get().wrapping_add(1);
         let offered = self.offers.at(number).offer(number, Cut::of(len).pieces());

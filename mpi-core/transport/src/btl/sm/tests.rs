@@ -15,7 +15,7 @@ use super::*;
 use crate::btl::suite::{
     Claims, Expect, Keep, Net, Nothing, endpoint, mixed, pattern, send_numbered,
 };
-use crate::btl::{BUILT_IN, GetError, Region, Surroundings, open_all};
+use crate::btl::{BUILT_IN, GetError, OpenContext, Region, open_all};
 
 /// Job ranks are not local ranks; here they are ten more.
 fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
@@ -24,7 +24,7 @@ fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
     let btls = (0..nlocal)
         .map(|rank| {
             let node = Node::attach(&fd, rank).unwrap();
-            let around = Surroundings {
+            let around = OpenContext {
                 me: procs[rank as usize],
                 size: 10 + nlocal,
                 board: None,
@@ -140,7 +140,7 @@ fn net_and_nodes(nlocal: u32, sizes: Sizes) -> (Net, Vec<Node>) {
         .iter()
         .zip(&procs)
         .map(|(node, &me)| {
-            super::open(&Surroundings {
+            super::open(&OpenContext {
                 me,
                 size: procs.len() as u32,
                 node: Some((node.clone(), procs.clone())),
@@ -313,13 +313,13 @@ fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
 
 #[test]
 fn the_selection_decides_and_says_why_the_rest_is_missing() {
-    let names = |around: &Surroundings<'_>| {
+    let names = |around: &OpenContext<'_>| {
         let opened = open_all(around).unwrap();
         let names: Vec<_> = opened.btls.iter().map(|btl| btl.name()).collect();
         (names, opened.refused)
     };
     let mut params = Params::default();
-    let (open, refused) = names(&Surroundings {
+    let (open, refused) = names(&OpenContext {
         me: 0,
         size: 1,
         node: None,
@@ -333,7 +333,7 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
     );
     params.set("btl", "sm", Source::Environment);
     let fd = Node::create(1).unwrap();
-    let around = Surroundings {
+    let around = OpenContext {
         me: 0,
         size: 1,
         node: Some((Node::attach(&fd, 0).unwrap(), vec![0])),
@@ -345,7 +345,7 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
     let deselected = OpenError::Deselected;
     assert_eq!(refused, [("self", deselected.clone()), ("tcp", deselected)]);
     params.set("btl", "sm,smoke", Source::Environment);
-    let error = open_all(&Surroundings {
+    let error = open_all(&OpenContext {
         me: 0,
         size: 1,
         node: None,
@@ -391,7 +391,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     };
     let node = Node::attach(&fd, me).unwrap();
     let params = Params::default();
-    let btl = super::open(&Surroundings {
+    let btl = super::open(&OpenContext {
         me,
         size: 2,
         node: Some((node.clone(), vec![0, 1])),

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use super::super::{Btl, GetError, Region, Share, Together};
+use super::super::{Btl, CooperativeCopy, GetError, Region, Share};
 use super::net::{Net, endpoint, pattern};
 
-fn together(btl: &dyn Btl) -> &dyn Together {
+fn together(btl: &dyn Btl) -> &dyn CooperativeCopy {
     match btl.single_copy().and_then(|copy| copy.together()) {
         Some(together) => together,
         None => panic!("{} does not copy together", btl.name()),

@@ -1,10 +1,10 @@
 //! How a connection comes about: whose addresses are raced, and what is done with the winner.
 
 use super::address::{self, Candidate, Local};
-use super::card::Card;
+use super::address_record::AddressRecord;
 use super::incoming::Incoming;
-use super::lobby::{Met, News, Settled};
 use super::peer::{Fate, Peer};
+use super::rendezvous_points::{Met, News, Settled};
 use super::{Tcp, board_key};
 use crate::btl::{SendError, Sink};
 use mpi_base::fdpass::Key;
@@ -16,7 +16,7 @@ impl Tcp {
     pub(super) fn candidates(&self, peer: &Peer) -> Result<(Key, Vec<Candidate>), String> {
         let card = peer.card.get_or_init(|| {
             let bytes = self.board.get(peer.proc, &board_key(self.link))?;
-            let card = Card::decode(&bytes).ok_or("what it made known is not a card of ours")?;
+            let card = AddressRecord::decode(&bytes).ok_or("what it made known is not a card of ours")?;
             if card.links != self.ours.links {
                 return Err(format!(
                     "it has {} links and this process {}; btl_tcp_links must be the same everywhere",
@@ -41,6 +41,14 @@ impl Tcp {
             ));
         }
         Ok((card.key, candidates))
+    }
+
+    /// Listens again: this process makes progress, so it has come back to MPI after it had left.
+    #[cold]
+    pub(super) fn come_back(&self) {
+        self.away.set(false);
+        // Where the port cannot be listened on this process still calls its peers.
+        let _ = self.lobby.borrow_mut().reopen(self.epoll.as_fd());
     }
 
     /// Begins to make a connection.
@@ -88,7 +96,7 @@ impl Tcp {
     fn speed(&self, peer: &Peer) -> u32 {
         let remote = peer.socket.borrow().as_ref().and_then(|met| met.remote);
         let card = peer.card.get().and_then(|card| card.as_ref().ok());
-        let theirs = |card: &Card| {
+        let theirs = |card: &AddressRecord| {
             let at = |local: &&Local| Some(local.ip) == remote.map(|r| r.ip());
             card.addresses.iter().find(at).map(|local| local.megabits)
         };
@@ -96,7 +104,7 @@ impl Tcp {
     }
 
     #[cold]
-    pub(super) fn look_into_the_lobby(&self, sink: &dyn Sink) {
+    pub(super) fn progress_connections(&self, sink: &dyn Sink) {
         let mut news = Vec::new();
         let settled = |proc| match self.peer(proc).map(|peer| peer.fate.get()) {
             Some(Fate::Fresh | Fate::Calling) => Settled::No,

@@ -1,7 +1,7 @@
 //! The transport between machines: TCP over every address both ends have, IPv4 and IPv6.
 //!
-//! **Finding each other.** Each process listens on one port and makes a [`card`] known through the launcher: its addresses, the port, and a random key.
-//! A connection is made when it is first needed; all addresses are raced, both ends prove themselves, strangers get nowhere ([`lobby`], [`hello`]).
+//! **Finding each other.** Each process listens on one port and makes a [`address_record`] known through the launcher: its addresses, the port, and a random key.
+//! A connection is made when it is first needed; all addresses are raced, both ends prove themselves, strangers get nowhere ([`rendezvous_points`], [`hello`]).
 //! Until then what is sent waits.
 //!
 //! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]); pieces of long messages may be lent ([`Lending`]).
@@ -15,37 +15,37 @@
 //! Where a parameter asks for several links, this component opens as many transports, each with a port and connections of its own;
 //! they begin with different networks. Using them together is the BML's business.
 //!
-//! Who may touch what: [`lobby::Lobby`] owns every connection that is not established, a [`Peer`] every one that is; nothing is shared between threads.
-//! What [`Tcp`] does with them is in rooms: [`connect`], [`look`] and [`farewell`].
+//! Who may touch what: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every one that is; nothing is shared between threads.
+//! What [`Tcp`] does with them is in rooms: [`connect`], [`poll`] and [`shutdown`].
 
 mod address;
-mod card;
+mod address_record;
 mod connect;
-mod farewell;
 mod frame;
 mod hello;
 mod incoming;
-mod lobby;
-mod look;
 mod outgoing;
 mod params;
 mod peer;
+mod poll;
+mod rendezvous_points;
+mod shutdown;
 #[cfg(test)]
 mod tests;
 
 use super::{
-    Am, Btl, Component, Endpoint, Header, Lending, Limits, Noticeboard, OpenError, Payload, ProcId,
-    Reach, SELECTION, SendError, Sink, Surroundings, Transport,
+    Am, Btl, Component, Endpoint, Header, Lending, Limits, Modex, OpenContext, OpenError, Payload,
+    ProcId, Reach, SELECTION, SendError, Sink, Transport,
 };
 use crate::rte;
-use card::Card;
+use address_record::AddressRecord;
 use frame::Frame;
-use lobby::{Lobby, On};
 use mpi_base::fdpass::Key;
 use mpi_base::param::ParamError;
 use outgoing::{Outgoing, Refused};
 use params::Settings;
 use peer::{Fate, Peer};
+use rendezvous_points::{Connector, On};
 use rustix::event::{Timespec, epoll};
 use rustix::net::Shutdown;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -61,7 +61,7 @@ const ASK: u32 = 64;
 /// Events taken from the poller at once.
 const EVENTS: usize = 64;
 /// How long a process that leaves waits for its last frames to be taken, and then for its peers' goodbyes.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN: Duration = Duration::from_secs(2);
 
 pub(super) const COMPONENT: Component = Component {
     name: "tcp",
@@ -71,12 +71,12 @@ pub(super) const COMPONENT: Component = Component {
 };
 
 /// Whether some process of the job can be reached in no better way.
-fn is_needed(around: &Surroundings<'_>) -> Result<bool, ParamError> {
+fn is_needed(around: &OpenContext<'_>) -> Result<bool, ParamError> {
     let by_memory = around.is_one_node() && around.params.get(&SELECTION)?.allows("sm");
     Ok(around.size > 1 && !by_memory)
 }
 
-fn open(around: &Surroundings<'_>) -> Result<Vec<Transport>, OpenError> {
+fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     if !is_needed(around).map_err(OpenError::Param)? {
         return Err(OpenError::NotNeeded);
     }
@@ -91,10 +91,10 @@ struct Tcp {
     link: u32,
     settings: Settings,
     limits: Limits,
-    board: Arc<dyn Noticeboard>,
-    ours: Card,
+    board: Arc<dyn Modex>,
+    ours: AddressRecord,
     epoll: OwnedFd,
-    lobby: RefCell<Lobby>,
+    lobby: RefCell<Connector>,
     peers: Vec<OnceCell<Box<Peer>>>,
     /// Who is connected.
     up: RefCell<Vec<ProcId>>,
@@ -108,10 +108,12 @@ struct Tcp {
     starving: Cell<bool>,
     /// Set while the sink runs.
     busy: Cell<bool>,
+    /// Whether this process has left MPI and has not come back.
+    away: Cell<bool>,
 }
 
 impl Tcp {
-    fn open(around: &Surroundings<'_>, settings: &Settings, link: u32) -> Result<Tcp, OpenError> {
+    fn open(around: &OpenContext<'_>, settings: &Settings, link: u32) -> Result<Tcp, OpenError> {
         let board = around.board.clone().ok_or_else(|| OpenError::NoBoard {
             reason: "there is no launcher".into(),
         })?;
@@ -129,21 +131,22 @@ impl Tcp {
             true => On::Everywhere,
             false => On::Addresses(addresses.iter().map(|local| local.ip).collect()),
         };
-        let (lobby, port) = Lobby::open(
+        let (lobby, port) = Connector::open(
             around.me,
             around.size,
             link,
             key,
             (on, settings.port(link)),
             settings.buffers,
+            settings.refused_for,
         )
-        .map_err(|e| system("listening on a TCP port")(lobby::text(e)))?;
+        .map_err(|e| system("listening on a TCP port")(rendezvous_points::text(e)))?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(|e| system("making a poller")(lobby::text(e)))?;
+            .map_err(|e| system("making a poller")(rendezvous_points::text(e)))?;
         lobby
             .watch(epoll.as_fd())
-            .map_err(|e| system("watching a TCP port")(lobby::text(e)))?;
-        let ours = Card {
+            .map_err(|e| system("watching a TCP port")(rendezvous_points::text(e)))?;
+        let ours = AddressRecord {
             links: settings.links as u8,
             port,
             machine: rte::machine(),
@@ -169,6 +172,7 @@ impl Tcp {
             stuck: Cell::new(0),
             starving: Cell::new(false),
             busy: Cell::new(false),
+            away: Cell::new(false),
         })
     }
 
@@ -244,7 +248,7 @@ impl Btl for Tcp {
         }
     }
 
-    fn is_costly(&self) -> bool {
+    fn poll_is_syscall(&self) -> bool {
         true
     }
 
@@ -271,6 +275,9 @@ impl Btl for Tcp {
         // The sink called us; the round that runs will go on after it.
         if self.busy.replace(true) {
             return 0;
+        }
+        if self.away.get() {
+            self.come_back();
         }
         let delivered = self.look(sink);
         self.busy.set(false);
@@ -323,7 +330,7 @@ impl Btl for Tcp {
     /// After the goodbye the peers' goodbyes are waited for: a socket that is closed with something unread in it
     /// takes back what the other end has not read yet (RFC 1122, 4.2.2.13).
     fn leave(&self) {
-        self.say_goodbye();
+        self.send_goodbye();
         self.wait_while(|peer| peer.fate.get() == Fate::Up);
         self.up.take();
         self.ended.take();
@@ -332,6 +339,8 @@ impl Btl for Tcp {
             peer.stuck.set(false);
             peer.reset();
         }
+        self.lobby.borrow_mut().close();
+        self.away.set(true);
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {
@@ -367,6 +376,6 @@ impl Lending for Tcp {
 
 impl Drop for Tcp {
     fn drop(&mut self) {
-        self.say_goodbye();
+        self.send_goodbye();
     }
 }

@@ -1,7 +1,7 @@
 //! What users may set.
 
 use super::address::Filter;
-use super::lobby::{Buffers, Met};
+use super::rendezvous_points::{Buffers, Met};
 use crate::btl::Limits;
 use mpi_base::param::{About, Level, Param, ParamError, Params};
 use rustix::io::Errno;
@@ -89,6 +89,15 @@ static DEAD_AFTER: Param<Duration> = Param::new(
     "How long a peer's machine may keep silent on an open connection before the connection counts as lost; 0 waits for ever",
 );
 
+static REFUSED_FOR: Param<Duration> = Param::new(
+    "btl",
+    "tcp",
+    "refused_for",
+    "10s",
+    Level::TUNER,
+    "How long a peer that refuses connections is called again, since one that has left MPI listens again when it comes back",
+);
+
 static BANDWIDTH: Param<u32> = Param::new(
     "btl",
     "tcp",
@@ -108,6 +117,7 @@ pub(super) static PARAMS: &[&About] = &[
     SNDBUF.about(),
     RCVBUF.about(),
     DEAD_AFTER.about(),
+    REFUSED_FOR.about(),
     BANDWIDTH.about(),
 ];
 
@@ -129,6 +139,8 @@ pub(super) struct Settings {
     port: u32,
     pub buffers: Buffers,
     dead_after: Duration,
+    /// How long a peer that refuses is called again.
+    pub refused_for: Duration,
     pub megabits: u32,
 }
 
@@ -149,6 +161,7 @@ impl Settings {
                 receive: params.get(&RCVBUF)?,
             },
             dead_after: params.get(&DEAD_AFTER)?,
+            refused_for: params.get(&REFUSED_FOR)?,
             megabits: params.get(&BANDWIDTH)?,
         })
     }

@@ -1,9 +1,9 @@
 //! A process we have had to do with, and the connection to it.
 
-use super::card::Card;
+use super::address_record::AddressRecord;
 use super::incoming::Incoming;
-use super::lobby::Met;
 use super::outgoing::Outgoing;
+use super::rendezvous_points::Met;
 use crate::btl::ProcId;
 use std::cell::{Cell, OnceCell, RefCell};
 
@@ -11,7 +11,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 pub(super) struct Peer {
     pub proc: ProcId,
     pub fate: Cell<Fate>,
-    pub card: OnceCell<Result<Card, String>>,
+    pub card: OnceCell<Result<AddressRecord, String>>,
     pub socket: RefCell<Option<Met>>,
     pub megabits: Cell<u32>,
     pub outgoing: RefCell<Outgoing>,

@@ -15,7 +15,7 @@ fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
     let settings = Settings::read(&params).unwrap();
     (0..size)
         .map(|me| {
-            let around = Surroundings {
+            let around = OpenContext {
                 me,
                 size,
                 node: None,
@@ -371,7 +371,11 @@ fn a_peer_that_says_what_nobody_of_ours_says_is_lost() {
 #[test]
 fn a_peer_that_never_listened_is_lost_with_what_each_address_said() {
     let board = SharedBoard::default();
-    let mut all = job(&board, 2, &[("btl_tcp_if_include", "127.0.0.0/8")]);
+    let set = [
+        ("btl_tcp_if_include", "127.0.0.0/8"),
+        ("btl_tcp_refused_for", "0"),
+    ];
+    let mut all = job(&board, 2, &set);
     let port = all[1].ours.port;
     drop(all.pop());
     send_numbered(&all[0], endpoint(&all[0], 1), 0, 8).unwrap();
@@ -447,6 +451,9 @@ fn a_process_that_has_left_can_be_met_again() {
         };
         let (one, other) = (s.spawn(move || leave(one)), s.spawn(move || leave(other)));
         let (one, other) = (one.join().unwrap(), other.join().unwrap());
+        let listens = |btl: &Tcp| TcpStream::connect(("127.0.0.1", btl.ours.port)).is_ok();
+        assert!(!listens(&one) && !listens(&other), "they have left");
         talk(&one, &other);
+        assert!(listens(&one) && listens(&other), "they are back");
     });
 }

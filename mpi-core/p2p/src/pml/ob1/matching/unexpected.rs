@@ -138,12 +138,12 @@ impl<M> Unexpected<M> {
     }
 
     fn find(&mut self, receive: Key) -> Option<Mark> {
+        if self.len == 0 {
+            return None;
+        }
         let form = receive.form();
         if form == 0 {
             return self.exact.front(receive).copied();
-        }
-        if self.len == 0 {
-            return None;
         }
         let slots = &self.slots;
         let wild = self.wild.get_or_insert_with(|| Self::index(slots));

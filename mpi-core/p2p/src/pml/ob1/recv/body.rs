@@ -6,9 +6,9 @@ use crate::btl::ProcId;
 use crate::datatype::{RecvBytes, Room};
 use crate::pml::PmlError;
 use crate::pml::ob1::Matching;
-use crate::pml::ob1::copy::Shared;
 use crate::pml::ob1::matching::Key;
-use crate::pml::ob1::pace::Transfer;
+use crate::pml::ob1::protocol_choice::TimedTransfer;
+use crate::pml::ob1::single_copy::Shared;
 use crate::request::ReqId;
 use mpi_base::state::About;
 use std::cell::Cell;
@@ -36,7 +36,7 @@ pub(in crate::pml::ob1) struct Incoming {
     /// Set while both sides work on one copy.
     pub(in crate::pml::ob1) shared: Option<Shared>,
     /// Set if it is measured how fast it comes.
-    pub(in crate::pml::ob1) transfer: Option<Transfer>,
+    pub(in crate::pml::ob1) transfer: Option<TimedTransfer>,
 }
 
 impl Incoming {

@@ -58,7 +58,7 @@ impl Ob1 {
                     from,
                     "a fragment of a message of another rank, or beyond its end",
                 ),
-                false => self.garble(),
+                false => self.protocol_error(),
             };
         };
         if let Body::Recv(recv) = &mut *req.body.borrow_mut() {

@@ -1,15 +1,15 @@
 //! Messages that ask first: an announcement meets its receive, which fetches the data in one copy, has its sender help with that, or asks for fragments.
 //!
-//! Whichever it is, a sender that lent its memory hears [`wire::FINISHED`] when nobody reads it any more.
+//! Whichever it is, a sender that lent its memory hears [`wire::FIN`] when nobody reads it any more.
 
 use super::body::Incoming;
 use super::{status, truncated};
 use crate::btl::{Header, ProcId};
 use crate::pml::PmlError;
-use crate::pml::ob1::copy::Copied;
 use crate::pml::ob1::matching::Key;
-use crate::pml::ob1::pace::{Transfer, Way};
 use crate::pml::ob1::peer::Peer;
+use crate::pml::ob1::protocol_choice::{TimedTransfer, Way};
+use crate::pml::ob1::single_copy::Copied;
 use crate::pml::ob1::wire::{self, Rendezvous};
 use crate::pml::ob1::{Arrived, Content, Ob1};
 use crate::request::{Body, Req, ReqId};
@@ -39,8 +39,8 @@ impl Ob1 {
                 self.nonsense(message.from, "an announcement in another rank's name");
             }
             None => {
-                if message.content.is_hoarded() {
-                    self.hoard(message.from, message.content.bytes() as usize);
+                if message.content.is_charged() {
+                    self.charge(message.from, message.content.bytes() as usize);
                 }
                 matching.unexpected.borrow_mut().push(key, message);
                 self.requests.nudge();
@@ -82,11 +82,11 @@ impl Ob1 {
             Err(e) => return self.requests.complete(req, Err(e.into())),
         };
         let Some((wanted, too_long)) = self.meets(req, key, rendezvous.bytes) else {
-            return self.garble();
+            return self.protocol_error();
         };
         let mut transfer = self.measured(&peer, req, &rendezvous, wanted);
         let copied = match &transfer {
-            Some(Transfer {
+            Some(TimedTransfer {
                 way: Way::Fragments,
                 ..
             }) => Copied::Nothing,
@@ -113,7 +113,7 @@ impl Ob1 {
             let mut body = req.body.borrow_mut();
             let Body::Recv(recv) = &mut *body else { return };
             recv.expect(Incoming {
-                sender: peer.patient.then_some(rendezvous.sender),
+                sender: peer.fin_required.then_some(rendezvous.sender),
                 shared,
                 transfer,
                 ..Incoming::of(from, wanted, too_long)
@@ -124,13 +124,13 @@ impl Ob1 {
         } else if alone {
             self.ask_for_fragments(&peer, rendezvous.sender, req, wanted);
         } else {
-            self.go_on_sharing(&peer, req);
+            self.continue_cooperative(&peer, req);
         }
     }
 
     /// The sender's memory is its own again.
     pub(in crate::pml::ob1) fn finished(&self, peer: &Rc<Peer>, sender: ReqId) {
-        self.control(peer, wire::FINISHED, [sender.0, 0], [0; 8]);
+        self.control(peer, wire::FIN, [sender.0, 0], [0; 8]);
     }
 
     pub(in crate::pml::ob1) fn ask_for_fragments(
@@ -141,6 +141,6 @@ impl Ob1 {
         wanted: u64,
     ) {
         let header = [sender.0, req.id().0];
-        self.control(peer, wire::CLEAR, header, wanted.to_le_bytes());
+        self.control(peer, wire::CTS, header, wanted.to_le_bytes());
     }
 }

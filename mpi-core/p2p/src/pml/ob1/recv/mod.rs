@@ -1,6 +1,6 @@
 //! The receiving side: a receive from its beginning to its end, whichever way its message comes.
 //!
-//! A message comes whole ([`short`]), asks first ([`long`]) and may then come in fragments ([`fragments`]), or follows its announcement ([`super::follow`]).
+//! A message comes whole ([`short`]), asks first ([`long`]) and may then come in fragments ([`fragments`]), or follows its announcement ([`super::eager_pipeline`]).
 //! What a receive remembers meanwhile is its [`body`].
 
 mod body;
@@ -45,8 +45,8 @@ impl Ob1 {
             self.meet_message(req, key, message);
             return false;
         }
-        let in_vain = self.in_vain(matching, key, req);
-        in_vain.is_none_or(|error| {
+        let unmatchable = self.unmatchable(matching, key, req);
+        unmatchable.is_none_or(|error| {
             self.requests.complete(req, Err(error.into()));
             false
         })
@@ -55,10 +55,10 @@ impl Ob1 {
     /// Gives a message that had already arrived to its receive.
     pub(super) fn meet_message(&self, req: &Req, key: Key, message: Arrived) {
         let (from, bytes) = (message.from, message.content.bytes() as usize);
-        let hoarded = message.content.is_hoarded();
+        let hoarded = message.content.is_charged();
         self.accept(req, key, message);
         if hoarded {
-            self.unhoard(from, bytes);
+            self.discharge(from, bytes);
         }
     }
 
@@ -66,10 +66,10 @@ impl Ob1 {
         match content {
             Content::Eager(data) => {
                 self.accept_eager(req, key, &data);
-                self.stash.give(data);
+                self.buffer_pool.give(data);
             }
             Content::Rendezvous(rendezvous) => self.accept_rendezvous(req, key, from, rendezvous),
-            Content::Followed(kept) => self.accept_followed(req, key, from, &kept),
+            Content::Followed(kept) => self.accept_eager_pipeline(req, key, from, &kept),
         }
     }
 
@@ -105,7 +105,7 @@ impl Ob1 {
     /// Gives a request up whoever waits for it; its buffer is not touched again.
     pub fn abandon(&self, req: &Req) {
         self.cancel_recv(req);
-        self.give_up_sharing(req);
+        self.abandon_cooperative(req);
         self.release_sender(req);
         self.stop_streaming(req);
         self.requests.release(req);

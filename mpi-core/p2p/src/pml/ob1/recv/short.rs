@@ -48,7 +48,7 @@ impl Ob1 {
         if !self.is_plausible(from, &matching, key) {
             return self.nonsense(from, "a message in another rank's name");
         }
-        let mut data = self.stash.take(payload.len());
+        let mut data = self.buffer_pool.take(payload.len());
         data.extend_from_slice(payload);
         let message = Arrived {
             from,
@@ -56,14 +56,14 @@ impl Ob1 {
         };
         matching.unexpected.borrow_mut().push(key, message);
         self.requests.nudge();
-        self.hoard(from, payload.len());
+        self.charge(from, payload.len());
     }
 
     #[inline]
     pub(super) fn accept_eager(&self, req: &Req, key: Key, data: &[u8]) {
         let mut body = req.body.borrow_mut();
         let Body::Recv(recv) = &mut *body else {
-            return self.garble();
+            return self.protocol_error();
         };
         let bytes = data.len() as u64;
         let (capacity, light) = match &mut recv.buf {

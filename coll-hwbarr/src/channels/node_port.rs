@@ -1,0 +1,377 @@
+//! This process's place at the board, shared by all its communicators: its node, and at a leader the node's lines.
+//!
+//! # What a leader does when it arrives
+//!
+//! All leaders put their lines to rest and meet in a fence; then one after the other
+//!
+//! 1. asks what the board is,
+//! 2. finds its own number: the board refuses to make nodes members on behalf of one that would not be among them,
+//!    so a few questions about halves of the nodes, which change nothing on a channel that others have, find it,
+//! 3. gives back the channels of which its node is a member: its port is claimed, so whoever took them is dead,
+//!    or it is the one that has all nodes after power-on.
+
+use super::lines::{self, Lines, Simulated};
+use crate::port::{Fault, Gate, Wire};
+use crate::settings::Settings;
+use crate::setup_group::SetupGroup;
+use barrier_driver::channels::{
+    ChannelBarrier, ChannelOpenError, ProgramError, Programmer, Seat, Status,
+};
+use barrier_driver::last_resort::Watch;
+use barrier_driver::ports::{BoxedChannel, BoxedIn, BoxedOut, Pause, Resting, WireError};
+use mpi_core::plugin::guest::Comm;
+use std::cell::{Cell, RefCell};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// How long the end of a job waits for the farewells of others, which come at once unless somebody died.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+type Speaker = Programmer<BoxedOut, BoxedIn, Pause>;
+type Problem = ProgramError<WireError>;
+
+pub struct NodePort {
+    node: u32,
+    /// At a leader.
+    lead: Option<Lead>,
+}
+
+struct Lead {
+    channels: Vec<BoxedChannel>,
+    /// Borrowed for one request, or for one opening of a channel, in which MPI progresses.
+    programmer: RefCell<Speaker>,
+    /// Channels whose lines a communicator here has, or has left to itself.
+    in_use: Cell<u8>,
+    /// Channels that were left and about which the board has not answered.
+    unheard: Cell<u8>,
+    /// Farewells that have not been released when they were last looked at.
+    departing: RefCell<Vec<(u8, Box<dyn Gate>)>>,
+    resting: Resting,
+    _watch: Option<Watch>,
+    simulated: RefCell<Option<Simulated>>,
+}
+
+/// Why a channel could not be opened.
+pub enum Obstacle {
+    /// Others have taken it meanwhile.
+    Taken,
+    Fault(Fault),
+}
+
+impl NodePort {
+    /// Takes this process's place; every rank of the world calls.
+    pub fn arrive(world: &Comm, settings: &Settings) -> Result<NodePort, String> {
+        let all = SetupGroup::of_all(world);
+        let mates = all.agree(lines::mates(settings, world).map_err(Fault::Here))?;
+        let leader = mates.first().copied().unwrap_or(world.rank());
+        let leads = leader == world.rank();
+        let attached = lines::attach(settings, world, leads).map_err(Fault::Here);
+        let lines = all.agree(attached)?;
+        if let Some(lines) = &lines {
+            lines.channels.resting.rest();
+        }
+        world.fence()?;
+        // One leader after the other, because the board listens to one at a time.
+        if world.rank() > 0 {
+            world.recv(world.rank() - 1, &mut [0])?;
+        }
+        let arrived = lines.map(Lead::introduce).transpose();
+        if world.rank() + 1 < world.size() {
+            world.send(world.rank() + 1, &[0])?;
+        }
+        let lead = all.agree(arrived.map_err(Fault::Here))?;
+        let mut node = [0];
+        if let Some((_, number)) = &lead {
+            node = [*number as u8];
+            for mate in mates.iter().filter(|mate| **mate != leader) {
+                world.send(*mate, &node)?;
+            }
+        } else {
+            world.recv(leader, &mut node)?;
+        }
+        Ok(NodePort {
+            node: node[0].into(),
+            lead: lead.map(|(lead, _)| lead),
+        })
+    }
+
+    /// The number of this process's node.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    pub fn leads(&self) -> bool {
+        self.lead.is_some()
+    }
+
+    /// The channels that this node cannot take, bit by bit.
+    pub fn in_use(&self) -> u8 {
+        let Some(lead) = &self.lead else { return 0 };
+        lead.see_off();
+        lead.in_use.get()
+    }
+
+    /// A channel that nobody has, of those that are not in `in_use`.
+    pub fn free_channel(&self, in_use: u8) -> Result<u8, Fault> {
+        let mut taken = Vec::new();
+        for channel in 0..self.channels() {
+            let members = match in_use >> channel & 1 {
+                1 => None,
+                _ => Some(self.ask(|programmer| programmer.members(channel))?),
+            };
+            match members {
+                Some(0) => return Ok(channel),
+                Some(_) => taken.push(format!("{channel} has other members")),
+                None => taken.push(format!("{channel} serves another communicator")),
+            }
+        }
+        Err(Fault::Named(format!(
+            "no channel is free: {}",
+            taken.join(", ")
+        )))
+    }
+
+    fn channels(&self) -> u8 {
+        let channels = self.lead.as_ref().map_or(0, |lead| lead.channels.len());
+        u8::try_from(channels).unwrap_or(0)
+    }
+
+    /// Opens a channel for these members; the one that `programs` takes it. Leaders call it together, and meet twice in `fence`.
+    pub fn open(
+        &self,
+        channel: u8,
+        members: u64,
+        programs: bool,
+        mut fence: impl FnMut() -> Result<(), String>,
+    ) -> Result<Box<dyn Wire>, Obstacle> {
+        let lead = self.lead.as_ref().ok_or_else(|| no_lines("open a channel"));
+        let lead = lead.map_err(|reason| Obstacle::Fault(Fault::Here(reason)))?;
+        let Some(BoxedChannel { out, input }) = lead.channels.get(usize::from(channel)).cloned()
+        else {
+            let reason = format!("there is no channel {channel}");
+            return Err(Obstacle::Fault(Fault::Here(reason)));
+        };
+        let mut programmer = lead.programmer.borrow_mut();
+        let programmer = programs.then_some(&mut *programmer);
+        let opened = ChannelBarrier::open(
+            out,
+            input,
+            Seat { channel, members },
+            programmer,
+            &mut fence,
+        );
+        match opened {
+            Ok(barrier) => {
+                lead.in_use.set(lead.in_use.get() | 1 << channel);
+                Ok(Box::new(barrier.into_toggle()))
+            }
+            Err(ChannelOpenError::Program(ProgramError::Refused {
+                status: Status::Taken,
+                ..
+            })) => Err(Obstacle::Taken),
+            Err(other) => Err(Obstacle::Fault(Fault::Here(other.to_string()))),
+        }
+    }
+
+    /// Gives a channel back that did not pass its test; all lines rest. If the board refuses, the next job does it.
+    pub fn give_back(&self, channel: u8) {
+        let _ = self.ask(|programmer| programmer.give_back(channel));
+    }
+
+    /// The channel was not taken after all.
+    pub fn forget(&self, channel: u8) {
+        if let Some(lead) = &self.lead {
+            lead.in_use.set(lead.in_use.get() & !(1 << channel));
+        }
+    }
+
+    /// The nodes that have arrived in a channel's barrier, as the board says.
+    pub fn arrived(&self, channel: u8) -> Result<u64, String> {
+        self.ask(|programmer| programmer.arrived(channel))
+            .map_err(|fault| fault.reason())
+    }
+
+    /// The simulator's counts, at a leader of a simulated board that is still there.
+    pub fn count(&self, note: impl Fn(&Simulated)) {
+        if let Some(lead) = &self.lead
+            && let Some(simulated) = &*lead.simulated.borrow()
+        {
+            note(simulated);
+        }
+    }
+
+    /// Says farewell to a channel's members, and sees off whoever has gone.
+    pub fn depart(&self, channel: u8, mut gate: Box<dyn Gate>) {
+        let Some(lead) = &self.lead else { return };
+        // A port that fails here keeps its channel, and the next job gives it back.
+        if gate.enter().is_ok() {
+            lead.departing.borrow_mut().push((channel, gate));
+        }
+        lead.see_off();
+    }
+
+    /// The job is over: waits a moment for the farewells of others, then leaves the board.
+    pub fn close(&self) -> Result<(), String> {
+        let Some(lead) = &self.lead else {
+            return Ok(());
+        };
+        let since = Instant::now();
+        while !(lead.see_off() && lead.has_given_back(self.node)) && since.elapsed() < FAREWELL {
+            std::thread::yield_now();
+        }
+        match lead.simulated.take() {
+            Some(simulated) => {
+                lead.departing.take();
+                lead.resting.rest();
+                simulated.close()
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(&mut Speaker) -> Result<T, Problem>,
+    ) -> Result<T, Fault> {
+        let lead = self.lead.as_ref();
+        let lead = lead.ok_or_else(|| Fault::Here(no_lines("ask the board")))?;
+        let mut programmer = lead.programmer.try_borrow_mut().map_err(|_| {
+            Fault::Here("the board is being programmed for another communicator".into())
+        })?;
+        question(&mut programmer).map_err(|e| Fault::Here(e.to_string()))
+    }
+}
+
+fn no_lines(what: &str) -> String {
+    format!("this rank leads no node and cannot {what}")
+}
+
+impl Lead {
+    /// Learns what the board is and which node this is, and gives back what the dead have left.
+    fn introduce(lines: Lines) -> Result<(Lead, u32), String> {
+        let Lines {
+            channels,
+            node,
+            watch,
+            simulated,
+        } = lines;
+        let mut programmer = channels.programmer;
+        let identity = programmer.identify().map_err(|e| e.to_string())?;
+        if identity.version != 2 {
+            return Err(format!(
+                "the board says that it is version {}, and version 2 is needed",
+                identity.version
+            ));
+        }
+        let node = match node {
+            Some(node) => node,
+            None => {
+                own_number(&mut programmer, identity.nodes.into()).map_err(|e| e.to_string())?
+            }
+        };
+        for channel in 0..identity.channels {
+            let members = programmer.members(channel).map_err(|e| e.to_string())?;
+            if members >> node & 1 == 1 {
+                // If lines of others are not at rest it stays theirs, and another channel is used.
+                let _ = programmer.give_back(channel);
+            }
+        }
+        let lead = Lead {
+            channels: channels
+                .channels
+                .into_iter()
+                .take(identity.channels.into())
+                .collect(),
+            programmer: RefCell::new(programmer),
+            in_use: Cell::new(0),
+            unheard: Cell::new(0),
+            departing: RefCell::default(),
+            resting: channels.resting,
+            _watch: watch,
+            simulated: RefCell::new(simulated),
+        };
+        Ok((lead, node))
+    }
+
+    /// Gives back the channels that everybody has left; whether none is left to wait for.
+    fn see_off(&self) -> bool {
+        let (Ok(mut departing), Ok(mut programmer)) = (
+            self.departing.try_borrow_mut(),
+            self.programmer.try_borrow_mut(),
+        ) else {
+            return false;
+        };
+        let gone = departing.extract_if(.., |(_, gate)| !matches!(gate.poll(), Ok(Poll::Pending)));
+        for (channel, gate) in gone {
+            self.in_use.set(self.in_use.get() & !(1 << channel));
+            // The line rests before the channel is given back; a port that has failed keeps its channel.
+            drop(gate);
+            // Everybody who sees the farewell tries; who comes second finds it done, and perhaps taken again.
+            if programmer.members(channel) != Ok(0)
+                && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
+                    programmer.give_back(channel)
+            {
+                self.unheard.set(self.unheard.get() | 1 << channel);
+            }
+        }
+        departing.is_empty()
+    }
+
+    /// At the end of the job: tries again to give back the channels that the board did not answer about, since others were speaking to it;
+    /// whether none of them has `node` as a member any more.
+    ///
+    /// Not before, because a channel whose members are these again may then have been taken by a new communicator.
+    fn has_given_back(&self, node: u32) -> bool {
+        let Ok(mut programmer) = self.programmer.try_borrow_mut() else {
+            return false;
+        };
+        for channel in (0..u8::BITS as u8).filter(|c| self.unheard.get() >> c & 1 == 1) {
+            let ours = |members: u64| members >> node & 1 == 1;
+            if let Ok(members) = programmer.members(channel)
+                && (!ours(members) || programmer.give_back(channel).is_ok())
+            {
+                self.unheard.set(self.unheard.get() & !(1 << channel));
+            }
+        }
+        self.unheard.get() == 0
+    }
+}
+
+/// The number of the node whose lines these are.
+fn own_number(programmer: &mut Speaker, nodes: u32) -> Result<u32, Problem> {
+    let mut candidates = u64::MAX >> (64 - nodes.clamp(1, 64));
+    while candidates.count_ones() > 1 {
+        let half = lower_half(candidates);
+        candidates = match is_among(programmer, half)? {
+            true => half,
+            false => candidates & !half,
+        };
+    }
+    Ok(candidates.trailing_zeros())
+}
+
+/// The lower half of the bits that are set.
+fn lower_half(mask: u64) -> u64 {
+    (0..64)
+        .filter(|bit| mask >> bit & 1 == 1)
+        .take(mask.count_ones() as usize / 2)
+        .fold(0, |half, bit| half | 1 << bit)
+}
+
+/// Whether this node is one of these.
+///
+/// The board looks at that before it looks at anything else, and refuses the rest unless the channel is free;
+/// a channel that becomes ours by the question is given back.
+fn is_among(programmer: &mut Speaker, nodes: u64) -> Result<bool, Problem> {
+    let members = programmer.members(0)?;
+    match programmer.take(0, nodes) {
+        Ok(()) => {
+            if members != nodes {
+                programmer.give_back(0)?;
+            }
+            Ok(true)
+        }
+        Err(ProgramError::Refused { status, .. }) => Ok(status != Status::NotMember),
+        Err(other) => Err(other),
+    }
+}

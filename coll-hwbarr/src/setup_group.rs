@@ -1,0 +1,138 @@
+//! Members that set something up together, by software messages; the first of them hears all and tells all.
+//!
+//! After each step the members tell the first how it went and hear from it how it went everywhere,
+//! so all go on together or all refuse with one sentence: that of a member with a fault of its own, if there is one,
+//! else that of a member which waited in vain.
+
+use crate::port::Fault;
+use mpi_core::plugin::guest::Comm;
+
+pub struct SetupGroup {
+    comm: Comm,
+    /// In the communicator, ascending; every member knows them.
+    ranks: Vec<u32>,
+    /// What users call this member.
+    node: u32,
+}
+
+impl SetupGroup {
+    /// All ranks, each a node of its own.
+    pub fn of_all(comm: &Comm) -> SetupGroup {
+        SetupGroup {
+            ranks: (0..comm.size()).collect(),
+            node: comm.rank(),
+            comm: comm.clone(),
+        }
+    }
+
+    /// These ranks, of which this one is one and the leader of `node`.
+    pub fn of(comm: &Comm, ranks: Vec<u32>, node: u32) -> SetupGroup {
+        SetupGroup {
+            comm: comm.clone(),
+            ranks,
+            node,
+        }
+    }
+
+    pub fn ranks(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    pub fn is_first(&self) -> bool {
+        self.ranks.first() == Some(&self.comm.rank())
+    }
+
+    /// What every member says, in the order of the ranks, at the first; the others hear nothing yet.
+    pub fn gather<const N: usize>(&self, mine: [u8; N]) -> Result<Vec<[u8; N]>, String> {
+        let (first, others) = self.split();
+        if !self.is_first() {
+            self.comm.send(first, &mine)?;
+            return Ok(Vec::new());
+        }
+        let mut all = vec![mine];
+        for rank in others {
+            let mut theirs = mine;
+            self.comm.recv(*rank, &mut theirs)?;
+            all.push(theirs);
+        }
+        Ok(all)
+    }
+
+    /// What the first says, at everybody.
+    pub fn tell(&self, word: &mut [u8]) -> Result<(), String> {
+        let (first, others) = self.split();
+        if !self.is_first() {
+            return self.comm.recv(first, word);
+        }
+        others
+            .iter()
+            .try_for_each(|rank| self.comm.send(*rank, word))
+    }
+
+    /// Returns after every member has called it.
+    pub fn fence(&self) -> Result<(), String> {
+        if self.ranks.len() == self.comm.size() as usize {
+            return self.comm.fence();
+        }
+        self.gather([0])?;
+        self.tell(&mut [0])
+    }
+
+    /// Goes on with `mine` if the step went well at every member.
+    pub fn agree<T>(&self, mine: Result<T, Fault>) -> Result<T, String> {
+        let own = Verdict::of(self.node, mine.as_ref().err());
+        let all = self.gather(own.0)?;
+        let worst = all.into_iter().map(Verdict).reduce(|worst, next| {
+            if next.weight() > worst.weight() {
+                next
+            } else {
+                worst
+            }
+        });
+        let mut verdict = worst.unwrap_or(own);
+        self.tell(&mut verdict.0)?;
+        match (verdict.sentence(), mine) {
+            (None, Ok(mine)) => Ok(mine),
+            (Some(sentence), _) => Err(sentence),
+            (None, Err(fault)) => Err(fault.reason()),
+        }
+    }
+
+    fn split(&self) -> (u32, &[u32]) {
+        match self.ranks.split_first() {
+            Some((first, others)) => (*first, others),
+            None => (self.comm.rank(), &[]),
+        }
+    }
+}
+
+/// How a step went at one node, in a message: how much it says about where the fault is, and the sentence with zeros behind it.
+struct Verdict([u8; 512]);
+
+impl Verdict {
+    fn of(node: u32, fault: Option<&Fault>) -> Verdict {
+        let (weight, reason) = match fault {
+            None => (0, None),
+            Some(Fault::Somewhere(reason)) => (1, Some(format!("node {node}: {reason}"))),
+            Some(Fault::Here(reason)) => (2, Some(format!("node {node}: {reason}"))),
+            Some(Fault::Named(reason)) => (3, Some(reason.clone())),
+        };
+        let mut message = [0; 512];
+        message[0] = weight;
+        let sentence = reason.unwrap_or_default();
+        for (to, from) in message[1..].iter_mut().zip(sentence.bytes()) {
+            *to = from;
+        }
+        Verdict(message)
+    }
+
+    fn weight(&self) -> u8 {
+        self.0[0]
+    }
+
+    fn sentence(&self) -> Option<String> {
+        let text = &self.0[1..];
+        let end = text.iter().position(|b| *b == 0).unwrap_or(text.len());
+        (self.weight() > 0).then(|| String::from_utf8_lossy(&text[..end]).into_owned())
+    }
+}

@@ -1,0 +1,54 @@
+// Which pulses of a serial line count, in time: high pulses of every width up to five periods, in steps of a hundredth of
+// a period, at every tenth of a period behind a clock edge. The bench counts for each width how many of them the level showed.
+//
+// The trace has a line for each width: the width in hundredths of a period, the pulses, and those that counted.
+// The stimulus is not read.
+`timescale 1ns / 1ps
+`default_nettype none
+
+module channel_line_tb;
+    localparam PERIOD = 100;  // units; the design knows no other time than its clock
+    localparam STEP   = 10;
+
+    reg  clk  = 1'b0;
+    reg  line = 1'b0;
+    wire level;
+
+    channel_line dut (
+        .clk_i   (clk),
+        .rst_i   (1'b0),
+        .flush_i (1'b0),
+        .line_i  (line),
+        .level_o (level)
+    );
+
+    reg [8*256-1:0] name;
+    integer         trace, width, phase, counted;
+    reg             rose;
+
+    always #(PERIOD / 2) clk = ~clk;
+    always @(posedge level) rose = 1'b1;
+
+    initial begin
+        if (!$value$plusargs("trace=%s", name))
+            $finish;
+        trace = $fopen(name, "w");
+        for (width = 1; width <= 5 * PERIOD; width = width + 1) begin
+            counted = 0;
+            // Off the edges by half a unit, so that no change coincides with a sample.
+            for (phase = 0; phase < PERIOD; phase = phase + STEP) begin
+                rose = 1'b0;
+                @(posedge clk);
+                #(phase + 0.5) line = 1'b1;
+                #(width) line = 1'b0;
+                repeat (16) @(posedge clk);
+                if (rose)
+                    counted = counted + 1;
+            end
+            $fdisplay(trace, "%0d %0d %0d", width, PERIOD / STEP, counted);
+        end
+        $finish;
+    end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,338 @@
+//! Blocking collective calls on runs of bytes, offered in brief before a plan is made of them ([`mpi_core::coll::FastCall`]).
+//!
+//! A function `fast_X` has the arguments of `MPI_X`.
+//! It answers `None`, and has done nothing, unless all arguments are in order and of the simplest kind:
+//! predefined types without holes, a predefined operator, no `MPI_IN_PLACE`, one group, a call that is taken in brief,
+//! and buffers that do not begin where another does.
+//! What is wrong with others, `plan_X` says.
+
+use crate::abi::*;
+use crate::api::args::{Wide, plain_data, plain_room};
+use crate::error::Outcome;
+use crate::handle::FIRST_DYNAMIC;
+use crate::object::comm::CommObject;
+use crate::state::{self, state};
+use mpi_core::coll::FastCall;
+use mpi_core::datatype::RecvBytes;
+use mpi_core::op::DenseOp;
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+/// A communicator of one group.
+#[inline(always)]
+fn among(comm: MPI_Comm) -> Option<Rc<CommObject>> {
+    let comm = state::comm(comm).ok()?;
+    (!comm.comm.is_inter()).then_some(comm)
+}
+
+#[inline(always)]
+fn carry_out(comm: &CommObject, brief: &FastCall<'_>) -> Option<Outcome> {
+    match comm.comm.try_fast_call(brief)? {
+        Ok(()) => Some(Ok(())),
+        Err(e) => Some(Err(e.into())),
+    }
+}
+
+/// A rank of the communicator, and whether it is ours.
+#[inline(always)]
+fn root_of(comm: &CommObject, root: c_int) -> Option<(u32, bool)> {
+    let root = u32::try_from(root).ok()?;
+    (root < comm.comm.size()).then_some((root, root == comm.comm.rank()))
+}
+
+/// An operator on a type, both predefined: programs mostly combine one type in one way, so the last pair is remembered.
+#[inline(always)]
+fn dense(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
+    match state().last_op.get() {
+        Some((last, of, found)) if (last, of) == (op, datatype) => Some(found),
+        _ => look_up(op, datatype),
+    }
+}
+
+#[cold]
+fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
+    // Handles of predefined objects mean the same for ever.
+    if op.0 >= FIRST_DYNAMIC || datatype.0 >= FIRST_DYNAMIC {
+        return None;
+    }
+    let found = DenseOp::new(&state::op(op).ok()?, &state::datatype(datatype).ok()?)?;
+    state().last_op.set(Some((op, datatype, found)));
+    Some(found)
+}
+
+pub unsafe fn fast_Barrier(comm: MPI_Comm) -> Option<Outcome> {
+    let comm = among(comm)?;
+    carry_out(&comm, &FastCall::Barrier)
+}
+
+pub unsafe fn fast_Bcast(
+    buffer: *mut c_void,
+    count: impl Wide,
+    datatype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let comm = among(comm)?;
+    let (root, _) = root_of(&comm, root)?;
+    // SAFETY: a buffer of the caller.
+    let data = unsafe { plain_room(buffer, count.wide(), datatype)? };
+    carry_out(&comm, &FastCall::Bcast { data, root })
+}
+
+pub unsafe fn fast_Gather(
+    sendbuf: *const c_void,
+    sendcount: impl Wide,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: impl Wide,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let comm = among(comm)?;
+    let (root, here) = root_of(&comm, root)?;
+    // SAFETY: buffers of the caller.
+    let (send, recv) = unsafe {
+        let send = plain_data(sendbuf, sendcount.wide(), sendtype)?;
+        let recv = match here {
+            true => Some(plain_room(recvbuf, every(&comm, recvcount)?, recvtype)?),
+            false => None,
+        };
+        (send, recv)
+    };
+    if let Some(recv) = &recv {
+        holds_blocks(&comm, recv.len(), send.len())?;
+        apart(sendbuf, own_block(&comm, recvbuf, send.len()))?;
+    }
+    carry_out(&comm, &FastCall::Gather { send, recv, root })
+}
+
+pub unsafe fn fast_Scatter(
+    sendbuf: *const c_void,
+    sendcount: impl Wide,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: impl Wide,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let comm = among(comm)?;
+    let (root, here) = root_of(&comm, root)?;
+    // SAFETY: buffers of the caller.
+    let (send, recv) = unsafe {
+        let send = match here {
+            true => Some(plain_data(sendbuf, every(&comm, sendcount)?, sendtype)?),
+            false => None,
+        };
+        (send, plain_room(recvbuf, recvcount.wide(), recvtype)?)
+    };
+    if let Some(send) = send {
+        holds_blocks(&comm, send.len(), recv.len())?;
+        apart(own_block(&comm, sendbuf, recv.len()), recvbuf)?;
+    }
+    carry_out(&comm, &FastCall::Scatter { send, recv, root })
+}
+
+pub unsafe fn fast_Allgather(
+    sendbuf: *const c_void,
+    sendcount: impl Wide,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: impl Wide,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let comm = among(comm)?;
+    // SAFETY: buffers of the caller.
+    let (send, recv) = unsafe {
+        (
+            plain_data(sendbuf, sendcount.wide(), sendtype)?,
+            plain_room(recvbuf, every(&comm, recvcount)?, recvtype)?,
+        )
+    };
+    holds_blocks(&comm, recv.len(), send.len())?;
+    apart(sendbuf, own_block(&comm, recvbuf, send.len()))?;
+    carry_out(&comm, &FastCall::Allgather { send, recv })
+}
+
+pub unsafe fn fast_Alltoall(
+    sendbuf: *const c_void,
+    sendcount: impl Wide,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: impl Wide,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let comm = among(comm)?;
+    // SAFETY: buffers of the caller.
+    let (send, recv, one) = unsafe {
+        (
+            plain_data(sendbuf, every(&comm, sendcount)?, sendtype)?,
+            plain_room(recvbuf, every(&comm, recvcount)?, recvtype)?,
+            plain_room(recvbuf, recvcount.wide(), recvtype)?,
+        )
+    };
+    let block = one.len();
+    (send.len() == recv.len()).then_some(())?;
+    apart(sendbuf, recvbuf)?;
+    carry_out(&comm, &FastCall::Alltoall { send, recv, block })
+}
+
+pub unsafe fn fast_Reduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: impl Wide,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let comm = among(comm)?;
+    let (root, here) = root_of(&comm, root)?;
+    let op = dense(op, datatype)?;
+    // SAFETY: buffers of the caller.
+    let (send, recv) = unsafe {
+        let send = plain_data(sendbuf, count.wide(), datatype)?;
+        let recv = match here {
+            true => {
+                apart(sendbuf, recvbuf)?;
+                Some(plain_room(recvbuf, count.wide(), datatype)?)
+            }
+            false => None,
+        };
+        (send, recv)
+    };
+    let brief = FastCall::Reduce {
+        send,
+        recv,
+        op,
+        root,
+    };
+    carry_out(&comm, &brief)
+}
+
+/// A call in which each rank gives an operand and has room for a result of the same length.
+///
+/// # Safety
+/// As [`plain_data`] and [`plain_room`].
+#[inline(always)]
+unsafe fn combine<'a>(
+    (sendbuf, recvbuf): (*const c_void, *mut c_void),
+    (count, datatype): (i64, MPI_Datatype),
+    op: MPI_Op,
+    comm: MPI_Comm,
+    brief: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
+) -> Option<Outcome> {
+    apart(sendbuf, recvbuf)?;
+    let (comm, op) = (among(comm)?, dense(op, datatype)?);
+    // SAFETY: passed on.
+    let (send, recv) = unsafe {
+        (
+            plain_data(sendbuf, count, datatype)?,
+            plain_room(recvbuf, count, datatype)?,
+        )
+    };
+    carry_out(&comm, &brief(send, recv, op))
+}
+
+pub unsafe fn fast_Allreduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: impl Wide,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
+    // SAFETY: buffers of the caller.
+    unsafe {
+        combine(buffers, data, op, comm, |send, recv, op| {
+            FastCall::Allreduce { send, recv, op }
+        })
+    }
+}
+
+pub unsafe fn fast_Scan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: impl Wide,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
+    // SAFETY: buffers of the caller.
+    unsafe {
+        combine(buffers, data, op, comm, |send, recv, op| FastCall::Scan {
+            send,
+            recv,
+            op,
+        })
+    }
+}
+
+pub unsafe fn fast_Exscan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: impl Wide,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
+    // SAFETY: buffers of the caller.
+    unsafe {
+        combine(buffers, data, op, comm, |send, recv, op| FastCall::Exscan {
+            send,
+            recv,
+            op,
+        })
+    }
+}
+
+pub unsafe fn fast_Reduce_scatter_block(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: impl Wide,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Option<Outcome> {
+    apart(sendbuf, recvbuf)?;
+    let comm = among(comm)?;
+    let op = dense(op, datatype)?;
+    // SAFETY: buffers of the caller.
+    let (send, recv) = unsafe {
+        (
+            plain_data(sendbuf, every(&comm, recvcount)?, datatype)?,
+            plain_room(recvbuf, recvcount.wide(), datatype)?,
+        )
+    };
+    carry_out(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
+}
+
+/// The elements of blocks for all ranks.
+#[inline(always)]
+fn every(comm: &CommObject, count: impl Wide) -> Option<i64> {
+    count.wide().checked_mul(comm.comm.size().into())
+}
+
+/// Whether so many bytes are a block of `one` for each rank.
+#[inline(always)]
+fn holds_blocks(comm: &CommObject, all: usize, one: usize) -> Option<()> {
+    (all == one * comm.comm.size() as usize).then_some(())
+}
+
+/// Whether what is read and what is written begin at different places; where they do not, [`alias_check`](super::alias_check) says whether that is wrong.
+#[inline(always)]
+fn apart(reads: *const c_void, writes: *const c_void) -> Option<()> {
+    (reads != writes).then_some(())
+}
+
+/// Where this rank's own block of so many bytes begins.
+#[inline(always)]
+fn own_block(comm: &CommObject, blocks: *const c_void, one: usize) -> *const c_void {
+    blocks.wrapping_byte_add(comm.comm.rank() as usize * one)
+}

@@ -1,0 +1,194 @@
+//! Data representations of the program (section 14.5.3): three functions under a name, which views may give.
+
+#![allow(unsafe_code)]
+
+use crate::abi::*;
+use crate::api::args::string;
+use crate::error::{Failure, Outcome};
+use crate::object::datatype::{handle_of, remove};
+use crate::state::state;
+use mpi_core::datatype::{Datatype, RecvBuf, SendBuf};
+use mpi_core::io::{Conversion, IoClass, IoError, Representation};
+use std::ffi::{c_char, c_int, c_void};
+use std::rc::Rc;
+
+/// A conversion function, in either width of its count.
+#[derive(Clone, Copy)]
+enum Function {
+    Small(MPI_Datarep_conversion_function),
+    Large(MPI_Datarep_conversion_function_c),
+}
+
+struct Registered {
+    read: Option<Function>,
+    write: Option<Function>,
+    extent: Option<MPI_Datarep_extent_function>,
+    extra: *mut c_void,
+}
+
+fn failed(what: &str, code: c_int) -> IoError {
+    let sentence = format!("the {what} function of the data representation returned {code}");
+    IoError::new(IoClass::Conversion, sentence)
+}
+
+/// Calls with a handle of a datatype that is the callback's for that time.
+fn with_handle<R>(datatype: &Datatype, call: impl FnOnce(MPI_Datatype) -> R) -> Result<R, IoError> {
+    let none = |_| IoError::new(IoClass::Conversion, "there are too many datatypes");
+    let (handle, fresh) = handle_of(datatype).map_err(none)?;
+    let result = call(handle);
+    if fresh {
+        let _ = remove(handle);
+    }
+    Ok(result)
+}
+
+impl Registered {
+    fn convert(
+        &self,
+        function: Function,
+        what: &str,
+        user: *mut c_void,
+        (datatype, count): (&Datatype, i64),
+        file: *mut c_void,
+    ) -> Result<(), IoError> {
+        let extra = self.extra;
+        let code = with_handle(datatype, |handle| match function {
+            // SAFETY: the program promised a function of this type; the buffers hold the elements, and the position is the first.
+            Function::Large(f) => unsafe { f(user, handle, count, file, 0, extra) },
+            Function::Small(f) => match c_int::try_from(count) {
+                // SAFETY: as above.
+                Ok(count) => unsafe { f(user, handle, count, file, 0, extra) },
+                Err(_) => MPI_ERR_COUNT,
+            },
+        })?;
+        match code {
+            MPI_SUCCESS => Ok(()),
+            code => Err(failed(what, code)),
+        }
+    }
+}
+
+impl Conversion for Registered {
+    fn file_bytes(&self, datatype: &Datatype) -> Result<i64, IoError> {
+        let Some(function) = self.extent else {
+            return Ok(datatype.size());
+        };
+        let mut extent: MPI_Aint = 0;
+        let extra = self.extra;
+        // SAFETY: the program promised a function of this type; the result goes into a local.
+        let code = with_handle(datatype, |handle| unsafe {
+            function(handle, &mut extent, extra)
+        })?;
+        match code {
+            MPI_SUCCESS if extent >= 0 => Ok(extent as i64),
+            code => Err(failed("extent", code)),
+        }
+    }
+
+    fn converts_writes(&self) -> bool {
+        self.write.is_some()
+    }
+
+    fn converts_reads(&self) -> bool {
+        self.read.is_some()
+    }
+
+    fn write(&self, from: &SendBuf, file: &mut [u8]) -> Result<(), IoError> {
+        let Some(function) = self.write else {
+            from.pack_at(0, file);
+            return Ok(());
+        };
+        let user = from.ptr().cast_mut().cast();
+        let elements = (from.datatype(), from.count());
+        self.convert(function, "write", user, elements, file.as_mut_ptr().cast())
+    }
+
+    fn read(&self, to: &mut RecvBuf, elements: i64, file: &mut [u8]) -> Result<(), IoError> {
+        let Some(function) = self.read else {
+            to.unpack_at(0, file);
+            return Ok(());
+        };
+        let user = to.ptr().cast();
+        let datatype = to.datatype().clone();
+        self.convert(
+            function,
+            "read",
+            user,
+            (&datatype, elements),
+            file.as_mut_ptr().cast(),
+        )
+    }
+}
+
+/// The representation of a name.
+pub fn named(name: &str) -> Result<Representation, IoError> {
+    if let Some(known) = Representation::named(name) {
+        return Ok(known);
+    }
+    let own = state().datareps.borrow();
+    let found = own.iter().find(|(known, _)| known == name);
+    found
+        .map(|(name, conversion)| Representation::User(name.clone(), conversion.clone()))
+        .ok_or_else(|| {
+            let sentence = format!("there is no data representation {name:?}");
+            IoError::new(IoClass::UnsupportedDatarep, sentence)
+        })
+}
+
+/// # Safety
+/// The arguments are the caller's.
+unsafe fn register(datarep: *const c_char, functions: Registered) -> Outcome {
+    // SAFETY: a string of the caller.
+    let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
+    if named(&name).is_ok() {
+        return Err(Failure::new(
+            MPI_ERR_DUP_DATAREP,
+            format!("there is a data representation {name:?} already"),
+        ));
+    }
+    if functions.extent.is_none() {
+        return Err(Failure::new(
+            MPI_ERR_ARG,
+            "dtype_file_extent_fn is a null pointer",
+        ));
+    }
+    state()
+        .datareps
+        .borrow_mut()
+        .push((name, Rc::new(functions)));
+    Ok(())
+}
+
+pub unsafe fn MPI_Register_datarep(
+    datarep: *const c_char,
+    read_conversion_fn: Option<MPI_Datarep_conversion_function>,
+    write_conversion_fn: Option<MPI_Datarep_conversion_function>,
+    dtype_file_extent_fn: Option<MPI_Datarep_extent_function>,
+    extra_state: *mut c_void,
+) -> Outcome {
+    let functions = Registered {
+        read: read_conversion_fn.map(Function::Small),
+        write: write_conversion_fn.map(Function::Small),
+        extent: dtype_file_extent_fn,
+        extra: extra_state,
+    };
+    // SAFETY: passed on.
+    unsafe { register(datarep, functions) }
+}
+
+pub unsafe fn MPI_Register_datarep_c(
+    datarep: *const c_char,
+    read_conversion_fn: Option<MPI_Datarep_conversion_function_c>,
+    write_conversion_fn: Option<MPI_Datarep_conversion_function_c>,
+    dtype_file_extent_fn: Option<MPI_Datarep_extent_function>,
+    extra_state: *mut c_void,
+) -> Outcome {
+    let functions = Registered {
+        read: read_conversion_fn.map(Function::Large),
+        write: write_conversion_fn.map(Function::Large),
+        extent: dtype_file_extent_fn,
+        extra: extra_state,
+    };
+    // SAFETY: passed on.
+    unsafe { register(datarep, functions) }
+}

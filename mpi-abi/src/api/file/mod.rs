@@ -1,0 +1,207 @@
+//! Files (chapter 14).
+//!
+//! | file | subject |
+//! |---|---|
+//! | [`open`] | opening, closing, deleting, sizes, hints |
+//! | [`view`] | views and pointers |
+//! | [`access`] | reading and writing by one process |
+//! | [`collective`] | reading and writing by all, at once or split |
+//! | [`datarep`] | data representations of the program |
+
+#![allow(unsafe_code)]
+
+pub mod access;
+pub mod collective;
+pub mod datarep;
+pub mod open;
+pub mod view;
+
+use super::args::{out, recv_buf, send_buf};
+use super::completion::set_status;
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::object::request::{c_status, running_for};
+use crate::state;
+use mpi_core::datatype::{RecvBuf, SendBuf};
+use mpi_core::io::{File, Place};
+use mpi_core::request::{Body, Status};
+use std::ffi::c_void;
+
+/// Who comes to an access.
+#[derive(Clone, Copy)]
+enum Comes {
+    /// This process alone, with a pointer or an offset.
+    Alone(Place),
+    /// All members.
+    All(Place),
+    /// All members, in the order of their ranks.
+    InOrder,
+}
+
+/// The status of an access that has moved so many bytes.
+fn status_of(bytes: i64) -> Status {
+    Status {
+        bytes: bytes.max(0) as u64,
+        ..Status::EMPTY
+    }
+}
+
+fn read(file: &File, comes: Comes, buf: &mut RecvBuf) -> Result<i64, mpi_core::Error> {
+    match comes {
+        Comes::Alone(place) => file.read(place, buf),
+        Comes::All(place) => file.read_all(place, buf),
+        Comes::InOrder => file.read_ordered(buf),
+    }
+}
+
+fn write(file: &File, comes: Comes, buf: &SendBuf) -> Result<i64, mpi_core::Error> {
+    match comes {
+        Comes::Alone(place) => file.write(place, buf),
+        Comes::All(place) => file.write_all(place, buf),
+        Comes::InOrder => file.write_ordered(buf),
+    }
+}
+
+/// A blocking read.
+///
+/// # Safety
+/// The arguments are the caller's.
+unsafe fn reads(
+    fh: MPI_File,
+    comes: Comes,
+    (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
+    status: *mut MPI_Status,
+) -> Outcome {
+    let object = state::file(fh)?;
+    // SAFETY: a buffer of the caller.
+    let mut buf = unsafe { recv_buf(buf, count, datatype)? };
+    let bytes = read(&object.file, comes, &mut buf)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { set_status(status, &c_status(status_of(bytes))) };
+    Ok(())
+}
+
+/// A blocking write.
+///
+/// # Safety
+/// The arguments are the caller's.
+unsafe fn writes(
+    fh: MPI_File,
+    comes: Comes,
+    (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
+    status: *mut MPI_Status,
+) -> Outcome {
+    let object = state::file(fh)?;
+    // SAFETY: a buffer of the caller.
+    let buf = unsafe { send_buf(buf, count, datatype)? };
+    let bytes = write(&object.file, comes, &buf)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { set_status(status, &c_status(status_of(bytes))) };
+    Ok(())
+}
+
+/// A request that is complete, with the status of an access.
+///
+/// # Safety
+/// `request` is an output argument of the caller.
+unsafe fn completed(bytes: i64, request: *mut MPI_Request) -> Outcome {
+    let engine = state::engine()?;
+    let requests = engine.pml().requests();
+    let req = requests.begin(Body::General);
+    requests.complete(&req, Ok(status_of(bytes)));
+    // SAFETY: passed on.
+    unsafe { out(request, running_for(req, None)?, "request") }
+}
+
+/// A nonblocking read, which is done when it is begun.
+///
+/// # Safety
+/// The arguments are the caller's.
+unsafe fn begins_reading(
+    fh: MPI_File,
+    place: Place,
+    (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
+    request: *mut MPI_Request,
+) -> Outcome {
+    let object = state::file(fh)?;
+    // SAFETY: a buffer of the caller, and an output argument.
+    unsafe {
+        let mut buf = recv_buf(buf, count, datatype)?;
+        let bytes = read(&object.file, Comes::Alone(place), &mut buf)?;
+        completed(bytes, request)
+    }
+}
+
+/// A nonblocking write, which is done when it is begun.
+///
+/// # Safety
+/// The arguments are the caller's.
+unsafe fn begins_writing(
+    fh: MPI_File,
+    place: Place,
+    (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
+    request: *mut MPI_Request,
+) -> Outcome {
+    let object = state::file(fh)?;
+    // SAFETY: a buffer of the caller, and an output argument.
+    unsafe {
+        let buf = send_buf(buf, count, datatype)?;
+        let bytes = write(&object.file, Comes::Alone(place), &buf)?;
+        completed(bytes, request)
+    }
+}
+
+/// The first half of a split collective.
+///
+/// # Safety
+/// The arguments are the caller's.
+unsafe fn splits_reading(
+    call: &'static str,
+    fh: MPI_File,
+    comes: Comes,
+    (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
+) -> Outcome {
+    let object = state::file(fh)?;
+    // SAFETY: a buffer of the caller.
+    let mut buf = unsafe { recv_buf(buf, count, datatype)? };
+    let act = || read(&object.file, comes, &mut buf);
+    Ok(object.file.split_begins(call, act)?)
+}
+
+/// The first half of a split collective.
+///
+/// # Safety
+/// The arguments are the caller's.
+unsafe fn splits_writing(
+    call: &'static str,
+    fh: MPI_File,
+    comes: Comes,
+    (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
+) -> Outcome {
+    let object = state::file(fh)?;
+    // SAFETY: a buffer of the caller.
+    let buf = unsafe { send_buf(buf, count, datatype)? };
+    let act = || write(&object.file, comes, &buf);
+    Ok(object.file.split_begins(call, act)?)
+}
+
+/// The second half.
+///
+/// # Safety
+/// `status` is an output argument of the caller.
+unsafe fn ends_split(call: &'static str, fh: MPI_File, status: *mut MPI_Status) -> Outcome {
+    let bytes = state::file(fh)?.file.split_ends(call)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { set_status(status, &c_status(status_of(bytes))) };
+    Ok(())
+}
+
+/// An offset as the engine counts it.
+fn at(offset: MPI_Offset) -> Place {
+    Place::At(offset)
+}
+
+/// A failure of an argument.
+fn argument(sentence: String) -> Failure {
+    Failure::new(MPI_ERR_ARG, sentence)
+}

@@ -1,0 +1,219 @@
+//! Opening, closing and deleting files, their sizes and hints (section 14.2), and consistency (section 14.6).
+
+#![allow(unsafe_code)]
+
+use crate::abi::*;
+use crate::api::args::{out, read, string};
+use crate::api::groups;
+use crate::error::{Failure, Outcome};
+use crate::info::{self, Hints};
+use crate::object::file::{register, remove};
+use crate::state;
+use mpi_core::io::{self, Amode, File};
+use std::ffi::{c_char, c_int};
+
+/// Longer names are none (PATH_MAX of Linux).
+const LONGEST_NAME: c_int = 4096;
+
+/// The permissions of a file that is created, before the process's mask takes some away.
+const PERMISSIONS: u32 = 0o666;
+
+/// The hints that are kept: those of section 14.2.8.
+const RESERVED: [&str; 15] = [
+    "access_style",
+    "collective_buffering",
+    "cb_block_size",
+    "cb_buffer_size",
+    "cb_nodes",
+    "chunked",
+    "chunked_item",
+    "chunked_size",
+    "file_perm",
+    "io_node_list",
+    "nb_proc",
+    "num_io_devices",
+    "striping_factor",
+    "striping_unit",
+    "filename",
+];
+
+fn amode_of(amode: c_int) -> Result<Amode, Failure> {
+    let has = |bit: c_int| amode & bit != 0;
+    let all = MPI_MODE_APPEND
+        | MPI_MODE_CREATE
+        | MPI_MODE_DELETE_ON_CLOSE
+        | MPI_MODE_EXCL
+        | MPI_MODE_RDONLY
+        | MPI_MODE_RDWR
+        | MPI_MODE_SEQUENTIAL
+        | MPI_MODE_UNIQUE_OPEN
+        | MPI_MODE_WRONLY;
+    if amode & !all != 0 {
+        return Err(Failure::new(
+            MPI_ERR_AMODE,
+            format!("amode is {amode}, which is no combination of MPI_MODE_ constants of files"),
+        ));
+    }
+    Ok(Amode {
+        append: has(MPI_MODE_APPEND),
+        create: has(MPI_MODE_CREATE),
+        delete_on_close: has(MPI_MODE_DELETE_ON_CLOSE),
+        exclusive: has(MPI_MODE_EXCL),
+        read_only: has(MPI_MODE_RDONLY),
+        read_write: has(MPI_MODE_RDWR),
+        sequential: has(MPI_MODE_SEQUENTIAL),
+        unique_open: has(MPI_MODE_UNIQUE_OPEN),
+        write_only: has(MPI_MODE_WRONLY),
+    })
+}
+
+/// A file's name; a prefix such as `ufs:`, with which other libraries are told the kind of file system, is left out.
+///
+/// # Safety
+/// A string of the caller.
+unsafe fn path(filename: *const c_char) -> Result<String, Failure> {
+    // SAFETY: passed on.
+    let name = unsafe { string(filename, LONGEST_NAME, MPI_ERR_BAD_FILE, "filename")? };
+    let kinds = [
+        "ufs:", "nfs:", "lustre:", "gpfs:", "xfs:", "testfs:", "pvfs2:", "panfs:",
+    ];
+    let kind = kinds.iter().find(|kind| name.starts_with(**kind));
+    Ok(kind.map_or(name.clone(), |kind| name[kind.len()..].to_owned()))
+}
+
+fn kept(given: &Hints) -> Hints {
+    let mut hints = Hints::new();
+    for (key, value) in given.iter().filter(|(key, _)| RESERVED.contains(key)) {
+        hints.set(key.to_string(), value.to_string());
+    }
+    hints
+}
+
+pub unsafe fn MPI_File_open(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    amode: c_int,
+    info: MPI_Info,
+    fh: *mut MPI_File,
+) -> Outcome {
+    let comm = state::comm(comm)?;
+    if comm.comm.is_inter() {
+        return Err(Failure::new(
+            MPI_ERR_COMM,
+            format!(
+                "a file needs an intracommunicator, which {} is not",
+                comm.label()
+            ),
+        ));
+    }
+    let given = info::hints(info)?;
+    // SAFETY: a string of the caller.
+    let path = unsafe { path(filename)? };
+    let permissions = given
+        .get("file_perm")
+        .and_then(|text| u32::from_str_radix(text, 8).ok());
+    let file = File::open(
+        &comm.comm,
+        &path,
+        amode_of(amode)?,
+        permissions.unwrap_or(PERMISSIONS),
+    )?;
+    let object = register(file)?;
+    *object.attached.hints.borrow_mut() = kept(&given);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(fh, object.handle(), "fh") }
+}
+
+pub unsafe fn MPI_File_close(fh: *mut MPI_File) -> Outcome {
+    // SAFETY: an argument of the caller that is read and written.
+    unsafe {
+        let handle = read(fh, "fh")?;
+        let object = state::file(handle)?;
+        object.file.close()?;
+        remove(handle)?;
+        out(fh, MPI_FILE_NULL, "fh")
+    }
+}
+
+pub unsafe fn MPI_File_delete(filename: *const c_char, info: MPI_Info) -> Outcome {
+    info::hints(info)?;
+    // SAFETY: a string of the caller.
+    let path = unsafe { path(filename)? };
+    Ok(io::delete(&path)?)
+}
+
+pub unsafe fn MPI_File_set_size(fh: MPI_File, size: MPI_Offset) -> Outcome {
+    Ok(state::file(fh)?.file.set_bytes(size)?)
+}
+
+pub unsafe fn MPI_File_preallocate(fh: MPI_File, size: MPI_Offset) -> Outcome {
+    Ok(state::file(fh)?.file.preallocate(size)?)
+}
+
+pub unsafe fn MPI_File_get_size(fh: MPI_File, size: *mut MPI_Offset) -> Outcome {
+    let bytes = state::file(fh)?.file.bytes()?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(size, bytes as MPI_Offset, "size") }
+}
+
+pub unsafe fn MPI_File_get_group(fh: MPI_File, group: *mut MPI_Group) -> Outcome {
+    let members = state::file(fh)?.file.group();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(group, groups::register(members, None)?, "group") }
+}
+
+pub unsafe fn MPI_File_get_amode(fh: MPI_File, amode: *mut c_int) -> Outcome {
+    let is = state::file(fh)?.file.amode();
+    let bits = [
+        (is.append, MPI_MODE_APPEND),
+        (is.create, MPI_MODE_CREATE),
+        (is.delete_on_close, MPI_MODE_DELETE_ON_CLOSE),
+        (is.exclusive, MPI_MODE_EXCL),
+        (is.read_only, MPI_MODE_RDONLY),
+        (is.read_write, MPI_MODE_RDWR),
+        (is.sequential, MPI_MODE_SEQUENTIAL),
+        (is.unique_open, MPI_MODE_UNIQUE_OPEN),
+        (is.write_only, MPI_MODE_WRONLY),
+    ];
+    let all = bits
+        .iter()
+        .filter(|(set, _)| *set)
+        .fold(0, |all, (_, bit)| all | bit);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(amode, all, "amode") }
+}
+
+pub unsafe fn MPI_File_set_info(fh: MPI_File, info: MPI_Info) -> Outcome {
+    let object = state::file(fh)?;
+    let given = info::read(info, kept)?;
+    let mut hints = object.attached.hints.borrow_mut();
+    for (key, value) in given.iter() {
+        hints.set(key.to_string(), value.to_string());
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_File_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> Outcome {
+    let object = state::file(fh)?;
+    let mut hints = object.attached.hints.borrow().clone();
+    hints.set("filename".into(), object.file.path().into());
+    if hints.get("file_perm").is_none() {
+        hints.set("file_perm".into(), format!("{PERMISSIONS:o}"));
+    }
+    // SAFETY: an output argument of the caller.
+    unsafe { out(info_used, info::create(hints)?, "info_used") }
+}
+
+pub unsafe fn MPI_File_set_atomicity(fh: MPI_File, flag: c_int) -> Outcome {
+    Ok(state::file(fh)?.file.set_atomic(flag != 0)?)
+}
+
+pub unsafe fn MPI_File_get_atomicity(fh: MPI_File, flag: *mut c_int) -> Outcome {
+    let atomic = state::file(fh)?.file.is_atomic();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, atomic.into(), "flag") }
+}
+
+pub unsafe fn MPI_File_sync(fh: MPI_File) -> Outcome {
+    Ok(state::file(fh)?.file.sync()?)
+}

@@ -1,0 +1,156 @@
+//! The shortest way of calls that programs make in loops and that only tell what is known already.
+//!
+//! The exported function asks `quick_X` first, if calls are not traced. It has the arguments of `MPI_X` and answers whether it has
+//! done all that the call has to do; if not, it has done nothing, and the call goes the way of all others, with its checks,
+//! its lock, the state page and the error handlers.
+//! So what stands here cannot fail, cannot wait, and uses nothing that another thread may change:
+//! constants, atomics, and where it says so the state, if calls take no lock.
+#![allow(unsafe_code)]
+
+use crate::abi::*;
+use crate::handle::FIRST_DYNAMIC;
+use crate::state;
+use mpi_core::datatype::Named;
+use std::ffi::c_int;
+
+use super::completion::set_empty;
+
+/// What a communicator's rank and size are, without a copy of it.
+#[inline(always)]
+fn of_comm(
+    comm: MPI_Comm,
+    world: fn((u32, u32)) -> u32,
+    other: fn(&mpi_core::comm::Comm) -> u32,
+) -> Option<c_int> {
+    if comm == MPI_COMM_WORLD {
+        return state::world_place().map(|place| world(place) as c_int);
+    }
+    if comm.0 < FIRST_DYNAMIC || !state::is_unlocked() {
+        return None;
+    }
+    let comms = state::state().comms.try_borrow().ok()?;
+    Some(other(&comms.get(comm.0)?.comm) as c_int)
+}
+
+/// Writes an output argument, if there is something to write and a place for it.
+///
+/// # Safety
+/// `place` is null or an output argument of the caller.
+#[inline(always)]
+unsafe fn give<T>(place: *mut T, value: Option<T>) -> bool {
+    match value {
+        Some(value) if !place.is_null() => {
+            // SAFETY: an output argument of the caller.
+            unsafe { place.write(value) };
+            true
+        }
+        _ => false,
+    }
+}
+
+#[inline(always)]
+pub unsafe fn quick_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> bool {
+    // SAFETY: an output argument of the caller.
+    unsafe { give(rank, of_comm(comm, |(rank, _)| rank, |comm| comm.rank())) }
+}
+
+#[inline(always)]
+pub unsafe fn quick_Comm_size(comm: MPI_Comm, size: *mut c_int) -> bool {
+    // SAFETY: an output argument of the caller.
+    unsafe { give(size, of_comm(comm, |(_, size)| size, |comm| comm.size())) }
+}
+
+/// Size, lower bound and extent of a datatype.
+#[inline(always)]
+fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
+    let dense = Named::dense_size(datatype.0) as i64;
+    if dense != 0 {
+        return Some([dense, 0, dense]);
+    }
+    if datatype.0 < FIRST_DYNAMIC {
+        let info = Named::from_handle(datatype.0)?.info();
+        return Some([info.size, 0, info.extent]);
+    }
+    if !state::is_unlocked() {
+        return None;
+    }
+    let types = state::state().types.try_borrow().ok()?;
+    let datatype = &types.get(datatype.0)?.datatype;
+    Some([datatype.size(), datatype.lb(), datatype.extent()])
+}
+
+#[inline(always)]
+pub unsafe fn quick_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> bool {
+    let bytes = of_type(datatype).and_then(|[size, ..]| c_int::try_from(size).ok());
+    // SAFETY: an output argument of the caller.
+    unsafe { give(size, bytes) }
+}
+
+#[inline(always)]
+pub unsafe fn quick_Type_get_extent(
+    datatype: MPI_Datatype,
+    lb: *mut MPI_Aint,
+    extent: *mut MPI_Aint,
+) -> bool {
+    let Some([_, low, apart]) = of_type(datatype) else {
+        return false;
+    };
+    // SAFETY: output arguments of the caller; the first is written only if the second can be.
+    unsafe {
+        !extent.is_null()
+            && give(lb, Some(low as MPI_Aint))
+            && give(extent, Some(apart as MPI_Aint))
+    }
+}
+
+#[inline(always)]
+pub unsafe fn quick_Get_count(
+    status: *const MPI_Status,
+    datatype: MPI_Datatype,
+    count: *mut c_int,
+) -> bool {
+    let size = Named::dense_size(datatype.0);
+    if status.is_null() || !size.is_power_of_two() {
+        return false;
+    }
+    // SAFETY: an argument of the caller that is read.
+    let bytes = unsafe { &*status }.bytes();
+    let whole = match bytes & (size as i64 - 1) {
+        0 => c_int::try_from(bytes >> size.trailing_zeros()).ok(),
+        _ => None,
+    };
+    // SAFETY: an output argument of the caller.
+    unsafe { give(count, whole) }
+}
+
+#[inline(always)]
+pub unsafe fn quick_Test(
+    request: *mut MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> bool {
+    // SAFETY: an argument of the caller that is read.
+    if request.is_null() || unsafe { *request } != MPI_REQUEST_NULL {
+        return false;
+    }
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        if !give(flag, Some(1)) {
+            return false;
+        }
+        set_empty(status);
+    }
+    true
+}
+
+#[inline(always)]
+pub unsafe fn quick_Initialized(flag: *mut c_int) -> bool {
+    // SAFETY: an output argument of the caller.
+    unsafe { give(flag, Some(crate::init::initialized().into())) }
+}
+
+#[inline(always)]
+pub unsafe fn quick_Finalized(flag: *mut c_int) -> bool {
+    // SAFETY: an output argument of the caller.
+    unsafe { give(flag, Some(crate::init::finalized().into())) }
+}

@@ -1,0 +1,133 @@
+//! Operations that the program wants no more: freed handles, and cancellation.
+//!
+//! A freed operation goes on to its end as an orphan of the process, which lets go of it there.
+//! Nobody can be told that it failed, so that ends the job (section 3.7.3).
+//! A freed generalized request goes on as well: the program still has its handle and says when it is complete (section 13.2).
+
+use super::handles::{DONE, object, remove};
+use super::{General, RequestObject};
+use crate::abi::*;
+use crate::call::{Target, id_of};
+use crate::error::{Failure, handler};
+use crate::object::comm::CommObject;
+use crate::state::{self, state};
+use mpi_core::Engine;
+use mpi_core::request::Req;
+use std::rc::Rc;
+
+/// An operation whose handle was freed while it was under way.
+pub struct Orphan {
+    req: Req,
+    comm: Option<Rc<CommObject>>,
+}
+
+/// A generalized request whose handle was freed before it was complete.
+pub type FreedGeneral = (MPI_Request, Rc<General>);
+
+/// Frees a handle; an operation under way goes on to its end.
+pub fn free(handle: MPI_Request) -> Result<(), Failure> {
+    if handle == DONE {
+        return Ok(());
+    }
+    match remove(handle)? {
+        RequestObject::Running { req, also, comm } => {
+            adopt(also.into_iter().chain([req]), comm.as_ref())
+        }
+        RequestObject::Persistent(p) => {
+            adopt(p.operation.borrow().request().cloned(), Some(&p.comm))
+        }
+        RequestObject::General(g) if g.complete.get() => {
+            if let Some(failure) = g.free() {
+                return Err(failure);
+            }
+        }
+        RequestObject::General(g) => state().freed_general.borrow_mut().push((handle, g)),
+    }
+    reap_orphans();
+    Ok(())
+}
+
+/// Takes operations under way that nobody else looks after.
+fn adopt(reqs: impl IntoIterator<Item = Req>, comm: Option<&Rc<CommObject>>) {
+    let comm = comm.cloned();
+    let orphans = reqs.into_iter().map(|req| Orphan {
+        req,
+        comm: comm.clone(),
+    });
+    state().orphans.borrow_mut().extend(orphans);
+}
+
+/// Lets go of freed operations that have ended.
+pub fn reap_orphans() {
+    let Ok(engine) = state::engine() else {
+        return;
+    };
+    let requests = engine.pml().requests();
+    state().orphans.borrow_mut().retain(|orphan| {
+        let ended = orphan.req.is_complete();
+        if ended && let Err(error) = requests.finish(&orphan.req) {
+            orphan.end_job(error.into());
+        }
+        !ended
+    });
+}
+
+impl Orphan {
+    /// It failed, and the call that could have said so has returned.
+    #[cold]
+    fn end_job(&self, failure: Failure) -> ! {
+        let target = match &self.comm {
+            Some(comm) => Target::Comm(comm.handle()),
+            None => Target::None,
+        };
+        handler::fatal(id_of("MPI_Request_free"), target, &failure)
+    }
+}
+
+/// Waits until no freed operation of a communicator is under way.
+pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
+    let left = || {
+        let orphans = state().orphans.borrow();
+        let of = |orphan: &Orphan| orphan.comm.as_ref().is_some_and(|c| Rc::ptr_eq(c, comm));
+        orphans.iter().any(|o| of(o) && !o.req.is_complete())
+    };
+    state::engine()?.wait_until(|| !left());
+    reap_orphans();
+    Ok(())
+}
+
+/// Takes the generalized request that a freed handle led to, if it is yet to be completed.
+pub(super) fn take_freed_general(handle: MPI_Request) -> Option<Rc<General>> {
+    let mut freed = state().freed_general.borrow_mut();
+    let at = freed.iter().position(|(freed, _)| *freed == handle)?;
+    Some(freed.swap_remove(at).1)
+}
+
+/// Asks for cancellation (section 3.8.4); it succeeds for receives that no message has met, and for sends that no receive has met.
+pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
+    if handle == DONE {
+        return Ok(());
+    }
+    let engine = state::engine()?;
+    match object(handle)? {
+        RequestObject::Running { req, .. } => cancel_operation(&engine, &req),
+        RequestObject::Persistent(p) => {
+            let req = p.operation.borrow().request().cloned();
+            req.map_or(Ok(()), |req| cancel_operation(&engine, &req))
+        }
+        RequestObject::General(g) => g.cancel(),
+    }
+}
+
+fn cancel_operation(engine: &Engine, req: &Req) -> Result<(), Failure> {
+    if engine.pml().cancel_send(req) {
+        return Ok(());
+    }
+    match engine.script() {
+        Some(script) => script.cancel(engine, req)?,
+        None => {
+            engine.pml().cancel_recv(req);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Where a process hears its doorbell while it waits for descriptors.
+//!
+//! A futex cannot be waited for together with sockets, so such a process sleeps in `poll` and is woken by a datagram.
+//! Its socket has an abstract name made of a random number, which the bell holds in shared memory:
+//! nothing has to be handed from process to process, there is no file, and the name ends with the process.
+//! Whoever else guesses the name can wake the process, which then finds nothing and sleeps on.
+//!
+//! The protocol is the bell's ([`crate::doorbell`]); a ring that is lost, as by a process that left the network namespace, costs one [`NAP`](crate::doorbell::NAP).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, recv,
+    sendto, socket_with,
+};
+
+use crate::doorbell::Doorbell;
+use crate::fdpass::Key;
+
+/// One process's socket for rings.
+#[derive(Debug)]
+pub struct DescriptorDoorbell {
+    socket: OwnedFd,
+    tag: u64,
+}
+
+fn open() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(
+        AddressFamily::UNIX,
+        SocketType::DGRAM,
+        flags,
+        None,
+    )?)
+}
+
+fn address(tag: u64) -> io::Result<SocketAddrUnix> {
+    let name = format!("portcullis-bell-{tag:016x}");
+    Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+}
+
+impl DescriptorDoorbell {
+    /// A socket under a new name.
+    pub fn new() -> io::Result<DescriptorDoorbell> {
+        let random = Key::random().map_err(io::Error::other)?;
+        let mut tag = [0; 8];
+        tag.copy_from_slice(&random.bytes()[..8]);
+        let tag = u64::from_ne_bytes(tag);
+        let socket = open()?;
+        bind(&socket, &address(tag)?)?;
+        Ok(DescriptorDoorbell { socket, tag })
+    }
+
+    /// Sleeps until the bell is rung or one of the descriptors is readable; else as [`Doorbell::sleep`].
+    pub fn sleep(
+        &self,
+        bell: &Doorbell,
+        limit: Duration,
+        descriptors: &[BorrowedFd<'_>],
+        news: impl FnOnce() -> bool,
+    ) {
+        bell.sleep_polling(self.tag, limit, news, |limit| {
+            let mut all = vec![PollFd::new(&self.socket, PollFlags::IN)];
+            all.extend(descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+            let limit = Timespec {
+                tv_sec: limit.as_secs() as i64,
+                tv_nsec: limit.subsec_nanos().into(),
+            };
+            // A signal and the time limit mean the same to the caller: look again.
+            let _ = poll(&mut all, Some(&limit));
+        });
+        // The reason for a ring is found by looking, so the rings themselves are dropped.
+        let mut byte = [0];
+        while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
+    }
+}
+
+/// Rings at the process that listens under `tag`; one that has ended, or has enough unheard rings, needs none.
+pub fn ring(tag: u64) {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    if let (Ok(socket), Ok(address)) = (open(), address(tag)) {
+        let _ = sendto(socket, &[1], flags, &address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doorbell::NAP;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Instant;
+
+    #[test]
+    fn a_ring_wakes_a_process_that_waits_for_descriptors() {
+        let (bell, ear) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let (reader, _writer) = rustix::pipe::pipe().unwrap();
+        let news = AtomicU32::new(0);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                for round in 1..=100 {
+                    while news.load(Ordering::Acquire) < round {
+                        let done = || news.load(Ordering::Acquire) >= round;
+                        ear.sleep(&bell, NAP, &[reader.as_fd()], done);
+                    }
+                }
+            });
+            for round in 1..=100 {
+                news.store(round, Ordering::Release);
+                bell.ring();
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(bell.wishes(), 0);
+    }
+
+    #[test]
+    fn a_readable_descriptor_ends_the_sleep_and_a_ring_left_over_is_dropped() {
+        let (bell, ear) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        rustix::io::write(&writer, b"x").unwrap();
+        ring(ear.tag);
+        // Each sleep would last an hour if it were not for the descriptor; the limit of a nap is the bell's.
+        let begin = Instant::now();
+        for _ in 0..1000 {
+            ear.sleep(&bell, NAP, &[reader.as_fd()], || false);
+        }
+        assert!(begin.elapsed() < 1000 * NAP);
+        let mut byte = [0];
+        assert!(recv(ear.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_err());
+    }
+
+    #[test]
+    fn ringing_at_nobody_harms_nothing() {
+        ring(0);
+    }
+}

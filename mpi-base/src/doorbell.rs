@@ -1,0 +1,267 @@
+//! The doorbell: one word for each process, on which it sleeps and by which it is woken.
+//!
+//! Who touches what: the owner alone sets [`SLEEPING`] and [`MARK`], and [`GONE`] as its last word; anybody may clear `SLEEPING`, and who clears it calls `futex_wake`.
+//! A sender that finds the word zero, as it does while the owner is awake, has nothing more to do.
+//!
+//! The protocol is Dekker's, one fence on each side (what kind of fence, says [`FENCE`]):
+//!
+//! ```text
+//! sender                              sleeper
+//!   publish news (release)              word |= SLEEPING
+//!   fence(SeqCst)                       fence(SeqCst)
+//!   if word has SLEEPING:               if there is news: word &= !SLEEPING, stay awake
+//!     if it clears it: futex_wake       else futex_wait(word)
+//! ```
+//!
+//! SYNC POINT `bell.sleep`: of the two fences one comes first; either the sleeper's recheck sees the news or the sender sees the sleeper.
+//! The futex is a shared one, since the word lies in memory of several processes.
+//! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] beside `SLEEPING`, and is woken through a socket ([`crate::descriptor_doorbell`]).
+//! SYNC POINT `bell.ear`: the owner stores where it listens before it sets `POLLING` (Release); who clears that (Acquire) sees where.
+//! A sleep ends after [`NAP`] at the latest; nothing relies on that but services that have no bell.
+#![allow(unsafe_code)]
+
+use std::time::Duration;
+
+use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// The owner sleeps, or is about to and will look once more.
+pub const SLEEPING: u32 = 1;
+/// Beside [`SLEEPING`]: the owner sleeps in `poll`, because it waits for descriptors too.
+pub const POLLING: u32 = 2;
+/// The owner wants senders to mark its bitmap of news too (see [`crate::inbox`]).
+pub const MARK: u32 = 4;
+
+/// The owner has left for good; nobody will read what is sent.
+pub const GONE: u32 = 8;
+
+/// Senders must execute a fence of their own before they look at the word.
+///
+/// An owner that hardly ever sleeps leaves it unset and executes the senders' fences when it does ([`crate::fence`]);
+/// one that sleeps often, because it shares its core, or whose system does not offer that, sets it.
+pub const FENCE: u32 = 16;
+
+/// The longest uninterrupted sleep.
+pub const NAP: Duration = Duration::from_millis(10);
+
+/// One process's doorbell.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Doorbell {
+    word: AtomicU32,
+    /// Where the owner listens while it is [`POLLING`]; written by the owner.
+    ear: AtomicU64,
+}
+
+// SAFETY: atomics only.
+#[cfg(not(loom))]
+unsafe impl crate::mem::Shared for Doorbell {}
+
+impl Doorbell {
+    /// With nobody asleep; so is zeroed shared memory.
+    pub fn new() -> Doorbell {
+        Doorbell {
+            word: AtomicU32::new(0),
+            ear: AtomicU64::new(0),
+        }
+    }
+
+    /// What the owner asks of senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
+    ///
+    /// A sender calls it after its fence.
+    #[inline(always)]
+    pub fn wishes(&self) -> u32 {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    /// Asks senders for marks from now on (owner only).
+    ///
+    /// The owner must look at every source once more after the call.
+    pub fn ask_for_marks(&self) {
+        let before = self.word.fetch_or(MARK, Ordering::Relaxed);
+        self.order(before);
+    }
+
+    /// Asks senders for fences of their own from now on (owner only).
+    pub fn ask_for_fences(&self) {
+        self.word.fetch_or(FENCE, Ordering::Relaxed);
+        // A sender that has not seen the wish yet has at least done what it did before.
+        crate::fence::heavy();
+        fence(Ordering::SeqCst);
+    }
+
+    /// The owner's side of the protocol: what was stored before is seen by every sender's next look, or what senders stored before their last look is seen here.
+    fn order(&self, word: u32) {
+        if word & FENCE == 0 && !crate::fence::heavy() {
+            self.word.fetch_or(FENCE, Ordering::Relaxed);
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    /// Says that the owner has left; called by the owner, or for it by whoever saw it die.
+    pub fn leave(&self) {
+        self.word.fetch_or(GONE, Ordering::Relaxed);
+    }
+
+    /// Wakes the owner if it sleeps; the caller has published its news and executed its fence.
+    #[cold]
+    pub fn wake(&self) {
+        // SYNC POINT bell.ear
+        let before = self
+            .word
+            .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
+        if before & POLLING != 0 {
+            socket::ring(&self.ear);
+        } else if before & SLEEPING != 0 {
+            futex::wake(&self.word);
+        }
+    }
+
+    /// Publishes nothing, only makes sure that the owner looks: the fence, the look and the wake-up in one.
+    #[inline]
+    pub fn ring(&self) {
+        // SYNC POINT bell.sleep
+        fence(Ordering::SeqCst);
+        if self.wishes() & SLEEPING != 0 {
+            self.wake();
+        }
+    }
+
+    /// Sleeps until rung, for `limit` and [`NAP`] at the longest, unless `news` says that there is something already (owner only).
+    ///
+    /// `news` must look at every source that rings this bell.
+    pub fn sleep(&self, limit: Duration, news: impl FnOnce() -> bool) {
+        let word = self.word.fetch_or(SLEEPING, Ordering::Relaxed) | SLEEPING;
+        // SYNC POINT bell.sleep
+        self.order(word);
+        if !news() {
+            futex::wait(&self.word, word, limit.min(NAP));
+        }
+        self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
+    }
+
+    /// As [`Doorbell::sleep`], but in `poll`, which must return when the socket at `ear` is rung or after the time it is given (owner only).
+    pub fn sleep_polling(
+        &self,
+        ear: u64,
+        limit: Duration,
+        news: impl FnOnce() -> bool,
+        poll: impl FnOnce(Duration),
+    ) {
+        self.ear.store(ear, Ordering::Relaxed);
+        // SYNC POINT bell.ear
+        let word = self.word.fetch_or(SLEEPING | POLLING, Ordering::Release);
+        // SYNC POINT bell.sleep
+        self.order(word);
+        if !news() {
+            poll(limit.min(NAP));
+        }
+        self.word
+            .fetch_and(!(SLEEPING | POLLING), Ordering::Relaxed);
+    }
+
+    /// Whether the socket was rung since this was last asked: what `poll` would look at.
+    #[cfg(loom)]
+    pub fn take_rung(&self, ear: u64) -> bool {
+        self.ear.swap(ear, Ordering::Acquire) == ear + socket::RUNG
+    }
+}
+
+impl Default for Doorbell {
+    fn default() -> Doorbell {
+        Doorbell::new()
+    }
+}
+
+#[cfg(not(loom))]
+mod futex {
+    use std::time::Duration;
+
+    use rustix::thread::futex::{Flags, Timespec};
+
+    use crate::atomic::AtomicU32;
+
+    pub fn wait(word: &AtomicU32, expected: u32, limit: Duration) {
+        let limit = Timespec {
+            tv_sec: limit.as_secs() as i64,
+            tv_nsec: limit.subsec_nanos().into(),
+        };
+        // A signal, a changed word and the time limit all mean the same to the caller: look again.
+        let _ = rustix::thread::futex::wait(word, Flags::empty(), expected, Some(&limit));
+    }
+
+    pub fn wake(word: &AtomicU32) {
+        let _ = rustix::thread::futex::wake(word, Flags::empty(), i32::MAX as u32);
+    }
+}
+
+/// Under loom a sleep has no time limit, so that a lost wake-up is a model that never ends, which loom reports.
+#[cfg(loom)]
+mod futex {
+    use std::time::Duration;
+
+    use crate::atomic::{AtomicU32, Ordering};
+
+    pub fn wait(word: &AtomicU32, expected: u32, _limit: Duration) {
+        while word.load(Ordering::Relaxed) == expected {
+            loom::thread::yield_now();
+        }
+    }
+
+    pub fn wake(_word: &AtomicU32) {}
+}
+
+#[cfg(not(loom))]
+mod socket {
+    use crate::atomic::{AtomicU64, Ordering};
+
+    pub fn ring(ear: &AtomicU64) {
+        crate::descriptor_doorbell::ring(ear.load(Ordering::Relaxed));
+    }
+}
+
+/// Under loom the ring stays in the number itself, as a datagram stays in its socket.
+#[cfg(loom)]
+mod socket {
+    use crate::atomic::{AtomicU64, Ordering};
+
+    pub const RUNG: u64 = 1 << 32;
+
+    pub fn ring(ear: &AtomicU64) {
+        ear.fetch_add(RUNG, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32 as StdU32;
+
+    #[test]
+    fn news_before_the_sleep_keeps_the_owner_awake() {
+        let bell = Doorbell::new();
+        let mut asked = false;
+        bell.sleep(NAP, || {
+            asked = true;
+            true
+        });
+        assert!(asked);
+        assert_eq!(bell.wishes(), 0);
+    }
+
+    #[test]
+    fn a_ring_ends_the_sleep_and_keeps_the_owners_other_wishes() {
+        let bell = Doorbell::new();
+        bell.ask_for_marks();
+        let news = StdU32::new(0);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                while news.load(Ordering::Acquire) == 0 {
+                    bell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
+                }
+            });
+            news.store(1, Ordering::Release);
+            bell.ring();
+        });
+        assert_eq!(bell.wishes(), MARK);
+    }
+}

@@ -1,0 +1,405 @@
+//! A rank's tape: what it did and when, in a ring of the node's memory that outlives it.
+//!
+//! Who touches what: the owner takes the ring from its own arena, tells its place, length and clock in its control page once,
+//! and writes one cell for each event, then the count; nobody else writes.
+//! A call that ends while the latest cell is a message of its own is written into that cell: most messages of most programs are alone in their call.
+//! The launcher plays the tape when the rank has ended, however it ended; the ring keeps the latest cells and the count tells how many were lost.
+//!
+//! SYNC POINT `tape.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are whole.
+//! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; it plays tapes of ranks that have ended.
+//! A cell that a call joins is whole before and after: the word that says so is stored last.
+#![allow(unsafe_code)]
+
+use std::cell::Cell as Plain;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use super::Node;
+use super::clock::{Clock, Line, Moment};
+use super::control::Control;
+use super::head::{map, read_head};
+use super::layout::Layout;
+use crate::atomic::{AtomicU64, Ordering};
+use crate::mem::{Held, PAGE, Segment, Shared};
+
+/// One event: a cache line.
+#[repr(C, align(64))]
+struct Cell([AtomicU64; WORDS]);
+
+const WORDS: usize = 8;
+
+// SAFETY: atomics only.
+unsafe impl Shared for Cell {}
+
+/// Where a rank's tape is; zeroes are a rank that has none.
+#[repr(C)]
+pub(super) struct EventRingHead {
+    place: AtomicU64,
+    cells: AtomicU64,
+    written: AtomicU64,
+    /// A moment on the tape's clock and on the kernel's; zeroes if that is one clock.
+    ticks: AtomicU64,
+    ns: AtomicU64,
+}
+
+// SAFETY: atomics only.
+unsafe impl Shared for EventRingHead {}
+
+/// What kind of thing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EventKind {
+    /// An MPI call, from `at` until `until`.
+    Call = 1,
+    /// A message of this process was handed to the transport, or announced.
+    Sent = 2,
+    /// A message has met its receive.
+    Received = 3,
+    /// A collective operation began.
+    Round = 4,
+    /// The wire of the hardware barrier was driven, or was seen to have changed.
+    Wire = 5,
+}
+
+/// An event; which fields mean something follows from the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened, and so which of the other fields say something.
+    pub kind: EventKind,
+    /// On the tape, the tape's clock; played, CLOCK_MONOTONIC nanoseconds.
+    pub at: u64,
+    /// The end of a call; else 0.
+    pub until: u64,
+    /// A call's number in the function table from 1, or a collective operation's.
+    pub call: u16,
+    /// Tells the process's threads apart.
+    pub thread: u32,
+    /// The other side of a message as a rank in the job for [`EventKind::Sent`], its source's rank in the communicator for [`EventKind::Received`]; one more than the root of a collective operation, 0 if it has none; the number of a wire.
+    pub peer: i32,
+    /// The message's tag; negative ones are the library's own.
+    pub tag: i32,
+    /// The context of a message, the communicator of a collective operation.
+    pub comm: u64,
+    /// Of a message's payload; for [`EventKind::Round`] one more than the bytes that all members have to give alike, 0 if they may differ.
+    pub bytes: u64,
+    /// Counted from 1 among its like; 0 if it was not counted.
+    pub number: u64,
+    /// For [`EventKind::Sent`] the sender's rank in the communicator, for [`EventKind::Round`] the operation, for [`EventKind::Wire`] how many barriers have been released; else 0.
+    pub extra: u64,
+}
+
+impl Event {
+    /// An event at `at` (see [`Event::at`]) of which nothing else is known.
+    pub fn new(kind: EventKind, at: u64) -> Event {
+        Event {
+            kind,
+            at,
+            until: 0,
+            call: 0,
+            thread: 0,
+            peer: 0,
+            tag: 0,
+            comm: 0,
+            bytes: 0,
+            number: 0,
+            extra: 0,
+        }
+    }
+
+    /// The event as it is written, and as launchers of different hosts tell it each other.
+    pub fn words(&self) -> [u64; WORDS] {
+        // A number that would not fit is one of more than a million years of events; it is cut.
+        let number = self.number & ((1 << 40) - 1);
+        [
+            self.at,
+            self.until,
+            u64::from(self.kind as u8) | u64::from(self.call) << 8 | u64::from(self.thread) << 32,
+            u64::from(self.peer as u32) | u64::from(self.tag as u32) << 32,
+            self.comm,
+            self.bytes,
+            number,
+            self.extra,
+        ]
+    }
+
+    /// What [`Event::words`] said; `None` if that is no event.
+    pub fn of([at, until, what, whom, comm, bytes, number, extra]: [u64; WORDS]) -> Option<Event> {
+        let kind = match what as u8 {
+            1 => EventKind::Call,
+            2 => EventKind::Sent,
+            3 => EventKind::Received,
+            4 => EventKind::Round,
+            5 => EventKind::Wire,
+            _ => return None,
+        };
+        Some(Event {
+            kind,
+            at,
+            until,
+            call: (what >> 8) as u16,
+            thread: (what >> 32) as u32,
+            peer: whom as i32,
+            tag: (whom >> 32) as i32,
+            comm,
+            bytes,
+            number,
+            extra,
+        })
+    }
+}
+
+/// Places in a cell, as [`Event::words`] has them.
+const AT: usize = 0;
+const UNTIL: usize = 1;
+const WHAT: usize = 2;
+const EXTRA: usize = 7;
+
+/// What a cell says: an event, or a message and then the call that it was in, which ended next.
+fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
+    let Some(event) = Event::of(words) else {
+        return [None, None];
+    };
+    let is_message = matches!(event.kind, EventKind::Sent | EventKind::Received);
+    if !is_message || event.call == 0 {
+        return [Some(event), None];
+    }
+    // A send has its source in the last word and the time of its call; a receive has the time of its call there.
+    let began = match event.kind {
+        EventKind::Received => std::mem::take(&mut words[EXTRA]),
+        _ => event.at,
+    };
+    words[UNTIL] = 0;
+    words[WHAT] = u64::from(event.kind as u8);
+    let call = Event {
+        until: event.until,
+        call: event.call,
+        thread: event.thread,
+        ..Event::new(EventKind::Call, began)
+    };
+    [Event::of(words), Some(call)]
+}
+
+/// The owner's side.
+#[derive(Debug)]
+pub struct EventRing {
+    segment: Arc<Segment>,
+    head: Held<EventRingHead>,
+    place: usize,
+    cells: u64,
+    written: Plain<u64>,
+    /// Which cell is next.
+    next: Plain<u64>,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for EventRingHead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TapeHead").finish_non_exhaustive()
+    }
+}
+
+impl EventRing {
+    /// Has the kernel give the ring its pages now, so that the first events do not wait for them in the middle of the program's work.
+    fn touch(&self) {
+        const CELLS: usize = PAGE / size_of::<Cell>();
+        for number in (0..self.cells).step_by(CELLS) {
+            if let Some(Cell(words)) = self.cell(number) {
+                words[AT].store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What time it is on this tape.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    #[inline(always)]
+    fn cell(&self, number: u64) -> Option<&Cell> {
+        let at = self.place + number as usize * size_of::<Cell>();
+        self.segment.at::<Cell>(at)
+    }
+
+    /// Appends an event; a full tape forgets its oldest.
+    #[inline]
+    pub fn write(&self, event: &Event) {
+        let next = self.next.get();
+        let Some(cell) = self.cell(next) else {
+            return;
+        };
+        for (place, word) in cell.0.iter().zip(event.words()) {
+            place.store(word, Ordering::Relaxed);
+        }
+        self.next
+            .set(if next + 1 == self.cells { 0 } else { next + 1 });
+        let written = self.written.get() + 1;
+        self.written.set(written);
+        // SYNC POINT tape.written
+        self.head.written.store(written, Ordering::Release);
+    }
+
+    /// Appends a call that has ended, to the latest cell if that is a message of this call.
+    #[inline]
+    pub fn write_call(&self, call: u16, began: u64, until: u64, thread: u32) {
+        if !self.join(call, began, until, thread) {
+            self.write(&Event {
+                until,
+                call,
+                thread,
+                ..Event::new(EventKind::Call, began)
+            });
+        }
+    }
+
+    #[inline]
+    fn join(&self, call: u16, began: u64, until: u64, thread: u32) -> bool {
+        const SENT: u64 = EventKind::Sent as u64;
+        const RECEIVED: u64 = EventKind::Received as u64;
+        // A new tape's last cell is empty, which is no message.
+        let latest = self.next.get().checked_sub(1).unwrap_or(self.cells - 1);
+        let Some(Cell(words)) = self.cell(latest) else {
+            return false;
+        };
+        let at = words[AT].load(Ordering::Relaxed);
+        // A message that a call has joined already has the call's number beside the kind.
+        match words[WHAT].load(Ordering::Relaxed) {
+            SENT if at == began => {}
+            RECEIVED if at >= began => words[EXTRA].store(began, Ordering::Relaxed),
+            _ => return false,
+        }
+        let what = words[WHAT].load(Ordering::Relaxed);
+        let joined = what | u64::from(call) << 8 | u64::from(thread) << 32;
+        words[UNTIL].store(until, Ordering::Relaxed);
+        words[WHAT].store(joined, Ordering::Release);
+        true
+    }
+}
+
+/// What a tape holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    /// In the order in which they were written.
+    pub events: Vec<Event>,
+    /// How many older ones the ring has forgotten, a message and its call that shared a cell counted once.
+    pub lost: u64,
+}
+
+impl Node {
+    /// This rank's tape of at most so many events, told to the launcher; `None` if there is one already or no memory for it.
+    pub fn tape(&self, events: u32) -> Option<EventRing> {
+        let head: Held<EventRingHead> = self
+            .held(self.rank(), std::mem::offset_of!(Control, tape))
+            .ok()?;
+        if head.cells.load(Ordering::Relaxed) != 0 || events == 0 {
+            return None;
+        }
+        let len = (events as usize).checked_mul(size_of::<Cell>())?;
+        let block = self.alloc(len, align_of::<Cell>())?;
+        let place = block.place().0;
+        // It is read after this process has ended.
+        block.abandon();
+        head.place.store(place, Ordering::Relaxed);
+        let clock = Clock::choose();
+        if clock == Clock::Counter {
+            let moment = Moment::now();
+            head.ns.store(moment.ns, Ordering::Relaxed);
+            head.ticks.store(moment.ticks, Ordering::Release);
+        }
+        head.cells.store(events.into(), Ordering::Release);
+        let tape = EventRing {
+            segment: Arc::clone(&self.0.segment),
+            head,
+            place: place as usize,
+            cells: events.into(),
+            written: Plain::new(0),
+            next: Plain::new(0),
+            clock,
+        };
+        tape.touch();
+        Some(tape)
+    }
+}
+
+/// Plays the tapes of a node.
+#[derive(Debug)]
+pub struct Player {
+    segment: Arc<Segment>,
+    layout: Layout,
+    /// What the ticks of ranks that counted mean.
+    line: Option<Line>,
+}
+
+impl Player {
+    /// For the node's memory; `None` if it is none.
+    pub fn new(fd: impl AsFd) -> Option<Player> {
+        let layout = read_head(&fd).ok()?;
+        let segment = map(&fd, layout.total()).ok()?;
+        let mut player = Player {
+            segment,
+            layout,
+            line: None,
+        };
+        let counted = (0..player.layout.nlocal).find_map(|rank| player.head(rank)?.moment());
+        player.line = counted.map(|moment| Line::between(moment, Moment::now()));
+        Some(player)
+    }
+
+    fn head(&self, rank: u32) -> Option<&EventRingHead> {
+        if rank >= self.layout.nlocal {
+            return None;
+        }
+        let control = self.segment.at::<Control>(self.layout.control(rank))?;
+        Some(&control.tape)
+    }
+
+    /// Plays the tape of a local rank; `None` if it has none.
+    pub fn play(&self, rank: u32) -> Option<Played> {
+        let head = self.head(rank)?;
+        let cells = head.cells.load(Ordering::Acquire);
+        let place = usize::try_from(head.place.load(Ordering::Relaxed)).ok()?;
+        let len = usize::try_from(cells)
+            .ok()?
+            .checked_mul(size_of::<Cell>())?;
+        // What a rank wrote is checked before it is used, as everywhere.
+        if cells == 0 || self.layout.owner(place, len) != Some(rank) {
+            return None;
+        }
+        let line = self.line.filter(|_| head.moment().is_some());
+        let ns = |time: u64| match (time, line) {
+            (0, _) | (_, None) => time,
+            (ticks, Some(line)) => line.ns(ticks),
+        };
+        // SYNC POINT tape.written
+        let written = head.written.load(Ordering::Acquire);
+        let lost = written.saturating_sub(cells);
+        let ring = self.segment.slice::<Cell>(place, cells as usize)?;
+        let events = (lost..written).flat_map(|at| {
+            let Cell(words) = &ring[(at % cells) as usize];
+            events_of(std::array::from_fn(|word| {
+                words[word].load(Ordering::Relaxed)
+            }))
+        });
+        let events = events.flatten().map(|event| Event {
+            at: ns(event.at),
+            until: ns(event.until),
+            ..event
+        });
+        Some(Played {
+            events: events.collect(),
+            lost,
+        })
+    }
+}
+
+impl EventRingHead {
+    /// When the tape began, if its times are ticks.
+    fn moment(&self) -> Option<Moment> {
+        let ticks = self.ticks.load(Ordering::Acquire);
+        let ns = self.ns.load(Ordering::Relaxed);
+        (ticks != 0).then_some(Moment { ticks, ns })
+    }
+}
+
+#[cfg(test)]
+mod tests;

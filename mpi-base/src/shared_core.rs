@@ -1,0 +1,146 @@
+//! Leaving a core that two threads share while another may be free.
+//!
+//! The system places the ranks of a job, and in their first milliseconds it often puts two on one core; each then waits for the other's turns.
+//! Binding every rank to a core, as some launchers do, mends that, but two jobs of one machine are then bound to the same cores, and a rank's threads to one.
+//! So a waiter that gives its core away and gets it back late several times in a row steps over to another core of its mask once, and leaves the mask as it was.
+//! A yield that comes back only after a time slice has met somebody who computes.
+//! Where a core is idle the system moves one of the two by itself; where none is, moving would lead to another rank's core,
+//! and two ranks on one core need a change of context for each message, while one that shares its core with a stranger is quick in half of its time.
+//! Such a waiter stays, and keeps its core for a while instead of giving it away.
+//!
+//! When moving has not helped it waits longer and longer before it tries again: where every core has two such threads, moving is of no use ([ADR 12]).
+//!
+//! Each thread counts for itself.
+//!
+//! [ADR 12]: ../../docs/adr/0012-waiters-step-aside-instead-of-being-bound.md
+
+use crate::migrate::{self, Moves};
+use crate::yield_now::yield_now;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// A yield that takes longer has let somebody else run: two changes of context take 1.2 to 2 us, a yield without them 0.2 to 0.4.
+const SHARED: Duration = Duration::from_nanos(1500);
+
+/// So many late yields in a row are no chance; they take some 50 us.
+const IN_A_ROW: u32 = 8;
+
+/// A yield that takes longer has given the core to somebody who keeps it for all of its time slice, so it is nobody who waits.
+const HOGGED: Duration = Duration::from_micros(500);
+
+/// For so long a core is not given away again to somebody who does not give it back.
+const KEEP: Duration = Duration::from_millis(20);
+
+/// What a thread knows of its core.
+#[derive(Clone, Copy, Debug)]
+struct Crowd {
+    late: u32,
+    moves: Moves,
+    keep_until: Option<Instant>,
+}
+
+impl Crowd {
+    const NEW: Crowd = Crowd {
+        late: 0,
+        moves: Moves::NEW,
+        keep_until: None,
+    };
+
+    /// Whether a yield at the time `now` would give the core to somebody who keeps it.
+    fn keeps(&self, now: Instant) -> bool {
+        self.keep_until.is_some_and(|time| now < time)
+    }
+
+    /// Counts a yield that ended at `now` and took so long; says whether to move.
+    fn count(&mut self, now: Instant, took: Duration) -> bool {
+        if took < SHARED {
+            self.late = 0;
+            return false;
+        }
+        if took > HOGGED {
+            self.keep_until = Some(now + KEEP);
+            return false;
+        }
+        self.late += 1;
+        if self.late < IN_A_ROW || !self.moves.may(now) {
+            return false;
+        }
+        self.moves.count(now);
+        self.late = 0;
+        true
+    }
+}
+
+thread_local! {
+    static CROWD: Cell<Crowd> = const { Cell::new(Crowd::NEW) };
+}
+
+/// Gives the core away once, at the time `now`, and moves if that has lately been late too often.
+pub fn yield_core(now: Instant) {
+    let mut crowd = CROWD.get();
+    if crowd.keeps(now) {
+        return;
+    }
+    yield_now();
+    let back = Instant::now();
+    let moves = crowd.count(back, back - now);
+    CROWD.set(crowd);
+    if moves {
+        migrate::aside();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::migrate::LONGEST;
+
+    const LATE: Duration = SHARED;
+    const QUICK: Duration = Duration::from_nanos(300);
+
+    /// The moves of a thread whose yields come every 10 us and take so long.
+    fn moves(crowd: &mut Crowd, mut now: Instant, yields: &[(usize, Duration)]) -> Vec<usize> {
+        let took = yields.iter().flat_map(|&(n, took)| vec![took; n]);
+        let mut moved = Vec::new();
+        for (i, took) in took.enumerate() {
+            now += Duration::from_micros(10);
+            if crowd.count(now, took) {
+                moved.push(i + 1);
+            }
+        }
+        moved
+    }
+
+    #[test]
+    fn only_late_yields_in_a_row_move_a_thread() {
+        let now = Instant::now();
+        let calm = [(7, LATE), (1, QUICK), (7, LATE), (1, QUICK)];
+        assert!(moves(&mut Crowd { ..Crowd::NEW }, now, &calm).is_empty());
+        assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, now, &[(9, LATE)]), [8]);
+    }
+
+    #[test]
+    fn a_thread_that_finds_no_room_tries_more_and_more_rarely() {
+        let mut crowd = Crowd::NEW;
+        let moved = moves(&mut crowd, Instant::now(), &[(1600, LATE)]);
+        // 1, 2, 4, 8 ms after one another, in steps of 10 us.
+        assert_eq!(moved, [8, 108, 308, 708, 1508]);
+        let later = Instant::now() + 3 * LONGEST;
+        let again = moves(&mut crowd, later, &[(1, QUICK), (208, LATE)]);
+        assert_eq!(again, [9, 109]);
+    }
+
+    #[test]
+    fn who_shares_a_core_with_somebody_who_computes_stays_there_and_keeps_it_for_a_while() {
+        let (mut crowd, start) = (Crowd { ..Crowd::NEW }, Instant::now());
+        let hogged = [(50, 2 * HOGGED)];
+        assert!(moves(&mut crowd, start, &hogged).is_empty());
+        let now = start + 50 * Duration::from_micros(10);
+        assert!(crowd.keeps(now) && crowd.keeps(now + KEEP / 2));
+        assert!(!crowd.keeps(now + KEEP));
+        // Nor does one such yield forget what others were seen to be late.
+        let mixed = [(4, LATE), (1, 2 * HOGGED), (4, LATE)];
+        assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, start, &mixed), [9]);
+        assert!(!Crowd::NEW.keeps(start));
+    }
+}

@@ -1,0 +1,77 @@
+//! What members tell each other in a check, as words.
+
+use crate::Error;
+use crate::Invocation;
+use crate::algo::{Blocks, allgather_bruck, alltoall_bruck, bytes};
+use crate::datatype::RecvBuf;
+
+/// One pair of members that do not agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    pub from: u32,
+    pub to: u32,
+    pub sent: u64,
+    pub expected: u64,
+}
+
+/// A word each: whether there is one, how many more this member has found, and the difference.
+pub const WORDS: usize = 5;
+
+impl Difference {
+    pub fn words(found: &[Difference]) -> [u64; WORDS] {
+        found.first().map_or([0; WORDS], |first| {
+            let pair = u64::from(first.from) << 32 | u64::from(first.to);
+            [1, found.len() as u64 - 1, pair, first.sent, first.expected]
+        })
+    }
+
+    /// The difference that a member tells of, and how many more it has found.
+    pub fn told(words: &[u64]) -> Option<(Difference, u64)> {
+        match words {
+            [1, more, pair, sent, expected] => Some((
+                Difference {
+                    from: (pair >> 32) as u32,
+                    to: *pair as u32,
+                    sent: *sent,
+                    expected: *expected,
+                },
+                *more,
+            )),
+            _ => None,
+        }
+    }
+}
+
+const WORD: i64 = size_of::<u64>() as i64;
+
+fn to_bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn words_of(buf: &RecvBuf) -> Vec<u64> {
+    let bytes = buf.as_send().to_vec();
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|w| u64::from_le_bytes(*w))
+        .collect()
+}
+
+/// Gives each member its word and returns theirs.
+pub async fn exchange(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
+    let all = bytes(words.len() as i64 * WORD)?;
+    all.all().unpack_at(0, &to_bytes(words));
+    alltoall_bruck::alltoall(cx, None, &all.recv(0..WORD)).await?;
+    Ok(words_of(&all.all()))
+}
+
+/// Tells everybody these words, and returns everybody's.
+pub async fn share(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
+    let each = words.len() as i64 * WORD;
+    let all = bytes(each * i64::from(cx.size()))?;
+    let blocks = Blocks::equal(&all.recv(0..each), cx.size());
+    blocks.of(cx.rank()).unpack_at(0, &to_bytes(words));
+    allgather_bruck::allgather(cx, None, &blocks).await?;
+    Ok(words_of(&all.all()))
+}

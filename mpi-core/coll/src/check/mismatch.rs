@@ -1,0 +1,93 @@
+//! How members that do not call the same are told of in text.
+
+use super::amounts::Disagreement;
+use std::fmt;
+
+pub use mpi_engine::coll::CallSignature;
+
+/// Members that do not call the same operation: who calls what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    comm: String,
+    /// Which of the communicator's collective calls, counted from one.
+    number: u64,
+    what: Difference,
+}
+
+/// In what members differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// Ranks, ascending, and what they call; whoever has the lowest rank first.
+    Calls(Vec<(Vec<u32>, String)>),
+    /// They call the same, but not with the same amounts.
+    Amounts(Disagreement),
+}
+
+impl Difference {
+    /// Who says the same; `said` is by rank.
+    pub fn calls(said: &[CallSignature]) -> Difference {
+        let mut groups: Vec<(CallSignature, Vec<u32>)> = Vec::new();
+        for (rank, what) in (0..).zip(said) {
+            match groups.iter_mut().find(|(other, _)| other == what) {
+                Some((_, ranks)) => ranks.push(rank),
+                None => groups.push((*what, vec![rank])),
+            }
+        }
+        let told = |(what, ranks): (CallSignature, Vec<u32>)| (ranks, what.to_string());
+        Difference::Calls(groups.into_iter().map(told).collect())
+    }
+}
+
+impl Mismatch {
+    /// `tag` counts the calls from zero.
+    pub fn new(comm: String, tag: i32, what: Difference) -> Mismatch {
+        Mismatch {
+            comm,
+            number: tag as u64 + 1,
+            what,
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mismatch { comm, number, what } = self;
+        write!(
+            f,
+            "in collective call {number} on {comm} the members differ: "
+        )?;
+        let groups = match what {
+            Difference::Amounts(amounts) => return amounts.fmt(f),
+            Difference::Calls(groups) => groups,
+        };
+        for (i, (ranks, what)) in groups.iter().enumerate() {
+            let separator = if i == 0 { "" } else { "; " };
+            let (noun, verb) = match ranks.len() {
+                1 => ("rank", "calls"),
+                _ => ("ranks", "call"),
+            };
+            write!(f, "{separator}{noun} {} {verb} {what}", Ranks(ranks))?;
+        }
+        Ok(())
+    }
+}
+
+/// Ascending ranks as people write them: "0, 2 to 5, 9".
+struct Ranks<'a>(&'a [u32]);
+
+impl fmt::Display for Ranks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self.0.chunk_by(|a, b| a + 1 == *b);
+        for (i, run) in runs.enumerate() {
+            let separator = if i == 0 { "" } else { ", " };
+            match run {
+                [first, .., last] if run.len() > 2 => write!(f, "{separator}{first} to {last}")?,
+                _ => {
+                    let ranks: Vec<String> = run.iter().map(u32::to_string).collect();
+                    write!(f, "{separator}{}", ranks.join(", "))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

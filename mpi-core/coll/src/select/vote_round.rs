@@ -1,0 +1,46 @@
+//! The members' votes on components: one outcome for each from every member, and one verdict.
+
+use crate::Error;
+use crate::Refusal;
+use crate::comm::{Comm, ControlGroup, Conversation};
+
+/// Brings one outcome for each offer from every member together: `Err` with the lowest refuser's reason unless all agree.
+///
+/// When it returns, every member has voted.
+pub async fn vote(
+    comm: &Comm,
+    mine: Vec<Result<(), Refusal>>,
+) -> Result<Vec<Result<(), Refusal>>, Error> {
+    const NOBODY: u32 = u32::MAX;
+    if comm.size() == 1 || mine.is_empty() {
+        return Ok(mine);
+    }
+    let ballot = |vote: &Result<(), Refusal>| match vote {
+        Ok(()) => NOBODY,
+        Err(_) => comm.rank(),
+    };
+    let mut refusers: Vec<u32> = mine.iter().map(ballot).collect();
+    let cx = comm.hidden();
+    let all = ControlGroup::of(&cx, comm.group(), comm.rank());
+    all.lowest(&mut refusers).await?;
+
+    let mut verdicts = Vec::with_capacity(mine.len());
+    for (refuser, own) in refusers.into_iter().zip(mine) {
+        verdicts.push(if refuser == NOBODY {
+            Ok(())
+        } else {
+            let reason = own.err().map(|r| r.0).unwrap_or_default();
+            let reason = hear(&comm.hidden(), reason, refuser).await?;
+            Err(Refusal(format!("rank {refuser}: {reason}")))
+        });
+    }
+    Ok(verdicts)
+}
+
+/// The reason of the member `from`, at all members.
+async fn hear(cx: &Conversation, reason: String, from: u32) -> Result<String, Error> {
+    let all = ControlGroup::of(cx, cx.comm().group(), cx.comm().rank());
+    let text = all.tell(reason.into_bytes(), from).await?;
+    Ok(String::from_utf8(text)
+        .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
+}

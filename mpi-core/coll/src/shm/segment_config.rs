@@ -1,0 +1,45 @@
+//! The letter in which rank 0 tells the other members where they meet and what was chosen.
+
+use super::barrier::Kind;
+use super::params::LongWay;
+use mpi_base::node::ShmOffset;
+
+/// What rank 0 tells the others; nothing at all if there is no place.
+pub(super) struct SegmentConfig {
+    pub(super) place: ShmOffset,
+    pub(super) kind: Kind,
+    /// Bytes in the cells behind the gate; zero if there are none.
+    pub(super) cell: usize,
+    pub(super) single_copy_from: u64,
+    pub(super) pieces_up_to: u64,
+    pub(super) long_way: LongWay,
+    pub(super) reproducible: bool,
+}
+
+impl SegmentConfig {
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        let words = [
+            self.place.0,
+            self.kind as u64,
+            self.cell as u64,
+            self.single_copy_from,
+            self.pieces_up_to,
+            self.long_way.number(),
+            self.reproducible.into(),
+        ];
+        to.extend(words.into_iter().flat_map(u64::to_le_bytes));
+    }
+
+    pub(super) fn read(letter: &[u8]) -> Option<SegmentConfig> {
+        let mut words = letter.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w));
+        Some(SegmentConfig {
+            place: ShmOffset(words.next()?),
+            kind: Kind::from_number(words.next()?)?,
+            cell: words.next()? as usize,
+            single_copy_from: words.next()?,
+            pieces_up_to: words.next()?,
+            long_way: LongWay::from_number(words.next()?)?,
+            reproducible: words.next()? != 0,
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! Where data go one way, the giver does not wait for the taker, as long as there are cells.
+
+use super::super::barrier::Kind;
+use super::super::cells::{MIDDLING, SHORT, depth};
+use super::{GATES, job, job_with};
+use crate::comm::Comm;
+use crate::datatype::{Named, Scratch};
+use crate::op::Predefined;
+use crate::suite::barrier::{self, Form};
+use crate::testing::eventually;
+use crate::{Call, CallId};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where data go one way, the giver is through with its call before the taker has begun his: nobody waits for an answer.
+#[test]
+fn who_only_gives_does_not_wait_for_who_takes() {
+    let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
+    let calls = [&[CallId::Gather][..], &reductions].concat();
+    // One cell, and as many pieces as there are cells. Where ranks share cores as well, though there who comes last works for all who wait.
+    let lengths = [
+        (Kind::Flags, 8),
+        (Kind::Flags, 128 << 10),
+        (Kind::Counter, 8),
+    ];
+    for (kind, bytes) in lengths {
+        for &call in &calls {
+            let given = AtomicUsize::new(0);
+            job_with(2, kind, "pieces").run(|engine| {
+                let world = engine.world().expect("a world");
+                // Scans go from the first to the last, the others to the root, which is the last here.
+                let (taker, root) = (world.rank() == 1, 1);
+                if taker {
+                    let what = format!("the giver's return from {call} of {bytes} bytes");
+                    eventually(engine, &what, || given.load(Ordering::SeqCst) > 0);
+                }
+                let count = bytes / 8;
+                let own = Scratch::new(count, &Named::UINT64.into()).expect("room");
+                let to = Scratch::new(2 * count, &Named::UINT64.into()).expect("room");
+                let words = |word: u64| word.to_ne_bytes().repeat(count as usize);
+                own.all().unpack_at(0, &words(u64::from(world.rank()) + 1));
+                let (send, recv) = (Some(own.all().as_send()), to.recv(0..count));
+                let at_root = taker.then(|| recv.clone());
+                let op = Predefined::Sum.into();
+                let made = match call {
+                    CallId::Gather => Call::Gather {
+                        send,
+                        recv: at_root,
+                        root,
+                    },
+                    CallId::Reduce => Call::Reduce {
+                        send,
+                        recv: at_root,
+                        op,
+                        root,
+                    },
+                    CallId::Scan => Call::Scan { send, recv, op },
+                    _ => Call::Exscan { send, recv, op },
+                };
+                world.collective(made).expect("a collective");
+                given.fetch_add(1, Ordering::SeqCst);
+                if taker {
+                    let sum = match call {
+                        CallId::Gather | CallId::Exscan => 1,
+                        _ => 3,
+                    };
+                    let first = to.send(0..count).to_vec();
+                    assert!(first == words(sum), "{call} of {bytes} bytes");
+                }
+            });
+        }
+    }
+}
+
+/// A call of rank 0 and rank 1 in which rank 0 gives and rank 1 takes, of so many words, each of which is this number where it is given.
+fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
+    let (me, taker) = (world.rank(), world.rank() == 1);
+    let words = |word: u64| word.to_ne_bytes().repeat(2 * count as usize);
+    let scratch = || Scratch::new(2 * count, &Named::UINT64.into()).expect("room");
+    let (own, to) = (scratch(), scratch());
+    own.all().unpack_at(0, &words(word * u64::from(!taker)));
+    let (send, recv) = (Some(own.send(0..count)), to.recv(0..count));
+    let op = Predefined::Sum.into();
+    let made = match call {
+        CallId::Bcast => Call::Bcast {
+            buf: if taker { recv } else { own.recv(0..count) },
+            root: 0,
+        },
+        CallId::Scatter => Call::Scatter {
+            send: send.filter(|_| !taker),
+            recv: Some(recv),
+            root: 0,
+        },
+        CallId::Gather => Call::Gather {
+            send,
+            recv: taker.then_some(recv),
+            root: 1,
+        },
+        CallId::Reduce => Call::Reduce {
+            send,
+            recv: taker.then_some(recv),
+            op,
+            root: 1,
+        },
+        CallId::Scan => Call::Scan { send, recv, op },
+        _ => Call::Exscan { send, recv, op },
+    };
+    world
+        .collective(made)
+        .unwrap_or_else(|e| panic!("{call} at rank {me}: {e}"));
+    to.send(0..count).to_vec()
+}
+
+/// The giver is as many calls ahead as there are cells, and each of them has its own data; long ones between them have others.
+#[test]
+fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
+    let moves = [
+        CallId::Bcast,
+        CallId::Scatter,
+        CallId::Gather,
+        CallId::Reduce,
+    ];
+    let scans = [CallId::Scan, CallId::Exscan];
+    for kind in GATES {
+        for (calls, count, cell) in [
+            (&[&moves[..], &scans].concat()[..], 1, SHORT),
+            (&moves[..], 64, MIDDLING),
+        ] {
+            let ahead = depth(cell, 2, kind);
+            for &call in calls {
+                let given = AtomicUsize::new(0);
+                job(2, kind).run(|engine| {
+                    let world = engine.world().expect("a world");
+                    let taker = world.rank() == 1;
+                    // Twice, so that cells are used again, with a long one before.
+                    for round in 0..2 {
+                        if taker {
+                            let what = format!("the giver's return from {ahead} calls of {call}");
+                            let all = (round + 1) * ahead as usize;
+                            eventually(engine, &what, || given.load(Ordering::SeqCst) >= all);
+                        }
+                        for i in 1..=ahead {
+                            let got = give(&world, call, count, i);
+                            given.fetch_add(usize::from(!taker), Ordering::SeqCst);
+                            let word = i.to_ne_bytes().repeat(count as usize);
+                            assert!(!taker || got == word, "{call} {i} of {count} words");
+                        }
+                        let long = give(&world, call, 1000, 7);
+                        assert!(!taker || long == 7u64.to_ne_bytes().repeat(1000), "{call}");
+                        barrier::pass(&world, Form::Blocking, round as u32);
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Calls in brief are the same calls.
+
+use super::super::barrier::Kind;
+use super::job;
+use crate::comm::Comm;
+use crate::datatype::{Named, RecvBuf, RecvBytes, Scratch, SendBuf};
+use crate::op::{DenseOp, Op, Predefined};
+use crate::{Call, FastCall};
+
+/// A call in brief and the same call as a value of its own.
+struct Both<'a> {
+    brief: FastCall<'a>,
+    call: Call,
+}
+
+const BLOCK: i64 = 3;
+
+/// Calls of three words for each rank, on `sent`, which has a block for each rank, and `got`.
+fn both_forms<'a>(
+    world: &Comm,
+    sent: &'a [u8],
+    send: &SendBuf,
+    room: RecvBytes,
+    recv: &RecvBuf,
+    root: u32,
+) -> Vec<Both<'a>> {
+    let (op, here) = (Op::from(Predefined::Sum), world.rank() == root);
+    let dense = DenseOp::new(&op, &Named::UINT64.into()).expect("a loop");
+    let len = BLOCK as usize * 8;
+    let (one, all) = (&sent[..len], sent);
+    let (one_room, all_room) = (room.part(0, len), room);
+    let (send_one, recv_one) = (Some(send.slice(0..BLOCK)), recv.slice(0..BLOCK));
+    let both = |brief, call| Both { brief, call };
+    let reduction = |of: fn(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
+                     as_call: fn(Option<SendBuf>, RecvBuf, Op) -> Call| {
+        let call = as_call(send_one.clone(), recv_one.clone(), op.clone());
+        both(of(one, one_room, dense), call)
+    };
+    vec![
+        both(
+            FastCall::Bcast {
+                data: one_room,
+                root,
+            },
+            Call::Bcast {
+                buf: recv_one.clone(),
+                root,
+            },
+        ),
+        both(
+            FastCall::Gather {
+                send: one,
+                recv: here.then_some(all_room),
+                root,
+            },
+            Call::Gather {
+                send: send_one.clone(),
+                recv: here.then(|| recv_one.clone()),
+                root,
+            },
+        ),
+        both(
+            FastCall::Scatter {
+                send: here.then_some(all),
+                recv: one_room,
+                root,
+            },
+            Call::Scatter {
+                send: send_one.clone().filter(|_| here),
+                recv: Some(recv_one.clone()),
+                root,
+            },
+        ),
+        both(
+            FastCall::Allgather {
+                send: one,
+                recv: all_room,
+            },
+            Call::Allgather {
+                send: send_one.clone(),
+                recv: recv_one.clone(),
+            },
+        ),
+        both(
+            FastCall::Alltoall {
+                send: all,
+                recv: all_room,
+                block: len,
+            },
+            Call::Alltoall {
+                send: send_one.clone(),
+                recv: recv_one.clone(),
+            },
+        ),
+        both(
+            FastCall::Reduce {
+                send: one,
+                recv: here.then_some(one_room),
+                op: dense,
+                root,
+            },
+            Call::Reduce {
+                send: send_one.clone(),
+                recv: here.then(|| recv_one.clone()),
+                op: op.clone(),
+                root,
+            },
+        ),
+        both(
+            FastCall::ReduceScatterBlock {
+                send: all,
+                recv: one_room,
+                op: dense,
+            },
+            Call::ReduceScatterBlock {
+                send: Some(send.clone()),
+                recv: recv_one.clone(),
+                op: op.clone(),
+            },
+        ),
+        reduction(
+            |send, recv, op| FastCall::Allreduce { send, recv, op },
+            |send, recv, op| Call::Allreduce { send, recv, op },
+        ),
+        reduction(
+            |send, recv, op| FastCall::Scan { send, recv, op },
+            |send, recv, op| Call::Scan { send, recv, op },
+        ),
+        reduction(
+            |send, recv, op| FastCall::Exscan { send, recv, op },
+            |send, recv, op| Call::Exscan { send, recv, op },
+        ),
+    ]
+}
+
+/// Members whose buffers are not runs of bytes make the same call in the other form.
+#[test]
+#[allow(unsafe_code)]
+fn a_call_in_brief_meets_the_same_call_and_gives_the_same() {
+    for (kind, ranks) in [(Kind::Flags, 2), (Kind::Flags, 3), (Kind::Counter, 4)] {
+        job(ranks, kind).run(|engine| {
+            let world = engine.world().expect("a world");
+            let (me, count) = (u64::from(world.rank()), i64::from(ranks) * BLOCK);
+            let scratch = || Scratch::new(count, &Named::UINT64.into()).expect("room");
+            let (from, to) = (scratch(), scratch());
+            let words = |word: &dyn Fn(u64) -> u64| -> Vec<u8> {
+                (0..count as u64)
+                    .flat_map(|i| word(i).to_ne_bytes())
+                    .collect()
+            };
+            let sent = words(&|i| 100 * me + i);
+            from.all().unpack_at(0, &sent);
+            // SAFETY: all bytes of the scratch, which outlives the calls; both forms write it one after the other.
+            let room = unsafe { RecvBytes::new(to.all().ptr(), count as usize * 8) };
+            let send = from.all().as_send();
+            for round in 0..12 {
+                let root = round % ranks;
+                let forms = || both_forms(&world, &sent, &send, room, &to.all(), root);
+                for (i, asked) in forms().into_iter().enumerate() {
+                    let call = asked.call.id();
+                    let fresh = words(&|i| 7000 + 100 * me + i);
+                    to.all().unpack_at(0, &fresh);
+                    world.collective(asked.call).expect("a collective");
+                    let expected = to.all().as_send().to_vec();
+                    to.all().unpack_at(0, &fresh);
+                    match (world.rank() + round + i as u32) % 2 {
+                        0 => {
+                            let taken = world.try_fast_call(&asked.brief);
+                            taken.expect("a call in brief").expect("a collective");
+                        }
+                        _ => {
+                            let again = forms().swap_remove(i).call;
+                            world.collective(again).expect("a collective");
+                        }
+                    }
+                    assert!(to.all().as_send().to_vec() == expected, "{call}");
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,151 @@
+//! A communicator takes memory for its places and gives it back.
+
+use super::super::Shm;
+use super::{GATES, job};
+use crate::comm::Comm;
+use crate::datatype::{Named, Scratch};
+use crate::op::Predefined;
+use crate::suite::barrier::{self, Form};
+use crate::testing::Job;
+use crate::{Call, CallSet, Component, Invocation, Module, Refusal, Running, Table};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A communicator gets the memory of the one before it, whatever that one was used for.
+#[test]
+fn what_one_communicator_left_does_not_reach_the_next() {
+    const RANKS: u32 = 3;
+    for kind in GATES {
+        for form in [None, Some(Form::Blocking), Some(Form::Nonblocking)] {
+            let entered = AtomicUsize::new(0);
+            job(RANKS, kind).run(|engine| {
+                let world = engine.world().expect("a world");
+                for round in 0..6 {
+                    let twin = engine.block_on(world.dup()).expect("a duplicate");
+                    if world.rank() == round % RANKS {
+                        std::thread::sleep(std::time::Duration::from_millis(2));
+                    }
+                    entered.fetch_add(1, Ordering::SeqCst);
+                    match form {
+                        None => barrier::pass(&twin, Form::Blocking, round),
+                        Some(form) => sum_round(&twin, form, round),
+                    }
+                    let all = (round + 1) * RANKS;
+                    assert!(entered.load(Ordering::SeqCst) >= all as usize);
+                    drop(twin);
+                    engine.block_on(world.fence()).expect("a fence");
+                }
+            });
+        }
+    }
+}
+
+/// The component, whose place one rank does not take; it tells where that was.
+struct Homeless {
+    shm: Shm,
+    places: Rc<RefCell<Vec<Vec<u8>>>>,
+}
+
+struct HomelessModule {
+    shm: Rc<dyn Module>,
+    places: Rc<RefCell<Vec<Vec<u8>>>>,
+}
+
+impl Component for Homeless {
+    fn name(&self) -> &str {
+        self.shm.name()
+    }
+    fn priority(&self) -> i32 {
+        self.shm.priority()
+    }
+    fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        Ok(Rc::new(HomelessModule {
+            shm: self.shm.query(comm)?,
+            places: self.places.clone(),
+        }))
+    }
+}
+
+impl Module for HomelessModule {
+    fn serves(&self) -> CallSet {
+        self.shm.serves()
+    }
+    fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
+        self.shm.give(comm, letter);
+    }
+    fn take(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
+        self.places.borrow_mut().push(letter.to_vec());
+        match comm.rank() {
+            1 => Err(Refusal("there is no room".into())),
+            _ => self.shm.take(comm, letter),
+        }
+    }
+    fn withdraw(&self) {
+        self.shm.withdraw();
+    }
+    fn start(&self, cx: Invocation, call: Call) -> Running {
+        self.shm.start(cx, call)
+    }
+}
+
+thread_local! {
+    /// What rank 0 of a thread's job has told of places.
+    static PLACES: Rc<RefCell<Vec<Vec<u8>>>> = Rc::default();
+}
+
+/// A block that was not given back would make the next one lie elsewhere.
+#[test]
+fn a_place_that_some_member_does_not_take_is_free_again() {
+    for kind in GATES {
+        let coll = || -> Vec<Box<dyn Component>> {
+            let mut all = crate::built_in();
+            all.retain(|component| component.name() != "shm");
+            all.push(Box::new(Homeless {
+                shm: Shm::default(),
+                places: PLACES.with(Rc::clone),
+            }));
+            all
+        };
+        let job = Job {
+            coll: Box::new(coll),
+            ..job(3, kind)
+        };
+        let told = job.run(|engine| {
+            let world = engine.world().expect("a world");
+            for _ in 0..5 {
+                let twin = engine.block_on(world.dup()).expect("a duplicate");
+                twin.collective(Call::Barrier).expect("a barrier");
+                let refused = Table::chosen(&twin).expect("a table").refused();
+                let why = refused.iter().find(|(name, _)| **name == *"shm");
+                assert_eq!(why.expect("a refusal").1.0, "rank 1: there is no room");
+            }
+            PLACES.with(Rc::clone).take()
+        });
+        for told in told {
+            assert_eq!(told.len(), 6);
+            assert!(!told[0].is_empty() && told.iter().all(|letter| *letter == told[0]));
+        }
+    }
+}
+
+/// Adds the number of the round over all ranks.
+fn sum_round(comm: &Comm, form: Form, round: u32) {
+    let data = Scratch::new(1, &Named::UINT64.into()).expect("room").all();
+    let number = u64::from(round) + 1;
+    data.clone().unpack_at(0, &number.to_ne_bytes());
+    let call = Call::Allreduce {
+        send: None,
+        recv: data.clone(),
+        op: Predefined::Sum.into(),
+    };
+    match form {
+        Form::Nonblocking => {
+            let request = comm.icollective(call).expect("a sum");
+            comm.engine().wait(&request).expect("the end of a sum");
+        }
+        _ => comm.collective(call).expect("a sum"),
+    }
+    let sum = number * u64::from(comm.size());
+    assert_eq!(data.as_send().to_vec(), sum.to_ne_bytes());
+}

@@ -1,0 +1,160 @@
+//! What a member says that it calls, as words that travel and as text.
+
+use super::{Call, CallId};
+use crate::op::{Op, Predefined};
+use std::fmt;
+
+/// One member's call, as far as all members have to agree on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallSignature {
+    /// Which one, with [`IN_PLACE`] where that has to be said by all or by nobody.
+    call: u64,
+    /// One more than the root; zero if there is none.
+    root: u64,
+    /// The value of a predefined operator's handle, [`USER`] or [`USER_COMMUTES`]; zero if there is none.
+    op: u64,
+    /// One more than the bytes; zero if they may differ.
+    bytes: u64,
+}
+
+/// Beside the number of a call whose data are where the result belongs.
+const IN_PLACE: u64 = 1 << 32;
+
+const USER: u64 = u64::MAX;
+const USER_COMMUTES: u64 = u64::MAX - 1;
+const WORDS: usize = mpi_base::state::SAID_WORDS;
+
+impl CallSignature {
+    /// What a member calls.
+    #[inline]
+    pub fn of(call: &Call) -> CallSignature {
+        let id = call.id() as u64;
+        let said = CallSignature {
+            call: id,
+            ..CallSignature::default()
+        };
+        let rooted = |root: &u32| CallSignature {
+            root: u64::from(*root) + 1,
+            ..said
+        };
+        let said = match call {
+            Call::Bcast { root, .. }
+            | Call::Gather { root, .. }
+            | Call::Gatherv { root, .. }
+            | Call::Scatter { root, .. }
+            | Call::Scatterv { root, .. } => rooted(root),
+            Call::Reduce { root, op, .. } => rooted(root).op(op),
+            Call::Allreduce { op, .. }
+            | Call::Scan { op, .. }
+            | Call::Exscan { op, .. }
+            | Call::ReduceScatter { op, .. }
+            | Call::ReduceScatterBlock { op, .. } => said.op(op),
+            _ => said,
+        };
+        // Of these the standard asks it of all processes (sections 6.8 and 6.10.1); of the others some may have nothing to lay anywhere.
+        let said = match call {
+            Call::Alltoall { send: None, .. }
+            | Call::Alltoallv { send: None, .. }
+            | Call::Alltoallw { send: None, .. }
+            | Call::ReduceScatterBlock { send: None, .. } => CallSignature {
+                call: said.call | IN_PLACE,
+                ..said
+            },
+            _ => said,
+        };
+        // Where each rank has a count of its own, who sends how much to whom is compared, and a sum would say less.
+        let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
+        said.bytes(call.agreed_bytes().filter(|_| !each))
+    }
+
+    /// What a member calls in brief.
+    #[inline(always)]
+    pub(super) fn brief(
+        call: CallId,
+        root: Option<u32>,
+        op: Option<Predefined>,
+        bytes: Option<u64>,
+    ) -> CallSignature {
+        CallSignature {
+            call: call as u64,
+            root: root.map_or(0, |root| u64::from(root) + 1),
+            op: op.map_or(0, |op| op as u64),
+            bytes: bytes.map_or(0, |bytes| bytes + 1),
+        }
+    }
+
+    fn bytes(self, bytes: Option<i64>) -> CallSignature {
+        let bytes = bytes.map_or(0, |bytes| bytes as u64 + 1);
+        CallSignature { bytes, ..self }
+    }
+
+    fn op(self, op: &Op) -> CallSignature {
+        let op = match op {
+            Op::Predefined(op) => *op as u64,
+            Op::User(_) if op.is_commutative() => USER_COMMUTES,
+            Op::User(_) => USER,
+        };
+        CallSignature { op, ..self }
+    }
+
+    /// As the state page keeps it.
+    #[inline]
+    pub fn words(&self) -> [u64; WORDS] {
+        [self.call, self.root, self.op, self.bytes]
+    }
+
+    /// What is missing counts as zero.
+    pub fn from_words(words: &[u64]) -> CallSignature {
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        CallSignature {
+            call: word(0),
+            root: word(1),
+            op: word(2),
+            bytes: word(3),
+        }
+    }
+}
+
+/// The name of a call as the standard has it.
+pub fn function(call: CallId) -> String {
+    let (first, rest) = call.name().split_at(1);
+    format!("MPI_{}{rest}", first.to_uppercase())
+}
+
+impl fmt::Display for CallSignature {
+    /// "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.call & !IN_PLACE;
+        let call = CallId::ALL.into_iter().find(|c| *c as u64 == number);
+        let Some(call) = call else {
+            return write!(f, "an unknown operation");
+        };
+        f.write_str(&function(call))?;
+        if self.call != number {
+            f.write_str(" in place")?;
+        }
+        if let Some(root) = self.root.checked_sub(1) {
+            let way = match call {
+                CallId::Bcast | CallId::Scatter | CallId::Scatterv => "from",
+                _ => "to",
+            };
+            write!(f, " {way} rank {root}")?;
+        }
+        if let Some(bytes) = self.bytes.checked_sub(1) {
+            write!(f, " of {bytes} bytes")?;
+        }
+        match self.op {
+            0 => Ok(()),
+            USER => write!(f, " with a user's operator that does not commute"),
+            USER_COMMUTES => write!(f, " with a user's operator that commutes"),
+            value => {
+                let op = Predefined::ALL.into_iter().find(|op| *op as u64 == value);
+                write!(
+                    f,
+                    " with {}",
+                    op.map_or("an unknown operator", Predefined::name)
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! How a communicator begins: its members hear of it, and agree on who serves it.
+//!
+//! What rank 0 has to tell is one message, the invitation ([`Proposal::invite`]);
+//! where the others do not know the communicator's number yet, that goes in front of it, or that there is none ([`context_id`]).
+
+use super::{Chosen, Comm, Context, ControlGroup, Purpose, context_id};
+use crate::Error;
+use crate::coll::{Collectives, Proposal};
+
+const NUMBER: usize = size_of::<u64>();
+
+impl ControlGroup<'_> {
+    /// Makes the communicator of the circle's members, the first of whom chooses its number.
+    pub(super) async fn found(&self, purpose: Purpose) -> Result<Comm, Error> {
+        let engine = self.engine();
+        let leader = self.group().proc(0).unwrap_or(engine.me());
+        let make = |word| -> Result<(Comm, Box<dyn Proposal>), Error> {
+            let context = Context::new(leader, context_id::told(leader, word)?);
+            let group = self.group().clone();
+            let comm = Comm::assemble(engine, context, group, self.rank(), String::new());
+            comm.0.purpose.set(purpose);
+            let stand = engine.coll().propose(&comm)?;
+            Ok((comm, stand))
+        };
+        let (made, words);
+        if self.rank() == 0 {
+            let word = engine.next_serials(1);
+            made = make(word);
+            let mut own = word.to_le_bytes().to_vec();
+            if let Ok((comm, stand)) = &made {
+                stand.invite(comm, &mut own);
+            }
+            words = self.tell(own, 0).await?;
+        } else {
+            words = self.tell(Vec::new(), 0).await?;
+            // Rank 0 runs this library, so the number is there.
+            let word = words.first_chunk().copied().unwrap_or_default();
+            made = make(u64::from_le_bytes(word));
+        }
+        let (comm, stand) = made?;
+        let invitation = words.get(NUMBER..).unwrap_or_default();
+        comm.adopt(stand.agree(&comm, invitation).await?);
+        Ok(comm)
+    }
+}
+
+impl Comm {
+    /// Agrees with all members on the components that serve this communicator, whose number they know.
+    pub(crate) async fn choose_coll(&self) -> Result<(), Error> {
+        if self.is_inter() {
+            self.adopt(self.engine().coll().between_groups());
+            return Ok(());
+        }
+        let stand = self.engine().coll().propose(self)?;
+        let mut invitation = Vec::new();
+        if self.rank() == 0 {
+            stand.invite(self, &mut invitation);
+        }
+        let cx = self.hidden();
+        let all = ControlGroup::of(&cx, self.group(), self.rank());
+        let invitation = all.tell(invitation, 0).await?;
+        self.adopt(stand.agree(self, &invitation).await?);
+        Ok(())
+    }
+
+    /// Has these components serve from now on.
+    fn adopt(&self, table: Box<dyn Collectives>) {
+        // The two that exist from the start are told of by the layer above, or by nobody.
+        let later = self.0.context.number() > 1;
+        if later && self.rank() == 0 && self.engine().explains() {
+            for line in table.explain(&self.label()) {
+                eprintln!("explain: {line}");
+            }
+        }
+        // A second agreement on one communicator cannot happen: its maker has one.
+        let _ = self.0.coll.set(Chosen::new(table));
+    }
+}

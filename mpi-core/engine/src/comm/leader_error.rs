@@ -1,0 +1,83 @@
+//! Leaders that were told a wrong way to the other group.
+//!
+//! Where the other side is significant at the leader alone (MPI 5.0, sections 7.6.1 and 7.6.2), only it sees that what the program says of it is wrong.
+//! The others of its group wait for what the leaders say, so it tells them that in place of it,
+//! and all of them fail with the same sentence.
+
+use super::u64_buf::U64Buf;
+use super::{Comm, CommError};
+use crate::Error;
+use crate::btl::ProcId;
+
+/// Why a leader does not reach the other leader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaderError {
+    /// A number of the caller's own, which comes back at all members: its class of the error.
+    pub code: i32,
+    /// A sentence.
+    pub why: String,
+}
+
+/// What is told in place of the length of the leader's words; no words are so many.
+pub(super) const LEADER_ERROR: u64 = u64::MAX;
+
+/// No sentence is told that is longer, in bytes.
+const LONGEST: usize = 1000;
+
+const WORD: usize = size_of::<u64>();
+
+/// What is told: who leads, the code, and the sentence behind its length.
+const HEAD: usize = 3;
+const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
+
+impl LeaderError {
+    fn told(&self, leader: ProcId) -> U64Buf {
+        let longest = LONGEST.min(self.why.len());
+        let mut ends = (0..=longest).rev();
+        let end = ends
+            .find(|end| self.why.is_char_boundary(*end))
+            .unwrap_or(0);
+        let text = &self.why.as_bytes()[..end];
+        let words = U64Buf::new(MOST);
+        let head = [leader.into(), self.code as u64, end as u64];
+        let text = text.chunks(WORD).map(|chunk| {
+            let mut word = [0; WORD];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        for (i, word) in head.into_iter().chain(text).enumerate() {
+            words.set(i, word);
+        }
+        words
+    }
+}
+
+fn heard(words: &U64Buf) -> CommError {
+    let len = (words.get(2) as usize).min(LONGEST);
+    let text: Vec<u8> = (HEAD..MOST)
+        .flat_map(|i| words.get(i).to_le_bytes())
+        .take(len)
+        .collect();
+    CommError::LeaderError {
+        leader: words.get(0) as ProcId,
+        astray: LeaderError {
+            code: words.get(1) as i32,
+            why: String::from_utf8_lossy(&text).into_owned(),
+        },
+    }
+}
+
+/// The error with which all members of a group end whose leader has told [`LEADER_ERROR`]; why is known to the leader alone.
+pub(super) async fn share(
+    local: &Comm,
+    leader: u32,
+    why: Option<&LeaderError>,
+) -> Result<CommError, Error> {
+    let words = match why {
+        Some(astray) => astray.told(local.engine().me()),
+        None => U64Buf::new(MOST),
+    };
+    let (talk, all) = (local.hidden(), words.recv(0..MOST));
+    local.engine().coll().bcast(&talk, &all, leader).await?;
+    Ok(heard(&words))
+}

@@ -1,0 +1,246 @@
+//! Ranks that share cores spread over them evenly.
+//!
+//! The system balances cores some hundred milliseconds after it has put 12 of 16 ranks on one of two, as it does when a job starts and whenever something else wants a core;
+//! until then every operation takes as long as 12 switches instead of 8.
+//! So a rank that waits tells on its state page now and then on which core it is, and looks where the others of its node are:
+//! if its core has two more than another core that it may use, it goes there, and its mask stays as it was.
+//! Ranks of one core look one after another, so the next one sees that it has gone.
+//!
+//! Who sleeps is on no core, and who computes on that on which it waited last.
+//! Where the system has reasons to spread them otherwise, such as other programs, it takes them back, and they go more and more rarely ([`Moves`]).
+
+use mpi_base::cpu::processors;
+use mpi_base::mem::Held;
+use mpi_base::migrate::{self, Moves};
+use mpi_base::node::{Node, NodeError};
+use mpi_base::state::StatePage;
+use std::cell::{Cell, RefCell};
+use std::time::Instant;
+
+/// A look at the others follows as many times of giving the core away, at first and where the last look has found something to do;
+/// else it is twice as many as last time, up to the most: some ten milliseconds.
+/// It reads a line of each rank's, all of them other cores', and 512 of 16 ranks made each operation two hundredths slower.
+const SOON: u32 = 8;
+const RARELY: u32 = 2048;
+
+/// Who has slept is on no core until he looks, which he does before so many switches.
+const AWAKE: u32 = 64;
+
+/// What a rank needs for it.
+pub struct Balance {
+    /// Of all ranks of the node.
+    pages: Box<[Held<StatePage>]>,
+    /// This one's.
+    me: usize,
+    /// Between this look and the next one, and what is left of it.
+    every: Cell<u32>,
+    left: Cell<u32>,
+    moves: Cell<Moves>,
+    /// The cores of this process's mask when it was looked at last.
+    mask: RefCell<Vec<usize>>,
+}
+
+impl Balance {
+    pub fn of(node: &Node) -> Result<Balance, NodeError> {
+        let pages = (0..node.nlocal()).map(|rank| node.state(rank));
+        Ok(Balance {
+            pages: pages.collect::<Result<_, _>>()?,
+            me: node.rank() as usize,
+            every: Cell::new(SOON),
+            left: Cell::new(SOON),
+            moves: Cell::new(Moves::NEW),
+            mask: RefCell::new(processors().unwrap_or_default()),
+        })
+    }
+
+    /// This rank has given its core away, and waits on.
+    #[inline(always)]
+    pub fn waits(&self) {
+        match self.left.get() {
+            0 => self.look(rustix::thread::sched_getcpu()),
+            left => self.left.set(left - 1),
+        }
+    }
+
+    /// This rank is about to sleep.
+    pub fn sleeps(&self) {
+        self.tell(None);
+        self.left.set(self.left.get().min(AWAKE));
+    }
+
+    #[cold]
+    fn look(&self, core: usize) {
+        let every = (2 * self.every.get()).min(RARELY);
+        self.every.set(every);
+        self.left.set(every);
+        self.tell(Some(core));
+        let cores: Vec<usize> = self.pages.iter().filter_map(|page| core_of(page)).collect();
+        let Some(to) = roomier(&cores, core, &self.mask.borrow(), self.me) else {
+            return;
+        };
+        let (mut moves, now) = (self.moves.get(), Instant::now());
+        if moves.may(now) {
+            moves.count(now);
+            self.moves.set(moves);
+            self.every.set(SOON);
+            self.left.set(SOON);
+            match migrate::to(to) {
+                true => self.tell(Some(to)),
+                // Somebody has bound this process meanwhile.
+                false => *self.mask.borrow_mut() = processors().unwrap_or_default(),
+            }
+        }
+    }
+
+    fn tell(&self, core: Option<usize>) {
+        let core = core.and_then(|core| u32::try_from(core).ok());
+        // Nobody takes the line from its readers who has nothing new to tell.
+        if let Some(mine) = self.pages.get(self.me)
+            && mine.core() != core
+        {
+            mine.waits_on(core);
+        }
+    }
+}
+
+/// What a rank has told, if that is a core that a mask can name.
+fn core_of(page: &StatePage) -> Option<usize> {
+    let core = page.core().map(|core| core as usize);
+    core.filter(|core| *core < rustix::thread::CpuSet::MAX_CPU)
+}
+
+/// The core of the mask where a rank of core `mine` would share with fewer, if there is one; of several the `turn`th, so that not all go to the same.
+///
+/// `cores` are those of all ranks that are on one.
+fn roomier(cores: &[usize], mine: usize, mask: &[usize], turn: usize) -> Option<usize> {
+    let last = cores.iter().chain(mask).max()?;
+    let mut ranks = vec![0usize; last + 1];
+    cores.iter().for_each(|core| ranks[*core] += 1);
+    let ranks_on = |core: usize| ranks.get(core).copied().unwrap_or(0);
+    let fewest = mask.iter().map(|core| ranks_on(*core)).min()?;
+    // One more on the one than on the other would be the other way round behind the move.
+    if ranks_on(mine) < fewest + 2 {
+        return None;
+    }
+    let best: Vec<usize> = mask
+        .iter()
+        .copied()
+        .filter(|core| ranks_on(*core) == fewest)
+        .collect();
+    best.get(turn % best.len()).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn who_shares_with_two_more_than_it_might_goes() {
+        let go = |cores: &[usize], mine, mask: &[usize]| roomier(cores, mine, mask, 0);
+        assert_eq!(go(&[0, 0, 0, 1], 0, &[0, 1]), Some(1));
+        assert_eq!(go(&[0, 0, 1], 0, &[0, 1]), None);
+        assert_eq!(go(&[0, 0, 0, 1], 1, &[0, 1]), None);
+        // A core that nobody is on is the best.
+        assert_eq!(go(&[0, 0, 1], 0, &[0, 1, 2]), Some(2));
+        // Who is bound stays.
+        assert_eq!(go(&[0, 0, 0, 0], 0, &[0]), None);
+        assert_eq!(go(&[0, 0, 0, 0], 0, &[]), None);
+    }
+
+    #[test]
+    fn several_go_to_different_cores() {
+        let cores = [0; 8];
+        let to: Vec<_> = (0..6)
+            .map(|turn| roomier(&cores, 0, &[0, 3, 5, 7], turn))
+            .collect();
+        assert_eq!(to, [3, 5, 7, 3, 5, 7].map(Some));
+    }
+
+    /// The ranks of a node whose pages say these cores; what rank 0, which waits on the first of them, says after so many looks.
+    fn after_looks(cores: &[Option<u32>], looks: usize) -> Option<usize> {
+        let fd = Node::create(cores.len() as u32).unwrap();
+        let attach = |rank| Node::attach(&fd, rank).unwrap();
+        let nodes: Vec<Node> = (0..cores.len() as u32).map(attach).collect();
+        for (node, core) in nodes.iter().zip(cores) {
+            node.state(node.rank()).unwrap().waits_on(*core);
+        }
+        let even = Balance::of(&nodes[0]).unwrap();
+        let here = || core_of(&nodes[0].state(0).unwrap());
+        for _ in 0..looks {
+            even.look(here().unwrap());
+        }
+        here()
+    }
+
+    #[test]
+    fn a_rank_goes_to_the_free_core_and_stays_there() {
+        let mine = processors().unwrap();
+        let [first, second, ..] = mine[..] else {
+            return;
+        };
+        let [first, second] = [first, second].map(|core| Some(core as u32));
+        let other = |core: Option<usize>| assert_ne!(core, first.map(|first| first as usize));
+        other(after_looks(&[first; 4], 1));
+        other(after_looks(&[first; 4], 5));
+        // One that sleeps is on no core: what is left is even.
+        if mine.len() == 2 {
+            let even = after_looks(&[first, second, None, None], 5);
+            assert_eq!(even, first.map(|first| first as usize));
+        }
+    }
+
+    #[test]
+    fn looks_become_rarer_while_there_is_nothing_to_do() {
+        let fd = Node::create(1).unwrap();
+        let even = Balance::of(&Node::attach(&fd, 0).unwrap()).unwrap();
+        let told = || even.pages[0].core().is_some();
+        let mut between = Vec::new();
+        let until_told = || {
+            let waits = (0..).find(|_| {
+                even.waits();
+                told()
+            });
+            waits.unwrap()
+        };
+        for _ in 0..10 {
+            even.tell(None);
+            between.push(until_told());
+        }
+        assert_eq!(between, [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 2048]);
+        // But for one that has slept, which is on a core again.
+        even.sleeps();
+        assert!(!told());
+        assert_eq!(until_told(), AWAKE);
+    }
+
+    proptest! {
+        /// However they lie, ranks that look one after another end evenly and then stay.
+        #[test]
+        fn it_ends_evenly(
+            mut cores in prop::collection::vec(0usize..6, 1..80),
+            used in 1usize..6,
+        ) {
+            let mask: Vec<usize> = (0..used).map(|core| 2 * core).collect();
+            cores.iter_mut().for_each(|core| *core = mask[*core % used]);
+            let mut moved = 0;
+            for round in 0.. {
+                let before = moved;
+                for rank in 0..cores.len() {
+                    if let Some(to) = roomier(&cores, cores[rank], &mask, rank) {
+                        cores[rank] = to;
+                        moved += 1;
+                    }
+                }
+                if moved == before {
+                    break;
+                }
+                prop_assert!(round < 2, "they go on moving");
+            }
+            let ranks_on = |core: &usize| cores.iter().filter(|other| *other == core).count();
+            let (fewest, most) = (mask.iter().map(ranks_on).min(), mask.iter().map(ranks_on).max());
+            prop_assert!(most <= fewest.map(|fewest| fewest + 1));
+            prop_assert!(moved <= cores.len());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The choice between two protocols follows what they cost: one of them is slowed down, and soon hardly any data go that way;
+//! later the other one, and the choice changes.
+//!
+//! What is slowed down is the process's, so this is one test of a binary of its own.
+
+use mpi_core::Engine;
+use mpi_core::coll::Call;
+use mpi_core::comm::Comm;
+use mpi_core::datatype::Scratch;
+use mpi_core::pml::Mode;
+use mpi_core::testing::Job;
+use mpi_transport::trial::{Either, Way, slowed};
+use std::time::Duration;
+
+/// One size on either side of what messages send unasked (128 KiB), and of what two ranks copy together.
+const SIZES: [i64; 2] = [64 << 10, 256 << 10];
+/// Much longer than either way takes.
+const SLOW: Duration = Duration::from_micros(200);
+/// At first the choice has been made after so many calls.
+const FIRST: u32 = 64;
+/// A change has been followed after so many: of 8192 messages that travel unasked 128 ask, and those tell what it costs.
+const FOLLOWED: u32 = 2 * 8192;
+/// Of so many calls after that only these few go the slow way: one in 256, and what the calls of a barrier between take.
+const JUDGED: u32 = 1000;
+const SLOW_ONES: u64 = 12;
+
+fn world(engine: &Engine) -> Comm {
+    engine.world().expect("a world")
+}
+
+/// One call of what is judged.
+type One = fn(&Comm, &Scratch);
+
+/// A message there and one back.
+fn dialogue(world: &Comm, room: &Scratch) {
+    let other = 1 - world.rank() as i32;
+    for turn in 0..2 {
+        match world.rank() == turn {
+            true => world
+                .send(room.all().as_send(), other, 0, Mode::Standard)
+                .expect("sent"),
+            false => drop(world.recv(room.all(), other, 0).expect("received")),
+        }
+    }
+}
+
+/// One of a row of collectives without a barrier between them.
+fn row(world: &Comm, room: &Scratch) {
+    let call = Call::Bcast {
+        buf: room.all(),
+        root: 0,
+    };
+    world.collective(call).expect("a bcast");
+}
+
+fn slow_down(slow: Way) {
+    for way in Way::BOTH {
+        let longer = if way == slow { SLOW } else { Duration::ZERO };
+        slowed::by(way, longer);
+    }
+}
+
+#[test]
+fn hardly_any_data_go_the_way_that_is_slowed_down_also_after_a_change() {
+    let calls: [(&str, One); 2] = [("dialogue", dialogue), ("row", row)];
+    for ((name, call), bytes) in calls
+        .into_iter()
+        .flat_map(|call| SIZES.map(|bytes| (call, bytes)))
+    {
+        for first in Way::BOTH {
+            Job::of(2).run(|engine| {
+                let (world, room) = (world(engine), Scratch::bytes(bytes).expect("memory"));
+                let meet = || world.collective(Call::Barrier).expect("a barrier");
+                for (slow, learning) in [(first, FIRST), (first.other(), FOLLOWED)] {
+                    meet();
+                    slow_down(slow);
+                    meet();
+                    (0..learning).for_each(|_| call(&world, &room));
+                    meet();
+                    let before = Way::BOTH.map(slowed::taken);
+                    meet();
+                    (0..JUDGED).for_each(|_| call(&world, &room));
+                    meet();
+                    let seen = |way: Way| slowed::taken(way) - before[way.index()];
+                    let told = || format!("{JUDGED} calls of a {name} of {bytes} bytes after {learning}, {slow:?} slow: {:?}", Way::BOTH.map(seen));
+                    assert!(seen(slow) <= SLOW_ONES, "{}", told());
+                    // Messages that travel unasked are not counted; collectives all are.
+                    let counted = name == "row";
+                    assert!(!counted || seen(slow.other()) >= u64::from(JUDGED), "{}", told());
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Ranks that send far more than anybody has asked for.
+
+use mpi_core::btl::Sink;
+use mpi_core::comm::Comm;
+use mpi_core::datatype::{RecvBytes, Scratch};
+use mpi_core::pml::Mode;
+use mpi_core::pml::ob1::testing::{COST, LOOK};
+use mpi_core::pml::ob1::{Config, Ob1, Sent, wire};
+use mpi_core::request::Req;
+use mpi_core::testing::Job;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const BOUND: u64 = 256 << 10;
+/// What the senders may have sent before they hear of it, and what a small ring or socket holds; a flood is many times that.
+const SLACK: u64 = 3 * LOOK as u64 + (4 << 20);
+const MANY: u64 = 200_000;
+
+fn bounded(job: Job) -> Job {
+    let pml = Config {
+        unexpected_max: BOUND,
+        ..Config::default()
+    };
+    let job = Job { pml, ..job };
+    job.with("btl_tcp_sndbuf", "64k")
+        .with("btl_tcp_rcvbuf", "64k")
+}
+
+/// Every way but our own.
+const WAYS: [&[(&str, &str)]; 3] = [
+    &[],
+    &[("btl", "self,tcp")],
+    &[("btl", "self,tcp"), ("btl_tcp_links", "2")],
+];
+
+fn over(way: &[(&str, &str)], ranks: u32) -> Job {
+    let set = |job: Job, (name, value): &(&str, &str)| job.with(name, value);
+    way.iter().fold(bounded(Job::of(ranks)), set)
+}
+
+fn word(value: u64) -> Scratch {
+    let word = Scratch::bytes(8).expect("memory");
+    word.all().unpack_at(0, &value.to_ne_bytes());
+    word
+}
+
+fn isend(comm: &Comm, value: u64, dest: i32) -> Option<(Req, Scratch)> {
+    let data = word(value);
+    match comm.isend(data.all().as_send(), dest, 1, Mode::Standard) {
+        Ok(Sent::Done) => None,
+        Ok(Sent::Pending(req)) => Some((req, data)),
+        Err(error) => panic!("message {value}: {error}"),
+    }
+}
+
+fn recv(comm: &Comm, source: i32, tag: i32) -> u64 {
+    let mut room = [0; 8];
+    // SAFETY: the array outlives the call, which waits for the end of the operation.
+    let bytes = unsafe { RecvBytes::new(room.as_mut_ptr(), room.len()) };
+    comm.recv_bytes(bytes, source, tag).expect("a message");
+    u64::from_ne_bytes(room)
+}
+
+fn must_be_bounded(pml: &Ob1, flood: u64) {
+    let most = pml.unexpected_bytes().1;
+    assert!(most > BOUND, "only {most} bytes came unasked: no flood");
+    assert!(
+        flood > 2 * (BOUND + SLACK),
+        "the flood is too small to tell"
+    );
+    assert!(
+        most < BOUND + SLACK,
+        "{most} bytes of a flood of {flood} were kept"
+    );
+    assert_eq!(pml.unexpected_bytes().0, 0, "something is charged for ever");
+    assert_eq!(pml.protocol_errors(), 0);
+}
+
+#[test]
+fn a_rank_that_waits_for_another_is_not_filled_by_a_flood() {
+    for way in WAYS {
+        let sent = AtomicU64::new(0);
+        over(way, 3).run(|engine| {
+            let world = engine.world().expect("a world");
+            match engine.me() {
+                0 => {
+                    for at in 0..MANY {
+                        let data = word(at);
+                        world
+                            .send(data.all().as_send(), 1, 1, Mode::Standard)
+                            .expect("sent");
+                        sent.store(at, Ordering::Relaxed);
+                    }
+                }
+                1 => {
+                    assert_eq!(recv(&world, 2, 2), 77);
+                    (0..MANY).for_each(|at| assert_eq!(recv(&world, 0, 1), at));
+                    must_be_bounded(engine.pml(), MANY * (8 + COST as u64));
+                }
+                _ => {
+                    // Once the flood has come to a stop, or to its end.
+                    let mut before = u64::MAX;
+                    while std::mem::replace(&mut before, sent.load(Ordering::Relaxed)) != before {
+                        std::thread::sleep(Duration::from_millis(200));
+                    }
+                    let go = word(77);
+                    world
+                        .send(go.all().as_send(), 1, 2, Mode::Standard)
+                        .expect("sent");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn floods_that_cross_pass_each_other() {
+    for way in WAYS {
+        over(way, 2).run(|engine| {
+            let world = engine.world().expect("a world");
+            let other = 1 - engine.me() as i32;
+            let count = MANY / 8;
+            let pending: Vec<_> = (0..count)
+                .filter_map(|at| isend(&world, at, other))
+                .collect();
+            (0..count).for_each(|at| assert_eq!(recv(&world, other, 1), at));
+            for (req, _data) in pending {
+                engine.wait(&req).expect("sent");
+            }
+            assert_eq!(engine.pml().unexpected_bytes().0, 0);
+            assert_eq!(engine.pml().protocol_errors(), 0);
+        });
+    }
+}
+
+#[test]
+fn a_flood_to_ourselves_needs_nobody_to_take_it() {
+    bounded(Job::of(1)).run(|engine| {
+        let world = engine.world().expect("a world");
+        for at in 0..MANY / 4 {
+            let data = word(at);
+            world
+                .send(data.all().as_send(), 0, 1, Mode::Standard)
+                .expect("sent");
+        }
+        (0..MANY / 4).for_each(|at| assert_eq!(recv(&world, 0, 1), at));
+    });
+}
+
+#[test]
+fn an_order_that_makes_no_sense_is_counted_and_not_obeyed() {
+    Job::of(2).run(|engine| {
+        let pml = engine.pml();
+        let below = |proc| pml.eager_below(proc);
+        let usual = below(1 - engine.me());
+        for word in [2, 257, u64::MAX] {
+            pml.deliver(1 - engine.me(), wire::THROTTLE, [word, 0], &[]);
+        }
+        assert_eq!((pml.protocol_errors(), below(1 - engine.me())), (3, usual));
+    });
+}

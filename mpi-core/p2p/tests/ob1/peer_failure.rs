@@ -1,0 +1,123 @@
+//! Links and peers that are lost, and what no peer of ours would say.
+
+use super::{recv_bytes, scratch};
+use mpi_core::btl::{OVERTAKES, Sink};
+use mpi_core::pml::Mode;
+use mpi_core::pml::ob1::Sent;
+use mpi_core::request::{ANY_SOURCE, Outcome};
+use mpi_core::testing::Job;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever a peer says: messages of others go on to arrive, and nothing waits for the peer if it has been found out.
+    #[test]
+    fn what_no_peer_of_ours_says_does_no_harm(
+        said in prop::collection::vec(
+            (
+                prop::sample::select(vec![2u8, 3, 4, 4 | OVERTAKES, 5, 6, 7, 8, 9, 10, 11, 12, 13, 255]),
+                any::<[u64; 2]>(),
+                prop::collection::vec(any::<u8>(), 0..40),
+            ),
+            0..40,
+        ),
+    ) {
+        Job::of(2).run(|engine| {
+            let world = engine.world().expect("a world");
+            if engine.me() != 0 {
+                return;
+            }
+            {
+                for (am, header, bytes) in &said {
+                    let (pml, len) = (engine.pml(), bytes.len() + 100);
+                    if pml.begin(1, *am, *header, len, bytes) {
+                        pml.landed(1, *am, *header, len);
+                    }
+                    pml.deliver(1, *am, *header, bytes);
+                    pml.again(1, *am, *header, len, &mut |_| panic!("nothing was sent"));
+                }
+            }
+            let (mine, room) = (scratch(8), scratch(8));
+            mine.all().unpack_at(0, &[7; 8]);
+            let came = world.irecv(room.all(), 0, 1).expect("posted");
+            world.send(mine.all().as_send(), 0, 1, Mode::Standard).expect("sent");
+            engine.wait(&came).expect("received");
+            assert_eq!(room.all().as_send().to_vec(), [7; 8]);
+            if engine.pml().counts_as_lost(1) {
+                let found_out = |outcome: Outcome| {
+                    let sentence = outcome.expect_err("rank 1 is lost").to_string();
+                    assert!(sentence.contains("rank 1 sent"), "{sentence}");
+                };
+                found_out(world.recv(room.all(), 1, 1));
+                let sent = world.send(mine.all().as_send(), 1, 1, Mode::Standard);
+                found_out(sent.map(|()| mpi_core::request::Status::EMPTY));
+            }
+        });
+    }
+}
+
+#[test]
+fn memory_that_a_send_has_given_back_is_not_sent_when_a_link_dies() {
+    const LEN: usize = 1 << 20;
+    let job = Job::of(2)
+        .with("btl", "self,tcp")
+        .with("btl_tcp_links", "2")
+        .with("btl_fault_cut", "5m")
+        .with("btl_fault_link", "1");
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        let buffer = scratch(LEN);
+        for round in 0..20u8 {
+            if engine.me() == 0 {
+                buffer.all().unpack_at(0, &vec![round; LEN]);
+                let sent = world.send(buffer.all().as_send(), 1, 1, Mode::Standard);
+                sent.expect("sent");
+                buffer.all().unpack_at(0, &vec![255; LEN]);
+            } else {
+                world.recv(buffer.all(), 0, 1).expect("received");
+                let came = buffer.all().as_send().to_vec();
+                assert!(came.iter().all(|&b| b == round), "message {round}");
+            }
+        }
+        assert_eq!(engine.pml().protocol_errors(), 0);
+    });
+}
+
+#[test]
+fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
+    Job::of(3).with("btl", "self,tcp").run(|engine| {
+        let world = engine.world().expect("a world");
+        let word = scratch(8);
+        if engine.me() == 1 {
+            let sent = world.send(word.all().as_send(), 0, 7, Mode::Standard);
+            sent.expect("sent");
+        }
+        if engine.me() != 0 {
+            return;
+        }
+        let long = scratch(1 << 20);
+        let posted = world.irecv(word.all(), 2, 7).expect("posted");
+        let Ok(Sent::Pending(waiting)) = world.isend(long.all().as_send(), 2, 9, Mode::Synchronous)
+        else {
+            panic!("a synchronous send ended without a receive");
+        };
+        // As the transport would say; the peer itself is well and knows nothing.
+        Sink::lost(engine.pml(), 2, "the wire was cut");
+        let text = |outcome: Outcome| outcome.expect_err("a loss").to_string();
+        assert_eq!(
+            text(engine.wait(&posted)),
+            "8 bytes with tag 7 to or from job rank 2 cannot arrive: the wire was cut"
+        );
+        assert_eq!(
+            text(engine.wait(&waiting)),
+            "1048576 bytes with tag 9 to or from job rank 2 cannot arrive: the wire was cut"
+        );
+        assert_eq!(
+            text(recv_bytes(&world, &mut [0; 5], 2, 3)),
+            "5 bytes with tag 3 to or from job rank 2 cannot arrive: the wire was cut"
+        );
+        let status = world.recv(word.all(), ANY_SOURCE, 7).expect("a message");
+        assert_eq!(status.source, 1);
+    });
+}

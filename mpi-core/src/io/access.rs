@@ -1,0 +1,344 @@
+//! Moving data between memory and the runs of a view.
+//!
+//! Neighbouring runs are merged. Memory in one run goes straight to the file and back; other memory is packed into a stage of
+//! [`STAGE`] bytes. Where runs are short and lie close together, a read fetches what lies between them too ([`SIEVE`]),
+//! since a system call costs more than a few hundred bytes; a write never does, as it would write what others may write meanwhile.
+//! Short counts, interruptions and the kernel's limit for one call are looped over.
+
+use super::error::{IoClass, IoError};
+use super::view::View;
+use crate::datatype::{RecvBuf, Run, SendBuf};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Bytes packed at a time.
+const STAGE: i64 = 1 << 20;
+
+/// A read fetches up to this many bytes at once that are not wanted, if no fewer are.
+const SIEVE: i64 = 256 << 10;
+
+/// The memory of a write.
+enum Source<'a> {
+    Bytes(&'a [u8]),
+    Packed(&'a SendBuf, Vec<u8>),
+}
+
+/// The memory of a read.
+enum Sink<'a> {
+    Bytes(&'a mut [u8]),
+    Unpacked(&'a mut RecvBuf, Vec<u8>),
+}
+
+/// What failed, for the sentence.
+fn failed(doing: &str, errno: Errno) -> IoError {
+    let said = std::io::Error::from(errno);
+    IoError::new(IoClass::of(errno), format!("{doing} failed: {said}"))
+}
+
+pub(super) fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], mut at: i64) -> Result<(), IoError> {
+    within_limit(at as u64 + data.len() as u64)?;
+    while !data.is_empty() {
+        match rustix::io::pwrite(fd, data, at as u64) {
+            Ok(0) => return Err(failed("pwrite", Errno::IO)),
+            Ok(written) => {
+                data = &data[written..];
+                at += written as i64;
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed("pwrite", errno)),
+        }
+    }
+    Ok(())
+}
+
+/// A file longer than the user's limit is refused here: the kernel would end the process by SIGXFSZ (setrlimit(2)).
+pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
+    match mpi_base::mem::file_limit() {
+        Some(limit) if bytes > limit => {
+            let sentence = format!(
+                "the file would have {bytes} bytes, and files may have {limit} (ulimit -f)"
+            );
+            Err(IoError::new(IoClass::of(Errno::FBIG), sentence))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads to the end of `room` or of the file; how many bytes it read.
+pub(super) fn read_all(fd: BorrowedFd<'_>, room: &mut [u8], at: i64) -> Result<usize, IoError> {
+    let mut done = 0;
+    while done < room.len() {
+        match rustix::io::pread(fd, &mut room[done..], at as u64 + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed("pread", errno)),
+        }
+    }
+    Ok(done)
+}
+
+impl Source<'_> {
+    /// Writes the bytes of memory from `from` on to a run of the file.
+    fn write(&mut self, fd: BorrowedFd<'_>, mut run: Run, mut from: i64) -> Result<(), IoError> {
+        match self {
+            Source::Bytes(bytes) => {
+                let end = (from + run.len) as usize;
+                write_all(fd, &bytes[from as usize..end], run.offset)
+            }
+            Source::Packed(buf, stage) => {
+                while run.len > 0 {
+                    let part = run.len.min(STAGE);
+                    stage.resize(part as usize, 0);
+                    buf.pack_at(from, stage);
+                    write_all(fd, stage, run.offset)?;
+                    from += part;
+                    run = Run::new(run.offset + part, run.len - part);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Sink<'_> {
+    /// Puts bytes that were read where the memory has byte `at`.
+    fn put(&mut self, data: &[u8], at: i64) {
+        match self {
+            Sink::Bytes(room) => room[at as usize..at as usize + data.len()].copy_from_slice(data),
+            Sink::Unpacked(buf, _) => {
+                buf.unpack_at(at, data);
+            }
+        }
+    }
+
+    /// Reads a run of the file to where the memory has byte `at`; how many bytes there were.
+    fn read(&mut self, fd: BorrowedFd<'_>, mut run: Run, mut at: i64) -> Result<i64, IoError> {
+        if let Sink::Bytes(room) = self {
+            let room = &mut room[at as usize..(at + run.len) as usize];
+            return Ok(read_all(fd, room, run.offset)? as i64);
+        }
+        let mut done = 0;
+        while run.len > 0 {
+            let part = run.len.min(STAGE);
+            let mut stage = match self {
+                Sink::Unpacked(_, stage) => std::mem::take(stage),
+                Sink::Bytes(_) => Vec::new(),
+            };
+            stage.resize(part as usize, 0);
+            let read = read_all(fd, &mut stage, run.offset)?;
+            self.put(&stage[..read], at);
+            if let Sink::Unpacked(_, kept) = self {
+                *kept = stage;
+            }
+            done += read as i64;
+            if (read as i64) < part {
+                break;
+            }
+            at += part;
+            run = Run::new(run.offset + part, run.len - part);
+        }
+        Ok(done)
+    }
+}
+
+/// Calls `act` with the runs of a view that hold `len` bytes from `from` on, those that touch merged, and where their bytes are in the stream's part.
+fn merged(
+    view: &View,
+    from: i64,
+    len: i64,
+    mut act: impl FnMut(Run, i64) -> Result<bool, IoError>,
+) -> Result<(), IoError> {
+    let mut open: Option<(Run, i64)> = None;
+    let mut outcome = Ok(true);
+    let mut at = 0;
+    view.runs(from, len, |run| {
+        match &mut open {
+            Some((last, _)) if last.offset + last.len == run.offset => last.len += run.len,
+            _ => {
+                if let Some((last, begin)) = open.replace((run, at)) {
+                    outcome = act(last, begin);
+                }
+            }
+        }
+        at += run.len;
+        matches!(outcome, Ok(true))
+    });
+    match (outcome?, open) {
+        (true, Some((last, begin))) => act(last, begin).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a buffer to the stream of a view from byte `from` on.
+pub fn write(fd: impl AsFd, view: &View, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
+    let encoded = match view.representation.converts_writes() {
+        true => Some(view.representation.encode(buf)?),
+        false => None,
+    };
+    let len = encoded
+        .as_ref()
+        .map_or(buf.bytes(), |bytes| bytes.len() as i64);
+    let mut source = match (&encoded, buf.contiguous()) {
+        (Some(bytes), _) => Source::Bytes(bytes),
+        (None, Some(bytes)) => Source::Bytes(bytes),
+        (None, None) => Source::Packed(buf, Vec::new()),
+    };
+    let fd = fd.as_fd();
+    merged(view, from, len, |run, at| {
+        source.write(fd, run, at)?;
+        Ok(true)
+    })?;
+    Ok(buf.bytes())
+}
+
+/// Runs that lie close together, read in one piece.
+struct Sieve {
+    span: Run,
+    parts: Vec<(Run, i64)>,
+    wanted: i64,
+}
+
+impl Sieve {
+    /// Whether a run is taken in: it lies behind the others, and no more is read in vain than is wanted.
+    fn takes(&self, run: Run) -> bool {
+        let span = run.offset + run.len - self.span.offset;
+        run.offset >= self.span.offset + self.span.len
+            && span <= SIEVE
+            && span - self.wanted - run.len <= self.wanted + run.len
+    }
+}
+
+/// Reads to a buffer from the stream of a view from byte `from` on; how many bytes of the buffer were filled.
+pub fn read(fd: impl AsFd, view: &View, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
+    if view.representation.converts_reads() {
+        let file = view
+            .representation
+            .file_bytes(buf.datatype(), buf.count())?;
+        let mut bytes = vec![0; file as usize];
+        let mut sink = Sink::Bytes(&mut bytes);
+        let read = read_to(fd.as_fd(), view, from, file, &mut sink)?;
+        view.representation
+            .decode(buf, &mut bytes[..read as usize])?;
+        let each = view.representation.file_bytes(buf.datatype(), 1)?.max(1);
+        return Ok(read / each * buf.datatype().size());
+    }
+    let len = buf.bytes();
+    let mut twin = buf.clone();
+    let mut sink = match buf.contiguous() {
+        Some(room) => Sink::Bytes(room),
+        None => Sink::Unpacked(&mut twin, Vec::new()),
+    };
+    read_to(fd.as_fd(), view, from, len, &mut sink)
+}
+
+fn read_to(
+    fd: BorrowedFd<'_>,
+    view: &View,
+    from: i64,
+    len: i64,
+    sink: &mut Sink<'_>,
+) -> Result<i64, IoError> {
+    let mut done = 0;
+    let mut sieve: Option<Sieve> = None;
+    let mut whole = true;
+    merged(view, from, len, |run, at| {
+        if let Some(open) = &mut sieve
+            && open.takes(run)
+        {
+            open.span.len = run.offset + run.len - open.span.offset;
+            open.parts.push((run, at));
+            open.wanted += run.len;
+            return Ok(true);
+        }
+        let fresh = Sieve {
+            span: run,
+            parts: vec![(run, at)],
+            wanted: run.len,
+        };
+        if let Some(ready) = sieve.replace(fresh) {
+            let read = fetch(fd, &ready, sink)?;
+            done += read;
+            whole = read == ready.wanted;
+        }
+        Ok(whole)
+    })?;
+    if let (true, Some(ready)) = (whole, sieve) {
+        done += fetch(fd, &ready, sink)?;
+    }
+    Ok(done)
+}
+
+/// Reads what a sieve holds; how many of the wanted bytes there were.
+fn fetch(fd: BorrowedFd<'_>, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, IoError> {
+    if let [(run, at)] = sieve.parts[..] {
+        return sink.read(fd, run, at);
+    }
+    let mut bytes = vec![0; sieve.span.len as usize];
+    let read = read_all(fd, &mut bytes, sieve.span.offset)? as i64;
+    let mut done = 0;
+    for (run, at) in &sieve.parts {
+        let begin = run.offset - sieve.span.offset;
+        let len = (read - begin).clamp(0, run.len);
+        sink.put(&bytes[begin as usize..(begin + len) as usize], *at);
+        done += len;
+        if len < run.len {
+            break;
+        }
+    }
+    Ok(done)
+}
+
+/// Holds a range of the file against other processes while an access of an atomic file runs.
+pub struct RangeLock<'f> {
+    fd: BorrowedFd<'f>,
+    range: (i64, i64),
+}
+
+fn lock(fd: BorrowedFd<'_>, kind: i32, (from, end): (i64, i64)) -> Result<(), Errno> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: every bit pattern of the struct is a value.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = kind as libc::c_short;
+    range.l_whence = libc::SEEK_SET as libc::c_short;
+    range.l_start = from;
+    range.l_len = end - from;
+    loop {
+        // SAFETY: the descriptor is open, and the command reads the struct that it is given.
+        let done = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLKW, &range) };
+        match done {
+            -1 => match Errno::from_io_error(&std::io::Error::last_os_error()) {
+                Some(Errno::INTR) => {}
+                Some(errno) => return Err(errno),
+                None => return Err(Errno::IO),
+            },
+            _ => return Ok(()),
+        }
+    }
+}
+
+impl<'f> RangeLock<'f> {
+    /// Locks what an access of `len` bytes of the stream from `from` on touches.
+    pub fn take(
+        fd: BorrowedFd<'f>,
+        view: &View,
+        from: i64,
+        len: i64,
+        writes: bool,
+    ) -> Result<Option<RangeLock<'f>>, IoError> {
+        if len <= 0 {
+            return Ok(None);
+        }
+        let range = (view.byte_offset(from), view.byte_offset(from + len - 1) + 1);
+        let kind = if writes { libc::F_WRLCK } else { libc::F_RDLCK };
+        lock(fd, kind, range).map_err(|errno| failed("locking for atomic mode", errno))?;
+        Ok(Some(RangeLock { fd, range }))
+    }
+}
+
+impl Drop for RangeLock<'_> {
+    fn drop(&mut self) {
+        // A lock of an open file description also goes with that.
+        let _ = lock(self.fd, libc::F_UNLCK, self.range);
+    }
+}

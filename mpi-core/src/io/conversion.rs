@@ -1,0 +1,107 @@
+//! Data representations (MPI 5.0, section 14.5): what data look like in the file.
+
+use super::error::IoError;
+use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use std::fmt;
+use std::rc::Rc;
+
+/// A representation that the program registered.
+pub trait Conversion {
+    /// The bytes of one element in the file.
+    fn file_bytes(&self, datatype: &Datatype) -> Result<i64, IoError>;
+    /// Whether data differ from memory; if not, they are written as they are.
+    fn converts_writes(&self) -> bool;
+    fn converts_reads(&self) -> bool;
+    /// Fills `file` with the elements of `from`.
+    fn write(&self, from: &SendBuf, file: &mut [u8]) -> Result<(), IoError>;
+    /// Fills `elements` elements of `to` with what the file holds.
+    fn read(&self, to: &mut RecvBuf, elements: i64, file: &mut [u8]) -> Result<(), IoError>;
+}
+
+/// What data look like in a file.
+#[derive(Clone)]
+pub enum Representation {
+    /// As in memory.
+    Native,
+    /// As in memory too: every process of a job has the same memory layout.
+    Internal,
+    External32,
+    User(String, Rc<dyn Conversion>),
+}
+
+impl Representation {
+    /// Its name, as views are given it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Native => "native",
+            Self::Internal => "internal",
+            Self::External32 => "external32",
+            Self::User(name, _) => name,
+        }
+    }
+
+    /// The one of these that has a name of its own.
+    pub fn named(name: &str) -> Option<Representation> {
+        [Self::Native, Self::Internal, Self::External32]
+            .into_iter()
+            .find(|known| known.name() == name)
+    }
+
+    /// The bytes of `count` elements in the file.
+    pub fn file_bytes(&self, datatype: &Datatype, count: i64) -> Result<i64, IoError> {
+        Ok(match self {
+            Self::Native | Self::Internal => datatype.bytes(count),
+            Self::External32 => datatype.external_bytes(count),
+            Self::User(_, conversion) => conversion.file_bytes(datatype)?.saturating_mul(count),
+        })
+    }
+
+    /// Whether what is written differs from memory.
+    pub(super) fn converts_writes(&self) -> bool {
+        match self {
+            Self::Native | Self::Internal => false,
+            Self::External32 => true,
+            Self::User(_, conversion) => conversion.converts_writes(),
+        }
+    }
+
+    /// Whether what is read does.
+    pub(super) fn converts_reads(&self) -> bool {
+        match self {
+            Self::Native | Self::Internal => false,
+            Self::External32 => true,
+            Self::User(_, conversion) => conversion.converts_reads(),
+        }
+    }
+
+    /// The bytes that the file gets for a buffer.
+    pub(super) fn encode(&self, from: &SendBuf) -> Result<Vec<u8>, IoError> {
+        let bytes = self.file_bytes(from.datatype(), from.count())?;
+        let mut file = vec![0; bytes as usize];
+        match self {
+            Self::User(_, conversion) => conversion.write(from, &mut file)?,
+            _ => from.pack_external(&mut file),
+        }
+        Ok(file)
+    }
+
+    /// Fills a buffer from the bytes of a file, as far as these go.
+    pub(super) fn decode(&self, to: &mut RecvBuf, file: &mut [u8]) -> Result<(), IoError> {
+        match self {
+            Self::User(_, conversion) => {
+                let each = conversion.file_bytes(to.datatype())?.max(1);
+                conversion.read(to, file.len() as i64 / each, file)
+            }
+            _ => {
+                to.unpack_external(file);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Representation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

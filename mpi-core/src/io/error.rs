@@ -1,0 +1,120 @@
+//! What can go wrong with a file: a class, and a sentence that names file, rank and what the system said.
+
+use rustix::io::Errno;
+use std::fmt;
+
+/// The kind of failure (MPI 5.0, section 14.7); `mpi-abi` knows the error class of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoClass {
+    Access,
+    Amode,
+    BadFile,
+    Conversion,
+    DupDatarep,
+    FileExists,
+    FileInUse,
+    Io,
+    NoSpace,
+    NoSuchFile,
+    NotSame,
+    Quota,
+    ReadOnly,
+    UnsupportedDatarep,
+    UnsupportedOperation,
+    Arg,
+    Type,
+    Count,
+}
+
+impl IoClass {
+    /// In the order of their numbers in an agreement, from 1 on.
+    const ALL: [IoClass; 18] = [
+        IoClass::Access,
+        IoClass::Amode,
+        IoClass::BadFile,
+        IoClass::Conversion,
+        IoClass::DupDatarep,
+        IoClass::FileExists,
+        IoClass::FileInUse,
+        IoClass::Io,
+        IoClass::NoSpace,
+        IoClass::NoSuchFile,
+        IoClass::NotSame,
+        IoClass::Quota,
+        IoClass::ReadOnly,
+        IoClass::UnsupportedDatarep,
+        IoClass::UnsupportedOperation,
+        IoClass::Arg,
+        IoClass::Type,
+        IoClass::Count,
+    ];
+
+    /// A number that is not zero.
+    pub(super) fn number(self) -> u64 {
+        let at = Self::ALL.iter().position(|class| *class == self);
+        at.map_or(0, |at| at as u64) + 1
+    }
+
+    pub(super) fn from_number(number: u64) -> IoClass {
+        let at = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
+        at.and_then(|at| Self::ALL.get(at))
+            .copied()
+            .unwrap_or(IoClass::Io)
+    }
+
+    /// The class of what the system says.
+    pub(super) fn of(errno: Errno) -> IoClass {
+        match errno {
+            Errno::NOENT => IoClass::NoSuchFile,
+            Errno::EXIST => IoClass::FileExists,
+            Errno::ACCESS | Errno::PERM => IoClass::Access,
+            Errno::ROFS => IoClass::ReadOnly,
+            Errno::NOSPC => IoClass::NoSpace,
+            Errno::DQUOT | Errno::FBIG => IoClass::Quota,
+            Errno::NAMETOOLONG | Errno::ISDIR | Errno::NOTDIR | Errno::LOOP => IoClass::BadFile,
+            Errno::BUSY | Errno::TXTBSY => IoClass::FileInUse,
+            _ => IoClass::Io,
+        }
+    }
+}
+
+/// Why a call on a file failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoError {
+    pub class: IoClass,
+    pub sentence: String,
+}
+
+impl IoError {
+    #[cold]
+    pub fn new(class: IoClass, sentence: impl Into<String>) -> IoError {
+        IoError {
+            class,
+            sentence: sentence.into(),
+        }
+    }
+}
+
+impl fmt::Display for IoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for IoError {}
+
+impl crate::Failure for IoError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_survives_the_agreement() {
+        for class in IoClass::ALL {
+            assert_ne!(class.number(), 0);
+            assert_eq!(IoClass::from_number(class.number()), class);
+        }
+        assert_eq!(IoClass::from_number(u64::MAX), IoClass::Io);
+    }
+}

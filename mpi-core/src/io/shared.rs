@@ -1,0 +1,73 @@
+//! The shared file pointer (MPI 5.0, section 14.4.4): a word of rank 0 in a window, which all members reach by atomic operations.
+//!
+//! It counts etypes. Nothing is made in the file system for it.
+
+use crate::Error;
+use crate::comm::Comm;
+use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
+use crate::op::{Op, Predefined};
+use crate::osc::{Assert, Flavor, Hints, LockMode, Spec, There, Win};
+
+pub struct SharedPointer(Win);
+
+impl SharedPointer {
+    /// Makes it, at zero; every member calls.
+    pub fn new(comm: &Comm) -> Result<SharedPointer, Error> {
+        let mine = comm.rank() == 0;
+        let spec = Spec {
+            flavor: Flavor::Allocate,
+            base: std::ptr::null_mut(),
+            size: if mine { 8 } else { 0 },
+            unit: 8,
+            hints: Hints::default(),
+        };
+        let win = Win::new(comm, &spec)?;
+        if mine {
+            // SAFETY: the window's memory is eight bytes long and aligned, and nobody has access to it yet.
+            unsafe { win.base().cast::<i64>().write(0) };
+        }
+        // Nobody adds before it is there.
+        comm.engine().block_on(comm.fence())?;
+        Ok(SharedPointer(win))
+    }
+
+    fn apply(&self, operand: i64, op: Predefined) -> Result<i64, Error> {
+        let (mut before, int) = (0i64, Datatype::from(Named::INT64));
+        // SAFETY: both are locals that outlive the access, which ends with the unlock.
+        let (from, mut to) = unsafe {
+            (
+                SendBuf::new(std::ptr::from_ref(&operand).cast(), 1, int.clone()),
+                RecvBuf::new(std::ptr::from_mut(&mut before).cast(), 1, int.clone()),
+            )
+        };
+        let there = There {
+            rank: 0,
+            disp: 0,
+            count: 1,
+            datatype: &int,
+        };
+        self.0.lock(LockMode::Shared, 0, Assert::default())?;
+        let done = self.0.fetch_and_op(&from, &mut to, there, &Op::from(op));
+        self.0.unlock(0)?;
+        done?;
+        Ok(before)
+    }
+
+    /// Adds, and says what it was.
+    pub fn add(&self, etypes: i64) -> Result<i64, Error> {
+        self.apply(etypes, Predefined::Sum)
+    }
+
+    pub fn get(&self) -> Result<i64, Error> {
+        self.apply(0, Predefined::NoOp)
+    }
+
+    pub fn set(&self, etypes: i64) -> Result<(), Error> {
+        self.apply(etypes, Predefined::Replace).map(drop)
+    }
+
+    /// Ends it; every member calls.
+    pub fn free(&self) -> Result<(), Error> {
+        self.0.free()
+    }
+}

@@ -1,0 +1,448 @@
+//! Collective accesses whose pieces interleave: a few ranks, the aggregators, read and write long stretches for all (two-phase I/O;
+//! R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
+//!
+//! Protocol, in rounds. The stretch of the file that all members touch together is cut into windows, and each window into one part
+//! for each aggregator, of [`PART`] bytes. In a round every rank sends each aggregator its pieces in that aggregator's part
+//! (offsets and lengths, and when writing the data behind them); sizes are shared before, so nothing is sent in vain.
+//! A writing aggregator puts the pieces together and writes what is covered, and nothing between. A reading one reads what is wanted
+//! and sends each rank its bytes, as far as the file goes.
+//!
+//! Every rank takes part in every round, whatever it has and whatever has failed before, so no rank waits for another that has given up.
+//! All decisions follow from facts that all members share. Memory is bounded by the parts, whatever the number of pieces.
+
+use super::access::{read_all, write_all};
+use super::error::IoError;
+use super::view::View;
+use crate::Error;
+use crate::comm::Comm;
+use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
+use crate::pml::Mode;
+use crate::pml::ob1::Sent;
+use std::os::fd::BorrowedFd;
+
+/// The bytes of the file that an aggregator handles in a round.
+const PART: i64 = 4 << 20;
+
+/// Where the mean piece is longer, each rank may as well go by itself.
+const LONG: i64 = 256 << 10;
+
+const TAG: i32 = 1;
+const WORD: usize = 8;
+
+/// What every member knows of a collective access.
+pub struct Plan {
+    low: i64,
+    high: i64,
+    aggregators: u32,
+}
+
+/// What a rank says of its part: first byte in the file, the one behind the last, bytes, runs, and whether its runs go forward only.
+const FACTS: usize = 5;
+
+impl Plan {
+    /// Shares what each member has; a plan if aggregating pays. Every member calls, with no bytes where its part has failed.
+    pub fn agree(comm: &Comm, view: &View, from: i64, bytes: i64) -> Result<Option<Plan>, Error> {
+        let facts = match bytes {
+            1.. => [
+                view.byte_offset(from),
+                view.byte_offset(from + bytes - 1) + 1,
+                bytes,
+                view.run_estimate(bytes),
+                i64::from(view.goes_forward()),
+            ],
+            _ => [0, 0, 0, 0, 1],
+        };
+        let all = comm
+            .engine()
+            .block_on(comm.share(&facts.map(|fact| fact as u64)))?;
+        let all = all
+            .chunks_exact(FACTS)
+            .map(|rank| -> [i64; FACTS] { std::array::from_fn(|which| rank[which] as i64) });
+        let busy: Vec<_> = all.filter(|rank| rank[2] > 0).collect();
+        let forward = busy.iter().all(|rank| rank[4] == 1);
+        let low = busy.iter().map(|rank| rank[0]).min().unwrap_or(0);
+        let high = busy.iter().map(|rank| rank[1]).max().unwrap_or(0);
+        let spans: i64 = busy.iter().map(|rank| rank[1] - rank[0]).sum();
+        let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
+        // Ranks whose spans do not overlap do not interleave.
+        let interleaved = busy.len() > 1 && spans > high - low;
+        // A stretch that is nearly empty is not worth reading or assembling.
+        let dense = bytes >= (high - low) / 16;
+        if !(forward && interleaved && dense && bytes / runs.max(1) < LONG) {
+            return Ok(None);
+        }
+        let parts = (high - low + PART - 1) / PART;
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        // The number of cores may differ between hosts, so it is rank 0's that counts.
+        let cores = comm.engine().block_on(comm.share(&[cores as u64]))?[0];
+        let aggregators = parts.min(cores as i64).min(i64::from(comm.size())).max(1) as u32;
+        Ok(Some(Plan {
+            low,
+            high,
+            aggregators,
+        }))
+    }
+
+    fn rounds(&self) -> i64 {
+        let window = i64::from(self.aggregators) * PART;
+        (self.high - self.low + window - 1) / window
+    }
+
+    /// Where the part of an aggregator begins in a round.
+    fn part(&self, round: i64, aggregator: i64) -> i64 {
+        self.low + (round * i64::from(self.aggregators) + aggregator) * PART
+    }
+}
+
+/// A piece: where it lies in the file, how long it is, and where its bytes are in the rank's part of the stream.
+#[derive(Clone, Copy)]
+struct Piece {
+    offset: i64,
+    len: i64,
+    at: i64,
+}
+
+/// The pieces of one rank in a round, by aggregator; `done` bytes of its part lie before them.
+fn pieces(
+    plan: &Plan,
+    view: &View,
+    from: i64,
+    len: i64,
+    round: i64,
+    done: &mut i64,
+) -> Vec<Vec<Piece>> {
+    let mut parts = vec![Vec::new(); plan.aggregators as usize];
+    let begin = plan.part(round, 0);
+    let end = plan.part(round + 1, 0);
+    view.runs(from + *done, len - *done, |run| {
+        let (mut offset, mut left) = (run.offset, run.len);
+        while left > 0 && offset < end {
+            let part = (offset - begin) / PART;
+            let room = begin + (part + 1) * PART - offset;
+            let piece = Piece {
+                offset,
+                len: left.min(room),
+                at: *done,
+            };
+            parts[part as usize].push(piece);
+            *done += piece.len;
+            offset += piece.len;
+            left -= piece.len;
+        }
+        left == 0
+    });
+    parts
+}
+
+fn put_words(message: &mut Vec<u8>, words: [i64; 2]) {
+    words
+        .iter()
+        .for_each(|word| message.extend_from_slice(&word.to_le_bytes()));
+}
+
+/// Offsets and lengths, behind their number.
+fn heads(pieces: &[Piece]) -> Vec<u8> {
+    let mut message = Vec::with_capacity(WORD * (1 + 2 * pieces.len()));
+    message.extend_from_slice(&(pieces.len() as u64).to_le_bytes());
+    pieces
+        .iter()
+        .for_each(|piece| put_words(&mut message, [piece.offset, piece.len]));
+    message
+}
+
+/// The pieces that a message names, as far as they lie in a part, and the data behind them.
+fn parsed(message: &[u8], part: i64) -> (Vec<(i64, i64)>, &[u8]) {
+    let word = |at: usize| -> i64 {
+        let bytes = message.get(at * WORD..(at + 1) * WORD);
+        bytes
+            .and_then(|b| b.try_into().ok())
+            .map_or(0, i64::from_le_bytes)
+    };
+    let most = message.len() / WORD / 2;
+    let count = usize::try_from(word(0)).unwrap_or(0).min(most);
+    let named = (0..count).map(|i| (word(1 + 2 * i), word(2 + 2 * i)));
+    // What no rank of ours says is left out.
+    let fits = |(offset, len): &(i64, i64)| {
+        *len > 0 && *offset >= part && *len <= PART && *offset <= part + PART - *len
+    };
+    let data = message.get(WORD * (1 + 2 * count)..).unwrap_or(&[]);
+    (named.filter(fits).collect(), data)
+}
+
+fn bytes() -> Datatype {
+    Named::BYTE.into()
+}
+
+/// Sends each aggregator its message, and gives an aggregator those of all ranks.
+fn exchange(comm: &Comm, plan: &Plan, mut messages: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
+    let sizes: Vec<u64> = messages
+        .iter()
+        .map(|message| message.len() as u64)
+        .collect();
+    let all = comm.engine().block_on(comm.share(&sizes))?;
+    let (me, aggregators) = (comm.rank() as usize, plan.aggregators as usize);
+    let aggregates = me < aggregators;
+    let mut come = Vec::new();
+    let mut coming = Vec::new();
+    if aggregates {
+        come = (0..comm.size() as usize)
+            .map(|rank| match rank == me {
+                true => std::mem::take(&mut messages[me]),
+                false => vec![0; all[rank * aggregators + me] as usize],
+            })
+            .collect();
+        for (rank, room) in come.iter_mut().enumerate() {
+            if rank != me && !room.is_empty() {
+                // SAFETY: the room stays where it is until the receive has ended, below.
+                let buf = unsafe { RecvBuf::new(room.as_mut_ptr(), room.len() as i64, bytes()) };
+                coming.push(comm.irecv(buf, rank as i32, TAG)?);
+            }
+        }
+    }
+    let mut going = Vec::new();
+    for (to, message) in messages.iter().enumerate() {
+        if to != me && !message.is_empty() {
+            // SAFETY: the message stays where it is until the send has ended, below.
+            let buf = unsafe { SendBuf::new(message.as_ptr(), message.len() as i64, bytes()) };
+            going.push(comm.isend(buf, to as i32, TAG, Mode::Standard)?);
+        }
+    }
+    let mut outcome = Ok(());
+    for req in coming {
+        outcome = outcome.and(comm.engine().wait(&req).map(drop));
+    }
+    for sent in going {
+        if let Sent::Pending(req) = sent {
+            outcome = outcome.and(comm.engine().wait(&req).map(drop));
+        }
+    }
+    outcome.map(|()| come)
+}
+
+/// What is covered, in stretches that do not touch.
+fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    pieces.sort_unstable();
+    let mut stretches: Vec<(i64, i64)> = Vec::new();
+    for (offset, len) in pieces {
+        match stretches.last_mut() {
+            Some((begin, covered)) if offset <= *begin + *covered => {
+                *covered = (*covered).max(offset + len - *begin);
+            }
+            _ => stretches.push((offset, len)),
+        }
+    }
+    stretches
+}
+
+/// Writes a rank's part of a collective access; every member calls. The inner error is this rank's own.
+pub fn write(
+    comm: &Comm,
+    plan: &Plan,
+    fd: BorrowedFd<'_>,
+    (view, from): (&View, i64),
+    buf: &SendBuf,
+) -> Result<Result<i64, IoError>, Error> {
+    let (mut done, mut outcome) = (0, Ok(buf.bytes()));
+    let mut stage = Vec::new();
+    for round in 0..plan.rounds() {
+        let mine = pieces(plan, view, from, buf.bytes(), round, &mut done);
+        let messages = mine.iter().map(|pieces| {
+            let mut message = match pieces.is_empty() {
+                true => Vec::new(),
+                false => heads(pieces),
+            };
+            // The pieces of a part follow each other in the stream.
+            let begin = message.len();
+            let len: i64 = pieces.iter().map(|piece| piece.len).sum();
+            message.resize(begin + len as usize, 0);
+            if let Some(first) = pieces.first() {
+                buf.pack_at(first.at, &mut message[begin..]);
+            }
+            message
+        });
+        let come = exchange(comm, plan, messages.collect())?;
+        if outcome.is_ok() && !come.is_empty() {
+            let part = plan.part(round, comm.rank().into());
+            if let Err(error) = assemble(fd, part, &come, &mut stage) {
+                outcome = Err(error);
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// Puts the pieces of all ranks together and writes what they cover.
+fn assemble(
+    fd: BorrowedFd<'_>,
+    part: i64,
+    come: &[Vec<u8>],
+    stage: &mut Vec<u8>,
+) -> Result<(), IoError> {
+    stage.resize(PART as usize, 0);
+    let mut all = Vec::new();
+    for message in come {
+        let (named, mut data) = parsed(message, part);
+        for (offset, len) in named {
+            let Some((bytes, rest)) = data.split_at_checked(len as usize) else {
+                break;
+            };
+            let at = (offset - part) as usize;
+            stage[at..at + bytes.len()].copy_from_slice(bytes);
+            all.push((offset, len));
+            data = rest;
+        }
+    }
+    for (offset, len) in covered(all) {
+        let at = (offset - part) as usize;
+        write_all(fd, &stage[at..at + len as usize], offset)?;
+    }
+    Ok(())
+}
+
+/// Reads a rank's part of a collective access; every member calls. The inner error is this rank's own.
+pub fn read(
+    comm: &Comm,
+    plan: &Plan,
+    fd: BorrowedFd<'_>,
+    (view, from): (&View, i64),
+    buf: &mut RecvBuf,
+) -> Result<Result<i64, IoError>, Error> {
+    let (len, mut done, mut filled) = (buf.bytes(), 0, 0);
+    let mut outcome = Ok(());
+    let mut stage = Vec::new();
+    for round in 0..plan.rounds() {
+        let mine = pieces(plan, view, from, len, round, &mut done);
+        let wanted = mine.iter().map(|pieces| match pieces.is_empty() {
+            true => Vec::new(),
+            false => heads(pieces),
+        });
+        let come = exchange(comm, plan, wanted.collect())?;
+        let mut answers = Vec::new();
+        if !come.is_empty() {
+            let part = plan.part(round, comm.rank().into());
+            match fetch(fd, part, &come, &mut stage) {
+                Ok(found) => answers = found,
+                Err(error) => {
+                    outcome = Err(error);
+                    answers = vec![Vec::new(); come.len()];
+                }
+            }
+        }
+        for (pieces, data) in mine.iter().zip(answered(comm, &mine, answers)?) {
+            if let Some(first) = pieces.first() {
+                buf.unpack_at(first.at, &data);
+                filled += data.len() as i64;
+            }
+        }
+    }
+    Ok(outcome.map(|()| filled))
+}
+
+/// What each rank wants of a part, as far as the file goes.
+fn fetch(
+    fd: BorrowedFd<'_>,
+    part: i64,
+    come: &[Vec<u8>],
+    stage: &mut Vec<u8>,
+) -> Result<Vec<Vec<u8>>, IoError> {
+    let named: Vec<_> = come.iter().map(|message| parsed(message, part).0).collect();
+    let all: Vec<_> = named.iter().flatten().copied().collect();
+    let (Some(low), Some(high)) = (
+        all.iter().map(|(offset, _)| *offset).min(),
+        all.iter().map(|(offset, len)| offset + len).max(),
+    ) else {
+        return Ok(vec![Vec::new(); come.len()]);
+    };
+    stage.resize((high - low) as usize, 0);
+    let end = low + read_all(fd, stage, low)? as i64;
+    let answer = |pieces: &Vec<(i64, i64)>| {
+        let mut data = Vec::new();
+        for (offset, len) in pieces {
+            let there = (end - offset).clamp(0, *len);
+            let at = (offset - low) as usize;
+            data.extend_from_slice(&stage[at..at + there as usize]);
+            if there < *len {
+                break;
+            }
+        }
+        data
+    };
+    Ok(named.iter().map(answer).collect())
+}
+
+/// Sends the answers, and gives what came back for each aggregator's pieces.
+fn answered(
+    comm: &Comm,
+    mine: &[Vec<Piece>],
+    answers: Vec<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let me = comm.rank() as usize;
+    // Whom an aggregator answers is who has asked, which the sizes have said.
+    let asked: Vec<u64> = mine
+        .iter()
+        .map(|pieces| u64::from(!pieces.is_empty()))
+        .collect();
+    let all = comm.engine().block_on(comm.share(&asked))?;
+    let mut rooms: Vec<Vec<u8>> = mine
+        .iter()
+        .map(|pieces| vec![0; pieces.iter().map(|piece| piece.len).sum::<i64>() as usize])
+        .collect();
+    let mut coming = Vec::new();
+    for (from, room) in rooms.iter_mut().enumerate() {
+        if from != me && !room.is_empty() {
+            // SAFETY: the room stays where it is until the receive has ended, below.
+            let buf = unsafe { RecvBuf::new(room.as_mut_ptr(), room.len() as i64, bytes()) };
+            coming.push((from, comm.irecv(buf, from as i32, TAG)?));
+        }
+    }
+    let mut going = Vec::new();
+    for (to, answer) in answers.iter().enumerate() {
+        if to != me && all[to * mine.len() + me] == 1 {
+            // SAFETY: the answer stays where it is until the send has ended, below.
+            let buf = unsafe { SendBuf::new(answer.as_ptr(), answer.len() as i64, bytes()) };
+            going.push(comm.isend(buf, to as i32, TAG, Mode::Standard)?);
+        }
+    }
+    let mut outcome = Ok(());
+    for (from, req) in coming {
+        match comm.engine().wait(&req) {
+            Ok(status) => rooms[from].truncate(status.bytes as usize),
+            Err(error) => outcome = outcome.and(Err(error)),
+        }
+    }
+    for sent in going {
+        if let Sent::Pending(req) = sent {
+            outcome = outcome.and(comm.engine().wait(&req).map(drop));
+        }
+    }
+    if let (Some(own), Some(room)) = (answers.into_iter().nth(me), rooms.get_mut(me)) {
+        *room = own;
+    }
+    outcome.map(|()| rooms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_covered_is_told_in_stretches() {
+        let pieces = vec![(10, 5), (0, 3), (15, 1), (12, 2), (3, 1), (20, 4)];
+        assert_eq!(covered(pieces), [(0, 4), (10, 6), (20, 4)]);
+        assert_eq!(covered(Vec::new()), []);
+    }
+
+    #[test]
+    fn a_message_that_no_rank_of_ours_sends_names_nothing_outside_of_the_part() {
+        let piece = |offset, len| Piece { offset, len, at: 0 };
+        let message = heads(&[
+            piece(100, 10),
+            piece(99, 10),
+            piece(PART + 95, 10),
+            piece(200, -1),
+        ]);
+        assert_eq!(parsed(&message, 100).0, [(100, 10)]);
+        assert_eq!(parsed(&[0xff; 24], 0).0, []);
+        assert_eq!(parsed(&[], 0).0, []);
+    }
+}

@@ -1,0 +1,255 @@
+//! What of a file a process sees (MPI 5.0, section 14.3).
+//!
+//! The data bytes that a view shows form a stream, which offsets count in etypes. Where byte a of the stream lies in the file
+//! follows from the filetype: its copies lie one extent apart from the displacement on, and its runs are the datatype engine's.
+
+use super::conversion::Representation;
+use super::error::{IoClass, IoError};
+use crate::datatype::{Datatype, Named, Run};
+
+#[derive(Clone, Debug)]
+pub struct View {
+    pub disp: i64,
+    pub etype: Datatype,
+    pub filetype: Datatype,
+    pub representation: Representation,
+    /// The bytes of an etype in the file.
+    each: i64,
+    /// Whether the stream lies in the file as it is.
+    dense: bool,
+}
+
+impl View {
+    /// What a file shows when it has been opened: its bytes.
+    pub fn of_bytes() -> View {
+        View {
+            disp: 0,
+            etype: Named::BYTE.into(),
+            filetype: Named::BYTE.into(),
+            representation: Representation::Native,
+            each: 1,
+            dense: true,
+        }
+    }
+
+    /// Checks what a view is made of; of a file that is written to the pieces may not overlap.
+    pub fn new(
+        disp: i64,
+        etype: &Datatype,
+        filetype: &Datatype,
+        representation: Representation,
+        writes: bool,
+    ) -> Result<View, IoError> {
+        let wrong = |class, sentence: String| Err(IoError::new(class, sentence));
+        if disp < 0 {
+            return wrong(IoClass::Arg, format!("disp is {disp}, which is negative"));
+        }
+        for (name, datatype) in [("etype", etype), ("filetype", filetype)] {
+            if !datatype.is_committed() {
+                return wrong(IoClass::Type, format!("{name} has not been committed"));
+            }
+        }
+        let (size, tile) = (etype.size(), filetype.size());
+        if size <= 0 || tile % size != 0 {
+            let sentence = format!(
+                "filetype has {tile} bytes of data, which is no multiple of the {size} of etype"
+            );
+            return wrong(IoClass::Arg, sentence);
+        }
+        if filetype.true_lb() < 0 {
+            return wrong(IoClass::Io, "filetype has a negative displacement".into());
+        }
+        let (mut begin, mut end) = (i64::MIN, i64::MIN);
+        // One copy of the filetype says it of all; a few runs are enough to look at where it is regular.
+        for run in filetype.runs(1, 0..tile) {
+            if run.offset < begin {
+                let sentence = "the displacements of filetype do not grow";
+                return wrong(IoClass::Io, sentence.into());
+            }
+            if writes && run.offset < end {
+                let sentence =
+                    "pieces of filetype overlap, which only files that are read may have";
+                return wrong(IoClass::Io, sentence.into());
+            }
+            (begin, end) = (run.offset, run.offset + run.len);
+        }
+        let each = representation.file_bytes(etype, 1)?;
+        let dense = tile > 0
+            && filetype.extent() == tile
+            && filetype.contiguous_bytes(2) == Some((0, 2 * tile));
+        if each != size && !dense {
+            let sentence = format!(
+                "an etype has {size} bytes in memory and {each} in {}, where only views without holes are supported",
+                representation.name()
+            );
+            return wrong(IoClass::UnsupportedDatarep, sentence);
+        }
+        Ok(View {
+            disp,
+            etype: etype.clone(),
+            filetype: filetype.clone(),
+            representation,
+            each,
+            dense,
+        })
+    }
+
+    /// The bytes of an etype in the file.
+    pub fn etype_bytes(&self) -> i64 {
+        self.each
+    }
+
+    /// Whether later bytes of the stream lie further behind in the file.
+    pub(super) fn goes_forward(&self) -> bool {
+        self.dense || self.filetype.extent() >= self.filetype.true_extent()
+    }
+
+    /// About how many runs so many bytes are.
+    pub(super) fn run_estimate(&self, bytes: i64) -> i64 {
+        let tile = self.filetype.size();
+        if self.dense || tile <= 0 {
+            return 1;
+        }
+        // A few runs say how long they are.
+        const LOOKED_AT: i64 = 64;
+        let (mut runs, mut seen) = (0, 0);
+        self.runs(0, bytes.min(tile), |run| {
+            runs += 1;
+            seen += run.len;
+            runs < LOOKED_AT
+        });
+        (bytes / (seen / runs.max(1)).max(1)).max(1)
+    }
+
+    /// Where the stream's bytes from `from` on lie in the file, in order, `len` of them.
+    pub(super) fn runs(&self, from: i64, len: i64, mut each: impl FnMut(Run) -> bool) {
+        if len <= 0 {
+            return;
+        }
+        if self.dense {
+            each(Run::new(self.disp.saturating_add(from), len));
+            return;
+        }
+        let (tile, extent) = (self.filetype.size(), self.filetype.extent());
+        if tile <= 0 {
+            return;
+        }
+        let before = from / tile;
+        let begin = from - before * tile;
+        let end = begin + len;
+        let base = self.disp + before * extent;
+        for run in self.filetype.runs((end + tile - 1) / tile, begin..end) {
+            if !each(Run::new(base + run.offset, run.len)) {
+                return;
+            }
+        }
+    }
+
+    /// Where byte `at` of the stream lies in the file.
+    pub fn byte_offset(&self, at: i64) -> i64 {
+        let mut found = self.disp;
+        self.runs(at, 1, |run| {
+            found = run.offset;
+            false
+        });
+        found
+    }
+
+    /// How many bytes of the stream lie before this byte of the file.
+    pub fn stream_bytes(&self, file_bytes: i64) -> i64 {
+        let behind = file_bytes - self.disp;
+        if behind <= 0 {
+            return 0;
+        }
+        let (tile, extent) = (self.filetype.size(), self.filetype.extent());
+        if self.dense || tile <= 0 || extent <= 0 {
+            return behind;
+        }
+        // Tiles that begin before the end; the last ones may end behind it.
+        let reach = self.filetype.true_lb() + self.filetype.true_extent();
+        let whole = ((behind - reach).div_euclid(extent) + 1).max(0);
+        let mut bytes = whole * tile;
+        let tiles = behind / extent + 1;
+        for number in whole..tiles {
+            for run in self.filetype.runs(1, 0..tile) {
+                let at = number * extent + run.offset;
+                bytes += (behind - at).clamp(0, run.len);
+            }
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ints of every four, from the second on.
+    fn strided() -> Datatype {
+        let int: Datatype = Named::INT.into();
+        let two = Datatype::hindexed(&[2], &[4], &int).expect("a type");
+        let all = Datatype::resized(0, 16, &two).expect("a type");
+        all.commit().expect("committed");
+        all
+    }
+
+    fn runs(view: &View, from: i64, len: i64) -> Vec<(i64, i64)> {
+        let mut all = Vec::new();
+        view.runs(from, len, |run| {
+            all.push((run.offset, run.len));
+            true
+        });
+        all
+    }
+
+    #[test]
+    fn a_stream_lies_in_the_runs_of_the_copies_of_its_filetype() {
+        let view = View::new(
+            100,
+            &Named::INT.into(),
+            &strided(),
+            Representation::Native,
+            true,
+        );
+        let view = view.expect("a view");
+        assert_eq!(runs(&view, 0, 16), [(104, 8), (120, 8)]);
+        assert_eq!(runs(&view, 12, 8), [(124, 4), (136, 4)]);
+        assert_eq!(view.byte_offset(8), 120);
+        // Also far behind the beginning.
+        assert_eq!(view.byte_offset(8 << 40), 104 + (16 << 40));
+    }
+
+    #[test]
+    fn the_bytes_before_an_end_of_file_are_those_of_the_runs_before_it() {
+        let view = View::new(
+            100,
+            &Named::INT.into(),
+            &strided(),
+            Representation::Native,
+            true,
+        );
+        let view = view.expect("a view");
+        for end in 0..200 {
+            let mut expected = 0;
+            for (at, len) in runs(&view, 0, 800) {
+                expected += (end - at).clamp(0, len);
+            }
+            assert_eq!(view.stream_bytes(end), expected, "{end}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_view_is_refused_with_its_class() {
+        let int: Datatype = Named::INT.into();
+        let back = Datatype::hindexed(&[1, 1], &[8, 0], &int).expect("a type");
+        back.commit().expect("committed");
+        let class = |disp, filetype: &Datatype| {
+            let view = View::new(disp, &int, filetype, Representation::Native, true);
+            view.map(|_| ()).map_err(|error| error.class)
+        };
+        assert_eq!(class(-1, &int), Err(IoClass::Arg));
+        assert_eq!(class(0, &back), Err(IoClass::Io));
+        assert_eq!(class(0, &Named::BYTE.into()), Err(IoClass::Arg));
+        assert_eq!(class(0, &int), Ok(()));
+    }
+}

@@ -1,0 +1,320 @@
+//! Several links to each peer, used as one transport.
+//!
+//! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), which are the pieces of large messages, go to the link that has had the
+//! least for its bandwidth, or to the next one if that has no room; so the links share a message in proportion to what they really carry.
+//! All other messages go over the first link that lives, where they keep their order by themselves.
+//!
+//! **Losing a link loses nothing.** Every message has a number and is remembered until the peer has acknowledged it.
+//! When a link dies, what was sent over it and not acknowledged is sent again over those that are left.
+//! Ordered messages are kept for that.
+//! Overtaking ones go straight from their sender's memory and are not kept: whoever sent them is asked for them again ([`Sink::again`]),
+//! and what nobody has any more a [`VOID`] stands for, so that no number is missed.
+//! The receiver drops what it has had already, and delivers ordered messages by their numbers, whichever way they came.
+//! Only when the last link has died the peer is lost, and the sentence quotes what every link said.
+//!
+//! **On the wire** a message over a link has header `[number, 0]` and a payload that begins with [`PREFIX`] bytes:
+//! its own header, and how far both sequences of the other direction have come without a gap.
+//! Ordered and overtaking messages are numbered apart, from 1.
+//! An [`ACK`] says only the latter; it is sent when much has come and nothing went back, and before a process sleeps.
+//!
+//! Both ends must bond the same links; transports see to that when they are asked whom they reach.
+
+mod repair;
+mod side;
+mod through;
+
+use crate::btl::{
+    Am, Btl, Endpoint, Family, Header, Limits, OVERTAKES, Payload, ProcId, Reach, SendError, Sink,
+    Transport,
+};
+use side::{FREE, Kept, ORDERED, Side, What, sequence};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::os::fd::BorrowedFd;
+use through::Through;
+
+/// The active message of acknowledgements.
+pub const ACK: Am = Family::Multirail.am(15) | OVERTAKES;
+
+/// The active message that takes the number of one that nobody wants any more; its payload is a prefix.
+pub const VOID: Am = Family::Multirail.am(14) | OVERTAKES;
+
+/// What stands before a message's own payload: its header and two acknowledgements.
+const PREFIX: usize = 4 * size_of::<u64>();
+
+/// As many links are used at most.
+const MOST: usize = 16;
+/// As many bytes are kept for one peer at most.
+const WINDOW: usize = 8 << 20;
+/// The receiver acknowledges at the latest after so many bytes or messages.
+const SOON_BYTES: usize = WINDOW / 8;
+const SOON_MESSAGES: u32 = 64;
+/// A message is cut into so many pieces for each link, so that their shares can differ as their bandwidths do,
+const PIECES: usize = 8;
+/// as long as none is shorter than this, since each costs a few system calls.
+const SHORTEST: usize = 32 << 10;
+/// Buffers that wait to be used again.
+const SPARE: usize = 128;
+
+/// The links of one process.
+pub struct Multirail {
+    me: ProcId,
+    links: Vec<Transport>,
+    sides: Vec<OnceCell<Box<Side>>>,
+    spare: RefCell<Vec<Vec<u8>>>,
+}
+
+impl Multirail {
+    pub fn new(me: ProcId, size: u32, links: Vec<Transport>) -> Multirail {
+        Multirail {
+            me,
+            links,
+            sides: (0..size).map(|_| OnceCell::new()).collect(),
+            spare: RefCell::default(),
+        }
+    }
+
+    fn side(&self, peer: ProcId) -> Option<&Side> {
+        let make = || Box::new(Side::new(peer, &self.links));
+        Some(self.sides.get(peer as usize)?.get_or_init(make))
+    }
+
+    /// Hands a prefix, or all, and what is left of a message to a link; whether it took them, and if not, whether it is worth asking again.
+    fn offer(
+        &self,
+        side: &Side,
+        way: usize,
+        am: Am,
+        number: u64,
+        runs: [&[u8]; 2],
+    ) -> Result<(), SendError> {
+        let endpoint = side.ways[way].endpoint;
+        let payload = match runs {
+            [all, []] => Payload::Bytes(all),
+            [prefix, rest] => Payload::Joined(prefix, rest),
+        };
+        let weighed = (payload.len() as u64) << 20;
+        self.links[way].send(endpoint, am, [number, 0], payload)?;
+        let bandwidth = u64::from(self.links[way].bandwidth(endpoint)).max(1);
+        let load = &side.ways[way].load;
+        load.set(load.get() + weighed / bandwidth);
+        Ok(())
+    }
+
+    /// Offers a new message to the links in turn; which one has taken it.
+    fn offer_all(&self, side: &Side, am: Am, runs: [&[u8]; 2]) -> Result<usize, SendError> {
+        let which = sequence(am);
+        let number = {
+            let sent = side.sent[which].borrow();
+            sent.acked + sent.kept.len() as u64 + 1
+        };
+        let mut result = Err(SendError::PeerGone);
+        for way in self.order(side, which) {
+            match self.offer(side, way, am, number, runs) {
+                Ok(()) => return Ok(way),
+                Err(SendError::WouldBlock) => {
+                    result = Err(SendError::WouldBlock);
+                    // The next link would do too, but the receiver would have to put this message aside.
+                    if which == ORDERED {
+                        break;
+                    }
+                }
+                // The link has died and will say so when it is polled.
+                Err(_) => {}
+            }
+        }
+        result
+    }
+
+    /// Puts a message together behind its prefix.
+    fn join(&self, side: &Side, header: Header, mut payload: Payload<'_>) -> Vec<u8> {
+        let mut bytes = self.spare.borrow_mut().pop().unwrap_or_default();
+        bytes.clear();
+        bytes.resize(PREFIX, 0);
+        match payload {
+            Payload::Bytes(payload) => bytes.extend_from_slice(payload),
+            _ => {
+                bytes.resize(PREFIX + payload.len(), 0);
+                payload.put(&mut bytes[PREFIX..]);
+            }
+        }
+        // A `fill` may have sent, and told the peer how far it has got.
+        bytes[..PREFIX].copy_from_slice(&side.prefix(header));
+        bytes
+    }
+
+    /// A link has taken a message.
+    fn remember(&self, side: &Side, which: usize, kept: Kept) {
+        side.told();
+        side.kept_bytes.set(side.kept_bytes.get() + kept.len());
+        side.sent[which].borrow_mut().kept.push_back(kept);
+    }
+
+    /// The links that live, in the order in which a message of a sequence tries them.
+    fn order(&self, side: &Side, which: usize) -> impl Iterator<Item = usize> {
+        let mut ways = [usize::MAX; MOST];
+        let up = (0..side.ways.len().min(MOST)).filter(|&way| side.is_up(way));
+        let count = ways.iter_mut().zip(up).map(|(at, way)| *at = way).count();
+        if which == FREE {
+            ways[..count].sort_unstable_by_key(|&way| side.ways[way].load.get());
+        }
+        ways.into_iter().take(count)
+    }
+
+    /// The peers we have had to do with.
+    fn known(&self) -> impl Iterator<Item = &Side> {
+        self.sides.iter().filter_map(|side| Some(&**side.get()?))
+    }
+}
+
+impl Btl for Multirail {
+    fn name(&self) -> &'static str {
+        self.links.first().map_or("bond", |link| link.name())
+    }
+
+    fn exclusivity(&self) -> u32 {
+        self.links.first().map_or(0, |link| link.exclusivity())
+    }
+
+    fn limits(&self) -> Limits {
+        let least = |of: fn(Limits) -> usize| {
+            let all = self.links.iter().map(|link| of(link.limits()));
+            all.min().unwrap_or(0).saturating_sub(PREFIX)
+        };
+        Limits {
+            eager: least(|limits| limits.eager),
+            max_send: least(|limits| limits.max_send),
+        }
+    }
+
+    fn fragment(&self, bytes: u64, _packed: bool, _alone: bool) -> usize {
+        let most = self.limits().max_send;
+        let piece = bytes / (PIECES * self.links.len().max(1)) as u64;
+        usize::try_from(piece).map_or(most, |piece| piece.max(SHORTEST).min(most))
+    }
+
+    fn reach(&self, peer: ProcId) -> Reach {
+        let mut reasons = Vec::new();
+        for link in &self.links {
+            match link.reach(peer) {
+                Reach::Yes(_) => return Reach::Yes(Endpoint(peer)),
+                Reach::No(why) => reasons.push(why),
+            }
+        }
+        reasons.dedup();
+        Reach::No(reasons.join("; "))
+    }
+
+    fn listens(&self) -> bool {
+        self.links.iter().any(|link| link.listens())
+    }
+
+    fn poll_is_syscall(&self) -> bool {
+        self.links.iter().any(|link| link.poll_is_syscall())
+    }
+
+    fn send(
+        &self,
+        to: Endpoint,
+        am: Am,
+        header: Header,
+        payload: Payload<'_>,
+    ) -> Result<(), SendError> {
+        let (len, max) = (payload.len(), self.limits().max_send);
+        if len > max {
+            return Err(SendError::TooLong { len, max });
+        }
+        let side = self.side(to.0).ok_or(SendError::PeerGone)?;
+        // What was lost goes first, or the peer would have to hold everything after it.
+        if !side.again.borrow().is_empty() {
+            return Err(SendError::WouldBlock);
+        }
+        if side.kept_bytes.get() >= WINDOW {
+            return Err(SendError::WouldBlock);
+        }
+        let which = sequence(am);
+        if let (FREE, Payload::Bytes(data)) = (which, &payload) {
+            let prefix = side.prefix(header);
+            let way = self.offer_all(side, am, [&prefix, data])?;
+            let what = What::Left { header, len };
+            self.remember(side, which, Kept { am, way, what });
+            return Ok(());
+        }
+        let bytes = self.join(side, header, payload);
+        let result = self.offer_all(side, am, [&bytes, &[]]);
+        let what = match (which, result) {
+            (ORDERED, Ok(_)) => What::Copy(bytes),
+            _ => {
+                self.spare.borrow_mut().push(bytes);
+                What::Left { header, len }
+            }
+        };
+        let way = result?;
+        self.remember(side, which, Kept { am, way, what });
+        Ok(())
+    }
+
+    fn progress(&self, sink: &dyn Sink) -> usize {
+        let mut delivered = 0;
+        for (way, link) in self.links.iter().enumerate() {
+            let through = Through {
+                bond: self,
+                way,
+                sink,
+                delivered: Cell::new(0),
+            };
+            link.progress(&through);
+            delivered += through.delivered.get();
+        }
+        for side in self.known() {
+            if !side.again.borrow().is_empty() {
+                self.repair(side, sink);
+            }
+            if side.news_bytes.get() >= SOON_BYTES || side.news_messages.get() >= SOON_MESSAGES {
+                self.acknowledge(side);
+            }
+        }
+        delivered
+    }
+
+    fn pending(&self) -> bool {
+        let mut busy = false;
+        for side in self.known() {
+            if side.news_messages.get() > 0 {
+                self.acknowledge(side);
+            }
+            busy |= !side.again.borrow().is_empty() && side.first_up().is_some();
+        }
+        self.links
+            .iter()
+            .fold(busy, |busy, link| busy | link.pending())
+    }
+
+    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
+        self.links.iter().for_each(|link| link.descriptors(all));
+    }
+
+    fn is_through(&self, to: Endpoint) -> bool {
+        let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
+        // A link that was never asked for anything counts as through, so one that stands says nothing of another that is still called.
+        let mut each = self.links.iter().zip(ways);
+        each.all(|(link, way)| link.is_through(way.endpoint))
+    }
+
+    fn settle(&self) {
+        self.links.iter().for_each(|link| link.settle());
+    }
+
+    fn leave(&self) {
+        self.links.iter().for_each(|link| link.leave());
+    }
+
+    fn relies_on_senders(&self) -> bool {
+        true
+    }
+
+    fn bandwidth(&self, to: Endpoint) -> u32 {
+        let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
+        let each = self.links.iter().zip(ways);
+        each.map(|(link, way)| link.bandwidth(way.endpoint)).sum()
+    }
+}

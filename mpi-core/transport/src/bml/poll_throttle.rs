@@ -1,0 +1,105 @@
+//! How often transports are looked at whose looks cost a system call.
+//!
+//! Such a look takes longer than a whole message through memory.
+//! So it is done every time only after memory has brought nothing for [`CALM`] looks, which is about two microseconds;
+//! until then once in [`PAUSE`], so that steady traffic through memory starves nobody.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// So many looks without a message make memory calm.
+const CALM: u32 = 256;
+/// Time between two costly looks while memory is busy; each costs about a hundredth of it.
+const PAUSE: Duration = Duration::from_micros(20);
+/// The clock is read once in so many looks.
+const READ: u32 = 32;
+
+/// Counts looks; owned and used by the BML alone.
+pub struct PollThrottle {
+    /// Looks since memory brought something.
+    calm: Cell<u32>,
+    /// Looks until the clock is read again.
+    unread: Cell<u32>,
+    last: Cell<Instant>,
+}
+
+impl Default for PollThrottle {
+    fn default() -> PollThrottle {
+        PollThrottle {
+            calm: Cell::new(CALM),
+            unread: Cell::new(READ),
+            last: Cell::new(Instant::now()),
+        }
+    }
+}
+
+impl PollThrottle {
+    /// Whether a costly look is due, after one that brought `delivered` messages through memory.
+    #[inline]
+    pub fn is_due(&self, delivered: usize) -> bool {
+        if delivered > 0 {
+            self.calm.set(0);
+        } else if self.calm.get() >= CALM {
+            return true;
+        } else {
+            self.calm.set(self.calm.get() + 1);
+        }
+        self.unread.set(self.unread.get().wrapping_sub(1));
+        self.unread.get() == 0 && self.is_overdue()
+    }
+
+    #[cold]
+    fn is_overdue(&self) -> bool {
+        self.unread.set(READ);
+        let now = Instant::now();
+        let overdue = now.duration_since(self.last.get()) >= PAUSE;
+        if overdue {
+            self.last.set(now);
+        }
+        overdue
+    }
+
+    /// Costly looks are due until memory brings something.
+    #[inline]
+    pub fn attend(&self) {
+        self.calm.set(CALM);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(attention: &PollThrottle, looks: u32, delivered: usize) -> u32 {
+        (0..looks)
+            .map(|_| u32::from(attention.is_due(delivered)))
+            .sum()
+    }
+
+    #[test]
+    fn calm_memory_leaves_every_look_to_the_others() {
+        let attention = PollThrottle::default();
+        assert_eq!(due(&attention, 1000, 0), 1000);
+    }
+
+    #[test]
+    fn busy_memory_leaves_them_few_and_never_none() {
+        let attention = PollThrottle::default();
+        assert!(due(&attention, 10_000, 1) <= 10_000 / READ);
+        let limit = Instant::now() + Duration::from_secs(10);
+        while due(&attention, READ, 1) == 0 {
+            assert!(Instant::now() < limit, "steady traffic starves the others");
+        }
+    }
+
+    #[test]
+    fn after_a_message_they_wait_until_memory_is_calm_or_somebody_attends() {
+        let attention = PollThrottle::default();
+        attention.is_due(1);
+        assert!(due(&attention, CALM, 0) <= CALM / READ);
+        assert_eq!(due(&attention, 100, 0), 100);
+        attention.is_due(1);
+        attention.attend();
+        assert_eq!(due(&attention, 100, 0), 100);
+    }
+}

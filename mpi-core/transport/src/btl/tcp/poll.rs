@@ -1,0 +1,157 @@
+//! What an established connection needs: reading, writing what waits, and closing it when it has ended.
+
+use super::incoming::{End, Turn};
+use super::peer::{Fate, Peer};
+use super::rendezvous_points::{self, Met};
+use super::{ASK, DIRECT, EVENTS, Tcp};
+use crate::btl::{ProcId, Sink};
+use rustix::event::{Timespec, epoll};
+use rustix::net::Shutdown;
+use std::cell::OnceCell;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+
+impl Tcp {
+    /// One look at everything.
+    #[inline]
+    pub(super) fn look(&self, sink: &dyn Sink) -> usize {
+        let mut delivered = 0;
+        let direct = {
+            let up = self.up.borrow();
+            let mut direct = [ProcId::MAX; DIRECT];
+            match up.len() {
+                n @ 0..=DIRECT => direct[..n].copy_from_slice(&up),
+                _ => self.looks.set(ASK),
+            }
+            direct
+        };
+        for proc in direct {
+            if let Some(peer) = self.peers.get(proc as usize).and_then(OnceCell::get) {
+                delivered += self.receive(peer, sink);
+            }
+        }
+        if !self.ended.borrow().is_empty() {
+            self.bury();
+        }
+        let looks = self.looks.get() + 1;
+        self.looks.set(looks);
+        if looks > ASK || self.stuck.get() > 0 || self.lobby.borrow().is_waiting() {
+            delivered += self.poll(sink);
+        }
+        delivered
+    }
+
+    /// Asks the poller what there is to do, and does it.
+    #[cold]
+    pub(super) fn poll(&self, sink: &dyn Sink) -> usize {
+        self.looks.set(0);
+        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
+        let Ok((events, _)) = epoll::wait(&self.epoll, &mut events, Some(&Timespec::default()))
+        else {
+            return 0;
+        };
+        let mut delivered = 0;
+        let mut guests = false;
+        for event in events {
+            let token = { event.data }.u64();
+            let Some(peer) = u32::try_from(token).ok().and_then(|proc| self.peer(proc)) else {
+                guests = true;
+                continue;
+            };
+            let flags = { event.flags };
+            if flags.contains(epoll::EventFlags::OUT) {
+                self.flush(peer);
+            }
+            if flags.intersects(!epoll::EventFlags::OUT) {
+                delivered += self.receive(peer, sink);
+            }
+        }
+        if guests || self.lobby.borrow().is_waiting() {
+            self.progress_connections(sink);
+        }
+        delivered
+    }
+
+    /// Writes what waits for a peer, and asks the poller if there is no room for it.
+    #[cold]
+    pub(super) fn flush(&self, peer: &Peer) {
+        let met = peer.socket.borrow();
+        let (Some(met), Ok(mut outgoing)) = (&*met, peer.outgoing.try_borrow_mut()) else {
+            return;
+        };
+        // A failed write is not the end: what the peer sent before is still to be read, and reading will find out.
+        let _ = outgoing.flush(met.socket.as_fd());
+        self.ask_for_room(peer, outgoing.is_stuck());
+    }
+
+    /// Keeps the poller's mind about a socket in step with the queue.
+    pub(super) fn ask_for_room(&self, peer: &Peer, stuck: bool) {
+        if peer.stuck.get() == stuck {
+            return;
+        }
+        let met = peer.socket.borrow();
+        let Some(Met { socket, .. }) = &*met else {
+            return;
+        };
+        let mut events = epoll::EventFlags::IN;
+        events.set(epoll::EventFlags::OUT, stuck);
+        let token = epoll::EventData::new_u64(peer.proc.into());
+        if epoll::modify(&self.epoll, socket, token, events).is_ok() {
+            peer.stuck.set(stuck);
+            let count = self.stuck.get();
+            self.stuck.set(if stuck { count + 1 } else { count - 1 });
+        }
+    }
+
+    /// Reads from one peer.
+    #[inline]
+    fn receive(&self, peer: &Peer, sink: &dyn Sink) -> usize {
+        let met = peer.socket.borrow();
+        let (Some(met), Ok(mut incoming)) = (&*met, peer.incoming.try_borrow_mut()) else {
+            return 0;
+        };
+        let Some(reader) = &mut *incoming else {
+            return 0;
+        };
+        let Turn { delivered, end } = reader.progress(met.socket.as_fd(), peer.proc, sink);
+        if let Some(end) = end {
+            *incoming = None;
+            self.part(peer, met, end, sink);
+        }
+        delivered
+    }
+
+    /// A connection has ended; it is closed when nobody looks at it any more.
+    #[cold]
+    fn part(&self, peer: &Peer, met: &Met, end: End, sink: &dyn Sink) {
+        self.up.borrow_mut().retain(|&proc| proc != peer.proc);
+        self.ask_for_room(peer, false);
+        let _ = epoll::delete(&self.epoll, &met.socket);
+        self.ended.borrow_mut().push(peer.proc);
+        let why = match end {
+            End::Goodbye => return,
+            End::Closed => {
+                "the other end was closed without a goodbye: its process has died, or has given the connection up".into()
+            }
+            End::Garbled(error) => error.to_string(),
+            End::System(error) => rendezvous_points::text(error),
+        };
+        // Nothing more can be meant for somebody whose stream cannot be believed.
+        let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
+        self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
+    }
+
+    /// Closes what has ended; a peer that said goodbye may be met again.
+    #[cold]
+    pub(super) fn bury(&self) {
+        for proc in self.ended.take() {
+            if let Some(peer) = self.peer(proc) {
+                let lost = peer.fate.get() == Fate::Lost;
+                peer.reset();
+                if lost {
+                    peer.fate.set(Fate::Lost);
+                }
+            }
+        }
+    }
+}

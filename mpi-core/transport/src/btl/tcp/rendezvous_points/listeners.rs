@@ -1,0 +1,140 @@
+//! The sockets on which peers call: all of one port, on the addresses that the user allows.
+//!
+//! A process that has left MPI does not listen. It may begin a session again, and its peers know the port, so the sockets stay
+//! bound to it meanwhile without listening: who calls is refused, and no other process gets the port.
+
+use super::socket::{BACKLOG, Buffers, bound, listen, local_address, socket_address, watch};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::sockopt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// How often another port is taken because the one that the system chose for the first address is in use on another.
+const TRIES: u32 = 20;
+
+/// Where to listen.
+#[derive(Clone, Debug)]
+pub enum On {
+    /// All addresses that the machine has or will have.
+    Everywhere,
+    /// These alone.
+    Addresses(Vec<IpAddr>),
+}
+
+pub struct Listeners {
+    port: u16,
+    sockets: Vec<OwnedFd>,
+}
+
+impl Listeners {
+    /// Listens on `port` or, if it is zero, on one that the system chooses.
+    pub fn open(on: On, port: u16, buffers: Buffers) -> Result<Listeners, Errno> {
+        let mut tries = 0;
+        let sockets = loop {
+            match open_all(&on, port, buffers) {
+                Err(Errno::ADDRINUSE) if port == 0 && tries < TRIES => tries += 1,
+                opened => break opened?,
+            }
+        };
+        let port = sockets
+            .first()
+            .and_then(local_address)
+            .map_or(0, |address| address.port());
+        Ok(Listeners { port, sockets })
+    }
+
+    /// The port of all of them.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn sockets(&self) -> &[OwnedFd] {
+        &self.sockets
+    }
+
+    /// Stops listening and keeps the port.
+    pub fn close(&mut self, buffers: Buffers) {
+        let at: Vec<_> = self.sockets.iter().filter_map(socket_address).collect();
+        self.sockets.clear();
+        // A port that cannot be kept is lost, and then peers cannot call this process again, though it can call them.
+        self.sockets = at
+            .into_iter()
+            .filter_map(|at| bound(at, buffers).ok())
+            .collect();
+        // A socket that allows its address to be used again does so to every process as long as it does not listen.
+        for socket in &self.sockets {
+            let _ = sockopt::set_socket_reuseaddr(socket, false);
+        }
+    }
+
+    /// Listens again.
+    pub fn reopen(&mut self) -> Result<(), Errno> {
+        let mut sockets = self.sockets.iter();
+        sockets.try_for_each(|socket| {
+            // Accepted connections inherit it; without it those that linger keep the port from being bound at the next leave.
+            sockopt::set_socket_reuseaddr(socket, true)?;
+            rustix::net::listen(socket, BACKLOG)
+        })
+    }
+
+    /// Has the poller tell when a peer calls.
+    pub fn watch(&self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        let mut sockets = self.sockets.iter();
+        sockets.try_for_each(|socket| watch(epoll, socket, epoll::EventFlags::IN))
+    }
+}
+
+fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Errno> {
+    let addresses = match on {
+        On::Everywhere => {
+            // One socket for both families where the machine has both.
+            let of = |ip: IpAddr| listen(SocketAddr::from((ip, port)), buffers);
+            let socket =
+                of(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| of(Ipv4Addr::UNSPECIFIED.into()))?;
+            return Ok(vec![socket]);
+        }
+        On::Addresses(addresses) => addresses,
+    };
+    let mut sockets = Vec::with_capacity(addresses.len());
+    for &ip in addresses {
+        let socket = listen(SocketAddr::from((ip, port)), buffers)?;
+        // All others have the port of the first.
+        port = local_address(&socket).map_or(port, |address| address.port());
+        sockets.push(socket);
+    }
+    Ok(sockets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    fn calls(ip: [u8; 4], port: u16) -> bool {
+        TcpStream::connect((Ipv4Addr::from(ip), port)).is_ok()
+    }
+
+    #[test]
+    fn only_the_addresses_that_are_allowed_answer() {
+        let allowed: [IpAddr; 2] = [[127, 0, 0, 1].into(), [127, 0, 0, 2].into()];
+        let on = On::Addresses(allowed.to_vec());
+        let listeners = Listeners::open(on, 0, Buffers::default()).unwrap();
+        let port = listeners.port();
+        let answers = [1, 2, 3].map(|last| calls([127, 0, 0, last], port));
+        assert_eq!(answers, [true, true, false]);
+        let mut closed =
+            Listeners::open(On::Addresses(allowed.to_vec()), 0, Buffers::default()).unwrap();
+        let port = closed.port();
+        closed.close(Buffers::default());
+        assert!(!calls([127, 0, 0, 1], port), "it has been closed");
+        for at in allowed {
+            let taken = listen(SocketAddr::new(at, port), Buffers::default());
+            assert_eq!(taken.err(), Some(Errno::ADDRINUSE), "{at} is kept");
+        }
+        closed.reopen().unwrap();
+        assert!(calls([127, 0, 0, 2], port), "it listens again");
+        let everywhere = Listeners::open(On::Everywhere, 0, Buffers::default()).unwrap();
+        assert!(calls([127, 0, 0, 3], everywhere.port()));
+    }
+}

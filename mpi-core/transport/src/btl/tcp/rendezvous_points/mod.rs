@@ -1,0 +1,165 @@
+//! Where connections are made: calls to peers, guests who call us, and nothing that has not proved itself gets out of here.
+//!
+//! **Racing.** A call tries the peer's addresses in their order, a new one whenever the last has failed or has not answered for [`STAGGER`]
+//! (after RFC 8305, "Happy Eyeballs"); all that were begun stay in the race.
+//! The first that answers with the right challenge wins, whatever its address, and the others are closed.
+//! So an address that leads nowhere costs a moment, not the job.
+//! There is no time limit on an answer, because a peer may compute for an hour before it looks.
+//! A peer that has left MPI does not listen, and listens again at the same port when it comes back (a session after `MPI_Finalize`);
+//! so an address that refuses is called again, for as long as `btl_tcp_refused_for` says.
+//!
+//! **Two that call each other** keep one connection: that of the lower rank.
+//! The higher rank gives its own call up when the lower one's guest has proved itself;
+//! the lower rank keeps a proven guest in reserve until its own call has ended, for it may be that only one direction works.
+//!
+//! **Strangers** are dropped at the first byte that is wrong.
+//! Those who stay silent are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] are in the room: a flood turns out those who have said least and waited longest.
+//! A peer that is turned out that way sees its connection closed and calls again ([`RETRIES`]).
+
+mod acceptor;
+mod dialer;
+mod listeners;
+mod socket;
+
+pub use listeners::On;
+pub use socket::{Buffers, Met, text};
+
+use super::hello::Nonce;
+use crate::btl::ProcId;
+use acceptor::Accepted;
+use dialer::Call;
+use listeners::Listeners;
+use mpi_base::fdpass::Key;
+use rustix::io::Errno;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+/// How long an address may keep silent before the next one joins the race.
+const STAGGER: Duration = Duration::from_millis(50);
+/// How long after a refusal the same address is called again.
+const REFUSED_PAUSE: Duration = Duration::from_millis(10);
+/// How long a guest may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Guests in the room at once.
+const MOST_ACCEPTED: usize = 128;
+/// Guests let in at one look.
+const DOOR: usize = 32;
+/// How often an address is tried again that has closed a connection before it answered.
+const RETRIES: u32 = 50;
+
+/// What the poller reports for everything in here.
+pub const TOKEN: u64 = u64::MAX;
+
+pub struct Connector {
+    me: ProcId,
+    size: u32,
+    link: u32,
+    key: Key,
+    listeners: Listeners,
+    buffers: Buffers,
+    refused_for: Duration,
+    guests: Vec<Accepted>,
+    calls: Vec<Call>,
+}
+
+/// What came of a look around.
+pub enum News {
+    Met(Met),
+    /// No address of a peer answered; what each one said.
+    Failed {
+        proc: ProcId,
+        why: String,
+    },
+}
+
+/// Where the lobby stands with a peer, as its owner knows it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// There is a connection or there was one.
+    Yes,
+    No,
+}
+
+/// What has become of a connection in here.
+enum Step {
+    Waiting,
+    /// It has got on; look at it again.
+    On,
+    Done,
+    /// Nobody listens there, now.
+    Refused(String),
+    Over(String),
+}
+
+/// A number nobody can guess.
+fn nonce() -> Result<Nonce, String> {
+    let random = Key::random().map_err(|error| error.to_string())?;
+    let mut nonce = Nonce::default();
+    nonce.copy_from_slice(&random.bytes()[..size_of::<Nonce>()]);
+    Ok(nonce)
+}
+
+impl Connector {
+    /// Listens on `port` or, if it is zero, on one the system chooses.
+    pub fn open(
+        me: ProcId,
+        size: u32,
+        link: u32,
+        key: Key,
+        (on, port): (On, u16),
+        buffers: Buffers,
+        refused_for: Duration,
+    ) -> Result<(Connector, u16), Errno> {
+        let listeners = Listeners::open(on, port, buffers)?;
+        let port = listeners.port();
+        let lobby = Connector {
+            me,
+            size,
+            link,
+            key,
+            listeners,
+            buffers,
+            refused_for,
+            guests: Vec::new(),
+            calls: Vec::new(),
+        };
+        Ok((lobby, port))
+    }
+
+    /// Has the poller tell when a peer calls.
+    pub fn watch(&self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.listeners.watch(epoll)
+    }
+
+    /// Whoever calls is refused from now on, until [`reopen`](Self::reopen); the port stays this process's.
+    pub fn close(&mut self) {
+        self.guests.clear();
+        self.listeners.close(self.buffers);
+    }
+
+    /// Listens again.
+    pub fn reopen(&mut self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.listeners.reopen()?;
+        self.listeners.watch(epoll)
+    }
+
+    /// Whether it wants to be looked at even if no descriptor is ready.
+    pub fn is_waiting(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Looks at everything once.
+    pub fn progress(
+        &mut self,
+        epoll: BorrowedFd<'_>,
+        settled: impl Fn(ProcId) -> Settled,
+        news: &mut Vec<News>,
+    ) {
+        let now = Instant::now();
+        self.let_in(epoll, now);
+        self.read_accepted(&settled, now, news);
+        let mut calls = std::mem::take(&mut self.calls);
+        calls.retain_mut(|call| self.advance(call, epoll, now, news));
+        self.calls = calls;
+    }
+}

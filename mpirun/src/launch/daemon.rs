@@ -1,0 +1,243 @@
+//! The outpost: the launcher on another host, which does what the agent says and tells what happens.
+//!
+//! `mpirun --daemon` speaks `wire` over its standard input and output. It starts its ranks with the same `Starter` as the agent,
+//! hands lines of PMI and pieces of output up, and knows nothing of jobs but its own part of them.
+//! It may have links to other hosts itself; their frames pass through unread.
+//!
+//! Promise: when the link above closes or falls silent, or the guard dies, everything below is ended:
+//! a polite signal, the grace period, SIGKILL, and whatever was left behind.
+
+mod above;
+mod here;
+mod others;
+mod parting;
+mod start;
+mod tapes;
+
+use super::descendants;
+use super::frontend;
+use super::link::{Limits, Link, Queue};
+use super::stdin_fanout::Feed;
+use super::trim_memory::MemoryTrim;
+use super::wire::{ALL, Frames, FromDaemon, GREETING, Hello};
+use crate::node::Node;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Serves the launcher at the other end of standard input and output; the result is the exit code.
+pub fn run() -> i32 {
+    let done = frontend::guarded(|guard, signals, nofile| {
+        match Daemon::new(guard, signals, nofile).and_then(Daemon::serve) {
+            Ok(()) => 0,
+            Err(error) => {
+                descendants::end_all();
+                eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
+                1
+            }
+        }
+    });
+    done.unwrap_or_else(|error| {
+        eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
+        1
+    })
+}
+
+/// A rank of this host.
+struct Here {
+    proc: usize,
+    local_rank: u32,
+    job: usize,
+    pid: i32,
+    alive: bool,
+    pmi: Option<OwnedFd>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+}
+
+struct Daemon {
+    guard: OwnedFd,
+    signals: OwnedFd,
+    nofile: Option<u64>,
+    above: OwnedFd,
+    to_above: OwnedFd,
+    frames: Frames,
+    queue: Queue,
+    heard: Instant,
+    told: Instant,
+    hello: Option<Hello>,
+    links: Vec<Link>,
+    ranks: Vec<Here>,
+    nodes: Vec<(usize, Node)>,
+    feed: Feed,
+    /// Bytes of standard input that the readers have not taken, which the agent is to be told of when they have.
+    unfed: usize,
+    reports: (OwnedFd, OwnedFd),
+    null: OwnedFd,
+    epoll: OwnedFd,
+    /// The launcher above has gone; nobody is told anything any more.
+    orphaned: bool,
+    finishing: bool,
+    kill_at: Option<Instant>,
+    slimming: MemoryTrim,
+}
+
+impl Daemon {
+    fn new(guard: OwnedFd, signals: OwnedFd, nofile: Option<u64>) -> io::Result<Daemon> {
+        use rustix::fs::{Mode, OFlags};
+        let above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+        let to_above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        // What a rank's ancestor prints must not land between frames.
+        rustix::stdio::dup2_stdin(&null)?;
+        rustix::stdio::dup2_stdout(&null)?;
+        rustix::io::ioctl_fionbio(&above, true)?;
+        rustix::io::ioctl_fionbio(&to_above, true)?;
+        let pipes = rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut queue = Queue::default();
+        queue.push(GREETING);
+        Ok(Daemon {
+            guard,
+            signals,
+            nofile,
+            above,
+            to_above,
+            frames: Frames::new(false),
+            queue,
+            heard: Instant::now(),
+            told: Instant::now(),
+            hello: None,
+            links: Vec::new(),
+            ranks: Vec::new(),
+            nodes: Vec::new(),
+            feed: Feed::default(),
+            unfed: 0,
+            reports: rustix::pipe::pipe_with(pipes)?,
+            null,
+            epoll,
+            orphaned: false,
+            finishing: false,
+            kill_at: None,
+            slimming: MemoryTrim::default(),
+        })
+    }
+
+    /// Until nothing is left to do here.
+    fn serve(mut self) -> io::Result<()> {
+        while !self.is_done() {
+            self.wait()?;
+            self.read_signals();
+            self.read_guard();
+            self.read_above();
+            self.read_ranks();
+            for number in 0..self.links.len() {
+                self.read_link(number);
+            }
+            self.step();
+        }
+        // Strays of ranks, and then the commands that reached other hosts.
+        let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
+        descendants::end_all_but(&links);
+        self.empty_pipes();
+        self.await_links();
+        descendants::end_all();
+        self.write_all();
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        (self.finishing || self.orphaned) && !self.ranks.iter().any(|rank| rank.alive)
+    }
+
+    /// Sleeps until there is something to do. The descriptors are few, as few ranks are on one host.
+    fn wait(&mut self) -> io::Result<()> {
+        let mut fds = vec![
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.epoll, PollFlags::IN),
+        ];
+        if !self.orphaned {
+            fds.push(PollFd::new(&self.guard, PollFlags::IN));
+            fds.push(PollFd::new(&self.above, PollFlags::IN));
+            if !self.queue.is_empty() {
+                fds.push(PollFd::new(&self.to_above, PollFlags::OUT));
+            }
+        }
+        // A full queue means that nobody reads us, so we do not read the ranks either.
+        if !self.queue.is_full() {
+            for rank in &self.ranks {
+                let pipes = [&rank.pmi, &rank.stdout, &rank.stderr];
+                let pipes = pipes.into_iter().flatten();
+                fds.extend(pipes.map(|fd| PollFd::new(fd, PollFlags::IN)));
+            }
+            let ears = self.links.iter().filter_map(Link::ear);
+            fds.extend(ears.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        }
+        match poll(&mut fds, self.slimming.pause(self.pause()).as_ref()) {
+            Ok(0) => self.slimming.waited_in_vain(),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn pause(&self) -> Option<Timespec> {
+        let now = Instant::now();
+        let kill = self.kill_at.map(|at| at.saturating_duration_since(now));
+        let beat = self.limits().and_then(|limits| limits.beat());
+        let pause = [kill, beat].into_iter().flatten().min()?;
+        let pause = pause.max(Duration::from_millis(1));
+        Some(Timespec {
+            tv_sec: pause.as_secs() as i64,
+            tv_nsec: i64::from(pause.subsec_nanos()),
+        })
+    }
+
+    fn limits(&self) -> Option<Limits> {
+        self.hello.as_ref().map(|hello| hello.far.limits)
+    }
+
+    fn me(&self) -> u32 {
+        self.hello.as_ref().map_or(ALL, |hello| hello.you.host)
+    }
+
+    fn step(&mut self) {
+        // Clears what the epoll tells, which is only that there is room somewhere.
+        let mut events = Vec::with_capacity(16);
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let _ = epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            Some(&now),
+        );
+        self.feed.drain();
+        if self.unfed > 0 && self.feed.is_empty() {
+            let fed = std::mem::take(&mut self.unfed);
+            self.tell(&FromDaemon::Fed(fed));
+        }
+        for link in &mut self.links {
+            link.drain();
+        }
+        if self.kill_at.is_some_and(|at| Instant::now() >= at) {
+            self.signal(libc::SIGKILL);
+        }
+        if let Some(limits) = self.limits() {
+            self.keep(&limits);
+        }
+        if self.queue.drain_into(&self.to_above).is_none() {
+            self.lose_above(libc::SIGTERM);
+        }
+    }
+}
+
+/// Watches a pipe into which something may have to wait.
+fn watch_room(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
+    let flags = EventFlags::OUT | EventFlags::ET;
+    let _ = epoll::add(epoll, fd, EventData::new_u64(0), flags);
+}

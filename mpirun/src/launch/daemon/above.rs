@@ -1,0 +1,180 @@
+//! The outpost and the launcher above it: what it says, what it orders, and what happens when it is gone.
+
+use super::super::link::Link;
+use super::super::sys::Signal;
+use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
+use super::super::{ends_the_job, polite, ranks};
+use super::{Daemon, watch_room};
+use crate::node;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use std::time::{Duration, Instant};
+
+impl Daemon {
+    pub(super) fn tell(&mut self, what: &FromDaemon) {
+        let frame = wire::frame(self.me(), what);
+        self.pass_up(&frame);
+    }
+
+    pub(super) fn pass_up(&mut self, frame: &[u8]) {
+        if !self.orphaned {
+            self.told = Instant::now();
+            self.queue.push(frame);
+        }
+    }
+
+    pub(super) fn read_guard(&mut self) {
+        let mut byte = [0u8; 16];
+        let flags = rustix::net::RecvFlags::DONTWAIT;
+        match rustix::net::recv(&self.guard, &mut byte, flags) {
+            Ok((got @ 1.., _)) => {
+                // The guard passes signals on; each of those it takes asks for the end.
+                let signal = Signal::from(byte[got - 1]);
+                self.lose_above(signal);
+            }
+            Ok(_) => self.lose_above(libc::SIGTERM),
+            Err(_) => {}
+        }
+    }
+
+    pub(super) fn read_above(&mut self) {
+        let mut buffer = [0u8; 64 * 1024];
+        while !self.orphaned {
+            match rustix::io::read(&self.above, &mut buffer) {
+                Ok(got @ 1..) => {
+                    self.heard = Instant::now();
+                    self.frames.push(&buffer[..got]);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                _ => {
+                    self.obey_frames();
+                    return self.lose_above(libc::SIGTERM);
+                }
+            }
+            self.obey_frames();
+        }
+    }
+
+    pub(super) fn obey_frames(&mut self) {
+        loop {
+            match self.frames.next_frame() {
+                Ok(None) => return,
+                Ok(Some((host, body))) => {
+                    if host == ALL || host != self.me() {
+                        let frame = wire::raw_frame(host, &body);
+                        let all = host == ALL;
+                        for link in &mut self.links {
+                            if all || link.covers(host) {
+                                link.send(&frame);
+                            }
+                        }
+                    }
+                    // Before it has been greeted a host does not know its number.
+                    if (host == ALL || host == self.me() || self.hello.is_none())
+                        && let Err(error) = wire::open(&body).map(|down| self.obey(down))
+                    {
+                        return self.despair(&error);
+                    }
+                }
+                Err(error) => return self.despair(&error),
+            }
+        }
+    }
+
+    pub(super) fn despair(&mut self, error: &FrameError) {
+        eprintln!(
+            "mpirun on {}: the launcher above is not understood: {error}",
+            crate::hosts::own_name()
+        );
+        self.lose_above(libc::SIGTERM);
+    }
+
+    pub(super) fn obey(&mut self, what: ToDaemon) {
+        match what {
+            ToDaemon::Hello(hello) => self.greet(*hello),
+            ToDaemon::Launch(order) => self.launch(&order),
+            ToDaemon::Pmi { proc, bytes } => {
+                let socket = self.ranks.iter().find(|rank| rank.proc == proc);
+                if let Some(socket) = socket.and_then(|rank| rank.pmi.as_ref()) {
+                    // One that does not read its answers waits for ever, and is seen to.
+                    ranks::reply(socket, &bytes);
+                }
+            }
+            ToDaemon::Stdin(bytes) => {
+                self.unfed += bytes.len();
+                self.feed.push(&bytes);
+            }
+            ToDaemon::StdinEnd => self.feed.end(),
+            ToDaemon::Signal(signal) => {
+                self.signal(signal);
+                if ends_the_job(signal) {
+                    self.cut_unanswered();
+                }
+            }
+            ToDaemon::Kill => {
+                self.signal(libc::SIGKILL);
+                self.cut_unanswered();
+            }
+            ToDaemon::Look => {
+                let seen = self.ranks.iter().filter(|rank| rank.alive);
+                let seen = seen.filter_map(|rank| Some((rank.proc, self.snapshot(rank)?)));
+                let seen = seen.collect();
+                self.tell(&FromDaemon::Glimpses(seen));
+            }
+            ToDaemon::Time(asked) => self.tell(&FromDaemon::Time {
+                asked,
+                now: node::now_ns(),
+            }),
+            ToDaemon::Tapes => self.send_tapes(),
+            ToDaemon::Finish => self.finishing = true,
+            ToDaemon::Beat => {}
+        }
+    }
+
+    pub(super) fn greet(&mut self, hello: Hello) {
+        if hello.version != VERSION {
+            eprintln!(
+                "mpirun on {}: this is version {VERSION}, but the launcher is version {}",
+                hello.you.name, hello.version
+            );
+            return self.lose_above(libc::SIGTERM);
+        }
+        for branch in hello.you.below.clone() {
+            let hosts = branch.hosts();
+            let below = Hello {
+                you: branch,
+                ..hello.clone()
+            };
+            match Link::open(below, self.reports.1.as_fd(), self.nofile) {
+                Ok(link) => {
+                    if let Some(mouth) = link.mouth() {
+                        watch_room(&self.epoll, mouth);
+                    }
+                    self.links.push(link);
+                }
+                Err(error) => self.lose_below(hosts, error.to_string()),
+            }
+        }
+        self.hello = Some(hello);
+    }
+
+    /// The launcher above has gone, or is not to be believed: everything here ends.
+    pub(super) fn lose_above(&mut self, signal: Signal) {
+        if self.orphaned {
+            return;
+        }
+        self.orphaned = true;
+        for link in &mut self.links {
+            link.close();
+        }
+        for signal in polite(signal) {
+            self.signal(signal);
+        }
+        let grace = self
+            .hello
+            .as_ref()
+            .map_or(Duration::ZERO, |hello| hello.grace);
+        self.kill_at = Some(Instant::now() + grace);
+    }
+}

@@ -1,0 +1,125 @@
+//! An outpost's own ranks: what they say, and how they end.
+
+use super::super::ranks;
+use super::super::sys::{self, Ended, FailedStart, Signal};
+use super::super::wire::{End, FromDaemon};
+use super::{Daemon, Here};
+use crate::rank_snapshot::RankSnapshot;
+use rustix::io::Errno;
+
+impl Daemon {
+    pub(super) fn signal(&self, signal: Signal) {
+        for rank in self.ranks.iter().filter(|rank| rank.alive) {
+            sys::signal_group(rank.pid, signal);
+        }
+    }
+
+    pub(super) fn snapshot(&self, rank: &Here) -> Option<RankSnapshot> {
+        let (_, node) = self.nodes.iter().find(|(job, _)| *job == rank.job)?;
+        RankSnapshot::of_local(node, rank.local_rank)
+    }
+
+    pub(super) fn read_signals(&mut self) {
+        while let Some(signal) = sys::next_signal(&self.signals) {
+            if signal != libc::SIGCHLD {
+                self.lose_above(signal);
+            }
+        }
+        while let Some((pid, ended)) = sys::reap() {
+            let found = self
+                .ranks
+                .iter()
+                .position(|rank| rank.pid == pid && rank.alive);
+            if let Some(index) = found {
+                self.on_exit(index, ended);
+            }
+        }
+    }
+
+    pub(super) fn on_exit(&mut self, index: usize, ended: Ended) {
+        // What it said before it died counts before its death does.
+        self.read_pmi(index);
+        let failed = FailedStart::read(&self.reports.0);
+        let end = match (failed, ended) {
+            (Some(failed), _) => End::NeverBegan {
+                errno: failed.errno,
+                step: failed.step as i32,
+            },
+            (None, Ended::Exited(code)) => End::Exited(code),
+            (None, Ended::Killed(signal)) => End::Killed(signal),
+        };
+        let rank = &mut self.ranks[index];
+        rank.alive = false;
+        let proc = rank.proc;
+        let snapshot = self.snapshot(&self.ranks[index]);
+        self.tell(&FromDaemon::Ended {
+            proc,
+            end,
+            snapshot,
+        });
+    }
+
+    pub(super) fn read_ranks(&mut self) {
+        if self.queue.is_full() {
+            return;
+        }
+        for index in 0..self.ranks.len() {
+            self.read_pmi(index);
+            self.relay(index, false);
+            self.relay(index, true);
+        }
+    }
+
+    pub(super) fn read_pmi(&mut self, index: usize) {
+        loop {
+            let Some(rank) = self.ranks.get_mut(index) else {
+                return;
+            };
+            let Some(socket) = &rank.pmi else {
+                return;
+            };
+            let mut bytes = Vec::new();
+            let heard = ranks::hear(socket, |heard| bytes.extend_from_slice(heard));
+            let proc = rank.proc;
+            match heard {
+                ranks::Heard::Bytes => self.tell(&FromDaemon::Pmi { proc, bytes }),
+                ranks::Heard::Nothing => return,
+                ranks::Heard::HungUp => {
+                    rank.pmi = None;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads one output of a rank once; whether there may be more.
+    pub(super) fn relay(&mut self, index: usize, stderr: bool) -> bool {
+        let rank = &mut self.ranks[index];
+        let proc = rank.proc;
+        let slot = match stderr {
+            true => &mut rank.stderr,
+            false => &mut rank.stdout,
+        };
+        let Some(pipe) = slot else {
+            return false;
+        };
+        let mut buffer = [0u8; 32 * 1024];
+        let got = match rustix::io::read(pipe, &mut buffer) {
+            Ok(got) => got,
+            Err(Errno::INTR) => return true,
+            Err(Errno::AGAIN) => return false,
+            Err(_) => 0,
+        };
+        if got == 0 {
+            *slot = None;
+        }
+        // No bytes say that the last line is whole.
+        let bytes = buffer[..got].to_vec();
+        self.tell(&FromDaemon::Output {
+            proc,
+            stderr,
+            bytes,
+        });
+        got > 0
+    }
+}

@@ -1,0 +1,61 @@
+//! An outpost and the hosts behind it: frames pass through unread, and who is lost is told above.
+
+use super::super::link::{self, Heard, Limits};
+use super::super::wire::{self, Branch, FromDaemon};
+use super::Daemon;
+
+impl Daemon {
+    pub(super) fn read_link(&mut self, number: usize) {
+        if self.queue.is_full() || !self.links[number].is_open() {
+            return;
+        }
+        let heard = self.links[number].hear();
+        loop {
+            match self.links[number].frames.next_frame() {
+                Ok(Some((host, body))) => {
+                    let frame = wire::raw_frame(host, &body);
+                    self.pass_up(&frame);
+                }
+                Ok(None) => break,
+                Err(error) => return self.cut(number, error.to_string()),
+            }
+        }
+        if heard == Heard::End {
+            self.cut(number, "its launcher has ended, or was not reached".into());
+        }
+    }
+
+    pub(super) fn cut(&mut self, number: usize, why: String) {
+        self.links[number].close();
+        let hosts = Branch::hosts(&self.links[number].branch);
+        if !self.finishing {
+            self.lose_below(hosts, why);
+        }
+    }
+
+    pub(super) fn lose_below(&mut self, hosts: Vec<u32>, why: String) {
+        self.tell(&FromDaemon::Lost { hosts, why });
+    }
+
+    pub(super) fn keep(&mut self, limits: &Limits) {
+        let silence = limits.silence;
+        if !silence.is_zero() && self.told.elapsed() >= silence / 3 {
+            self.tell(&FromDaemon::Beat);
+        }
+        for (number, why) in link::keep(&mut self.links, limits) {
+            self.cut(number, why);
+        }
+        if !silence.is_zero() && self.heard.elapsed() >= silence {
+            self.lose_above(libc::SIGTERM);
+        }
+    }
+
+    /// The job ends: hosts below that have not answered have nothing to end, so they are not waited for.
+    pub(super) fn cut_unanswered(&mut self) {
+        for number in 0..self.links.len() {
+            if self.links[number].is_unanswered() {
+                self.cut(number, "it has not answered".into());
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! How an outpost starts its part of a job.
+
+use super::super::ranks::{self, Starter};
+use super::super::wire::{FromDaemon, Order};
+use super::{Daemon, Here, watch_room};
+use crate::node::Node;
+use rustix::fd::AsFd;
+
+impl Daemon {
+    pub(super) fn launch(&mut self, order: &Order) {
+        if let Err((why, code)) = self.start(order) {
+            let job = order.job;
+            self.tell(&FromDaemon::NotStarted { job, why, code });
+        }
+    }
+
+    pub(super) fn start(&mut self, order: &Order) -> Result<(), (String, i32)> {
+        let Some(hello) = &self.hello else {
+            return Err(("nobody has said hello".into(), 1));
+        };
+        let starter = Starter {
+            env: &hello.env,
+            dir: Some(&hello.dir),
+            report: self.reports.1.as_fd(),
+            null: self.null.as_fd(),
+            nofile: self.nofile,
+        };
+        let told = |error: ranks::StartError| (error.to_string(), error.code());
+        let resolved = starter.resolve(order, hello.you.host).map_err(told)?;
+        if resolved.count() == 0 {
+            return Ok(());
+        }
+        let node = Node::create(resolved.count()).map_err(|error| (error.to_string(), 1))?;
+        let (feed, epoll) = (&mut self.feed, &self.epoll);
+        let input = |rank: u32| match order.readers.contains(&rank) {
+            true => feed.add(|pipe| watch_room(epoll, pipe)).map(Some),
+            false => Ok(None),
+        };
+        let mut fresh = Vec::with_capacity(resolved.count());
+        let outcome = starter.start(order, &resolved, node.fd(), input, |rank| fresh.push(rank));
+        for rank in fresh {
+            let proc = order.first + rank.rank as usize;
+            let (pid, bound) = (rank.pid, rank.bound);
+            self.tell(&FromDaemon::Started { proc, pid, bound });
+            self.ranks.push(Here {
+                proc,
+                local_rank: rank.local_rank,
+                job: order.job,
+                pid: rank.pid,
+                alive: true,
+                pmi: Some(rank.pmi),
+                stdout: Some(rank.stdout),
+                stderr: Some(rank.stderr),
+            });
+        }
+        self.nodes.push((order.job, node));
+        outcome.map_err(told)
+    }
+}

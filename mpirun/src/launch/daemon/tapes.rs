@@ -1,0 +1,31 @@
+//! The tapes of an outpost's ranks on their way to the trace.
+
+use super::super::wire::FromDaemon;
+use super::Daemon;
+use mpi_base::node::Event;
+
+/// Events in one frame.
+const PIECE: usize = 2048;
+
+impl Daemon {
+    /// Everybody has ended: what they have on their tapes.
+    pub(super) fn send_tapes(&mut self) {
+        for index in 0..self.ranks.len() {
+            let rank = &self.ranks[index];
+            let (proc, local_rank) = (rank.proc, rank.local_rank);
+            let node = self.nodes.iter().find(|(job, _)| *job == rank.job);
+            let Some(tape) = node.map(|(_, node)| node.tape_of(local_rank)) else {
+                continue;
+            };
+            for piece in tape.events.chunks(PIECE) {
+                let events = piece.iter().map(Event::words).collect();
+                let lost = tape.lost;
+                self.tell(&FromDaemon::EventRing { proc, lost, events });
+                if self.queue.is_full() {
+                    self.write_all();
+                }
+            }
+        }
+        self.tell(&FromDaemon::Played);
+    }
+}

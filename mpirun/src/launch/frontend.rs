@@ -1,0 +1,198 @@
+//! The front end: the process that the user started and that the shell waits for.
+//!
+//! It forks the agent, passes signals on, feeds a terminal's input to rank 0, and ends with the agent's exit code.
+//! The agent leaves the front end's process group, so that a signal to the group (Ctrl-C, `kill -9 -PGID`) reaches the front end alone
+//! and the agent hears of it in one way only.
+
+use super::program::Plan;
+use super::supervisor::{self, Wires};
+use super::sys::{self, Forked, Signal};
+use super::trim_memory::MemoryTrim;
+use super::{FORWARDED, descendants};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair};
+use rustix::process::Resource;
+use std::io;
+
+/// Runs a plan; the result is the exit code.
+pub fn run(plan: &Plan) -> i32 {
+    match launch(plan) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("mpirun: starting the launcher's second process failed: {error}");
+            1
+        }
+    }
+}
+
+fn launch(plan: &Plan) -> io::Result<i32> {
+    let terminal = rustix::termios::isatty(rustix::stdio::stdin());
+    let (stdin, feed) = if terminal {
+        // A rank is in a process group of its own and may not read the terminal; we read it and pass it on.
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        (read, Some(write))
+    } else {
+        (
+            rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?,
+            None,
+        )
+    };
+    let mut waited = FORWARDED.to_vec();
+    waited.push(libc::SIGCHLD);
+    guard(&waited, feed, |front, signals, nofile| {
+        let wires = Wires {
+            front,
+            stdin,
+            signals,
+            nofile,
+        };
+        supervisor::run(plan, wires)
+    })
+}
+
+/// Runs `work` in a child that this process guards: if the child is killed, what it has started comes to us and is ended.
+///
+/// `work` gets a socket that closes when the guard dies, the signals it is to take, and the old limit of open files.
+pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
+    let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+    guard(&waited, None, work)
+}
+
+/// The same, with the signals that both processes take and the pipe that a terminal's input is fed to.
+fn guard(
+    waited: &[Signal],
+    feed: Option<OwnedFd>,
+    work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32,
+) -> io::Result<i32> {
+    sys::adopt_orphans()?;
+    let nofile = raise_open_files();
+    let (to_child, to_guard) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // Before the fork, so that not even a child that ends at once ends unnoticed.
+    let signals = sys::signal_file(waited)?;
+    match sys::fork()? {
+        Forked::Child => {
+            drop((to_child, feed, signals));
+            let code = match become_agent(waited) {
+                Ok(signals) => work(to_guard, signals, nofile),
+                Err(error) => {
+                    eprintln!("mpirun: {error}");
+                    1
+                }
+            };
+            sys::exit_now(code)
+        }
+        Forked::Parent(child) => {
+            // With the child's work its descriptors go, such as rank 0's input.
+            drop((to_guard, work));
+            let code = attend(child, &to_child, &signals, feed);
+            // Nothing is below us if the child ended by itself; if it was killed, its orphans have come to us.
+            descendants::end_all();
+            Ok(code)
+        }
+    }
+}
+
+fn become_agent(waited: &[Signal]) -> io::Result<OwnedFd> {
+    rustix::process::setpgid(None, None)?;
+    sys::adopt_orphans()?;
+    sys::signal_file(waited)
+}
+
+/// Serves until the agent has ended.
+fn attend(agent: i32, to_agent: &OwnedFd, signals: &OwnedFd, mut feed: Option<OwnedFd>) -> i32 {
+    let mut pending: Vec<u8> = Vec::new();
+    let mut slimming = MemoryTrim::default();
+    loop {
+        let ours = feed.is_some() && in_foreground();
+        let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
+        let stdin = rustix::stdio::stdin();
+        match &feed {
+            Some(feed) if !pending.is_empty() => fds.push(PollFd::new(feed, PollFlags::OUT)),
+            Some(_) if ours => fds.push(PollFd::new(&stdin, PollFlags::IN)),
+            _ => {}
+        }
+        // In the background the terminal is not read; look from time to time whether that has changed.
+        let pause = (feed.is_some() && !ours).then_some(Timespec {
+            tv_sec: 0,
+            tv_nsec: 200_000_000,
+        });
+        match poll(&mut fds, slimming.pause(pause).as_ref()) {
+            Ok(0) => slimming.waited_in_vain(),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return 1,
+        }
+        let input = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        drop(fds);
+        while let Some(signal) = sys::next_signal(signals) {
+            if signal == libc::SIGCHLD {
+                while let Some((pid, ended)) = sys::reap() {
+                    if pid == agent {
+                        return ended.code();
+                    }
+                }
+            } else {
+                pass_on(to_agent, signal);
+            }
+        }
+        if input {
+            feed_rank_0(&mut feed, &mut pending);
+        }
+    }
+}
+
+fn pass_on(to_agent: &OwnedFd, signal: Signal) {
+    let byte = [signal as u8];
+    // If the agent has died, SIGCHLD says so in a moment.
+    let _ = rustix::net::send(to_agent, &byte, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    if signal == libc::SIGTSTP {
+        // The shell must see us stop; the ranks stop by the agent's hand.
+        sys::stop_self();
+    }
+}
+
+/// Moves input on: reads if nothing waits to be written, else writes.
+fn feed_rank_0(feed: &mut Option<OwnedFd>, pending: &mut Vec<u8>) {
+    let Some(pipe) = feed else {
+        return;
+    };
+    if pending.is_empty() {
+        let mut buffer = [0u8; 4096];
+        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+            Ok(got) if got > 0 => pending.extend_from_slice(&buffer[..got]),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            // Ctrl-D, or the terminal is gone.
+            _ => *feed = None,
+        }
+        return;
+    }
+    // Never more than what a pipe takes at once, so this does not block after poll has found room.
+    match rustix::io::write(pipe.as_fd(), pending) {
+        Ok(written) => {
+            pending.drain(..written);
+        }
+        Err(Errno::INTR | Errno::AGAIN) => {}
+        // Rank 0 does not read any more.
+        Err(_) => *feed = None,
+    }
+}
+
+fn in_foreground() -> bool {
+    rustix::termios::tcgetpgrp(rustix::stdio::stdin())
+        .is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Sixty ranks need some two hundred descriptors, a thousand need thousands; the ranks get the old limit back.
+fn raise_open_files() -> Option<u64> {
+    let mut limit = rustix::process::getrlimit(Resource::Nofile);
+    let before = limit.current?;
+    limit.current = limit.maximum;
+    rustix::process::setrlimit(Resource::Nofile, limit).ok()?;
+    Some(before)
+}

@@ -1,0 +1,341 @@
+//! The agent: one thread, one epoll, that owns the ranks of all jobs of one `mpirun`.
+//!
+//! Ranks of this host are its children; those of other hosts are children of an [outpost](super::daemon) there,
+//! which does what the agent says over a [link](super::link) and tells what happens. What a rank's end, output or question means
+//! is decided here alone, wherever the rank is.
+//!
+//! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
+//! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
+//! What ranks do after that is a consequence and is not reported.
+
+mod clients;
+mod deaths;
+mod events;
+mod input;
+mod links;
+mod relay;
+mod start;
+mod tracing;
+mod watching;
+
+use super::descendants;
+use super::ending::list;
+use super::link::Link;
+use super::output::{Sink, Target};
+use super::program::Plan;
+use super::ranks::{Ranks, StartError};
+use super::stdin_fanout::Feed;
+use super::sys::{self, Signal};
+use super::trim_memory::MemoryTrim;
+use super::wire::ToDaemon;
+use crate::node::{self, Node};
+use crate::pmi::Server;
+use events::{Watch, watch, watch_room};
+use rustix::event::Timespec;
+use rustix::event::epoll;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// The exit code of a job that ran out of time, as of timeout(1).
+pub const TIMED_OUT: i32 = 124;
+
+/// The exit code of a job that ended well but whose output could not be written whole, as sysexits.h's EX_IOERR.
+pub const OUTPUT_LOST: i32 = 74;
+
+/// After SIGKILL a process can live on only inside the kernel; it is not waited for longer than this.
+const GIVE_UP: Duration = Duration::from_secs(5);
+
+/// A job that was ended does not wait longer than this for its output to be read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    No,
+    Asked { until: Instant },
+    Killed { until: Instant },
+}
+
+/// What the agent was given by the front end.
+pub struct Wires {
+    /// One byte for each signal to pass on; closed when the front end has died.
+    pub front: OwnedFd,
+    /// Rank 0's standard input.
+    pub stdin: OwnedFd,
+    /// Signals sent to the agent itself, SIGCHLD among them.
+    pub signals: OwnedFd,
+    pub nofile: Option<u64>,
+}
+
+/// Runs a plan to its end; the result is mpirun's exit code.
+pub fn run(plan: &Plan, wires: Wires) -> i32 {
+    match Supervisor::new(plan, wires).and_then(|mut agent| agent.run()) {
+        Ok(code) => code,
+        Err(error) => {
+            descendants::end_all();
+            eprintln!("mpirun: {error}");
+            error.code()
+        }
+    }
+}
+
+struct Supervisor<'a> {
+    plan: &'a Plan,
+    wires: Wires,
+    server: Server,
+    ranks: Ranks,
+    /// Each job's segment of this host, if it has ranks here.
+    nodes: Vec<Option<Node>>,
+    links: Vec<Link>,
+    feed: Feed,
+    pump: input::Pump,
+    epoll: OwnedFd,
+    null: OwnedFd,
+    reports: (OwnedFd, OwnedFd),
+    out: Sink,
+    err: Sink,
+    /// The ranks are not read, because a sink is full.
+    held: bool,
+    watching_room: bool,
+    status: i32,
+    ending: Ending,
+    /// An abort that may be the consequence of something that another host has still to tell.
+    hold_cause: Option<deaths::Doubt>,
+    look: Option<watching::Look>,
+    still: Option<watching::Stillness>,
+    tracing: tracing::Tracing,
+    deadline: Option<Instant>,
+    slimming: MemoryTrim,
+    front_lives: bool,
+}
+
+fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartError {
+    move |error| StartError::System {
+        doing,
+        error: error.into(),
+    }
+}
+
+impl<'a> Supervisor<'a> {
+    fn new(plan: &'a Plan, wires: Wires) -> Result<Self, StartError> {
+        use rustix::fs::{Mode, OFlags};
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("epoll_create"))?;
+        let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(system("opening /dev/null"))?;
+        let reports = rustix::pipe::pipe_with(
+            rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK,
+        )
+        .map_err(system("making a pipe"))?;
+        let own = |fd: BorrowedFd<'_>| {
+            rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(system("copying an output"))
+        };
+        let host = crate::hosts::own_name();
+        let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
+        let agent = Supervisor {
+            deadline: plan.timeout.map(|limit| Instant::now() + limit),
+            plan,
+            wires,
+            server: Server::new(stem),
+            ranks: Ranks::default(),
+            nodes: Vec::new(),
+            links: Vec::new(),
+            feed: Feed::default(),
+            pump: input::Pump::default(),
+            epoll,
+            null,
+            reports,
+            out: Sink::new(own(rustix::stdio::stdout())?),
+            err: Sink::new(own(rustix::stdio::stderr())?),
+            held: false,
+            watching_room: false,
+            status: 0,
+            ending: Ending::No,
+            hold_cause: None,
+            look: None,
+            still: None,
+            tracing: tracing::Tracing::default(),
+            slimming: MemoryTrim::default(),
+            front_lives: true,
+        };
+        watch(&agent.epoll, &agent.wires.front, Watch::Front);
+        watch(&agent.epoll, &agent.wires.signals, Watch::Signals);
+        Ok(agent)
+    }
+
+    fn run(&mut self) -> Result<i32, StartError> {
+        self.launch(&self.plan.apps, &[])?;
+        self.show_map();
+        let mut events = Vec::with_capacity(64);
+        while (self.ranks.any_alive() || self.hold_cause.is_some()) && !self.has_given_up() {
+            events.clear();
+            let timeout = self.slimming.pause(self.until_next_step());
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                timeout.as_ref(),
+            ) {
+                Ok(0) => {
+                    self.slimming.waited_in_vain();
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(system("epoll_wait")(error)),
+            }
+            for event in &events {
+                self.serve(Watch::of(event.data.u64()));
+            }
+            self.step();
+        }
+        self.last_words();
+        Ok(self.status)
+    }
+
+    // ---- events ---------------------------------------------------------------------------------------------------
+
+    fn serve(&mut self, event: Watch) {
+        match event {
+            Watch::Front => self.read_frontend(),
+            Watch::Signals => self.read_signals(),
+            Watch::Pmi(proc) => self.read_client(proc),
+            Watch::Stdout(proc) => self.relay(proc, Target::Stdout),
+            Watch::Stderr(proc) => self.relay(proc, Target::Stderr),
+            Watch::SinkRoom => {
+                for link in &mut self.links {
+                    link.drain();
+                }
+                self.pump_stdin();
+            }
+            Watch::Stdin => self.pump_stdin(),
+            Watch::Link(number) => self.read_link(number),
+        }
+    }
+
+    fn read_frontend(&mut self) {
+        let mut bytes = [0u8; 64];
+        match rustix::net::recv(
+            &self.wires.front,
+            &mut bytes,
+            rustix::net::RecvFlags::DONTWAIT,
+        ) {
+            Ok((0, _)) => {
+                // The front end was killed; nobody is left to report to.
+                let _ = epoll::delete(&self.epoll, &self.wires.front);
+                self.front_lives = false;
+                self.end(128 + libc::SIGKILL, libc::SIGTERM);
+            }
+            Ok((got, _)) => {
+                for &byte in &bytes[..got] {
+                    self.pass_on(Signal::from(byte));
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn read_signals(&mut self) {
+        while let Some(signal) = sys::next_signal(&self.wires.signals) {
+            if signal != libc::SIGCHLD {
+                self.pass_on(signal);
+            }
+        }
+        while let Some((pid, ended)) = sys::reap() {
+            // Others are strays that came to us when their parents died, and commands that reached other hosts,
+            // whose end is heard on their link.
+            if let Some(proc) = self.ranks.by_pid(pid) {
+                self.on_exit(proc, ended);
+            }
+        }
+    }
+
+    fn pass_on(&mut self, signal: Signal) {
+        if super::ends_the_job(signal) {
+            // Asked twice: no more patience.
+            if matches!(self.ending, Ending::Asked { .. }) {
+                self.kill();
+            }
+            self.end(128 + signal, signal);
+        } else if signal == libc::SIGUSR1 {
+            self.look(false);
+        } else {
+            self.signal_all(signal);
+        }
+    }
+
+    /// Sends a signal to every rank on every host.
+    fn signal_all(&mut self, signal: Signal) {
+        self.ranks.signal(signal);
+        self.send_all_hosts(&ToDaemon::Signal(signal));
+    }
+
+    // ---- time -----------------------------------------------------------------------------------------------------
+
+    fn until_next_step(&self) -> Option<Timespec> {
+        let end = match self.ending {
+            Ending::No => self.deadline,
+            Ending::Asked { until } | Ending::Killed { until } => Some(until),
+        };
+        let prompt = self.next_prompt();
+        let beat = self.next_beat();
+        let verdict = self.hold_cause.as_ref().map(|hold_cause| hold_cause.until);
+        let look = self.look.map(|look| look.at);
+        let still = self.plan.hang_after.filter(|_| self.is_running());
+        let still = still.map(|_| {
+            self.still
+                .as_ref()
+                .map_or_else(Instant::now, |still| still.next)
+        });
+        let next = [end, prompt, beat, verdict, look, still]
+            .into_iter()
+            .flatten()
+            .min()?;
+        let left = next.saturating_duration_since(Instant::now());
+        Some(Timespec {
+            tv_sec: left.as_secs() as i64,
+            // Rounded up, so that the loop does not spin through the last microsecond.
+            tv_nsec: i64::from(left.subsec_nanos().saturating_add(1000).min(999_999_999)),
+        })
+    }
+
+    fn step(&mut self) {
+        let now = Instant::now();
+        match self.ending {
+            Ending::No if self.deadline.is_some_and(|deadline| now >= deadline) => self.time_out(),
+            Ending::Asked { until } if now >= until => self.kill(),
+            _ => {}
+        }
+        self.settle_held_cause();
+        self.watch_job();
+        self.keep_links();
+        self.show_prompts(now);
+        self.out.drain();
+        self.err.drain();
+        self.check_outputs();
+        if self.out.is_closed() && self.is_running() {
+            // As a program of its own would die by SIGPIPE, silently.
+            self.end(128 + libc::SIGPIPE, libc::SIGTERM);
+        }
+        self.hold_or_read();
+    }
+
+    fn time_out(&mut self) {
+        let late: Vec<u32> = self
+            .ranks
+            .iter()
+            .filter(|(_, rank)| rank.alive)
+            .map(|(_, rank)| rank.rank)
+            .collect();
+        let limit = self.plan.timeout.unwrap_or_default();
+        self.say(&format!(
+            "the time limit of {} s is over; rank{} {} had not finished. All ranks are ended.",
+            limit.as_secs_f64(),
+            if late.len() == 1 { "" } else { "s" },
+            list(&late)
+        ));
+        self.deadline = None;
+        self.look(true);
+    }
+
+    fn has_given_up(&self) -> bool {
+        matches!(self.ending, Ending::Killed { until } if Instant::now() >= until)
+    }
+}

@@ -1,0 +1,102 @@
+//! The agent as the reader of standard input, where no single rank of this host can have it to itself.
+
+use super::super::wire::{Order, ToDaemon};
+use super::{Supervisor, Watch};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+
+/// Bytes that may be under way to another host.
+const CREDIT: usize = 64 * 1024;
+
+/// What the agent knows of the input's way.
+#[derive(Debug, Default)]
+pub(super) struct Pump {
+    /// Whether there is more to read.
+    open: bool,
+    /// Whether the epoll tells of input; a plain file is always ready and cannot be watched.
+    watched: bool,
+    /// Hosts with readers, and how many bytes each has not yet taken.
+    under_way: BTreeMap<u32, usize>,
+}
+
+impl Supervisor<'_> {
+    /// Begins to read if a job's readers cannot do it themselves.
+    pub(super) fn start_pump(&mut self, order: &Order) {
+        let here = self.here();
+        for &reader in &order.readers {
+            let host = order.hosts[reader as usize];
+            if host != here {
+                self.pump.under_way.insert(host, 0);
+            }
+        }
+        if self.feed.has_readers() || !self.pump.under_way.is_empty() {
+            self.pump.open = true;
+            self.pump_stdin();
+        }
+    }
+
+    /// Another host's readers have taken so many bytes.
+    pub(super) fn fed(&mut self, host: u32, bytes: usize) {
+        if let Some(under_way) = self.pump.under_way.get_mut(&host) {
+            *under_way = under_way.saturating_sub(bytes);
+        }
+        self.pump_stdin();
+    }
+
+    /// Reads as long as everybody keeps up, and asks to be woken when there is more.
+    pub(super) fn pump_stdin(&mut self) {
+        self.feed.drain();
+        while self.pump.open {
+            let slow = self.pump.under_way.values().any(|&bytes| bytes >= CREDIT);
+            if slow || !self.feed.is_empty() {
+                return self.watch_stdin(false);
+            }
+            if !is_ready(&self.wires.stdin) {
+                return self.watch_stdin(true);
+            }
+            let mut buffer = [0u8; 16 * 1024];
+            match rustix::io::read(&self.wires.stdin, &mut buffer) {
+                Ok(got @ 1..) => {
+                    self.feed.push(&buffer[..got]);
+                    for host in self.pump.under_way.keys().copied().collect::<Vec<_>>() {
+                        self.send_host(host, &ToDaemon::Stdin(buffer[..got].to_vec()));
+                        *self.pump.under_way.entry(host).or_default() += got;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return self.watch_stdin(true),
+                _ => {
+                    self.watch_stdin(false);
+                    self.pump.open = false;
+                    self.feed.end();
+                    for host in self.pump.under_way.keys().copied().collect::<Vec<_>>() {
+                        self.send_host(host, &ToDaemon::StdinEnd);
+                    }
+                }
+            }
+        }
+    }
+
+    fn watch_stdin(&mut self, wanted: bool) {
+        if wanted == self.pump.watched {
+            return;
+        }
+        let token = EventData::new_u64(Watch::Stdin.token());
+        let done = match wanted {
+            true => epoll::add(&self.epoll, &self.wires.stdin, token, EventFlags::IN),
+            false => epoll::delete(&self.epoll, &self.wires.stdin),
+        };
+        self.pump.watched = wanted && done.is_ok();
+    }
+}
+
+fn is_ready(fd: &rustix::fd::OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+}

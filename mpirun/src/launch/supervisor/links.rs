@@ -1,0 +1,331 @@
+//! The agent and other hosts: reaching them, telling them what to do, and hearing what happens there.
+
+use super::super::ending::Cause;
+use super::super::link::{self, Heard, Link};
+use super::super::output::Target;
+use super::super::sys::Ended;
+use super::super::wire::{self, ALL, Branch, End, FromDaemon, Hello, Order, ToDaemon, VERSION};
+use super::{Supervisor, Watch, watch, watch_room};
+use crate::launch::sys::{FailedStart, FailedStep};
+use crate::pmi::Proc;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use std::io;
+use std::time::Instant;
+
+impl Supervisor<'_> {
+    /// Opens links to the hosts of a job that cannot be reached yet.
+    pub(super) fn reach(&mut self, order: &Order) -> io::Result<()> {
+        let here = self.here();
+        let mut missing: Vec<(u32, String)> = Vec::new();
+        for &host in &order.hosts {
+            let known = self.links.iter().any(|link| link.covers(host));
+            if host != here && !known && !missing.iter().any(|(other, _)| *other == host) {
+                missing.push((host, self.host_name(host)));
+            }
+        }
+        let dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        for branch in Branch::tree(&missing, self.plan.far.fanout) {
+            let hello = Hello {
+                version: VERSION.into(),
+                you: branch,
+                far: self.plan.far.clone(),
+                grace: self.plan.grace,
+                dir: dir.clone(),
+                env: self.plan.env.clone(),
+            };
+            let link = Link::open(hello, self.reports.1.as_fd(), self.wires.nofile)?;
+            let number = self.links.len();
+            if let (Some(ear), Some(mouth)) = (link.ear(), link.mouth()) {
+                watch(&self.epoll, ear, Watch::Link(number));
+                watch_room(&self.epoll, mouth);
+            }
+            self.links.push(link);
+        }
+        Ok(())
+    }
+
+    pub(super) fn host_name(&self, host: u32) -> String {
+        let host = self.plan.hosts.get(host as usize);
+        host.map_or_else(String::new, |host| host.name.clone())
+    }
+
+    pub(super) fn send_all_hosts(&mut self, what: &ToDaemon) {
+        if self.links.is_empty() {
+            return;
+        }
+        let frame = wire::frame(ALL, what);
+        for link in &mut self.links {
+            link.send(&frame);
+        }
+    }
+
+    pub(super) fn send_host(&mut self, host: u32, what: &ToDaemon) {
+        if let Some(link) = self.links.iter_mut().find(|link| link.covers(host)) {
+            link.send(&wire::frame(host, what));
+        }
+    }
+
+    /// Reads once, so that one talkative host does not keep the others waiting.
+    pub(super) fn read_link(&mut self, number: usize) {
+        // While our own reader is slow nobody is read; what is said waits on its way.
+        if self.out.is_full() || self.err.is_full() {
+            return;
+        }
+        let Some(link) = self.links.get_mut(number) else {
+            return;
+        };
+        if link.hear() == Heard::End {
+            let why = match link.frames.is_greeted() {
+                true => "its launcher has ended".to_string(),
+                false => {
+                    let agent = self
+                        .plan
+                        .far
+                        .agent
+                        .first()
+                        .map(|word| word.to_string_lossy());
+                    format!(
+                        "{} did not reach it, or {} is not there",
+                        agent.unwrap_or("ssh".into()),
+                        self.plan.far.mpirun.display()
+                    )
+                }
+            };
+            return self.lose_link(number, &why);
+        }
+        loop {
+            let Some(link) = self.links.get_mut(number) else {
+                return;
+            };
+            let said = match link.frames.next_frame() {
+                Ok(None) => return,
+                Ok(Some((host, body))) => wire::open::<FromDaemon>(&body).map(|up| (host, up)),
+                Err(error) => Err(error),
+            };
+            match said {
+                Ok((host, up)) => self.take_word(host, up),
+                Err(error) => return self.lose_link(number, &error.to_string()),
+            }
+        }
+    }
+
+    fn take_word(&mut self, host: u32, said: FromDaemon) {
+        match said {
+            FromDaemon::Beat => {}
+            FromDaemon::Started { proc, pid, bound } => {
+                let proc = Proc(proc);
+                if let Some(rank) = self.on_host(proc, host) {
+                    rank.pid = pid;
+                    self.tell_of_start(proc, bound.as_deref());
+                }
+            }
+            FromDaemon::NotStarted { job, why, code } => {
+                let on = self.host_name(host);
+                for rank in self.ranks.iter_mut() {
+                    if rank.host == host && rank.job.0 == job && rank.pid == 0 {
+                        rank.alive = false;
+                        rank.pmi = None;
+                    }
+                }
+                if self.is_running() {
+                    self.say(&format!("on {on}: {why}"));
+                }
+                self.end(code, libc::SIGTERM);
+            }
+            FromDaemon::Pmi { proc, bytes } => {
+                let proc = Proc(proc);
+                let Some(client) = self.on_host(proc, host).and_then(|rank| rank.pmi.as_mut())
+                else {
+                    return;
+                };
+                client.lines.push(&bytes);
+                self.answer_lines(proc);
+            }
+            FromDaemon::Output {
+                proc,
+                stderr,
+                bytes,
+            } => self.take_output(host, Proc(proc), stderr, &bytes),
+            FromDaemon::Ended {
+                proc,
+                end,
+                snapshot,
+            } => {
+                let proc = Proc(proc);
+                let Some(rank) = self.on_host(proc, host) else {
+                    return;
+                };
+                rank.snapshot = snapshot;
+                let pid = rank.pid;
+                let (ended, failed) = match end {
+                    End::Exited(code) => (Ended::Exited(code), None),
+                    End::Killed(signal) => (Ended::Killed(signal), None),
+                    End::NeverBegan { errno, step } => {
+                        let step = FailedStep::numbered(step);
+                        (Ended::Exited(127), Some(FailedStart { pid, errno, step }))
+                    }
+                };
+                rank.pmi = None;
+                self.bury(proc, ended, failed);
+            }
+            FromDaemon::Glimpses(glimpses) => {
+                for (proc, snapshot) in glimpses {
+                    if let Some(rank) = self.on_host(Proc(proc), host) {
+                        rank.snapshot = Some(snapshot);
+                    }
+                }
+            }
+            FromDaemon::Time { asked, now } => self.take_time(host, asked, now),
+            FromDaemon::EventRing { proc, lost, events } => {
+                if self.on_host(Proc(proc), host).is_some() {
+                    self.tracing.take_tape(proc, lost, &events);
+                }
+            }
+            FromDaemon::Played => self.tracing.heard_out(host),
+            FromDaemon::Fed(bytes) => self.fed(host, bytes),
+            FromDaemon::Lost { hosts, why } => self.lose_hosts(&hosts, &why),
+        }
+    }
+
+    /// A rank, if it runs on the host that speaks of it.
+    fn on_host(&mut self, proc: Proc, host: u32) -> Option<&mut super::super::ranks::Rank> {
+        self.ranks
+            .get_mut(proc)
+            .filter(|rank| rank.host == host && !rank.here)
+    }
+
+    fn take_output(&mut self, host: u32, proc: Proc, stderr: bool, bytes: &[u8]) {
+        let (out, err) = (&mut self.out, &mut self.err);
+        let Some(rank) = self
+            .ranks
+            .get_mut(proc)
+            .filter(|rank| rank.host == host && !rank.here)
+        else {
+            return;
+        };
+        let stream = match stderr {
+            true => &mut rank.stderr,
+            false => &mut rank.stdout,
+        };
+        if let Some(stream) = stream {
+            let sink = match stream.to {
+                Target::Stdout => out,
+                Target::Stderr => err,
+            };
+            match bytes.is_empty() {
+                true => stream.flush(sink),
+                false => stream.take(bytes, sink),
+            }
+        }
+    }
+
+    fn lose_link(&mut self, number: usize, why: &str) {
+        let Some(link) = self.links.get_mut(number) else {
+            return;
+        };
+        link.close();
+        let hosts = link.branch.hosts();
+        // Those behind it are lost with it.
+        self.lose_hosts(&hosts, why);
+    }
+
+    fn lose_hosts(&mut self, hosts: &[u32], why: &str) {
+        self.tracing.give_up(hosts);
+        let lost: Vec<Proc> = self
+            .ranks
+            .iter()
+            .filter(|(_, rank)| rank.alive && !rank.here && hosts.contains(&rank.host))
+            .map(|(proc, _)| proc)
+            .collect();
+        for &proc in &lost {
+            if let Some(rank) = self.ranks.get_mut(proc) {
+                rank.alive = false;
+                rank.pmi = None;
+            }
+        }
+        if let Some(&first) = lost.first() {
+            let host = self.ranks.get(first).map_or(0, |rank| rank.host);
+            let cause = Cause::HostLost {
+                host: self.host_name(host),
+                why: why.to_string(),
+            };
+            self.fail(first, cause, 1);
+        }
+    }
+
+    /// Says that this launcher is still there, and gives up hosts that are late.
+    pub(super) fn keep_links(&mut self) {
+        for (number, why) in link::keep(&mut self.links, &self.plan.far.limits) {
+            self.lose_link(number, &why);
+        }
+    }
+
+    /// The job ends: hosts that have not answered have nothing to end, so they are not waited for.
+    pub(super) fn cut_unanswered(&mut self) {
+        for number in 0..self.links.len() {
+            if self.links[number].is_unanswered() {
+                self.lose_link(number, "it has not answered");
+            }
+        }
+    }
+
+    pub(super) fn next_beat(&self) -> Option<Instant> {
+        let linked = self.links.iter().any(Link::is_open);
+        let beat = self.plan.far.limits.beat().filter(|_| linked)?;
+        Some(Instant::now() + beat)
+    }
+
+    /// All ranks have ended: takes the other hosts' last output and lets them go.
+    pub(super) fn part(&mut self, limit: Option<Instant>) {
+        self.collect_tapes(limit);
+        self.send_all_hosts(&ToDaemon::Finish);
+        self.converse(limit, |agent| !agent.links.iter().any(Link::is_open));
+        for link in &mut self.links {
+            link.close();
+        }
+    }
+
+    /// Hears the other hosts until something has come, the time is over, or nobody is left to hear.
+    pub(super) fn converse(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        while !has_come(self) && self.links.iter().any(Link::is_open) {
+            let late = limit.is_some_and(|limit| Instant::now() >= limit);
+            if late || !self.front_lives {
+                break;
+            }
+            for link in &mut self.links {
+                link.drain();
+            }
+            let open: Vec<usize> = (0..self.links.len())
+                .filter(|&number| self.links[number].is_open())
+                .collect();
+            let mut fds: Vec<PollFd<'_>> = open
+                .iter()
+                .filter_map(|&number| self.links[number].ear())
+                .map(|ear| PollFd::from_borrowed_fd(ear, PollFlags::IN))
+                .collect();
+            fds.push(PollFd::new(&self.wires.front, PollFlags::RDHUP));
+            let pause = Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            };
+            match poll(&mut fds, Some(&pause)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => break,
+            }
+            let front = fds.pop().map(|fd| fd.revents());
+            if front.is_some_and(|events| !events.is_empty()) {
+                self.front_lives = false;
+            }
+            drop(fds);
+            for number in open {
+                self.read_link(number);
+            }
+            self.keep_links();
+            if self.out.is_full() || self.err.is_full() {
+                self.write_out(limit);
+            }
+        }
+    }
+}

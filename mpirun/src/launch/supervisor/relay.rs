@@ -1,0 +1,229 @@
+//! The agent's output: when ranks are read, when they are held back, and how the last of it is given out.
+
+use super::super::output::{Read, Stream, Target};
+use super::super::sys::Signal;
+use super::super::{descendants, ends_the_job};
+use super::{LAST_WORDS, OUTPUT_LOST, Supervisor, Watch};
+use crate::pmi::Proc;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::time::Instant;
+
+impl Supervisor<'_> {
+    pub(super) fn relay(&mut self, proc: Proc, to: Target) {
+        self.read_output(proc, to, |read| read == Read::End);
+    }
+
+    /// Reads what a rank of this host has written; if `is_over` says so, nothing more will be read. Whether more can be.
+    pub(super) fn read_output(
+        &mut self,
+        proc: Proc,
+        to: Target,
+        is_over: impl Fn(Read) -> bool,
+    ) -> bool {
+        let Some(rank) = self.ranks.get_mut(proc).filter(|rank| rank.here) else {
+            return false;
+        };
+        let slot = match to {
+            Target::Stdout => &mut rank.stdout,
+            Target::Stderr => &mut rank.stderr,
+        };
+        let Some(stream) = slot else {
+            return false;
+        };
+        let sink = match stream.to {
+            Target::Stdout => &mut self.out,
+            Target::Stderr => &mut self.err,
+        };
+        let over = is_over(stream.read(sink));
+        if over {
+            stream.flush(sink);
+            *slot = None;
+        }
+        !over
+    }
+
+    pub(super) fn say(&mut self, text: &str) {
+        if !self.plan.quiet {
+            // A sentence is heard where anything can be.
+            let sink = match self.err.is_broken() {
+                true => &mut self.out,
+                false => &mut self.err,
+            };
+            sink.push(format!("mpirun: {text}\n").as_bytes());
+        }
+    }
+
+    /// Tells of output that could not be written, which the job's status shows.
+    pub(super) fn check_outputs(&mut self) {
+        let mut complaints = self.out.take_complaints();
+        complaints.append(&mut self.err.take_complaints());
+        for complaint in complaints {
+            self.lose_output(&complaint);
+        }
+        let kept = self.plan.io.folder.is_some();
+        for (name, trouble) in [
+            ("standard output", self.out.take_trouble()),
+            ("standard error", self.err.take_trouble()),
+        ] {
+            let Some(errno) = trouble else { continue };
+            let error = std::io::Error::from(errno);
+            let consequence = match kept {
+                true => "The job goes on, since --output keeps its lines.",
+                false => "The job is ended, since its lines are kept nowhere else.",
+            };
+            self.lose_output(&format!(
+                "mpirun's {name} cannot be written any more: {error}. {consequence}"
+            ));
+            if !kept {
+                self.end(OUTPUT_LOST, libc::SIGTERM);
+            }
+        }
+    }
+
+    /// Something that a user asked for has not been written whole.
+    pub(super) fn lose_output(&mut self, sentence: &str) {
+        self.say(sentence);
+        if self.status == 0 {
+            self.status = OUTPUT_LOST;
+        }
+    }
+
+    /// When the next beginning of a line is to be given out.
+    pub(super) fn next_prompt(&self) -> Option<Instant> {
+        let ranks = self.ranks.iter();
+        let streams = ranks.flat_map(|(_, rank)| [&rank.stdout, &rank.stderr]);
+        streams.flatten().filter_map(Stream::prompt_at).min()
+    }
+
+    /// Gives out beginnings of lines whose ends have not come until `now`.
+    pub(super) fn show_prompts(&mut self, now: Instant) {
+        self.give_out(|stream| stream.prompt_at().is_some_and(|at| at <= now));
+    }
+
+    /// Gives out the beginnings of lines of the streams that are `due`.
+    fn give_out(&mut self, due: impl Fn(&Stream) -> bool) {
+        for rank in self.ranks.iter_mut() {
+            for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
+                if due(stream) {
+                    stream.flush(match stream.to {
+                        Target::Stdout => &mut self.out,
+                        Target::Stderr => &mut self.err,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Stops reading the ranks while a reader of ours is slow, and wakes up when it has read.
+    pub(super) fn hold_or_read(&mut self) {
+        let waiting = [&self.out, &self.err]
+            .into_iter()
+            .find(|sink| !sink.is_empty());
+        if waiting.is_some() != self.watching_room {
+            self.watching_room = !self.watching_room;
+            for sink in [&self.out, &self.err] {
+                // A plain file cannot be watched and never needs to be; the two may be one file, watched once.
+                let token = EventData::new_u64(Watch::SinkRoom.token());
+                let _ = match self.watching_room && !sink.is_empty() {
+                    true => epoll::add(&self.epoll, sink, token, EventFlags::OUT),
+                    false => epoll::delete(&self.epoll, sink),
+                };
+            }
+        }
+        let full = self.out.is_full() || self.err.is_full();
+        if full != self.held {
+            self.held = full;
+            let flags = if full {
+                EventFlags::empty()
+            } else {
+                EventFlags::IN
+            };
+            for (proc, rank) in self.ranks.iter() {
+                for (stream, watch) in [
+                    (&rank.stdout, Watch::Stdout(proc)),
+                    (&rank.stderr, Watch::Stderr(proc)),
+                ] {
+                    if let Some(fd) = stream.as_ref().and_then(|stream| stream.fd.as_ref()) {
+                        let token = EventData::new_u64(watch.token());
+                        let _ = epoll::modify(&self.epoll, fd, token, flags);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Everybody has ended: kill strays, give out what the pipes still hold, and wait for our reader.
+    pub(super) fn last_words(&mut self) {
+        let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
+        descendants::end_all_but(&links);
+        let by_force = !self.is_running();
+        let limit = Instant::now() + LAST_WORDS;
+        for n in 0..self.ranks.count() {
+            for to in [Target::Stdout, Target::Stderr] {
+                self.empty(Proc(n), to, by_force.then_some(limit));
+            }
+        }
+        self.part(by_force.then_some(limit));
+        // Nothing comes any more.
+        self.give_out(|_| true);
+        // The commands that reached the other hosts have nothing more to do.
+        descendants::end_all();
+        self.write_trace();
+        self.write_out(by_force.then_some(limit));
+        self.check_outputs();
+        self.write_out(by_force.then_some(limit));
+    }
+
+    pub(super) fn empty(&mut self, proc: Proc, to: Target, limit: Option<Instant>) {
+        loop {
+            if self.out.is_full() || self.err.is_full() {
+                self.write_out(limit);
+            }
+            if !self.read_output(proc, to, |read| read != Read::Some) {
+                return;
+            }
+        }
+    }
+
+    /// Writes until nothing is queued, the time is over, or nobody is left who could want it.
+    pub(super) fn write_out(&mut self, limit: Option<Instant>) {
+        use rustix::event::{PollFd, PollFlags, poll};
+        loop {
+            self.out.drain();
+            self.err.drain();
+            let late = limit.is_some_and(|limit| Instant::now() >= limit);
+            if (self.out.is_empty() && self.err.is_empty()) || late || !self.front_lives {
+                return;
+            }
+            let slow = if self.out.is_empty() {
+                &self.err
+            } else {
+                &self.out
+            };
+            let mut fds = [
+                PollFd::new(slow, PollFlags::OUT),
+                PollFd::new(&self.wires.front, PollFlags::RDHUP),
+            ];
+            let pause = Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            };
+            let _ = poll(&mut fds, Some(&pause));
+            let gone = fds[1].revents();
+            if gone.intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR) {
+                self.front_lives = false;
+            }
+            // A signal from the user ends the waiting, too.
+            let mut byte = [0u8; 1];
+            let asked = rustix::net::recv(
+                &self.wires.front,
+                &mut byte,
+                rustix::net::RecvFlags::DONTWAIT,
+            );
+            if asked.is_ok_and(|(got, _)| got > 0 && ends_the_job(Signal::from(byte[0]))) {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! How the agent starts jobs: the launched one, and those that are spawned.
+
+use super::super::output::{Stream, StreamId, Style, Target};
+use super::super::program::{App, Plan, StdinTo};
+use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
+use super::super::wire::{Order, ToDaemon};
+use super::{Supervisor, Watch, Wires, system, watch};
+use crate::foreign;
+use crate::node::Node;
+use crate::pmi::{Job, Proc, SpawnRequest};
+use mpi_base::ranges;
+use mpi_core::rte::wire::Lines;
+use rustix::fd::{AsFd, OwnedFd};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The number that stands for no host: none of the plan's is this one.
+const NOWHERE: u32 = u32::MAX;
+
+impl Supervisor<'_> {
+    /// The host of this process among the plan's.
+    pub(super) fn here(&self) -> u32 {
+        let here = self.plan.hosts.iter().position(|host| host.here);
+        here.map_or(NOWHERE, |host| host as u32)
+    }
+
+    /// Starts a job; nothing runs here if a program of it is missing here.
+    pub(super) fn launch(
+        &mut self,
+        apps: &[App],
+        preput: &[(String, String)],
+    ) -> Result<Job, StartError> {
+        let placed = self.plan.place(apps).map_err(StartError::Place)?;
+        let appnums: Vec<usize> = placed
+            .iter()
+            .enumerate()
+            .flat_map(|(appnum, hosts)| std::iter::repeat_n(appnum, hosts.len()))
+            .collect();
+        let hosts: Vec<u32> = placed
+            .concat()
+            .into_iter()
+            .map(|host| host as u32)
+            .collect();
+        let here = self.here();
+        let job = self.server.add_job(&appnums, &hosts, preput);
+        let readers = self.readers(job, hosts.len());
+        let order = Order {
+            job: job.0,
+            kvsname: self.server.kvsname(job).to_string(),
+            spawned: self.server.is_spawned(job),
+            first: self.ranks.count(),
+            apps: apps.to_vec(),
+            appnums,
+            hosts,
+            binding: self.plan.binding,
+            readers,
+        };
+        let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
+        let resolved = starter.resolve(&order, here)?;
+        let mut told: Vec<String> = (resolved.programs())
+            .filter_map(|program| foreign::warning(program, order.hosts.len()))
+            .collect();
+        // Several sections may have one program.
+        told.dedup();
+        let node = match resolved.count() {
+            0 => None,
+            count => Some(Node::create(count).map_err(StartError::Node)?),
+        };
+        // All ranks are known before any is started, in the order of their numbers.
+        let mut ranks = Vec::with_capacity(order.hosts.len());
+        for rank in 0..order.hosts.len() as u32 {
+            ranks.push(self.expected(&order, rank)?);
+        }
+        if order.hosts.iter().any(|&host| host != here) {
+            self.reach(&order).map_err(system("reaching other hosts"))?;
+            self.send_all_hosts(&ToDaemon::Launch(Box::new(order.clone())));
+            self.compare_clocks();
+        }
+        for sentence in told {
+            self.say(&sentence);
+        }
+        for rank in ranks {
+            self.ranks.push(rank);
+        }
+        let mut outcome = Ok(());
+        if let Some(node) = &node {
+            let mut fresh = Vec::with_capacity(resolved.count());
+            let (wires, feed, epoll) = (&self.wires, &mut self.feed, &self.epoll);
+            let direct = order.readers.len() == 1;
+            let input = |rank: u32| -> std::io::Result<Option<OwnedFd>> {
+                if !order.readers.contains(&rank) {
+                    return Ok(None);
+                }
+                if direct {
+                    // The only reader gets the file itself.
+                    return Ok(Some(rustix::io::fcntl_dupfd_cloexec(&wires.stdin, 3)?));
+                }
+                feed.add(|pipe| super::watch_room(epoll, pipe)).map(Some)
+            };
+            let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
+            outcome = starter.start(&order, &resolved, node.fd(), input, |rank| fresh.push(rank));
+            for one in fresh {
+                let proc = Proc(order.first + one.rank as usize);
+                self.settle(proc, one);
+            }
+            if outcome.is_err() {
+                // What was not started will never end.
+                for rank in order.ranks_on(here) {
+                    let proc = Proc(order.first + rank as usize);
+                    if let Some(rank) = self.ranks.get_mut(proc)
+                        && rank.pid == 0
+                    {
+                        rank.alive = false;
+                    }
+                }
+            }
+        }
+        self.nodes.push(node);
+        outcome?;
+        self.start_pump(&order);
+        Ok(job)
+    }
+
+    /// A rank that is to be.
+    fn expected(&self, order: &Order, rank: u32) -> Result<Rank, StartError> {
+        let at = rank as usize;
+        let app = &order.apps[order.appnums[at]];
+        let host = order.hosts[at];
+        let before = order.hosts[..at].iter().filter(|other| **other == host);
+        let here = host == self.here();
+        Ok(Rank {
+            job: Job(order.job),
+            rank,
+            size: order.hosts.len(),
+            program: app.program.to_string_lossy().into_owned(),
+            host,
+            here,
+            local_rank: before.count() as u32,
+            pid: 0,
+            alive: true,
+            pmi: Some(Client {
+                fd: None,
+                lines: Lines::default(),
+            }),
+            stdout: Some(self.stream(order.job, rank, Target::Stdout)?),
+            stderr: Some(self.stream(order.job, rank, Target::Stderr)?),
+            snapshot: None,
+        })
+    }
+
+    fn stream(&self, job: usize, rank: u32, kind: Target) -> Result<Stream, StartError> {
+        let io = &self.plan.io;
+        let name = match kind {
+            Target::Stdout => "stdout",
+            Target::Stderr => "stderr",
+        };
+        let tag = match (io.tag, io.label) {
+            (true, _) => format!("[{},{rank}]<{name}>: ", job + 1),
+            (false, true) => format!("[{rank}] "),
+            (false, false) => String::new(),
+        };
+        let file = io.folder.as_deref().map(|folder| {
+            let merged = if io.merge { "stdout" } else { name };
+            create(folder, job, rank, merged)
+        });
+        let style = Style {
+            tag,
+            timestamp: io.timestamp,
+            file: file.transpose()?,
+            silent: io.folder.is_some() && !io.echo,
+            unbuffered: io.unbuffered,
+        };
+        let to = if io.merge { Target::Stdout } else { kind };
+        let output = match kind {
+            Target::Stdout => "output",
+            Target::Stderr => "error",
+        };
+        let name = match job {
+            0 => format!("rank {rank}'s standard {output}"),
+            job => format!("the standard {output} of rank {rank} of spawned job {job}"),
+        };
+        Ok(Stream::new(
+            StreamId::new(job, rank, kind),
+            name,
+            None,
+            to,
+            style,
+        ))
+    }
+
+    /// A rank of this host has been started.
+    fn settle(&mut self, proc: Proc, fresh: Fresh) {
+        watch(&self.epoll, &fresh.pmi, Watch::Pmi(proc));
+        watch(&self.epoll, &fresh.stdout, Watch::Stdout(proc));
+        watch(&self.epoll, &fresh.stderr, Watch::Stderr(proc));
+        if let Some(rank) = self.ranks.get_mut(proc) {
+            rank.pid = fresh.pid;
+            if let Some(client) = &mut rank.pmi {
+                client.fd = Some(fresh.pmi);
+            }
+            if let Some(stream) = &mut rank.stdout {
+                stream.fd = Some(fresh.stdout);
+            }
+            if let Some(stream) = &mut rank.stderr {
+                stream.fd = Some(fresh.stderr);
+            }
+        }
+        self.tell_of_start(proc, fresh.bound.as_deref());
+    }
+
+    /// Says that a rank was started, and where, if that was asked for.
+    pub(super) fn tell_of_start(&mut self, proc: Proc, bound: Option<&str>) {
+        if self.plan.verbose {
+            let who = self.who(proc);
+            self.say(&format!("{who} was started"));
+        }
+        if self.plan.report_bindings
+            && let Some(rank) = self.ranks.get(proc)
+        {
+            let host = self.host_name(rank.host);
+            let bound = bound.unwrap_or("not bound");
+            let line = format!("[{host}:{}] Rank {} {bound}", rank.pid, rank.rank);
+            self.say(&line);
+        }
+    }
+
+    pub(super) fn spawn(&mut self, parent: Proc, request: SpawnRequest) {
+        if crate::recording::is_asked_for(&self.plan.env) {
+            // Spawned ranks have the numbers of launched ones, and a recording has one file for each number.
+            let why = "a run that is recorded or replayed cannot spawn";
+            let who = self.who(parent);
+            self.say(&format!("{who} called MPI_Comm_spawn, which fails: {why}"));
+            let effects = self.server.spawned(parent, Err(why.into()));
+            return self.apply(effects);
+        }
+        let apps: Vec<App> = request
+            .apps
+            .into_iter()
+            .map(|app| crate::cli::spawned_app(app, &self.plan.hosts))
+            .collect();
+        let procs = apps.iter().filter_map(|app| app.procs).sum();
+        let known = self.ranks.count();
+        let outcome = match self.launch(&apps, &request.preput) {
+            Ok(_) => Ok(procs),
+            // Half a job is no job: the caller's MPI_Comm_spawn fails only if nothing was started.
+            Err(error) if self.ranks.count() > known => {
+                self.say(&format!(
+                    "a spawned job could not be started whole: {error}"
+                ));
+                self.end(1, libc::SIGTERM);
+                return;
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let effects = self.server.spawned(parent, outcome);
+        self.apply(effects);
+    }
+
+    /// Which ranks of a job read our standard input; what is spawned reads nothing.
+    fn readers(&self, job: Job, size: usize) -> Vec<u32> {
+        let stdin = match job.0 {
+            0 => self.plan.io.stdin,
+            _ => StdinTo::Nobody,
+        };
+        (0..size as u32)
+            .filter(|&rank| stdin.goes_to(rank))
+            .collect()
+    }
+
+    /// `--display-map`, and with `--verbose` or on a terminal a line when there are more ranks than cores.
+    pub(super) fn show_map(&mut self) {
+        if self.plan.display_map {
+            let mut text = String::from("where ranks run:");
+            for (number, host) in (0..).zip(&self.plan.hosts) {
+                for (appnum, app) in self.plan.apps.iter().enumerate() {
+                    let ranks: Vec<usize> = self
+                        .ranks
+                        .iter()
+                        .filter(|(_, rank)| rank.host == number)
+                        .map(|(_, rank)| rank)
+                        .filter(|rank| rank.program == app.program.to_string_lossy())
+                        .map(|rank| rank.rank as usize)
+                        .collect();
+                    if !ranks.is_empty() && appnum == self.first_app_named(&app.program) {
+                        text += &format!(
+                            "\n  {}: {} ({}) of {} slots",
+                            host.name,
+                            ranges::write(&ranks),
+                            app.program.to_string_lossy(),
+                            host.slots
+                        );
+                    }
+                }
+            }
+            self.say(&text);
+        }
+        let cores = mpi_base::cpu::Cores::of_this_process().usable;
+        let here = self.ranks.iter().filter(|(_, rank)| rank.here).count();
+        let watched = self.plan.verbose || rustix::termios::isatty(rustix::stdio::stderr());
+        if here > cores && watched && !self.plan.oversubscribe {
+            self.say(&format!(
+                "{here} ranks share {cores} core{} (--oversubscribe: do not mention it)",
+                if cores == 1 { "" } else { "s" }
+            ));
+        }
+    }
+
+    fn first_app_named(&self, program: &std::ffi::OsStr) -> usize {
+        let named = |app: &App| app.program == program;
+        self.plan.apps.iter().position(named).unwrap_or(0)
+    }
+}
+
+/// `FOLDER/JOB/rank.N/stdout`, jobs counted from 1, as users know it.
+fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, File), StartError> {
+    let place = folder.join(format!("{}/rank.{rank}", job + 1));
+    let path = place.join(name);
+    std::fs::create_dir_all(&place)
+        .and_then(|()| match name {
+            // Two streams of a rank may share a file, so neither may overwrite the other's place in it.
+            "stdout" | "stderr" => File::options()
+                .create(true)
+                .append(true)
+                .open(&path)
+                .and_then(|file| file.set_len(0).map(|()| file)),
+            _ => File::create(&path),
+        })
+        .map_err(|error| StartError::Output {
+            path: path.display().to_string(),
+            error,
+        })
+        .map(|file| (path, file))
+}
+
+/// Who starts the ranks of this host.
+fn starter_of<'a>(
+    plan: &'a Plan,
+    wires: &Wires,
+    report: &'a OwnedFd,
+    null: &'a OwnedFd,
+) -> Starter<'a> {
+    Starter {
+        env: &plan.env,
+        dir: None,
+        report: report.as_fd(),
+        null: null.as_fd(),
+        nofile: wires.nofile,
+    }
+}

@@ -1,0 +1,166 @@
+//! The agent as the collector of a trace: the clocks and tapes of all hosts, and the file that is made of them.
+//!
+//! While a traced job starts and again when it has ended, each host is asked for its clock several times;
+//! the quickest answers say how it stands to ours ([`Clock`]). When all ranks have ended the hosts send their tapes.
+
+use super::super::link::Link;
+use super::super::ranks::Rank;
+use super::super::wire::ToDaemon;
+use super::Supervisor;
+use crate::node;
+use crate::pmi::Proc;
+use crate::trace::clock::{Clock, Reading};
+use crate::trace::{Lane, Trace};
+use mpi_base::node::{Event, Played};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+/// How often a host is asked for its clock in a row.
+const QUESTIONS: u32 = 32;
+
+/// What other hosts have told for the trace.
+#[derive(Debug, Default)]
+pub(super) struct Tracing {
+    clocks: BTreeMap<u32, Clock>,
+    /// How many questions a host will still be asked.
+    unasked: BTreeMap<u32, u32>,
+    /// By the number of the process.
+    tapes: BTreeMap<usize, Played>,
+    /// Hosts that have sent all their tapes.
+    heard_out: BTreeSet<u32>,
+    /// Hosts that cannot be heard any more.
+    lost: BTreeSet<u32>,
+}
+
+impl Tracing {
+    pub(super) fn take_tape(&mut self, proc: usize, lost: u64, events: &[[u64; 8]]) {
+        let tape = self.tapes.entry(proc).or_default();
+        tape.lost = lost;
+        tape.events
+            .extend(events.iter().filter_map(|words| Event::of(*words)));
+    }
+
+    pub(super) fn heard_out(&mut self, host: u32) {
+        self.heard_out.insert(host);
+    }
+
+    pub(super) fn give_up(&mut self, hosts: &[u32]) {
+        self.lost.extend(hosts);
+    }
+}
+
+impl Supervisor<'_> {
+    /// The hosts that are reached by links.
+    fn far_hosts(&self) -> Vec<u32> {
+        let open = self.links.iter().filter(|link| link.is_open());
+        let hosts = open.flat_map(|link: &Link| link.branch.hosts());
+        hosts
+            .filter(|host| !self.tracing.lost.contains(host))
+            .collect()
+    }
+
+    /// Begins to ask all hosts for their clocks, if the job is traced.
+    pub(super) fn compare_clocks(&mut self) {
+        if self.plan.trace.is_none() {
+            return;
+        }
+        for host in self.far_hosts() {
+            self.tracing.clocks.entry(host).or_default().begin();
+            self.tracing.unasked.insert(host, QUESTIONS);
+            self.ask_clock(host);
+        }
+    }
+
+    fn ask_clock(&mut self, host: u32) {
+        if let Some(left) = self.tracing.unasked.get_mut(&host)
+            && *left > 0
+        {
+            *left -= 1;
+            self.send_host(host, &ToDaemon::Time(node::now_ns()));
+        } else {
+            self.tracing.unasked.remove(&host);
+        }
+    }
+
+    pub(super) fn take_time(&mut self, host: u32, asked: u64, theirs: u64) {
+        if let Some(clock) = self.tracing.clocks.get_mut(&host) {
+            clock.read(Reading::between(asked, node::now_ns(), theirs));
+            self.ask_clock(host);
+        }
+    }
+
+    /// All ranks have ended: takes what the other hosts have on tape.
+    pub(super) fn collect_tapes(&mut self, limit: Option<Instant>) {
+        if self.plan.trace.is_none() || self.far_hosts().is_empty() {
+            return;
+        }
+        // The clocks first: while tapes are on their way answers are slow.
+        self.compare_clocks();
+        self.converse(limit, |agent| {
+            let told = |host: &u32| !agent.tracing.unasked.contains_key(host);
+            agent.far_hosts().iter().all(told)
+        });
+        self.send_all_hosts(&ToDaemon::Tapes);
+        self.converse(limit, |agent| {
+            let told = |host: &u32| agent.tracing.heard_out.contains(host);
+            agent.far_hosts().iter().all(told)
+        });
+    }
+
+    /// What they all did, if the user has named a file.
+    pub(super) fn write_trace(&mut self) {
+        let plan = self.plan;
+        let Some(file) = &plan.trace else { return };
+        let mut tracing = std::mem::take(&mut self.tracing);
+        let mut missing = BTreeMap::<u32, usize>::new();
+        let mut lane = |(proc, rank): (Proc, &Rank)| {
+            let tape = if rank.here {
+                let node = self.nodes.get(rank.job.0)?.as_ref()?;
+                node.tape_of(rank.local_rank)
+            } else if tracing.heard_out.contains(&rank.host) {
+                let mut tape = tracing.tapes.remove(&proc.0).unwrap_or_default();
+                if let Some(clock) = tracing.clocks.get(&rank.host) {
+                    tape.events.iter_mut().for_each(|event| clock.set(event));
+                }
+                tape
+            } else {
+                *missing.entry(rank.host).or_default() += 1;
+                return None;
+            };
+            Some(Lane {
+                job: rank.job.0,
+                rank: rank.rank,
+                host: self.host_name(rank.host),
+                tape,
+            })
+        };
+        let lanes: Vec<Lane> = self.ranks.iter().filter_map(&mut lane).collect();
+        let clocks = tracing.clocks.iter();
+        let clocks = clocks.map(|(host, clock)| (self.host_name(*host), clock.precision()));
+        let mut trace = Trace {
+            lanes,
+            clocks: clocks.collect(),
+        };
+        trace.align();
+        if let Err(error) = trace.write(file) {
+            let name = file.display();
+            return self.lose_output(&format!("the trace cannot be written to {name}: {error}"));
+        }
+        for (host, ranks) in missing {
+            let host = self.host_name(host);
+            let ranks = match ranks {
+                1 => "the rank".to_string(),
+                more => format!("the {more} ranks"),
+            };
+            self.say(&format!(
+                "the trace lacks {ranks} of {host}, which could not be asked any more"
+            ));
+        }
+        if trace.lost() > 0 {
+            self.say(&format!(
+                "the trace has the latest events; {} earlier ones were forgotten (--mca mpi_base_trace N keeps N of each rank)",
+                trace.lost()
+            ));
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The agent as a watcher: reports of who waits for whom, when somebody asks, when the time is over, or when nothing moves.
+
+use super::super::wire::ToDaemon;
+use super::{Supervisor, TIMED_OUT};
+use crate::hang::{Report, Seen};
+use crate::pmi::Proc;
+use std::time::{Duration, Instant};
+
+/// How long other hosts have to say what their ranks do.
+const ANSWER: Duration = Duration::from_millis(150);
+
+/// A report that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) at: Instant,
+    then_end: bool,
+}
+
+/// Whether the job moves.
+#[derive(Debug)]
+pub(super) struct Stillness {
+    pub(super) next: Instant,
+    since: Instant,
+    /// Calls and progress of each rank.
+    counts: Vec<(u64, u64)>,
+    told: bool,
+}
+
+impl Supervisor<'_> {
+    /// Asks all hosts; the report comes when they have had time to answer.
+    pub(super) fn look(&mut self, then_end: bool) {
+        if self.look.is_some_and(|look| look.then_end) {
+            return;
+        }
+        self.send_all_hosts(&ToDaemon::Look);
+        let patience = if self.links.is_empty() {
+            Duration::ZERO
+        } else {
+            ANSWER
+        };
+        let at = Instant::now() + patience;
+        self.look = Some(Look { at, then_end });
+    }
+
+    pub(super) fn watch_job(&mut self) {
+        let now = Instant::now();
+        if let Some(look) = self.look.take_if(|look| now >= look.at) {
+            let reports = self.reports();
+            let texts: Vec<String> = reports.iter().map(Report::to_string).collect();
+            self.say(&texts.join("\n"));
+            self.write_reports(&reports);
+            if look.then_end {
+                self.end(TIMED_OUT, libc::SIGTERM);
+            }
+        }
+        let Some(patience) = self.plan.hang_after.filter(|_| self.is_running()) else {
+            return;
+        };
+        let due = self.still.as_ref().is_none_or(|still| now >= still.next);
+        if !due {
+            return;
+        }
+        let counts = self.counts();
+        let next = now + (patience / 4).clamp(Duration::from_millis(5), Duration::from_secs(5));
+        let moved = self
+            .still
+            .as_ref()
+            .is_none_or(|still| still.counts != counts);
+        let still = self.still.get_or_insert(Stillness {
+            next,
+            since: now,
+            counts: Vec::new(),
+            told: false,
+        });
+        still.next = next;
+        if moved {
+            (still.since, still.counts, still.told) = (now, counts, false);
+        } else if !still.told && now - still.since >= patience {
+            still.told = true;
+            self.say(&format!(
+                "nothing has moved for {} s",
+                patience.as_secs_f64()
+            ));
+            self.look(false);
+        }
+        self.send_all_hosts(&ToDaemon::Look);
+    }
+
+    fn counts(&self) -> Vec<(u64, u64)> {
+        let count = |proc: Proc| {
+            self.snapshot(proc)
+                .map_or((0, 0), |seen| (seen.calls, seen.progress))
+        };
+        self.ranks.iter().map(|(proc, _)| count(proc)).collect()
+    }
+
+    /// Job by job, as ranks of different jobs have the same numbers.
+    fn reports(&self) -> Vec<Report> {
+        let seen = |job: usize| {
+            self.ranks
+                .iter()
+                .filter(|(_, rank)| rank.job.0 == job)
+                .map(|(proc, rank)| Seen {
+                    rank: rank.rank,
+                    host: self.host_name(rank.host),
+                    alive: rank.alive,
+                    snapshot: self.snapshot(proc),
+                })
+                .collect()
+        };
+        (0..self.nodes.len())
+            .map(|job| Report::of(job, seen(job)))
+            .collect()
+    }
+
+    /// For tools, if the user has named a file; a later report takes the place of an earlier one.
+    fn write_reports(&mut self, reports: &[Report]) {
+        let plan = self.plan;
+        let Some(file) = &plan.hang_report else {
+            return;
+        };
+        let json: Vec<_> = reports.iter().map(Report::json).collect();
+        let text = format!("{:#}\n", serde_json::json!({ "jobs": json }));
+        if let Err(error) = std::fs::write(file, text) {
+            self.lose_output(&format!(
+                "the report cannot be written to {}: {error}",
+                file.display()
+            ));
+        }
+    }
+}

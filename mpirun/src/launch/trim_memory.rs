@@ -1,0 +1,214 @@
+//! What starting a job needed and running it does not: the launcher gives that memory back at the first quiet moment.
+//!
+//! Once the ranks run, mpirun mostly sleeps, for days perhaps, beside programs that want the memory.
+//! Most of what it has then are pages of its own file: option parsing, help, sorting ranks onto hosts; they are not looked at again.
+//! So each process of the launcher, as soon as it has waited [`QUIET`] in vain, once
+//! * returns free pages of the heap to the kernel;
+//! * drops the pages of the stack below where it stands, which reading the options has filled;
+//! * unmaps the pages of the segments of its file that nobody may write, code and constants (`madvise(2)`, `MADV_DONTNEED`).
+//!   A page that is needed after all is mapped again from the kernel's cache, as it was the first time.
+//!
+//! A launcher that a debugger looks at keeps its pages, as breakpoints are written into them.
+#![allow(unsafe_code)]
+
+use rustix::event::Timespec;
+use std::ops::Range;
+
+/// How long nothing must have happened.
+const QUIET: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// Whether a process of the launcher has still all that it has started with.
+#[derive(Debug, Default)]
+pub struct MemoryTrim {
+    done: bool,
+}
+
+impl MemoryTrim {
+    /// How long to wait for something to do if it were else `pause`.
+    pub fn pause(&self, pause: Option<Timespec>) -> Option<Timespec> {
+        match self.done {
+            true => pause,
+            false => Some(pause.map_or(QUIET, |pause| pause.min(QUIET))),
+        }
+    }
+
+    /// Nothing has happened for as long as [`pause`](Self::pause) said.
+    pub fn waited_in_vain(&mut self) {
+        if !std::mem::replace(&mut self.done, true) && !is_traced() {
+            give_back();
+        }
+    }
+}
+
+/// Whether a debugger is attached.
+fn is_traced() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        let tracer = status
+            .lines()
+            .find_map(|line| line.strip_prefix("TracerPid:"));
+        tracer.is_some_and(|pid| pid.trim() != "0")
+    })
+}
+
+fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim returns to the kernel only what is free.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+    // SAFETY: below the frame of this function and of what it calls the stack holds nothing; no handler of a signal runs there, as signals
+    // are read from a file. The kernel keeps a gap of 1 MiB below a stack (`stack_guard_gap`), so nothing else is in the range.
+    unsafe { drop_pages(stack_below()) };
+    for pages in unwritable() {
+        // SAFETY: these pages are mapped privately from our file and nobody has been able to write them,
+        // so each comes back with the same bytes when it is next looked at.
+        unsafe { drop_pages(pages) };
+    }
+}
+
+/// A refusal changes nothing.
+///
+/// # Safety
+/// The program can do with what the pages hold when they are mapped anew: zeroes, or the bytes of their file.
+unsafe fn drop_pages(pages: Range<usize>) {
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        libc::madvise(
+            pages.start as *mut libc::c_void,
+            pages.len(),
+            libc::MADV_DONTNEED,
+        );
+    }
+}
+
+/// More than the system calls that follow need, and than the ABI lets a function use below its frame.
+const FRAMES: usize = 8 << 10;
+
+/// Deeper than this nobody has been.
+const DEPTH: usize = 256 << 10;
+
+/// Whole pages of this thread's stack that no function uses now.
+fn stack_below() -> Range<usize> {
+    let page = rustix::param::page_size();
+    let here = (&raw const page).addr() / page * page;
+    here.saturating_sub(DEPTH)..here.saturating_sub(FRAMES)
+}
+
+/// The memory of the segments of this program that are not writable, in whole pages.
+///
+/// What the dynamic linker writes first and protects then (`PT_GNU_RELRO`) belongs to a writable segment.
+fn unwritable() -> Vec<Range<usize>> {
+    unsafe extern "C" fn collect(
+        info: *mut libc::dl_phdr_info,
+        _size: libc::size_t,
+        found: *mut libc::c_void,
+    ) -> libc::c_int {
+        let page = rustix::param::page_size();
+        // SAFETY: the caller passes a valid `info`, whose table has `dlpi_phnum` entries, and `found` as it was given below.
+        let (info, table, found) = unsafe {
+            let info = &*info;
+            (
+                info,
+                std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)),
+                &mut *found.cast::<Vec<Range<usize>>>(),
+            )
+        };
+        let segments = table
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W == 0);
+        found.extend(segments.map(|header| {
+            let start = (info.dlpi_addr + header.p_vaddr) as usize;
+            let end = start + header.p_memsz as usize;
+            start / page * page..end.next_multiple_of(page)
+        }));
+        // The program itself is the first; its libraries, if it has any, are shared with others anyway.
+        1
+    }
+    let mut found = Vec::new();
+    // SAFETY: `collect` is called before this returns, with a pointer to a live vector, by this thread.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut found).cast()) };
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Mutex, PoisonError};
+
+    /// Held by whoever gives memory back or looks at what is left, as tests run side by side.
+    static MEMORY: Mutex<()> = Mutex::new(());
+
+    /// The memory of [`unwritable`] that is mapped in, in KiB.
+    fn resident() -> u64 {
+        let segments = unwritable();
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let (mut counts, mut sum) = (false, 0);
+        for line in smaps.lines() {
+            let address = line.split_once('-').map(|(start, _)| start);
+            if let Some(Ok(start)) = address.map(|a| usize::from_str_radix(a, 16)) {
+                counts = segments.iter().any(|pages| pages.contains(&start));
+            } else if let (true, Some(rss)) = (counts, line.strip_prefix("Rss:")) {
+                let kib = rss.trim().trim_end_matches(" kB");
+                sum += kib.parse::<u64>().unwrap();
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn code_that_was_looked_at_is_not_kept() {
+        let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+        for at in unwritable().into_iter().flatten().step_by(64) {
+            // SAFETY: the address is in a readable segment of this program.
+            unsafe { std::ptr::with_exposed_provenance::<u8>(at).read_volatile() };
+        }
+        let before = resident();
+        give_back();
+        let after = resident();
+        assert!(after < before / 2, "{after} KiB of {before} are left");
+    }
+
+    #[test]
+    fn code_is_given_back_and_what_can_be_written_is_not() {
+        let found = unwritable();
+        let inside = |address: usize| found.iter().any(|pages| pages.contains(&address));
+        static mut WRITABLE: u64 = 7;
+        assert!(inside(give_back as *const () as usize));
+        assert!(!inside((&raw const WRITABLE) as usize));
+        assert!(!inside(found.as_ptr() as usize));
+    }
+
+    #[test]
+    fn the_stack_is_dropped_only_below_every_frame() {
+        let mine = 0u8;
+        let range = stack_below();
+        assert!(range.end < (&raw const mine).addr() && range.start < range.end);
+    }
+
+    #[test]
+    fn a_program_goes_on_without_the_pages_it_has_given_back() {
+        let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+        let before: Vec<String> = (0..1000).map(|n| format!("{n:x}")).collect();
+        give_back();
+        let after: Vec<String> = (0..1000).map(|n| format!("{n:x}")).collect();
+        assert_eq!(before, after);
+    }
+
+    #[test]
+    fn waiting_is_cut_short_until_memory_was_given_back_once() {
+        let long = Timespec {
+            tv_sec: 7,
+            tv_nsec: 0,
+        };
+        let mut slimming = MemoryTrim::default();
+        assert_eq!(slimming.pause(None), Some(QUIET));
+        assert_eq!(slimming.pause(Some(long)), Some(QUIET));
+        let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+        slimming.waited_in_vain();
+        assert_eq!(slimming.pause(None), None);
+        assert_eq!(slimming.pause(Some(long)), Some(long));
+    }
+}

@@ -1,0 +1,198 @@
+//! What a rank was seen doing, as launchers tell each other and as reports are made of.
+//!
+//! It is a rank's state page ([`mpi_base::state`]) with two things changed so that it means the same on every host:
+//! a time since when is a time for how long, and a call's number is the call's name.
+
+use crate::node;
+use mpi_base::state::{About, NO_PEER, Phase, State, Waits};
+use mpi_core::coll::CallSignature;
+use mpi_core::pml::Context;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// It has not reached `MPI_Init`, or is no MPI program.
+    Before,
+    Starting,
+    Running,
+    Finalized,
+}
+
+/// The latest collective operation of a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    pub comm: Comm,
+    /// Counted on each communicator from 1.
+    pub number: u64,
+    /// What all members have to agree on: "MPI_Bcast from rank 0 of 400 bytes".
+    pub what: String,
+    /// How many members the communicator has.
+    pub members: u32,
+    /// Whether the rank is in a call that returns when it is over.
+    pub inside: bool,
+}
+
+/// A communicator, by the number that all its members know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Comm(pub u64);
+
+impl Comm {
+    /// `MPI_COMM_WORLD` of every job.
+    pub const WORLD: Comm = Comm(0);
+}
+
+impl fmt::Display for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (*self, Context::chosen(self.0)) {
+            (Comm::WORLD, _) => write!(f, "MPI_COMM_WORLD"),
+            (_, (_, 1)) => write!(f, "MPI_COMM_SELF"),
+            (_, (chooser, serial)) => write!(f, "communicator {chooser}.{serial}"),
+        }
+    }
+}
+
+/// Whom a rank waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// For a rank to take a message.
+    Send(Partner),
+    /// For a message of a rank.
+    Recv(Partner),
+    /// For a message of whoever sends one.
+    RecvAny { comm: Comm, tag: Option<i32> },
+    /// For the other members, in a nonblocking operation.
+    Collective,
+    /// For whichever of so many requests is first.
+    Any { requests: u32 },
+    /// For a member of a window; where its lock is waited for, the job rank that holds that.
+    Window {
+        rank: u32,
+        job_rank: u32,
+        holder: Option<u32>,
+    },
+}
+
+/// The other side of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partner {
+    pub comm: Comm,
+    /// The rank in that communicator, and in the job.
+    pub rank: u32,
+    pub job_rank: u32,
+    pub tag: Option<i32>,
+    pub bytes: u64,
+    /// How many requests the call waits for, this one included.
+    pub requests: u32,
+}
+
+/// A wire of the hardware barrier, as the rank that drives it sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    pub wire: u32,
+    /// How many barriers have been entered and left at this wire.
+    pub entered: u64,
+    pub released: u64,
+}
+
+/// A rank at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankSnapshot {
+    pub stage: Stage,
+    /// The call it is in.
+    pub call: Option<String>,
+    /// The call before.
+    pub last_call: Option<String>,
+    /// Calls entered plus calls left.
+    pub calls: u64,
+    /// What it waits for; `None` while it does not, or not for longer than a moment.
+    pub waiting: Option<Waiting>,
+    /// For how long it has waited in this call.
+    pub waited: Option<Duration>,
+    pub round: Option<Round>,
+    pub gate: Option<Gate>,
+    /// Counts what the rank's engine has moved.
+    pub progress: u64,
+}
+
+impl Waiting {
+    fn of(about: &About) -> Option<Waiting> {
+        let comm = Comm(about.comm);
+        let tag = (about.tag >= 0).then_some(about.tag);
+        let partner = || Partner {
+            comm,
+            rank: about.peer as u32,
+            job_rank: about.proc as u32,
+            tag,
+            bytes: about.bytes,
+            requests: about.requests,
+        };
+        match about.waits {
+            Waits::Nothing => None,
+            Waits::Send => Some(Waiting::Send(partner())),
+            Waits::Recv if about.peer == NO_PEER => Some(Waiting::RecvAny { comm, tag }),
+            Waits::Recv => Some(Waiting::Recv(partner())),
+            Waits::Collective => Some(Waiting::Collective),
+            Waits::Any => Some(Waiting::Any {
+                requests: about.requests,
+            }),
+            Waits::Window => Some(Waiting::Window {
+                rank: about.peer as u32,
+                job_rank: about.proc as u32,
+                holder: tag.map(|holder| holder as u32),
+            }),
+        }
+    }
+}
+
+impl RankSnapshot {
+    /// What a state page says; `now_ns` is the page's clock, `name` turns a call's number into its name.
+    pub fn of(state: &State, now_ns: u64, name: impl Fn(u16) -> String) -> RankSnapshot {
+        let call = |number: u16| (number != 0).then(|| name(number));
+        let round = &state.collective;
+        RankSnapshot {
+            stage: match state.phase {
+                Phase::Absent => Stage::Before,
+                Phase::Starting => Stage::Starting,
+                Phase::Running => Stage::Running,
+                Phase::Finalized => Stage::Finalized,
+            },
+            call: call(state.call),
+            last_call: call(state.last_call),
+            calls: state.calls,
+            waiting: Waiting::of(&state.about),
+            waited: (state.since_ns > 0)
+                .then(|| Duration::from_nanos(now_ns.saturating_sub(state.since_ns))),
+            round: (round.round > 0).then(|| Round {
+                comm: Comm(round.comm),
+                number: round.round,
+                what: CallSignature::from_words(&round.said).to_string(),
+                members: round.members,
+                inside: round.inside,
+            }),
+            gate: state.gate.map(|gate| Gate {
+                wire: gate.wire,
+                entered: gate.entered,
+                released: gate.released,
+            }),
+            progress: state.progress,
+        }
+    }
+
+    /// The collective operation that it waits in, blocking or not.
+    pub fn in_round(&self) -> Option<&Round> {
+        let waits = self.waiting == Some(Waiting::Collective);
+        let round = self.round.as_ref()?;
+        (self.call.is_some() && (round.inside || waits)).then_some(round)
+    }
+
+    /// Of a rank of this host, now.
+    pub fn of_local(node: &node::Node, local_rank: u32) -> Option<RankSnapshot> {
+        let state = node.state_of(local_rank)?;
+        Some(RankSnapshot::of(&state, node::now_ns(), node::call_name))
+    }
+}

@@ -1,0 +1,511 @@
+//! The line changes of a version 2 board as a waveform: IEEE 1364 value change dump, timescale 1 ns, changes only.
+//!
+//! A record holds what the nodes drive; the model, stepped edge by edge over the same changes, gives all the rest.
+//! The tree of signals is
+//!
+//! ```text
+//! barrier
+//!   channel0
+//!     release          the level of its inward lines
+//!     arrived[6:0]     how many members have entered and wait to be released
+//!     members[59:0]    the nodes that have it, bit by bit (as wide as there are nodes)
+//!     late[59:0]       the members that were missing when its time limit ran out
+//!     releases[31:0]   how often it has released
+//!   channel1 ... channel4
+//!   serial
+//!     node             the node whose request is heard, as text; "-" for none
+//!     phase            receive, execute, reply or over
+//!     request          the last request that was carried out: operation, channel, argument
+//!     reply            its answer: status and value
+//!   node00
+//!     arrive0 ... arrive4, clock, data, select     the lines from the node to the board
+//!     release0 ... release4                        the lines from the board to the node; the last one also carries replies
+//!   node01 ...
+//! ```
+//!
+//! Texts have no blanks, which the format's readers take for the end of a value.
+
+use crate::clock::Clock;
+use crate::event::ChannelRecord;
+use crate::gtkw::View;
+use crate::vcd::{ARRIVED_BITS, RELEASES_BITS, TOP, bit, bits, node_scope};
+use fpga_model::channels::frame::{Body, Operation, Status};
+use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase, Pins, SETTLE_EDGES, Serial};
+use std::io;
+use vcd::{IdCode, SimulationCommand, TimescaleUnit, VarType, Writer};
+
+/// The board's clock, counted in nanoseconds.
+const CLOCK: Clock = Clock {
+    hz: fpga_model::CLOCK_HZ,
+    units_per_s: 1_000_000_000,
+};
+
+/// The scope of the serial side, and its texts.
+pub(crate) const SERIAL: &str = "serial";
+pub(crate) const SERIAL_TEXTS: [&str; 4] = ["node", "phase", "request", "reply"];
+
+/// The lines of a node beside the arrivals, in the order of their numbers.
+const SERIAL_LINES: [&str; 3] = ["clock", "data", "select"];
+
+/// The name of a channel's scope.
+pub(crate) fn channel_scope(channel: usize) -> String {
+    format!("channel{channel}")
+}
+
+/// The signals of a channel: name, width, and how a reader calls it.
+pub(crate) fn channel_signals(nodes: usize) -> [(&'static str, u32, &'static str); 5] {
+    let nodes = nodes as u32;
+    [
+        ("release", 1, "release"),
+        ("arrived", ARRIVED_BITS, "nodes arrived"),
+        ("members", nodes, "members"),
+        ("late", nodes, "late members"),
+        ("releases", RELEASES_BITS, "barriers released"),
+    ]
+}
+
+/// The signals of a node, outward ones first.
+pub(crate) fn node_signals() -> impl Iterator<Item = String> {
+    let outward = (0..MAX_CHANNELS).map(|channel| format!("arrive{channel}"));
+    let serial = SERIAL_LINES.into_iter().map(str::to_owned);
+    let inward = (0..MAX_CHANNELS).map(|channel| format!("release{channel}"));
+    outward.chain(serial).chain(inward)
+}
+
+/// The range that a reader appends to the name of a vector.
+pub(crate) fn range(width: u32) -> String {
+    match width {
+        1 => String::new(),
+        width => format!("[{}:0]", width - 1),
+    }
+}
+
+/// What a waveform shows, for its save file.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    nodes: usize,
+    begin: u64,
+    first_release: Option<u64>,
+    end: u64,
+}
+
+impl Shown {
+    pub(crate) fn view(self) -> View {
+        View {
+            nodes: self.nodes,
+            begin: self.begin,
+            first_release: self.first_release,
+            end: self.end,
+        }
+    }
+}
+
+/// Writes the record; give a buffered `sink`. The record's node count is one that a board had, 1 to 60.
+pub fn write(sink: impl io::Write, record: &ChannelRecord) -> io::Result<Shown> {
+    let machine = ChannelMachine::new(record.nodes, MAX_CHANNELS)
+        .map_err(|bad| io::Error::new(io::ErrorKind::InvalidInput, bad.to_string()))?;
+    let mut dump = Dump::begin(sink, record, machine)?;
+    for change in &record.changes {
+        dump.run_to(CLOCK.edges_until(change.at_ns))?;
+        dump.pins.set(change.node, change.line, change.high);
+        dump.show(change.at_ns)?;
+    }
+    // What the last changes cause is shown too.
+    let end = dump.edge + SETTLE_EDGES;
+    dump.run_to(end)?;
+    dump.note_dropped(record.dropped)?;
+    dump.writer.flush()?;
+    Ok(Shown {
+        nodes: record.nodes,
+        begin: record.changes.first().map_or(0, |change| change.at_ns),
+        first_release: dump.first_release,
+        end: dump.at_ns,
+    })
+}
+
+/// A signal that has been declared, and what was last written of it.
+struct Signal<T> {
+    id: IdCode,
+    last: Option<T>,
+}
+
+impl<T: PartialEq + Clone> Signal<T> {
+    fn new(id: IdCode) -> Self {
+        Self { id, last: None }
+    }
+
+    /// The code to write `now` under, if it is not what was written last.
+    fn changed(&mut self, now: &T) -> Option<IdCode> {
+        if self.last.as_ref() == Some(now) {
+            return None;
+        }
+        self.last = Some(now.clone());
+        Some(self.id)
+    }
+}
+
+struct ChannelIds {
+    release: Signal<bool>,
+    counts: [Signal<u64>; 4],
+}
+
+struct Dump<W: io::Write> {
+    writer: Writer<W>,
+    channels: Vec<ChannelIds>,
+    texts: Vec<Signal<String>>,
+    nodes: Vec<Vec<Signal<bool>>>,
+    machine: ChannelMachine,
+    pins: Pins,
+    edge: u64,
+    at_ns: u64,
+    first_release: Option<u64>,
+    /// The texts of the last request and reply.
+    request: String,
+    reply: String,
+}
+
+impl<W: io::Write> Dump<W> {
+    fn begin(sink: W, record: &ChannelRecord, machine: ChannelMachine) -> io::Result<Self> {
+        let mut writer = Writer::new(sink);
+        writer.version("hwbarr")?;
+        writer.timescale(1, TimescaleUnit::NS)?;
+        writer.add_module(TOP)?;
+        let mut channels = Vec::with_capacity(MAX_CHANNELS);
+        for channel in 0..MAX_CHANNELS {
+            writer.add_module(&channel_scope(channel))?;
+            let [release, counts @ ..] = channel_signals(record.nodes);
+            channels.push(ChannelIds {
+                release: Signal::new(writer.add_wire(release.1, release.0)?),
+                counts: [
+                    Signal::new(writer.add_wire(counts[0].1, counts[0].0)?),
+                    Signal::new(writer.add_wire(counts[1].1, counts[1].0)?),
+                    Signal::new(writer.add_wire(counts[2].1, counts[2].0)?),
+                    Signal::new(writer.add_wire(counts[3].1, counts[3].0)?),
+                ],
+            });
+            writer.upscope()?;
+        }
+        writer.add_module(SERIAL)?;
+        let mut texts = Vec::with_capacity(SERIAL_TEXTS.len());
+        for name in SERIAL_TEXTS {
+            texts.push(Signal::new(writer.add_var(
+                VarType::String,
+                1,
+                name,
+                None,
+            )?));
+        }
+        writer.upscope()?;
+        let mut nodes = Vec::with_capacity(record.nodes);
+        for node in 0..record.nodes {
+            writer.add_module(&node_scope(node))?;
+            let mut lines = Vec::new();
+            for name in node_signals() {
+                lines.push(Signal::new(writer.add_wire(1, &name)?));
+            }
+            nodes.push(lines);
+            writer.upscope()?;
+        }
+        writer.upscope()?;
+        writer.enddefinitions()?;
+        let mut dump = Self {
+            writer,
+            channels,
+            texts,
+            nodes,
+            machine,
+            pins: Pins::default(),
+            edge: 0,
+            at_ns: 0,
+            first_release: None,
+            request: "-".into(),
+            reply: "-".into(),
+        };
+        dump.note_dropped(record.dropped)?;
+        dump.writer.timestamp(0)?;
+        dump.writer.begin(SimulationCommand::Dumpvars)?;
+        dump.show(0)?;
+        dump.writer.end()?;
+        Ok(dump)
+    }
+
+    /// Steps the machine to edge `due` and shows what changes on the way, each change at its edge.
+    fn run_to(&mut self, due: u64) -> io::Result<()> {
+        while self.edge < due {
+            let before = self.machine;
+            let request = request_text(before.serial());
+            self.machine.step(&self.pins);
+            self.edge += 1;
+            if let Some(request) = request {
+                self.request = request;
+                self.reply = reply_text(self.machine.serial().shift);
+            }
+            if self.looks_like(&before) {
+                // Only counters move until something is seen: they are skipped.
+                self.skip(due);
+            }
+            self.show(CLOCK.time_of(self.edge))?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the last edge up to `due` before which nothing that is shown changes, found by halving.
+    fn skip(&mut self, due: u64) {
+        let (mut low, mut high) = (0, due - self.edge);
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            let mut probe = self.machine;
+            probe.fast_forward(&self.pins, middle);
+            match same(&probe, &self.machine) {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        self.machine.fast_forward(&self.pins, low);
+        self.edge += low;
+    }
+
+    fn looks_like(&self, before: &ChannelMachine) -> bool {
+        same(before, &self.machine)
+    }
+
+    /// Writes what has changed since the last call, at `at_ns`.
+    fn show(&mut self, at_ns: u64) -> io::Result<()> {
+        let writer = &mut self.writer;
+        let (last, mut begun) = (self.at_ns, self.at_ns == at_ns);
+        let mut begin = |writer: &mut Writer<W>| match std::mem::replace(&mut begun, true) {
+            true => Ok(()),
+            false => writer.timestamp(at_ns.max(last)),
+        };
+        for (number, ids) in self.channels.iter_mut().enumerate() {
+            let channel = self.machine.channel(number).copied().unwrap_or_default();
+            if let Some(id) = ids.release.changed(&channel.level) {
+                begin(writer)?;
+                writer.change_scalar(id, bit(channel.level))?;
+                if at_ns > 0 {
+                    self.first_release = self.first_release.or(Some(at_ns));
+                }
+            }
+            let arrived = u64::from(channel.arrived().count_ones());
+            let counts = [arrived, channel.mask, channel.late, channel.releases];
+            for (signal, now) in ids.counts.iter_mut().zip(counts) {
+                if let Some(id) = signal.changed(&now) {
+                    begin(writer)?;
+                    writer.change_vector(id, bits(now))?;
+                }
+            }
+        }
+        let serial = self.machine.serial();
+        let node = match serial.grant {
+            0 => "-".to_owned(),
+            grant => grant.trailing_zeros().to_string(),
+        };
+        let phase = match serial.phase {
+            Phase::Receive => "receive",
+            Phase::Execute => "execute",
+            Phase::Reply => "reply",
+            Phase::Over => "over",
+        };
+        let texts = [node, phase.into(), self.request.clone(), self.reply.clone()];
+        for (signal, now) in self.texts.iter_mut().zip(texts) {
+            if let Some(id) = signal.changed(&now) {
+                begin(writer)?;
+                writer.change_string(id, &now)?;
+            }
+        }
+        for (node, lines) in self.nodes.iter_mut().enumerate() {
+            let outward = (0..Pins::LINES).map(|line| self.pins.get(node, line));
+            let inward = (0..MAX_CHANNELS).map(|line| self.machine.reads(node, line));
+            for (signal, now) in lines.iter_mut().zip(outward.chain(inward)) {
+                if let Some(id) = signal.changed(&now) {
+                    begin(writer)?;
+                    writer.change_scalar(id, bit(now))?;
+                }
+            }
+        }
+        if begun {
+            self.at_ns = at_ns.max(last);
+        }
+        Ok(())
+    }
+
+    fn note_dropped(&mut self, dropped: u64) -> io::Result<()> {
+        match dropped {
+            0 => Ok(()),
+            n => self.writer.comment(&format!(
+                "the record was full: {n} later changes are missing"
+            )),
+        }
+    }
+}
+
+/// Whether two states show the same.
+fn same(a: &ChannelMachine, b: &ChannelMachine) -> bool {
+    let shown = |machine: &ChannelMachine, number| {
+        let channel = machine.channel(number).copied().unwrap_or_default();
+        (
+            channel.level,
+            channel.arrived(),
+            channel.mask,
+            channel.late,
+            channel.releases,
+        )
+    };
+    let serial = |machine: &ChannelMachine| {
+        let serial = machine.serial();
+        // Where the frame is, in full: a bit that has come is a change too, though only the reply's bits are lines.
+        (serial.grant, serial.phase, serial.count, serial.shift)
+    };
+    serial(a) == serial(b)
+        && a.last_line() == b.last_line()
+        && (0..MAX_CHANNELS).all(|number| shown(a, number) == shown(b, number))
+}
+
+/// The request that is carried out at the next edge as text, for example `SetMask:1:0x3`.
+fn request_text(serial: &Serial) -> Option<String> {
+    if serial.phase != Phase::Execute || serial.grant == 0 {
+        return None;
+    }
+    let body = Body::from_bits(serial.shift);
+    let operation = match (serial.check, Operation::from_code(body.code)) {
+        (0, Some(operation)) => format!("{operation:?}"),
+        (0, None) => format!("operation{}", body.code),
+        _ => "spoilt".to_owned(),
+    };
+    Some(format!("{operation}:{}:{:#x}", body.channel, body.value))
+}
+
+/// A reply as text, for example `Done:0x3`.
+fn reply_text(shift: u128) -> String {
+    let body = Body::from_bits(shift);
+    match Status::from_code(body.code) {
+        Some(status) => format!("{status:?}:{:#x}", body.value),
+        None => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::LineChange;
+    use fpga_model::channels::frame::FRAME_BITS;
+
+    /// One line change after another, each late enough for the board to have seen the one before.
+    struct Script {
+        at_ns: u64,
+        changes: Vec<LineChange>,
+    }
+
+    impl Script {
+        fn set(&mut self, node: usize, line: usize, high: bool) {
+            self.at_ns += 1_000;
+            self.changes.push(LineChange {
+                at_ns: self.at_ns,
+                node,
+                line,
+                high,
+            });
+        }
+
+        /// A request by a node's serial lines, and the clocks that fetch the reply.
+        fn ask(&mut self, node: usize, body: Body) {
+            let [clock, data, select] = [5, 6, 7];
+            self.set(node, select, true);
+            for place in (0..2 * FRAME_BITS).rev() {
+                let request = place.checked_sub(FRAME_BITS);
+                if let Some(place) = request {
+                    self.set(node, data, body.frame() >> place & 1 == 1);
+                }
+                self.set(node, clock, true);
+                self.set(node, clock, false);
+            }
+            self.set(node, select, false);
+        }
+    }
+
+    fn waveform() -> String {
+        let mut script = Script {
+            at_ns: 0,
+            changes: Vec::new(),
+        };
+        script.ask(
+            1,
+            Body {
+                code: Operation::SetMask as u8,
+                channel: 2,
+                value: 0b11,
+            },
+        );
+        script.set(0, 2, true);
+        script.set(1, 2, true);
+        let record = ChannelRecord {
+            nodes: 2,
+            changes: script.changes,
+            dropped: 0,
+        };
+        let mut out = Vec::new();
+        write(&mut out, &record).expect("memory takes everything");
+        String::from_utf8(out).expect("the format is ASCII")
+    }
+
+    #[test]
+    fn a_channel_is_asked_for_in_text_and_releases_its_members() {
+        let text = waveform();
+        let mut parser = vcd::Parser::new(text.as_bytes());
+        let header = parser.parse_header().expect("a header");
+        let id = |path: &[&str]| header.find_var(path).expect("declared").code;
+        let request = id(&[TOP, SERIAL, "request"]);
+        let reply = id(&[TOP, SERIAL, "reply"]);
+        let releases = id(&[TOP, "channel2", "releases"]);
+        let inward = id(&[TOP, "node00", "release2"]);
+        let mut seen = Vec::new();
+        for command in parser {
+            match command.expect("well-formed") {
+                vcd::Command::ChangeString(code, text) if code == request || code == reply => {
+                    seen.push(text);
+                }
+                vcd::Command::ChangeVector(code, value) if code == releases => {
+                    seen.push(format!("releases {value}"));
+                }
+                vcd::Command::ChangeScalar(code, value) if code == inward => {
+                    seen.push(format!("node 0 reads {value}"));
+                }
+                _ => {}
+            }
+        }
+        let seen: Vec<_> = seen.iter().map(String::as_str).collect();
+        assert_eq!(
+            seen,
+            [
+                "releases 0",
+                "-",
+                "-",
+                "node 0 reads 0",
+                "SetMask:2:0x3",
+                "Done:0x3",
+                "releases 1",
+                "node 0 reads 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn times_grow_and_every_value_is_a_change() {
+        let text = waveform();
+        let parser = vcd::Parser::new(text.as_bytes());
+        let (mut now, mut last) = (0, std::collections::HashMap::new());
+        for command in parser {
+            match command.expect("well-formed") {
+                vcd::Command::Timestamp(at) => {
+                    assert!(at > now || at == 0, "{at} after {now}");
+                    now = at;
+                }
+                vcd::Command::ChangeScalar(id, value) => {
+                    assert_ne!(last.insert(id, value), Some(value), "at {now}");
+                }
+                _ => {}
+            }
+        }
+        assert!(now > 0);
+    }
+}

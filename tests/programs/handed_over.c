@@ -1,0 +1,55 @@
+/*
+ * Two threads of each rank hand a buffer to each other by messages alone: one writes it and sends, the other receives and
+ * goes on with it. Only the library orders them, so a race detector that does not know its lock calls this a race.
+ */
+#include "check.h"
+#include <pthread.h>
+
+enum { ROUNDS = 20, NUMBERS = 16 };
+
+static long shared[NUMBERS];
+
+static void hand_over(int tag)
+{
+    OK(MPI_Send(NULL, 0, MPI_CHAR, rank, tag, MPI_COMM_WORLD));
+}
+
+static void take_over(int tag)
+{
+    OK(MPI_Recv(NULL, 0, MPI_CHAR, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+static void add(long what)
+{
+    for (int i = 0; i < NUMBERS; i++)
+        shared[i] += what;
+}
+
+static void *other(void *nothing)
+{
+    (void)nothing;
+    for (int i = 0; i < ROUNDS; i++) {
+        take_over(2 * i);
+        add(1);
+        hand_over(2 * i + 1);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+    introduce();
+    CHECK(provided == MPI_THREAD_MULTIPLE, "level %d", provided);
+    pthread_t thread;
+    pthread_create(&thread, NULL, other, NULL);
+    for (int i = 0; i < ROUNDS; i++) {
+        add(100);
+        hand_over(2 * i);
+        take_over(2 * i + 1);
+    }
+    CHECK(shared[NUMBERS - 1] == 101 * ROUNDS, "%ld", shared[NUMBERS - 1]);
+    pthread_join(thread, NULL);
+    return finish("handed_over");
+}

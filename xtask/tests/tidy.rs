@@ -1,0 +1,168 @@
+//! The house rules that no compiler holds: words, heads, helps, lengths.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().expect("xtask lies in the workspace")
+}
+
+/// All files of the repository with this extension.
+fn files(extension: &str) -> Vec<PathBuf> {
+    fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder").map(Result::unwrap) {
+            let (path, name) = (entry.path(), entry.file_name());
+            let hidden = name.to_string_lossy().starts_with('.');
+            if path.is_dir() && !hidden && name != "target" {
+                walk(&path, extension, found);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(root(), extension, &mut found);
+    assert!(!found.is_empty(), "there are no .{extension} files");
+    found.sort();
+    found
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn name(path: &Path) -> String {
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+/// Private words that the field's own have replaced (docs/glossary.md), as identifiers.
+const REPLACED: &[(&str, &str)] = &[
+    ("Pace", "ProtocolChooser"),
+    ("Hoard", "UnexpectedMemory"),
+    ("hoard", "charge"),
+    ("unhoard", "discharge"),
+    ("garble", "protocol_error"),
+    ("Stash", "BufferPool"),
+    ("Noticeboard", "Modex"),
+    ("Surroundings", "OpenContext"),
+    ("Lobby", "Connector"),
+    ("Astray", "LeaderError"),
+    ("Cx", "Invocation"),
+    ("Spoilt", "LengthMismatch"),
+    ("Brief", "FastCall"),
+    ("Outpost", "Daemon"),
+    ("Glimpse", "RankSnapshot"),
+    ("mourn", "on_exit"),
+    ("Parley", "FallbackAgreement"),
+    ("Gallery", "Inspection"),
+    ("is_crowded", "is_oversubscribed"),
+    ("is_costly", "poll_is_syscall"),
+];
+
+/// Names of source files that said nothing to a reader of the field.
+const RENAMED: &[&str] = &[
+    "pace", "follow", "bound", "landing", "stash", "retract", "astray", "lobby", "farewell",
+    "outpost", "glimpse", "parley", "spoilt", "cx", "misspelt", "gallery", "bell", "ear",
+];
+
+#[test]
+fn private_words_do_not_come_back() {
+    let mut seen = Vec::new();
+    for path in files("rs") {
+        // The benchmark has a pace to keep.
+        let name = name(&path);
+        if name == "xtask/tests/tidy.rs" || name.starts_with("mpirun/src/bin/mpi-bench") {
+            continue;
+        }
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        if stem.is_some_and(|stem| RENAMED.contains(&stem)) {
+            seen.push(format!("{name}: the file has its old name"));
+        }
+        let text = read(&path);
+        let code = text.lines().filter_map(|line| line.split("//").next());
+        let words: BTreeSet<&str> = code
+            .flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
+            .collect();
+        let replaced = REPLACED.iter().filter(|(word, _)| words.contains(word));
+        seen.extend(replaced.map(|(word, now)| format!("{name}: {word} is {now} now")));
+    }
+    assert!(seen.is_empty(), "{}", seen.join("\n"));
+}
+
+#[test]
+fn every_module_has_a_head_that_says_what_it_is() {
+    let has_head = |text: &str| text.trim_start().starts_with("//!");
+    let without: Vec<_> = files("rs")
+        .into_iter()
+        .filter(|path| !has_head(&read(path)))
+        .map(|path| name(&path))
+        .collect();
+    assert!(
+        without.is_empty(),
+        "without a head:\n{}",
+        without.join("\n")
+    );
+}
+
+#[test]
+fn decisions_are_short() {
+    const LINES: usize = 25;
+    for path in files("md") {
+        let is_decision = path
+            .parent()
+            .is_some_and(|folder| folder.ends_with("docs/adr"));
+        let lines = read(&path).lines().count();
+        assert!(
+            !is_decision || lines <= LINES,
+            "{} has {lines} lines, more than {LINES}",
+            name(&path)
+        );
+    }
+}
+
+#[test]
+fn every_crate_root_denies_unsafe_code() {
+    let roots = files("rs")
+        .into_iter()
+        .filter(|path| path.ends_with("src/lib.rs"));
+    for path in roots {
+        let text = read(&path);
+        let denies =
+            ["deny", "forbid"].map(|how| text.contains(&format!("#![{how}(unsafe_code)]")));
+        assert!(
+            denies.contains(&true),
+            "{} does not deny unsafe code",
+            name(&path)
+        );
+    }
+}
+
+#[test]
+fn the_help_of_a_parameter_is_one_line() {
+    let mut checked = 0;
+    let sources = files("rs")
+        .into_iter()
+        .filter(|path| !path.ends_with("tests.rs"));
+    for path in sources {
+        let text = read(&path);
+        // `Param::new(framework, component, name, default, level, help)`, where all but the level are literals.
+        for part in text.split("Param::new(").skip(1) {
+            let literals: Vec<&str> = part.split('"').collect();
+            let Some(help) = literals
+                .get(9)
+                .filter(|_| part.trim_start().starts_with('"'))
+            else {
+                continue;
+            };
+            checked += 1;
+            let fine = !help.is_empty() && !help.contains('\n');
+            assert!(fine, "{}: the help {help:?} is not one line", name(&path));
+        }
+    }
+    assert!(checked > 30, "only {checked} parameters were found");
+}
