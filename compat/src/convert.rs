@@ -36,6 +36,8 @@ pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
 pub fn added_in(code: c_int, theirs: c_int) -> c_int {
     match code.checked_sub(theirs) {
         Some(above) if above > 0 => LAST_CODE.saturating_add(above),
+        // No code of either library; it comes back as it went in, as from the error field of a status.
+        _ if code > 0 => -code,
         _ => crate::family::INVALID,
     }
 }
@@ -43,6 +45,7 @@ pub fn added_in(code: c_int, theirs: c_int) -> c_int {
 pub fn added_out(code: c_int, theirs: c_int) -> c_int {
     match code.checked_sub(LAST_CODE) {
         Some(above) if above > 0 => theirs.saturating_add(above),
+        _ if code < 0 && code != crate::family::INVALID => -code,
         _ => code,
     }
 }

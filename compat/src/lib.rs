@@ -5,6 +5,7 @@
 //! Most functions are written by the build from tables (`compat/api`, `mpi-abi/api`); those in [`hand`] take or keep arrays of
 //! handles, statuses, functions of the program, or attributes.
 //! What differs between families is one trait, [`Family`].
+#![deny(unsafe_code)]
 
 pub mod convert;
 pub mod family;

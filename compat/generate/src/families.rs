@@ -86,6 +86,13 @@ pub fn word_functions(tables: &Tables, which: Which) -> String {
                 );
                 continue;
             }
+            if pairs.is_empty() {
+                // The family has none of these constants; a match of one arm is no match.
+                let default = default_arm(word, into_standard).replacen("other => ", "", 1);
+                let default = default.replace("other", "value");
+                let _ = writeln!(out, "        Word::{variant} => {{ {default} }}");
+                continue;
+            }
             let _ = writeln!(out, "        Word::{variant} => match value {{");
             if matches!(word.name.as_str(), "rank" | "tag") {
                 out.push_str("            0.. => value,\n");

@@ -4,6 +4,7 @@
 //! describe does not compile until it is written by hand in `compat/src/hand` or described.
 //! The build scripts of `compat` and of the two libraries use this; so do the tests, whose mock library is written from the
 //! same tables.
+#![forbid(unsafe_code)]
 
 #[path = "../../../mpi-abi/api/table.rs"]
 #[allow(dead_code)] // The header's part of the table.

@@ -64,7 +64,9 @@ pub fn read(root: &Path) -> Result<Tables, String> {
             .map_err(|e| format!("{} cannot be read: {e}", path.display()))
     };
     let functions = table::functions(&text("mpi-abi/api/functions.txt")?)?.functions;
-    let standard = standard_values(&text("mpi-abi/api/constants.txt")?)?;
+    let mut standard = standard_values(&text("mpi-abi/api/constants.txt")?)?;
+    // Our extension, which has no line in the standard's header.
+    standard.insert("MPIX_C_FLOAT16".into(), 0x24a);
     let (handles, words) = families(&text("compat/api/families.txt")?, &standard)?;
     let meanings = meanings(&text("compat/api/kinds.txt")?, &functions)?;
     Ok(Tables {

@@ -115,6 +115,18 @@ same! {
     MPI_Request_f2c MPI_Request_c2f PMPI_Request_f2c PMPI_Request_c2f u32;
     MPI_Op_f2c MPI_Op_c2f PMPI_Op_f2c PMPI_Op_c2f u32;
     MPI_Type_f2c MPI_Type_c2f PMPI_Type_f2c PMPI_Type_c2f u32;
+    // The standard's numbers for handles, which MPICH 5.0 has in its own ABI as well.
+    MPI_Comm_fromint MPI_Comm_toint PMPI_Comm_fromint PMPI_Comm_toint u32;
+    MPI_Group_fromint MPI_Group_toint PMPI_Group_fromint PMPI_Group_toint u32;
+    MPI_Win_fromint MPI_Win_toint PMPI_Win_fromint PMPI_Win_toint u32;
+    MPI_File_fromint MPI_File_toint PMPI_File_fromint PMPI_File_toint usize;
+    MPI_Session_fromint MPI_Session_toint PMPI_Session_fromint PMPI_Session_toint u32;
+    MPI_Message_fromint MPI_Message_toint PMPI_Message_fromint PMPI_Message_toint u32;
+    MPI_Info_fromint MPI_Info_toint PMPI_Info_fromint PMPI_Info_toint u32;
+    MPI_Errhandler_fromint MPI_Errhandler_toint PMPI_Errhandler_fromint PMPI_Errhandler_toint u32;
+    MPI_Request_fromint MPI_Request_toint PMPI_Request_fromint PMPI_Request_toint u32;
+    MPI_Op_fromint MPI_Op_toint PMPI_Op_fromint PMPI_Op_toint u32;
+    MPI_Type_fromint MPI_Type_toint PMPI_Type_fromint PMPI_Type_toint u32;
 }
 
 /// A status has the same five words in both languages.

@@ -3,7 +3,7 @@
 //! Debian calls the same library `libmpich.so.12`, which is a link to this one.
 //! What is exported comes from the tables (`entries`), from what the standard has removed (`removed`), and from what MPICH
 //! has beside the standard (`extras`, with the symbols that its Fortran library asks for).
-#![allow(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod entries;
 mod extras;
@@ -25,5 +25,6 @@ extern "C" fn start() {
 
 // SAFETY: the loader calls each function of this section once, before any that depends on this library.
 #[used]
+#[allow(unsafe_code)]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;

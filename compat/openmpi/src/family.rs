@@ -70,8 +70,10 @@ const LAST_CODE: c_int = 92;
 const DYNAMIC: usize = 1 << (usize::BITS - 1);
 /// No object lies in the first page.
 const FIRST_ADDRESS: usize = 4096;
-/// `MPI_ERR_OTHER` of the standard.
+/// `MPI_ERR_OTHER`, `MPI_ERR_ARG` and `MPI_ERR_ERRHANDLER` of the standard.
 const OTHER: c_int = 16;
+const ARGUMENT: c_int = 13;
+const ERRHANDLER: c_int = 61;
 /// Constants of Open MPI for weights, and for all handles of a session.
 const UNWEIGHTED_THERE: usize = 2;
 const WEIGHTS_EMPTY_THERE: usize = 3;
@@ -83,7 +85,8 @@ fn added_error_in(code: c_int) -> c_int {
 
 fn added_error_out(code: c_int) -> c_int {
     match added_out(code, LAST_CODE) {
-        // An error class that Open MPI does not have.
+        // Error classes that Open MPI does not have.
+        same if same == ERRHANDLER => words::word_out(Word::Error, ARGUMENT),
         same if same == code => words::word_out(Word::Error, OTHER),
         added => added,
     }

@@ -3,7 +3,7 @@
 //! What is exported comes from the tables (`entries`, and the objects behind predefined handles in `family`), from what the
 //! standard has removed (`removed`), and from what Open MPI has beside the standard (`extras`, and `internals`, the symbols
 //! that its Fortran and C++ libraries ask for).
-#![allow(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod entries;
 mod extras;
@@ -25,5 +25,6 @@ extern "C" fn start() {
 
 // SAFETY: the loader calls each function of this section once, before any that depends on this library.
 #[used]
+#[allow(unsafe_code)]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;

@@ -1,4 +1,5 @@
 //! Values of predefined attributes that are constants themselves: ranks, error codes, kinds of windows.
+#![allow(unsafe_code)]
 
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
@@ -48,6 +49,7 @@ macro_rules! getter {
             value: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
+            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
             unsafe {
                 let keyval = F::word_in(Word::Keyval, keyval);
                 let object = F::handle_in(Kind::$kind, object);

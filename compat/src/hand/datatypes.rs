@@ -1,4 +1,5 @@
 //! Datatypes made of several, and what they were made of.
+#![allow(unsafe_code)]
 
 use crate::convert::{code_out, handles_in};
 use crate::family::{Family, Kind, Word};
@@ -16,6 +17,7 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let list = handles_in::<F>(Kind::Datatype, types, count);
         let mut new = Kind::Datatype.null();
@@ -38,6 +40,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         // More types than an int counts do not fit into memory beside their lengths.
         let list = handles_in::<F>(Kind::Datatype, types, c_int::try_from(count).unwrap_or(0));
@@ -65,6 +68,7 @@ fn place<H>(theirs: *mut H, ours: &mut usize) -> *mut usize {
 
 unsafe fn hand_back<F: Family>(theirs: *mut F::Handle, ours: usize) {
     if !theirs.is_null() {
+        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         unsafe { theirs.write(F::handle_out(Kind::Datatype, ours)) };
     }
 }
@@ -72,6 +76,7 @@ unsafe fn hand_back<F: Family>(theirs: *mut F::Handle, ours: usize) {
 /// Converts the first `count` handles that a call wrote into the program's array, which it may have read as wider ones.
 unsafe fn datatypes_out<F: Family>(from: &[usize], to: *mut F::Handle) {
     for (i, datatype) in from.iter().enumerate() {
+        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         unsafe { to.add(i).write(F::handle_out(Kind::Datatype, *datatype)) };
     }
 }
@@ -109,6 +114,7 @@ unsafe fn integers_out<F: Family>(
     if integers.is_null() {
         return;
     }
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
     for (first, many, word) in constants(combiner, integers, large) {
         for value in integers.iter_mut().skip(first).take(many) {
@@ -126,6 +132,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
     addresses: *mut isize,
     datatypes: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
@@ -181,6 +188,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
     large_counts: *mut i64,
     datatypes: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);

@@ -1,4 +1,5 @@
 //! Nonblocking duplication, whose handle is written only when the operation ends: by this library, in the program's form.
+#![allow(unsafe_code)]
 
 use crate::convert::code_out;
 use crate::family::{Family, Kind};
@@ -22,6 +23,7 @@ unsafe fn start<F: Family>(
     request: *mut F::Handle,
 ) -> c_int {
     let mut started = Kind::Request.null();
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let place = if request.is_null() {
@@ -42,6 +44,7 @@ pub unsafe fn MPI_Comm_idup<F: Family>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe { start::<F>(comm, Kind::Info.null(), made, request) }
 }
 
@@ -51,5 +54,6 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Family>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe { start::<F>(comm, F::handle_in(Kind::Info, info), made, request) }
 }

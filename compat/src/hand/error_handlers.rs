@@ -1,4 +1,5 @@
 //! Error handlers of the program, which take variable arguments: they are called with a handle and a code, and nothing more.
+#![allow(unsafe_code)]
 
 use super::operators::keep;
 use crate::convert::code_out;
@@ -52,6 +53,7 @@ unsafe fn create<F: Family, const OF: u8>(function: usize, handler: *mut F::Hand
     } else {
         &raw mut made
     };
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let function = function as *mut c_void;
         let code = (standard::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
@@ -66,6 +68,7 @@ pub unsafe fn MPI_Comm_create_errhandler<F: Family>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe { create::<F, COMM>(function, handler) }
 }
 
@@ -73,6 +76,7 @@ pub unsafe fn MPI_Win_create_errhandler<F: Family>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe { create::<F, WIN>(function, handler) }
 }
 
@@ -80,6 +84,7 @@ pub unsafe fn MPI_File_create_errhandler<F: Family>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe { create::<F, FILE>(function, handler) }
 }
 
@@ -87,5 +92,6 @@ pub unsafe fn MPI_Session_create_errhandler<F: Family>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe { create::<F, SESSION>(function, handler) }
 }

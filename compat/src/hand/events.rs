@@ -1,6 +1,7 @@
 //! Functions of the program that hear of tool events; how safe they have to be is a constant that differs.
 //!
 //! What stands behind a function that the library took lives as long as the process: it may be running when it is replaced.
+#![allow(unsafe_code)]
 
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
@@ -60,6 +61,7 @@ pub unsafe fn MPI_T_event_register_callback<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let safety = F::word_in(Word::CallbackSafety, safety);
         let info = F::handle_in(Kind::Info, info);
@@ -87,6 +89,7 @@ pub unsafe fn MPI_T_event_handle_free<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         if function == 0 {
             let code = (standard::MPI_T_event_handle_free())(registration, data, 0);
@@ -106,6 +109,7 @@ pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
     registration: usize,
     function: usize,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     let code = unsafe { (standard::MPI_T_event_set_dropped_handler())(registration, function) };
     code_out::<F>(code)
 }

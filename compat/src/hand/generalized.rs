@@ -1,4 +1,5 @@
 //! Generalized requests and data representations: functions of the program that get an extra state.
+#![allow(unsafe_code)]
 
 use crate::convert::{code_out, load};
 use crate::family::{Family, Kind, StandardStatus, Word};
@@ -71,6 +72,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
     let mut made = Kind::Request.null();
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let code = (standard::MPI_Grequest_start())(
             given(query_function, ours_query as usize),
@@ -167,6 +169,7 @@ macro_rules! register {
                 extent: extent_function,
                 extra_state,
             }));
+            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
             unsafe {
                 let code = (standard::$name())(
                     name,

@@ -2,6 +2,7 @@
 //!
 //! The library below calls functions with its own handles; they find the program's functions through the extra state. What
 //! stands there for three equal addresses is made once and lives as long as the process, since attributes outlive keyvals.
+#![allow(unsafe_code)]
 
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
@@ -124,6 +125,7 @@ macro_rules! maker {
             let ours_delete: unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int =
                 delete::<F, $of>;
             let mut made = 0;
+            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
             let code = unsafe {
                 (standard::$name())(
                     given(copy_function, ours_copy as usize),
@@ -137,6 +139,7 @@ macro_rules! maker {
                 )
             };
             if !keyval.is_null() {
+                // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
                 unsafe { keyval.write(F::word_out(Word::Keyval, made)) };
             }
             code_out::<F>(code)

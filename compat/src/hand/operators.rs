@@ -1,4 +1,5 @@
 //! Operators whose function belongs to the program: it is called with the program's handle of the datatype.
+#![allow(unsafe_code)]
 
 use crate::convert::code_out;
 use crate::family::{Family, Kind};
@@ -58,6 +59,7 @@ unsafe fn create<F: Family>(
     } else {
         &raw mut made
     };
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let function = function as *mut c_void;
         let code = (standard::make_operator())(call, most, function, keep, commute, place);
@@ -73,6 +75,7 @@ pub unsafe fn MPI_Op_create<F: Family>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe { create::<F>(small::<F>, c_int::MAX.into(), function, commute, op) }
 }
 
@@ -81,5 +84,6 @@ pub unsafe fn MPI_Op_create_c<F: Family>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe { create::<F>(large::<F>, i64::MAX, function, commute, op) }
 }

@@ -1,4 +1,5 @@
 //! Arrays of requests, which are updated where they lie, and arrays of statuses.
+#![allow(unsafe_code)]
 
 use crate::convert::{Array, BLANK, StatusOut, code_out, handles_in, store};
 use crate::family::{Family, Kind, StandardStatus};
@@ -84,6 +85,7 @@ pub unsafe fn MPI_Waitall<F: Family>(
     requests: *mut F::Handle,
     statuses: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
@@ -100,6 +102,7 @@ pub unsafe fn MPI_Testall<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
@@ -116,6 +119,7 @@ pub unsafe fn MPI_Waitany<F: Family>(
     index: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = StatusOut::<F>::new(status);
@@ -133,6 +137,7 @@ pub unsafe fn MPI_Testany<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = StatusOut::<F>::new(status);
@@ -151,6 +156,7 @@ pub unsafe fn MPI_Waitsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
@@ -174,6 +180,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
@@ -191,6 +198,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
 }
 
 pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let code = (standard::MPI_Startall())(count, list.argument());
@@ -205,6 +213,7 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let list = handles_in::<F>(Kind::Request, requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
@@ -226,6 +235,7 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let list = handles_in::<F>(Kind::Request, requests, count);
         let mut filled = StatusOut::<F>::new(status);
@@ -248,6 +258,7 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let list = handles_in::<F>(Kind::Request, requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);

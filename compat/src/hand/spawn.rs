@@ -1,4 +1,5 @@
 //! Starting processes: error codes one by one, infos of several commands.
+#![allow(unsafe_code)]
 
 use crate::convert::{code_out, handles_in, words_out};
 use crate::family::{Family, Kind, Word};
@@ -9,6 +10,7 @@ use std::ffi::{c_char, c_int};
 unsafe fn started(intercomm: usize) -> c_int {
     let mut size = 0;
     if intercomm != Kind::Comm.null() {
+        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         unsafe { (standard::MPI_Comm_remote_size())(intercomm, &mut size) };
     }
     size
@@ -24,6 +26,7 @@ pub unsafe fn MPI_Comm_spawn<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut made = Kind::Comm.null();
         let code = (standard::MPI_Comm_spawn())(
@@ -61,6 +64,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let root = F::word_in(Word::Rank, root);

@@ -1,4 +1,5 @@
 //! Tool variables that are bound to an object: what the program points to is its own handle.
+#![allow(unsafe_code)]
 
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
@@ -28,7 +29,9 @@ unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<usize> 
         return None;
     }
     Some(match kind {
+        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         Kind::File => F::file_in(unsafe { pointer.cast::<usize>().read_unaligned() }),
+        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         kind => F::handle_in(kind, unsafe {
             pointer.cast::<F::Handle>().read_unaligned()
         }),
@@ -49,6 +52,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut bind = 0;
         (standard::MPI_T_cvar_get_info())(
@@ -81,6 +85,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut bind = 0;
         (standard::MPI_T_pvar_get_info())(
@@ -116,6 +121,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
     info: F::Handle,
     registration: *mut usize,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut bind = 0;
         (standard::MPI_T_event_get_info())(
@@ -157,6 +163,7 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
     desc_len: *mut c_int,
     bind: *mut c_int,
 ) -> c_int {
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let room = if elements.is_null() || datatypes.is_null() {
             0

@@ -2,6 +2,7 @@
 //!
 //! How long the arrays are is known from the communicator alone. The library below reads the arrays before it returns, also in
 //! nonblocking and persistent forms, so that converted ones need not outlive the call.
+#![allow(unsafe_code)]
 
 use crate::convert::{Array, code_out, handles_in};
 use crate::family::{Family, IN_PLACE, Kind};
@@ -15,6 +16,7 @@ const GRAPH: c_int = 212;
 /// The ranks that each rank of a communicator exchanges with: those of the other group where there is one.
 unsafe fn everybody(comm: usize) -> (c_int, c_int) {
     let (mut inter, mut size) = (0, 0);
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         (standard::MPI_Comm_test_inter())(comm, &mut inter);
         if inter != 0 {
@@ -29,6 +31,7 @@ unsafe fn everybody(comm: usize) -> (c_int, c_int) {
 /// Neighbours that a rank sends to, and those it receives from.
 unsafe fn neighbours(comm: usize) -> (c_int, c_int) {
     let (mut topology, mut count) = (0, 0);
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         (standard::MPI_Topo_test())(comm, &mut topology);
         match topology {
@@ -70,10 +73,12 @@ unsafe fn types<F: Family>(
     recvtypes: *const F::Handle,
 ) -> (Array<usize>, Array<usize>) {
     let (send, receive) = match known(comm) {
+        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         true => unsafe { lengths(comm) },
         false => (0, 0),
     };
     let send = if sendbuf.addr() == IN_PLACE { 0 } else { send };
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         (
             handles_in::<F>(Kind::Datatype, sendtypes, send),
@@ -97,6 +102,7 @@ macro_rules! blocks {
             $($info: F::Handle,)?
             $($request: *mut F::Handle,)?
         ) -> c_int {
+            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let sendbuf = F::buffer_in(sendbuf.cast_mut()).cast_const();

@@ -10,8 +10,9 @@ fn the_table_has_the_sizes_of_the_abi() {
         .skip(1)
         .map(|line| line.split(',').collect())
         .collect();
-    assert_eq!(golden.len(), Named::all().count());
-    for (named, row) in Named::all().zip(golden) {
+    let of_the_standard = || Named::all().filter(|named| !named.info().name.starts_with("MPIX_"));
+    assert_eq!(golden.len(), of_the_standard().count());
+    for (named, row) in of_the_standard().zip(golden) {
         let (t, info) = (Datatype::from(named), named.info());
         let facts = [t.size(), t.lb(), t.extent(), t.true_lb(), t.true_extent()];
         let ours = format!("{:#x},{},{:?}", info.handle, info.name, facts);

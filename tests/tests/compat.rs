@@ -1,0 +1,102 @@
+//! Programs that MPICH's and Open MPI's own compilers made run on our library, unchanged, under our mpirun.
+//!
+//! The programs are our own, so each claim is tried a second and a third time, with the constants, handles, statuses and
+//! functions of the other ABIs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tests::{Job, installation, mpich, open_mpi};
+use xtask::{process, workspace};
+
+/// Compiles a program with another library's compiler; each has a folder of its own.
+fn compile(compiler: &Path, name: &str) -> PathBuf {
+    let folder = tempfile::tempdir().unwrap().keep();
+    let program = folder.join(name);
+    let source = workspace::programs().join(name).with_extension("c");
+    let mut command = Command::new(compiler);
+    command
+        .args(["-std=gnu11", "-O1", "-w", "-o"])
+        .arg(&program)
+        .arg(source)
+        .arg("-lm");
+    process::output(&mut command, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
+    program
+}
+
+/// Runs programs, each with its argument, on 1, 2 and 3 ranks.
+fn hold(compiler: &Path, programs: &[(&str, &str)]) {
+    for (name, argument) in programs {
+        let program = compile(compiler, name);
+        for ranks in [1, 2, 3] {
+            let job = Job::command(&program).ranks(ranks);
+            let job = match *argument {
+                "" => job,
+                argument => job.arg(argument),
+            };
+            job.succeeds();
+        }
+        let _ = std::fs::remove_dir_all(program.parent().unwrap());
+    }
+}
+
+/// What both headers have all functions for.
+const BOTH: &[(&str, &str)] = &[
+    ("hello", ""),
+    ("sendrecv", ""),
+    ("wildcard", ""),
+    ("probe", ""),
+    ("taken_back", ""),
+    ("requests", ""),
+    ("collectives", "500"),
+    ("any_order", ""),
+    ("operators", ""),
+    ("hints", ""),
+    ("partitioned", ""),
+    ("intercommunicators", ""),
+    ("topologies", ""),
+    ("threads", ""),
+    ("errors", ""),
+    ("accesses", ""),
+    ("files", ""),
+    ("file_accesses", "20"),
+];
+
+/// What asks for functions of MPI 4.0 and later, which Open MPI 5.0's header does not have.
+const NEWER: &[(&str, &str)] = &[
+    ("aliased", ""),
+    ("communicators", ""),
+    ("datatypes", ""),
+    ("lives", ""),
+    ("neighbors", ""),
+    ("sessions", ""),
+    ("windows", ""),
+];
+
+#[test]
+fn programs_of_mpich_run_unchanged() {
+    let Some(mpich) = mpich() else { return };
+    hold(&mpich.bin("mpicc"), &[BOTH, NEWER].concat());
+}
+
+#[test]
+fn programs_of_open_mpi_run_unchanged() {
+    let Some(open_mpi) = open_mpi() else { return };
+    hold(&open_mpi.bin("mpicc"), BOTH);
+}
+
+/// One binary, three libraries' names for it: which one serves is told on demand only.
+#[test]
+fn explain_says_which_library_stands_in() {
+    let Some(open_mpi) = open_mpi() else { return };
+    let program = compile(&open_mpi.bin("mpicc"), "hello");
+    let outcome = Job::command(&program)
+        .ranks(2)
+        .with(["--explain"])
+        .succeeds();
+    let file = installation().join("lib/portcullis/compat/openmpi/libmpi.so.40");
+    let expected = format!("{} stands in for it", file.display());
+    assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
+    let quiet = Job::command(&program).ranks(2).succeeds();
+    assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
+}
