@@ -11,6 +11,7 @@
 //! All decisions follow from facts that all members share. Memory is bounded by the parts, whatever the number of pieces.
 
 use super::access::{read_all, write_all};
+use super::disk::Disk;
 use super::error::IoError;
 use super::view::View;
 use crate::Error;
@@ -18,7 +19,6 @@ use crate::comm::Comm;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::pml::Mode;
 use crate::pml::ob1::Sent;
-use std::os::fd::BorrowedFd;
 
 /// The bytes of the file that an aggregator handles in a round.
 const PART: i64 = 4 << 20;
@@ -235,10 +235,10 @@ fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
 }
 
 /// Writes a rank's part of a collective access; every member calls. The inner error is this rank's own.
-pub fn write(
+pub(super) fn write(
     comm: &Comm,
     plan: &Plan,
-    fd: BorrowedFd<'_>,
+    disk: &Disk,
     (view, from): (&View, i64),
     buf: &SendBuf,
 ) -> Result<Result<i64, IoError>, Error> {
@@ -263,7 +263,7 @@ pub fn write(
         let come = exchange(comm, plan, messages.collect())?;
         if outcome.is_ok() && !come.is_empty() {
             let part = plan.part(round, comm.rank().into());
-            if let Err(error) = assemble(fd, part, &come, &mut stage) {
+            if let Err(error) = assemble(disk, part, &come, &mut stage) {
                 outcome = Err(error);
             }
         }
@@ -272,12 +272,7 @@ pub fn write(
 }
 
 /// Puts the pieces of all ranks together and writes what they cover.
-fn assemble(
-    fd: BorrowedFd<'_>,
-    part: i64,
-    come: &[Vec<u8>],
-    stage: &mut Vec<u8>,
-) -> Result<(), IoError> {
+fn assemble(disk: &Disk, part: i64, come: &[Vec<u8>], stage: &mut Vec<u8>) -> Result<(), IoError> {
     stage.resize(PART as usize, 0);
     let mut all = Vec::new();
     for message in come {
@@ -294,16 +289,16 @@ fn assemble(
     }
     for (offset, len) in covered(all) {
         let at = (offset - part) as usize;
-        write_all(fd, &stage[at..at + len as usize], offset)?;
+        write_all(disk, &stage[at..at + len as usize], offset)?;
     }
     Ok(())
 }
 
 /// Reads a rank's part of a collective access; every member calls. The inner error is this rank's own.
-pub fn read(
+pub(super) fn read(
     comm: &Comm,
     plan: &Plan,
-    fd: BorrowedFd<'_>,
+    disk: &Disk,
     (view, from): (&View, i64),
     buf: &mut RecvBuf,
 ) -> Result<Result<i64, IoError>, Error> {
@@ -320,7 +315,7 @@ pub fn read(
         let mut answers = Vec::new();
         if !come.is_empty() {
             let part = plan.part(round, comm.rank().into());
-            match fetch(fd, part, &come, &mut stage) {
+            match fetch(disk, part, &come, &mut stage) {
                 Ok(found) => answers = found,
                 Err(error) => {
                     outcome = Err(error);
@@ -340,7 +335,7 @@ pub fn read(
 
 /// What each rank wants of a part, as far as the file goes.
 fn fetch(
-    fd: BorrowedFd<'_>,
+    disk: &Disk,
     part: i64,
     come: &[Vec<u8>],
     stage: &mut Vec<u8>,
@@ -354,7 +349,7 @@ fn fetch(
         return Ok(vec![Vec::new(); come.len()]);
     };
     stage.resize((high - low) as usize, 0);
-    let end = low + read_all(fd, stage, low)? as i64;
+    let end = low + read_all(disk, stage, low)? as i64;
     let answer = |pieces: &Vec<(i64, i64)>| {
         let mut data = Vec::new();
         for (offset, len) in pieces {
