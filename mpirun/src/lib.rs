@@ -15,7 +15,7 @@ mod foreign;
 mod hang;
 mod hosts;
 pub mod info;
-pub mod io_report;
+mod io_report;
 pub mod launch;
 pub mod node;
 mod pmi;

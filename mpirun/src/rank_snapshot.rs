@@ -127,7 +127,7 @@ pub struct RankSnapshot {
     pub gate: Option<Gate>,
     /// The system call on a file that it is in.
     #[serde(default)]
-    pub in_file: Option<InFile>,
+    pub in_file: Option<Box<InFile>>,
     /// Counts what the rank's engine has moved.
     pub progress: u64,
 }
@@ -192,10 +192,12 @@ impl RankSnapshot {
                 entered: gate.entered,
                 released: gate.released,
             }),
-            in_file: state.in_file.as_ref().map(|at| InFile {
-                call: at.call.name().into(),
-                name: at.name.clone(),
-                since: Duration::from_nanos(now_ns.saturating_sub(at.since_ns)),
+            in_file: state.in_file.as_ref().map(|at| {
+                Box::new(InFile {
+                    call: at.call.name().into(),
+                    name: at.name.clone(),
+                    since: Duration::from_nanos(now_ns.saturating_sub(at.since_ns)),
+                })
             }),
             progress: state.progress,
         }
