@@ -7,6 +7,7 @@ use crate::stdio::STREAM_BUFFERING;
 use crate::{components, helper};
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
+use mpi_core::io::hints::HINTS;
 use mpi_core::io::report::REPORT;
 use mpi_core::plugin::{self, Catalogue};
 use mpi_core::record::{RECORD, REPLAY};
@@ -89,7 +90,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
         Framework {
             name: "io",
             what: "files",
-            params: vec![REPORT.about(), TELL_UNSEEN.about()],
+            params: vec![HINTS.about(), REPORT.about(), TELL_UNSEEN.about()],
             components: Vec::new(),
         },
         Framework {

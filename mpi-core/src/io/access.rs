@@ -1,8 +1,9 @@
 //! Moving data between memory and the runs of a view.
 //!
 //! Neighbouring runs are merged. Memory in one run goes straight to the file and back; other memory is packed into a stage of
-//! [`STAGE`] bytes. Where runs are short and lie close together, a read fetches what lies between them too ([`SIEVE`]),
-//! since a system call costs more than a few hundred bytes; a write never does, as it would write what others may write meanwhile.
+//! [`STAGE`] bytes. Where runs are short and lie close together, a read fetches what lies between them too, as far as that costs less
+//! than a system call more ([`Disk::read_sieve`]). A write does so only where nobody else has the file open or a hint asks for it, as it
+//! writes back what others may write meanwhile.
 //! Short counts, interruptions and the kernel's limit for one call are looped over.
 
 use super::disk::Disk;
@@ -14,9 +15,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Bytes packed at a time.
 const STAGE: i64 = 1 << 20;
-
-/// A read fetches up to this many bytes at once that are not wanted, if no fewer are.
-const SIEVE: i64 = 256 << 10;
 
 /// The memory of a write.
 enum Source<'a> {
@@ -102,6 +100,20 @@ impl Source<'_> {
     }
 }
 
+impl Source<'_> {
+    /// Copies the bytes of memory from `at` on.
+    fn copy(&self, room: &mut [u8], at: i64) {
+        match self {
+            Source::Bytes(bytes) => {
+                room.copy_from_slice(&bytes[at as usize..at as usize + room.len()]);
+            }
+            Source::Packed(buf, _) => {
+                buf.pack_at(at, room);
+            }
+        }
+    }
+}
+
 impl Sink<'_> {
     /// Puts bytes that were read where the memory has byte `at`.
     fn put(&mut self, data: &[u8], at: i64) {
@@ -172,7 +184,14 @@ fn merged(
 }
 
 /// Writes a buffer to the stream of a view from byte `from` on.
-pub(super) fn write(disk: &Disk, view: &View, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
+/// With a sieve, short gaps between its pieces are read and written back.
+pub(super) fn write(
+    disk: &Disk,
+    sieve: Option<(i64, i64)>,
+    view: &View,
+    from: i64,
+    buf: &SendBuf,
+) -> Result<i64, IoError> {
     let encoded = match view.representation.converts_writes() {
         true => Some(view.representation.encode(buf)?),
         false => None,
@@ -185,14 +204,47 @@ pub(super) fn write(disk: &Disk, view: &View, from: i64, buf: &SendBuf) -> Resul
         (None, Some(bytes)) => Source::Bytes(bytes),
         (None, None) => Source::Packed(buf, Vec::new()),
     };
+    let Some(limits) = sieve else {
+        merged(view, from, len, |run, at| {
+            source.write(disk, run, at)?;
+            Ok(true)
+        })?;
+        return Ok(buf.bytes());
+    };
+    let mut open: Option<Sieve> = None;
     merged(view, from, len, |run, at| {
-        source.write(disk, run, at)?;
+        match &mut open {
+            Some(sieve) if sieve.takes(run, limits) => sieve.take(run, at),
+            _ => {
+                if let Some(ready) = open.replace(Sieve::of(run, at)) {
+                    write_back(disk, &ready, &mut source)?;
+                }
+            }
+        }
         Ok(true)
     })?;
+    if let Some(ready) = open {
+        write_back(disk, &ready, &mut source)?;
+    }
     Ok(buf.bytes())
 }
 
-/// Runs that lie close together, read in one piece.
+/// Writes what a sieve holds together with what lies between, which is read before; other processes that do so wait for each other.
+fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(), IoError> {
+    if let [(run, at)] = sieve.parts[..] {
+        return source.write(disk, run, at);
+    }
+    let _held = RangeLock::hold(disk, sieve.span, true)?;
+    let mut bytes = vec![0; sieve.span.len as usize];
+    read_all(disk, &mut bytes, sieve.span.offset)?;
+    for (run, at) in &sieve.parts {
+        let begin = (run.offset - sieve.span.offset) as usize;
+        source.copy(&mut bytes[begin..begin + run.len as usize], *at);
+    }
+    write_all(disk, &bytes, sieve.span.offset)
+}
+
+/// Runs that lie close together, read or written in one piece.
 struct Sieve {
     span: Run,
     parts: Vec<(Run, i64)>,
@@ -200,12 +252,25 @@ struct Sieve {
 }
 
 impl Sieve {
-    /// Whether a run is taken in: it lies behind the others, and no more is read in vain than is wanted.
-    fn takes(&self, run: Run) -> bool {
+    /// Whether a run is taken in: it lies behind the others, not too far, and there is room.
+    fn takes(&self, run: Run, (gap, room): (i64, i64)) -> bool {
+        let between = run.offset - self.span.offset - self.span.len;
         let span = run.offset + run.len - self.span.offset;
-        run.offset >= self.span.offset + self.span.len
-            && span <= SIEVE
-            && span - self.wanted - run.len <= self.wanted + run.len
+        between >= 0 && between <= gap && span <= room
+    }
+
+    fn of(run: Run, at: i64) -> Sieve {
+        Sieve {
+            span: run,
+            parts: vec![(run, at)],
+            wanted: run.len,
+        }
+    }
+
+    fn take(&mut self, run: Run, at: i64) {
+        self.span.len = run.offset + run.len - self.span.offset;
+        self.parts.push((run, at));
+        self.wanted += run.len;
     }
 }
 
@@ -240,23 +305,17 @@ fn read_to(
     sink: &mut Sink<'_>,
 ) -> Result<i64, IoError> {
     let mut done = 0;
+    let limits = disk.read_sieve();
     let mut sieve: Option<Sieve> = None;
     let mut whole = true;
     merged(view, from, len, |run, at| {
         if let Some(open) = &mut sieve
-            && open.takes(run)
+            && open.takes(run, limits)
         {
-            open.span.len = run.offset + run.len - open.span.offset;
-            open.parts.push((run, at));
-            open.wanted += run.len;
+            open.take(run, at);
             return Ok(true);
         }
-        let fresh = Sieve {
-            span: run,
-            parts: vec![(run, at)],
-            wanted: run.len,
-        };
-        if let Some(ready) = sieve.replace(fresh) {
+        if let Some(ready) = sieve.replace(Sieve::of(run, at)) {
             let read = fetch(disk, &ready, sink)?;
             done += read;
             whole = read == ready.wanted;
@@ -328,11 +387,17 @@ impl<'f> RangeLock<'f> {
         if len <= 0 {
             return Ok(None);
         }
-        let range = (view.byte_offset(from), view.byte_offset(from + len - 1) + 1);
+        let (begin, end) = (view.byte_offset(from), view.byte_offset(from + len - 1) + 1);
+        RangeLock::hold(disk, Run::new(begin, end - begin), writes).map(Some)
+    }
+
+    /// Locks a run of the file.
+    fn hold(disk: &'f Disk, run: Run, writes: bool) -> Result<RangeLock<'f>, IoError> {
+        let range = (run.offset, run.offset + run.len);
         let kind = if writes { libc::F_WRLCK } else { libc::F_RDLCK };
         disk.lock(range.0, range.1 - range.0, |fd| lock(fd, kind, range))
-            .map_err(|errno| failed("locking for atomic mode", errno))?;
-        Ok(Some(RangeLock { disk, range }))
+            .map_err(|errno| failed("locking a range", errno))?;
+        Ok(RangeLock { disk, range })
     }
 }
 

@@ -3,10 +3,12 @@
 //! Each writes its name and the file's to the state page while it runs, so that a hang report can say in which call a rank is,
 //! and is counted where a report is wanted ([`super::report`]).
 
+use super::hints::{Costs, Style, Switch, Tuning};
 use super::report::{FileLog, FileRecord};
 use crate::engine::Engine;
 use mpi_base::state::{FILE_NAME_WORDS, FileCall, file_name_words};
 use rustix::io::Errno;
+use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
@@ -15,6 +17,8 @@ pub struct Disk {
     fd: OwnedFd,
     engine: Engine,
     name: [u64; FILE_NAME_WORDS],
+    tuning: Cell<Tuning>,
+    costs: Costs,
     counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
 }
 
@@ -40,15 +44,62 @@ pub(super) fn on_page<T>(
 }
 
 impl Disk {
-    pub(super) fn new(fd: OwnedFd, engine: &Engine, path: &str) -> Disk {
-        Disk {
+    pub(super) fn new(fd: OwnedFd, engine: &Engine, path: &str, tuning: Tuning) -> Disk {
+        // What cannot be found out is taken for a disk of this host.
+        let magic = rustix::fs::fstatfs(&fd).map_or(0, |stat| stat.f_type);
+        let disk = Disk {
             fd,
+            tuning: Cell::new(tuning),
+            costs: Costs::of(magic),
             engine: engine.clone(),
             name: file_name_words(path),
             counted: FileLog::of(engine).map(|log| {
                 let record = log.record(path);
                 (log, record)
             }),
+        };
+        disk.advise();
+        disk
+    }
+
+    pub(super) fn tuning(&self) -> Tuning {
+        self.tuning.get()
+    }
+
+    pub(super) fn set_tuning(&self, tuning: Tuning) {
+        self.tuning.set(tuning);
+        self.advise();
+    }
+
+    /// Tells the system how the file will be read.
+    fn advise(&self) {
+        let advice = match self.tuning.get().style {
+            Style::Unknown => return,
+            Style::Sequential => rustix::fs::Advice::Sequential,
+            Style::Random => rustix::fs::Advice::Random,
+        };
+        // Advice that is not taken changes nothing.
+        let _ = rustix::fs::fadvise(&self.fd, 0, None, advice);
+    }
+
+    /// How many bytes between two pieces are read in vain rather than in a call of their own, and how many bytes at once.
+    pub(super) fn read_sieve(&self) -> (i64, i64) {
+        let tuning = self.tuning.get();
+        let gap = match tuning.ds_read {
+            Switch::Automatic => self.costs.read_gap,
+            Switch::Enable => tuning.ind_rd_buffer_size,
+            Switch::Disable => -1,
+        };
+        (gap, tuning.ind_rd_buffer_size)
+    }
+
+    /// The same of writes, which then read what lies between their pieces and write it back; `alone` says that nobody else has the file open.
+    pub(super) fn write_sieve(&self, alone: bool) -> Option<(i64, i64)> {
+        let tuning = self.tuning.get();
+        match (tuning.ds_write, alone) {
+            (Switch::Automatic, true) => Some((self.costs.write_gap, tuning.ind_wr_buffer_size)),
+            (Switch::Enable, _) => Some((tuning.ind_wr_buffer_size, tuning.ind_wr_buffer_size)),
+            _ => None,
         }
     }
 

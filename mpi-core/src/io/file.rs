@@ -7,8 +7,9 @@
 use super::amode::{self, Amode, delete};
 use super::disk::{self, Disk};
 use super::error::{IoClass, IoError};
+use super::hints::{Tuning, WORDS};
 use super::shared::SharedPointer;
-use super::transfer::Split;
+use super::transfer::{Split, Staging};
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
@@ -29,6 +30,8 @@ pub struct File {
     pub(super) shared: SharedPointer,
     pub(super) atomic: Cell<bool>,
     pub(super) split: RefCell<Option<Split>>,
+    /// The shared memory of collective accesses, made by the first that wants it.
+    pub(super) stages: RefCell<Staging>,
 }
 
 /// What the sentence of a failure says that is another rank's.
@@ -58,13 +61,33 @@ fn opens(comm: &Comm, path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, I
     })
 }
 
+/// As many aggregators as cores, if no hint says how many: that is rank 0's number, since it may differ between hosts.
+fn resolved(mut tuning: Tuning) -> Tuning {
+    if tuning.cb_nodes == 0 {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        tuning.cb_nodes = u32::try_from(cores).unwrap_or(1);
+    }
+    tuning
+}
+
 impl File {
     /// `MPI_File_open`; every member calls. A file is created with `permissions`, less what the process's mask takes away.
-    pub fn open(comm: &Comm, path: &str, amode: Amode, permissions: u32) -> Result<File, Error> {
+    pub fn open(
+        comm: &Comm,
+        path: &str,
+        amode: Amode,
+        permissions: u32,
+        tuning: Tuning,
+    ) -> Result<File, Error> {
         let own = comm.engine().block_on(comm.dup())?;
         agree(&own, path, amode.check())?;
-        let modes = own.engine().block_on(own.share(&[amode.bits()]))?;
-        if let Some(rank) = modes.iter().position(|bits| *bits != modes[0]) {
+        let mut words = vec![amode.bits()];
+        words.extend(resolved(tuning).words());
+        let all = own.engine().block_on(own.share(&words))?;
+        let mut modes = all.chunks_exact(1 + WORDS).map(|words| words[0]);
+        // Hints may differ, and then rank 0's are used.
+        let tuning = Tuning::from_words(&all[1..1 + WORDS]);
+        if let Some(rank) = modes.position(|bits| bits != all[0]) {
             let sentence = format!("on file {path} rank {rank} gives another amode than rank 0");
             return Err(IoError::new(IoClass::NotSame, sentence).into());
         }
@@ -79,7 +102,7 @@ impl File {
             None => opens(&own, path, amode.flags(false), permissions),
         };
         let fd = agree(&own, path, opened)?;
-        let disk = Disk::new(fd, own.engine(), path);
+        let disk = Disk::new(fd, own.engine(), path, tuning);
         let shared = SharedPointer::new(&own)?;
         let file = File {
             comm: own,
@@ -91,6 +114,7 @@ impl File {
             shared,
             atomic: Cell::new(false),
             split: RefCell::default(),
+            stages: RefCell::default(),
         };
         if amode.append {
             let end = file.agree(file.size())?;
@@ -114,6 +138,9 @@ impl File {
         };
         self.agree(open)?;
         self.shared.free()?;
+        if let Staging::Ready(stages) = self.stages.take() {
+            stages.free()?;
+        }
         self.disk.write_record();
         if self.amode.delete_on_close {
             // All have done what they wanted to do with it.
@@ -141,6 +168,24 @@ impl File {
 
     pub(super) fn meet(&self) -> Result<(), Error> {
         self.comm.engine().block_on(self.comm.fence())
+    }
+
+    /// `MPI_File_set_info`; every member calls, and rank 0's hints are used.
+    pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
+        let words = resolved(tuning).words();
+        let all = self.comm.engine().block_on(self.comm.share(&words))?;
+        self.disk.set_tuning(Tuning::from_words(&all[..WORDS]));
+        Ok(())
+    }
+
+    /// The hints in use.
+    pub fn tuning(&self) -> Tuning {
+        self.disk.tuning()
+    }
+
+    /// How many aggregators a collective access has at most.
+    pub fn aggregators(&self) -> u32 {
+        self.disk.tuning().cb_nodes.min(self.comm.size())
     }
 
     /// How error texts call it.

@@ -11,7 +11,9 @@
 //! | [`position`] | its view and pointers |
 //! | [`transfer`] | reading and writing |
 //! | [`report`] | what is counted for `mpirun --io-report` and written to the tape |
-//! | [`two_phase`] | collective accesses whose pieces interleave |
+//! | [`two_phase`] | collective accesses whose pieces interleave, by messages |
+//! | `staged` | the same on one node, through shared memory |
+//! | [`hints`] | the values that accesses follow |
 //! | [`shared`] | the shared pointer |
 //! | [`conversion`] | data representations |
 //!
@@ -31,10 +33,12 @@ pub mod conversion;
 pub mod disk;
 pub mod error;
 pub mod file;
+pub mod hints;
 pub mod position;
 pub mod report;
 pub mod shared;
 pub mod size;
+mod staged;
 pub mod transfer;
 pub mod two_phase;
 pub mod view;
@@ -43,6 +47,7 @@ pub use amode::{Amode, delete};
 pub use conversion::{Conversion, Representation};
 pub use error::{IoClass, IoError};
 pub use file::File;
+pub use hints::Tuning;
 pub use position::Whence;
 pub use transfer::Place;
 pub use view::View;

@@ -4,11 +4,14 @@ use super::access::{self, RangeLock};
 use super::disk::now_ns;
 use super::error::{IoClass, IoError};
 use super::file::File;
+use super::hints::Switch;
 use super::report::Counter;
+use super::staged::{self, Stages};
 use super::two_phase::{self, Plan};
 use super::view::View;
 use crate::Error;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use std::rc::Rc;
 
 /// Which pointer an access uses and moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,16 @@ pub enum Place {
 pub(super) struct Split {
     pub(super) call: &'static str,
     bytes: i64,
+}
+
+/// The shared memory of collective accesses.
+#[derive(Default)]
+pub(super) enum Staging {
+    #[default]
+    Untried,
+    Ready(Rc<Stages>),
+    /// The members are on several nodes.
+    Impossible,
 }
 
 impl File {
@@ -97,7 +110,12 @@ impl File {
             true => RangeLock::take(&self.disk, &view, from, buf.bytes(), true)?,
             false => None,
         };
-        access::write(&self.disk, &view, from, buf)
+        let alone = self.comm.size() == 1 && self.amode.unique_open;
+        let sieve = match view.is_dense() || !self.amode.reads() {
+            true => None,
+            false => self.disk.write_sieve(alone),
+        };
+        access::write(&self.disk, sieve, &view, from, buf)
     }
 
     /// Carries out a call of MPI and counts it, if a report is wanted.
@@ -168,17 +186,41 @@ impl File {
         view: &View,
         from: &Result<i64, IoError>,
         bytes: i64,
-        converts: bool,
+        (converts, writes): (bool, bool),
     ) -> Result<Option<Plan>, Error> {
-        // Alone, converting or atomic: what the first two say is the same at all members, and the last too.
-        if self.comm.size() == 1 || converts || self.atomic.get() {
+        let tuning = self.disk.tuning();
+        let wanted = match writes {
+            true => tuning.cb_write,
+            false => tuning.cb_read,
+        };
+        // Alone, converting, atomic or unwanted: each is the same at all members.
+        let never = self.comm.size() == 1 || converts || self.atomic.get();
+        if never || wanted == Switch::Disable {
             return Ok(None);
         }
         let (from, bytes) = match from {
             Ok(from) => (*from, bytes),
             Err(_) => (0, 0),
         };
-        Plan::agree(&self.comm, view, from, bytes)
+        Plan::agree(&self.comm, (wanted, &tuning), view, from, bytes)
+    }
+
+    /// The shared memory for a plan; nothing where members are on several nodes.
+    fn stages(&self, plan: &Plan) -> Result<Option<Rc<Stages>>, Error> {
+        match &*self.stages.borrow() {
+            Staging::Impossible => return Ok(None),
+            Staging::Ready(stages) if stages.suit(plan) => return Ok(Some(stages.clone())),
+            _ => {}
+        }
+        if let Staging::Ready(old) = self.stages.replace(Staging::Untried) {
+            old.free()?;
+        }
+        let made = Stages::new(&self.comm, plan)?.map(Rc::new);
+        *self.stages.borrow_mut() = match &made {
+            Some(stages) => Staging::Ready(stages.clone()),
+            None => Staging::Impossible,
+        };
+        Ok(made)
     }
 
     /// A read to which every member comes.
@@ -191,7 +233,7 @@ impl File {
         let about = (&buf.datatype().clone(), buf.bytes());
         let from = self.part(place, self.may_read(), about)?;
         let converts = view.representation.converts_reads();
-        let outcome = match self.plan(&view, &from, buf.bytes(), converts)? {
+        let outcome = match self.plan(&view, &from, buf.bytes(), (converts, false))? {
             None => from.and_then(|from| self.read_from(from, buf)),
             Some(plan) => {
                 self.count_aggregated();
@@ -200,7 +242,13 @@ impl File {
                     Ok(from) => (*from, buf),
                     Err(_) => (0, &mut none),
                 };
-                let read = two_phase::read(&self.comm, &plan, &self.disk, (&view, at), part)?;
+                let read = match self.stages(&plan)? {
+                    Some(stages) => {
+                        let by = (&plan, &*stages);
+                        staged::read(&self.comm, by, &self.disk, (&view, at), part)?
+                    }
+                    None => two_phase::read(&self.comm, &plan, &self.disk, (&view, at), part)?,
+                };
                 from.and(read)
             }
         };
@@ -216,7 +264,7 @@ impl File {
         let view = self.view();
         let from = self.part(place, self.may_write(), (buf.datatype(), buf.bytes()))?;
         let converts = view.representation.converts_writes();
-        let outcome = match self.plan(&view, &from, buf.bytes(), converts)? {
+        let outcome = match self.plan(&view, &from, buf.bytes(), (converts, true))? {
             None => from.and_then(|from| self.write_from(from, buf)),
             Some(plan) => {
                 self.count_aggregated();
@@ -225,7 +273,13 @@ impl File {
                     Ok(from) => (*from, buf),
                     Err(_) => (0, &none),
                 };
-                let written = two_phase::write(&self.comm, &plan, &self.disk, (&view, at), part)?;
+                let written = match self.stages(&plan)? {
+                    Some(stages) => {
+                        let by = (&plan, &*stages);
+                        staged::write(&self.comm, by, &self.disk, (&view, at), part)?
+                    }
+                    None => two_phase::write(&self.comm, &plan, &self.disk, (&view, at), part)?,
+                };
                 from.and(written)
             }
         };
