@@ -23,7 +23,7 @@ use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{RecvBuf, SendBuf};
-use crate::osc::{Flavor, Hints, Spec, Win};
+use crate::osc::{Flavor, Hints, Spec, Win, is_direct_allowed};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -56,11 +56,13 @@ fn len_of(part: usize) -> usize {
 }
 
 impl Stages {
-    /// Makes them; every member calls. Nothing where members are on several nodes, or the node's memory is used up.
+    /// Makes them; every member calls. Nothing where members are on several nodes, windows may not be
+    /// reached directly, or the node's memory is used up.
     pub fn new(comm: &Comm, plan: &Plan) -> Result<Option<Stages>, Error> {
         let engine = comm.engine();
         // If one member has all members on its node, all have.
-        if engine.members_here(comm.group()).count() < comm.size() as usize {
+        let all_here = engine.members_here(comm.group()).count() == comm.size() as usize;
+        if !all_here || !is_direct_allowed(engine.params()) {
             return Ok(None);
         }
         // Marks are whole words.
