@@ -145,7 +145,11 @@ impl File {
         if self.amode.delete_on_close {
             // All have done what they wanted to do with it.
             let deleted = match self.comm.rank() {
-                0 => delete(&self.path),
+                // A name that somebody has removed meanwhile is what is wanted.
+                0 => match delete(&self.path) {
+                    Err(error) if error.class == IoClass::NoSuchFile => Ok(()),
+                    done => done,
+                },
                 _ => Ok(()),
             };
             self.agree(deleted)?;
