@@ -27,6 +27,7 @@ pub mod init;
 mod lock;
 pub mod memory_rights;
 pub mod object;
+pub mod other_abis;
 pub mod params;
 pub mod state;
 pub mod stdio;

@@ -16,9 +16,10 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn atomics_come_through_their_one_door() {
-    // The door itself, and the state page: relaxed stores of one writer, which no model has anything to say about.
+    // The door itself, and the state page: relaxed stores of one writer, which no model has anything to say about;
+    // the addresses of a race detector's functions, which are statics and written once.
     // Tests may coordinate their threads as they like.
-    let allowed = ["atomic.rs", "state.rs", "tests.rs"];
+    let allowed = ["atomic.rs", "state.rs", "race_detectors.rs", "tests.rs"];
     let mut found = Vec::new();
     sources(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),

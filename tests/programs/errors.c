@@ -3,9 +3,11 @@
 
 static int handled, last_code;
 
+static MPI_Comm *called_on;
+
 static void handler(MPI_Comm *comm, int *code, ...)
 {
-    CHECK(*comm == MPI_COMM_WORLD, "the handler of another communicator");
+    CHECK(*comm == *called_on, "the handler of another communicator");
     handled++;
     last_code = *code;
 }
@@ -151,6 +153,7 @@ int main(int argc, char **argv)
     /* The user's handler. */
     OK(MPI_Comm_create_errhandler(handler, &mine));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
+    called_on = &(MPI_Comm){MPI_COMM_WORLD};
     MPI_Send(data, 1, MPI_INT, size + 5, 1, MPI_COMM_WORLD);
     CHECK(handled == 1, "the handler was called %d times", handled);
     expect(last_code, MPI_ERR_RANK, "what the handler was told");
@@ -163,6 +166,26 @@ int main(int argc, char **argv)
     OK(MPI_Errhandler_free(&seen));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    /* Each new communicator has the handler that its parent has when it is made, and keeps it (section 9.3). */
+    MPI_Group everybody;
+    MPI_Comm made[4];
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &everybody));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
+    OK(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &made[0]));
+    OK(MPI_Comm_create(MPI_COMM_WORLD, everybody, &made[1]));
+    OK(MPI_Comm_create_group(MPI_COMM_WORLD, everybody, 5, &made[2]));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made[3]));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    for (int i = 0; i < 4; i++) {
+        OK(MPI_Comm_get_errhandler(made[i], &seen));
+        CHECK(seen == mine, "communicator %d has not its parent's handler", i);
+        OK(MPI_Errhandler_free(&seen));
+        called_on = &made[i];
+        MPI_Send(data, 1, MPI_INT, size + 5, 1, made[i]);
+        CHECK(handled == 3 + i, "communicator %d: the handler was called %d times", i, handled);
+        OK(MPI_Comm_free(&made[i]));
+    }
+    OK(MPI_Group_free(&everybody));
     OK(MPI_Errhandler_free(&mine));
 
     /* A call without a communicator is heard by the handler of MPI_COMM_SELF (section 9.3), once it has been set. */

@@ -1,6 +1,7 @@
 //! `cargo xtask install`: an installation that can be moved as a whole.
 //!
-//! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins, `lib/pkgconfig/`,
+//! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins,
+//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/pkgconfig/`,
 //! `share/` the manual page and the shells' completions, which `mpirun` makes from the definition of its options.
 //! Every file is written beside its place and renamed into it, so a program that runs meanwhile keeps what it has mapped.
 
@@ -41,9 +42,25 @@ const PLUGIN_MADE: &str = "libcoll_hwbarr_plugin.so";
 /// Its name in `lib/portcullis`: framework and component.
 pub const PLUGIN: &str = "coll_hwbarr.so";
 
+/// The libraries for programs of other MPI ABIs.
+const COMPAT_PACKAGES: &[&str] = &["compat-mpich", "compat-openmpi"];
+/// The file cargo makes of each, and where it lies: in a folder of its own, which nothing searches unless it is asked for.
+const COMPAT: &[(&str, &str)] = &[
+    (
+        "libcompat_mpich.so",
+        "lib/portcullis/compat/mpich/libmpi.so.12",
+    ),
+    (
+        "libcompat_openmpi.so",
+        "lib/portcullis/compat/openmpi/libmpi.so.40",
+    ),
+];
+
 /// Links in an installation: (link, what it leads to).
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
+    // What Debian calls MPICH's library.
+    ("lib/portcullis/compat/mpich/libmpich.so.12", "libmpi.so.12"),
     ("bin/mpiexec", "mpirun"),
     ("bin/mpicxx", "mpicc"),
     ("bin/mpic++", "mpicc"),
@@ -101,6 +118,7 @@ struct Made {
     usual: Artifacts,
     launcher: Artifacts,
     command: Artifacts,
+    compat: Artifacts,
     /// Another library, without optional components.
     bare: Option<Artifacts>,
     plugins: Option<Artifacts>,
@@ -201,6 +219,11 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs: COMMAND,
         ..usual.clone()
     };
+    let compat = Build {
+        packages: COMPAT_PACKAGES,
+        programs: &[],
+        ..usual.clone()
+    };
     let plugin = Build {
         packages: PLUGIN_PACKAGES,
         programs: &[],
@@ -218,6 +241,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         usual: usual.run()?,
         launcher: launcher.run()?,
         command: command.run()?,
+        compat: compat.run()?,
         bare: contents.bare.then(|| bare.run()).transpose()?,
         plugins: contents.plugins.then(|| plugin.run()).transpose()?,
     })
@@ -237,6 +261,9 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
         made.bare.as_ref().unwrap_or(&made.usual).file(LIBRARY.0)?,
         &prefix.join("lib").join(LIBRARY.1),
     )?;
+    for (made_as, to) in COMPAT {
+        copy(made.compat.file(made_as)?, &prefix.join(to))?;
+    }
     let plugin = prefix.join("lib/portcullis").join(PLUGIN);
     make_folder_of(&plugin)?;
     if let Some(plugins) = &made.plugins {

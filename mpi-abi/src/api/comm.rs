@@ -13,7 +13,7 @@ use crate::object::session::SessionObject;
 use crate::state;
 use mpi_base::hardware::Kind;
 use mpi_core::comm::{Comm, SplitKey};
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
 
 pub unsafe fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
@@ -99,8 +99,35 @@ pub unsafe fn MPI_Comm_dup_with_info(
     unsafe { out(newcomm, dress(new, &parent, &hints)?, "newcomm") }
 }
 
-/// An output argument of a nonblocking call, which is written when the operation ends.
-struct Later(*mut MPI_Comm);
+/// Where the result of a nonblocking call goes when the operation ends.
+pub(crate) enum Later {
+    /// An output argument.
+    Place(*mut MPI_Comm),
+    /// A function of a library for another ABI, whose place has another form.
+    Contextual(unsafe extern "C" fn(*mut c_void, MPI_Comm), *mut c_void),
+}
+
+impl Later {
+    /// Writes the handle.
+    ///
+    /// # Safety
+    /// The place is still valid.
+    unsafe fn write(&self, comm: MPI_Comm) {
+        match self {
+            // SAFETY: passed on.
+            Later::Place(place) => unsafe { place.write(comm) },
+            // SAFETY: passed on.
+            Later::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
+        }
+    }
+
+    fn is_null(&self) -> bool {
+        match self {
+            Later::Place(place) => place.is_null(),
+            Later::Contextual(_, place) => place.is_null(),
+        }
+    }
+}
 
 /// What the duplicate of a communicator will have, as it is now: what the program changes until the duplicate is there, stays
 /// with the parent (section 7.4.2).
@@ -123,16 +150,21 @@ fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
 ///
 /// # Safety
 /// The output arguments stay valid until the request is complete.
-unsafe fn idup(
+pub(crate) unsafe fn idup(
     comm: MPI_Comm,
     hints: &Hints,
-    newcomm: *mut MPI_Comm,
+    later: Later,
     request: *mut MPI_Request,
 ) -> Outcome {
     let parent = state::comm(comm)?;
-    let (later, source) = (Later(newcomm), parent.clone());
+    let source = parent.clone();
+    if later.is_null() {
+        let nowhere: *mut MPI_Comm = std::ptr::null_mut();
+        // SAFETY: null, which is the failure that this gives.
+        unsafe { out(nowhere, MPI_COMM_NULL, "newcomm")? };
+    }
     // SAFETY: an output argument of the caller; until the operation is complete the handle is null.
-    unsafe { out(newcomm, MPI_COMM_NULL, "newcomm")? };
+    unsafe { later.write(MPI_COMM_NULL) };
     let (attached, refusal) = match copied(&parent, hints) {
         Ok(attached) => (Some(attached), None),
         Err(failure) => (None, Some(failure)),
@@ -146,7 +178,7 @@ unsafe fn idup(
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
             arrange_as(&object, &source);
             // SAFETY: the caller promised the place until now.
-            unsafe { later.0.write(object.handle()) };
+            unsafe { later.write(object.handle()) };
         }
         Ok(())
     };
@@ -167,7 +199,7 @@ pub unsafe fn MPI_Comm_idup(
     request: *mut MPI_Request,
 ) -> Outcome {
     // SAFETY: passed on.
-    unsafe { idup(comm, &Hints::new(), newcomm, request) }
+    unsafe { idup(comm, &Hints::new(), Later::Place(newcomm), request) }
 }
 
 pub unsafe fn MPI_Comm_idup_with_info(
@@ -177,7 +209,7 @@ pub unsafe fn MPI_Comm_idup_with_info(
     request: *mut MPI_Request,
 ) -> Outcome {
     // SAFETY: passed on.
-    unsafe { idup(comm, &info::hints(info)?, newcomm, request) }
+    unsafe { idup(comm, &info::hints(info)?, Later::Place(newcomm), request) }
 }
 
 pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Outcome {

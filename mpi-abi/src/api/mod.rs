@@ -7,7 +7,7 @@
 #![allow(non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 pub mod abi;
-mod args;
+pub(crate) mod args;
 pub mod attributes;
 pub mod buffer;
 pub mod collective;

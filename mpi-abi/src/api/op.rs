@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_void};
 ///
 /// # Safety
 /// `op` is an output argument of the caller.
-unsafe fn register(new: Op, op: *mut MPI_Op) -> Outcome {
+pub(crate) unsafe fn register(new: Op, op: *mut MPI_Op) -> Outcome {
     let handle = state().ops.borrow_mut().insert(new);
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many operators"))?;
@@ -24,7 +24,7 @@ unsafe fn register(new: Op, op: *mut MPI_Op) -> Outcome {
 }
 
 /// Runs a callback with the handle of a datatype.
-fn with_handle(datatype: &Datatype, call: impl FnOnce(MPI_Datatype)) {
+pub(crate) fn with_handle(datatype: &Datatype, call: impl FnOnce(MPI_Datatype)) {
     // Without a handle left the callback cannot be told its datatype; the null handle says so.
     let (handle, temporary) = handle_of(datatype).unwrap_or((MPI_DATATYPE_NULL, false));
     call(handle);

@@ -15,18 +15,30 @@ use super::{Failure, codes, unseen};
 use crate::abi::*;
 use crate::call::{self, Target};
 use crate::handle::{Kind, Table, wrong};
+use crate::other_abis::Contextual;
 use crate::state;
 use std::ffi::c_int;
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A handler that the program made, by the kind of object it serves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum UserHandler {
     Comm(MPI_Comm_errhandler_function),
     Win(MPI_Win_errhandler_function),
     File(MPI_File_errhandler_function),
     Session(MPI_Session_errhandler_function),
+    /// One of a program of another ABI.
+    Contextual(Serves, Contextual),
+}
+
+/// A kind of object that error handlers serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    Comm,
+    Win,
+    File,
+    Session,
 }
 
 #[derive(Debug)]
@@ -96,11 +108,18 @@ pub fn check_serves(handler: MPI_Errhandler, target: Target) -> Result<(), Failu
         return Err(wrong(Kind::Errhandler, handler.0));
     };
     let fits = matches!(
-        (entry.handler, target),
+        (&entry.handler, target),
         (UserHandler::Comm(_), Target::Comm(_))
             | (UserHandler::Win(_), Target::Win(_))
             | (UserHandler::File(_), Target::File(_))
             | (UserHandler::Session(_), Target::Session(_))
+            | (UserHandler::Contextual(Serves::Comm, _), Target::Comm(_))
+            | (UserHandler::Contextual(Serves::Win, _), Target::Win(_))
+            | (UserHandler::Contextual(Serves::File, _), Target::File(_))
+            | (
+                UserHandler::Contextual(Serves::Session, _),
+                Target::Session(_)
+            )
     );
     if fits {
         Ok(())
@@ -129,7 +148,7 @@ pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
             return failure.code();
         }
         MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => fatal(id, target, &failure),
-        other => handlers().get(other.0).map(|e| e.handler),
+        other => handlers().get(other.0).map(|e| e.handler.clone()),
     };
     invoke(user, id, target, &failure)
 }
@@ -146,6 +165,22 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
         (Some(UserHandler::File(f)), Target::File(mut h)) => unsafe { f(&mut h, &mut code) },
         // SAFETY: the program promised that its function takes these arguments; they are locals that outlive the call.
         (Some(UserHandler::Session(f)), Target::Session(mut s)) => unsafe { f(&mut s, &mut code) },
+        (Some(UserHandler::Contextual(Serves::Comm, f)), Target::Comm(c)) => {
+            f.invoke(c.0, &mut code)
+        }
+        (Some(UserHandler::Contextual(Serves::Win, f)), Target::Win(w)) => f.invoke(w.0, &mut code),
+        (Some(UserHandler::Contextual(Serves::File, f)), Target::File(h)) => {
+            f.invoke(h.0, &mut code)
+        }
+        (Some(UserHandler::Contextual(Serves::Session, f)), Target::Session(s)) => {
+            f.invoke(s.0, &mut code)
+        }
+        (Some(UserHandler::Contextual(Serves::Comm, f)), Target::New(_)) => {
+            f.invoke(MPI_COMM_NULL.0, &mut code)
+        }
+        (Some(UserHandler::Contextual(Serves::Session, f)), Target::New(_)) => {
+            f.invoke(MPI_SESSION_NULL.0, &mut code)
+        }
         (Some(UserHandler::Comm(f)), Target::New(_)) => {
             let mut none = MPI_COMM_NULL;
             // SAFETY: as above.

@@ -6,18 +6,24 @@ use super::placement::{placement, rank_by_node, rankfile};
 use super::values::{absolute, far, io, time, timeout};
 use super::witness::witness;
 use super::{CliError, soft};
+use crate::foreign::COMPAT;
 use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, clean_env, set_env};
 use crate::pmi;
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Name of the parameter that makes the library print what was selected and why; set by --explain.
 const EXPLAIN: &str = "mpi_base_explain";
+
+/// The environment variable that `--explain` sets.
+pub fn explain_variable() -> OsString {
+    format!("{PREFIX}{EXPLAIN}").into()
+}
 
 impl AppOptions {
     /// What stands before a configuration file holds for each of its lines that does not say otherwise.
@@ -91,8 +97,11 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         ));
     }
     if options.explain {
-        set_env(&mut env, format!("{PREFIX}{EXPLAIN}"), "true");
+        set_env(&mut env, explain_variable(), "true");
         from_command_line.push(EXPLAIN.into());
+    }
+    if let Some(word) = &options.compat {
+        set_env(&mut env, COMPAT, word);
     }
     if let Some(mode) = options.stream_buffering {
         let name = STREAM_BUFFERING.about().full_name();

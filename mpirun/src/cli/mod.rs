@@ -25,7 +25,7 @@ mod soft;
 mod values;
 mod witness;
 
-pub use assemble::spawned_app;
+pub use assemble::{explain_variable, spawned_app};
 pub use error::CliError;
 pub use params::{FANOUT, GRACE, PARAMS, RSH_AGENT, SILENCE};
 pub use settings::{check_values, unknown_params};

@@ -6,6 +6,8 @@ use super::program::{App, ProgramError};
 use super::rseq;
 use super::sys::{self, Image, Wiring};
 use super::wire::Order;
+use crate::cli::explain_variable;
+use crate::foreign::{self, Served};
 use crate::hosts::map::MapError;
 use crate::pmi::{Job, Proc};
 use crate::rank_snapshot::RankSnapshot;
@@ -191,6 +193,7 @@ struct ResolvedApp<'a> {
     path: PathBuf,
     /// The job's environment with the program's own settings.
     env: Vec<(OsString, OsString)>,
+    served: Served,
 }
 
 impl Resolved<'_> {
@@ -199,9 +202,16 @@ impl Resolved<'_> {
         self.ranks.len()
     }
 
-    /// The files that are executed here.
-    pub fn programs(&self) -> impl Iterator<Item = &Path> {
-        self.apps.iter().flatten().map(|app| app.path.as_path())
+    /// What is to be said of the programs that are executed here; what gets a stand-in only if it is to be explained.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        self.apps.iter().flatten().filter_map(|app| {
+            let explained = || app.env.iter().any(|(name, _)| *name == *explain_variable());
+            match &app.served {
+                Served::Warning(said) => Some(said.clone()),
+                Served::StandIn(said) if explained() => Some(said.clone()),
+                Served::StandIn(_) | Served::Nothing => None,
+            }
+        })
     }
 }
 
@@ -223,7 +233,14 @@ impl Starter<'_> {
                     super::program::set_env(&mut env, name, value);
                 }
                 let path = app.resolve(&env, self.dir).map_err(StartError::Program)?;
-                Ok(Some(ResolvedApp { app, path, env }))
+                let folder = foreign::folder();
+                let served = foreign::serve(&path, order.hosts.len(), folder.as_deref(), &mut env);
+                Ok(Some(ResolvedApp {
+                    app,
+                    path,
+                    env,
+                    served,
+                }))
             })
             .collect::<Result<_, StartError>>()?;
         Ok(Resolved { apps, ranks })

@@ -8,6 +8,7 @@
 
 use super::link::quoted;
 use super::program::{App, Plan, StdinTo};
+use crate::foreign;
 use crate::hosts::allocation;
 use crate::hosts::map::MapError;
 use crate::launch::binding::Unit;
@@ -95,7 +96,15 @@ pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Lau
     let inside_a_step = var("SLURM_STEP_ID").is_some();
     let mut command = Command::new(srun);
     command.args(arguments(plan, &placed, &mpi, inside_a_step));
-    command.env_clear().envs(environment(plan));
+    let mut env: Vec<_> = environment(plan).collect();
+    let folder = foreign::folder();
+    for app in &plan.apps {
+        // Srun starts all programs with one environment, and says itself which of them it does not find.
+        if let Ok(program) = app.resolve(&plan.env, None) {
+            foreign::serve(&program, 1, folder.as_deref(), &mut env);
+        }
+    }
+    command.env_clear().envs(env);
     Ok(Launcher::Srun(Box::new(command)))
 }
 

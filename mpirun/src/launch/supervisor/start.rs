@@ -5,7 +5,6 @@ use super::super::program::{App, Plan, StdinTo};
 use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
 use super::super::wire::{Order, ToDaemon};
 use super::{Supervisor, Watch, Wires, system, watch};
-use crate::foreign;
 use crate::node::Node;
 use crate::pmi::{Job, Proc, SpawnRequest};
 use mpi_base::ranges;
@@ -57,9 +56,7 @@ impl Supervisor<'_> {
         };
         let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
         let resolved = starter.resolve(&order, here)?;
-        let mut told: Vec<String> = (resolved.programs())
-            .filter_map(|program| foreign::warning(program, order.hosts.len()))
-            .collect();
+        let mut told: Vec<String> = resolved.sentences().collect();
         // Several sections may have one program.
         told.dedup();
         let node = match resolved.count() {

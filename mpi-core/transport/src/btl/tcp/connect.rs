@@ -10,6 +10,7 @@ use crate::btl::{SendError, Sink};
 use mpi_base::fdpass::Key;
 use rustix::event::epoll;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 impl Tcp {
     /// A peer's card, read once, with the addresses worth trying.
@@ -46,9 +47,19 @@ impl Tcp {
     /// Listens again: this process makes progress, so it has come back to MPI after it had left.
     #[cold]
     pub(super) fn come_back(&self) {
-        self.away.set(false);
-        // Where the port cannot be listened on this process still calls its peers.
-        let _ = self.lobby.borrow_mut().reopen(self.epoll.as_fd());
+        // Another process may have taken the port meanwhile; the next round of progress tries again,
+        // and until then this process still calls its peers.
+        let reopened = self.lobby.borrow_mut().reopen(self.epoll.as_fd());
+        self.away.set(reopened.is_err());
+    }
+
+    /// How long a peer that refuses connections is called again; `None` is without end.
+    /// Where processes leave MPI and come back, a peer may stay away for as long as its program likes,
+    /// and the launcher ends the job if it has died.
+    /// Before that a refusal can also be a firewall's, and then nobody must wait for it.
+    fn patience(&self, peer: &Peer) -> Option<Duration> {
+        let may_be_away = peer.was_up.get() || self.has_left.get();
+        (!may_be_away).then_some(self.settings.refused_for)
     }
 
     /// Begins to make a connection.
@@ -57,7 +68,7 @@ impl Tcp {
         let begun =
             self.candidates(peer)
                 .and_then(|(key, candidates)| match self.lobby.try_borrow_mut() {
-                    Ok(mut lobby) => lobby.call(peer.proc, key, candidates),
+                    Ok(mut lobby) => lobby.call(peer.proc, key, candidates, self.patience(peer)),
                     Err(_) => Err("a connection is being made".into()),
                 });
         match begun {
@@ -88,6 +99,7 @@ impl Tcp {
         peer.megabits.set(self.speed(peer));
         *peer.incoming.borrow_mut() = Some(Incoming::new(self.limits.max_send));
         peer.fate.set(Fate::Up);
+        peer.was_up.set(true);
         self.up.borrow_mut().push(peer.proc);
         self.flush(peer);
     }

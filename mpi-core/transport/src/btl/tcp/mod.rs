@@ -110,6 +110,8 @@ struct Tcp {
     busy: Cell<bool>,
     /// Whether this process has left MPI and has not come back.
     away: Cell<bool>,
+    /// Whether this process has ever left MPI.
+    has_left: Cell<bool>,
 }
 
 impl Tcp {
@@ -138,7 +140,6 @@ impl Tcp {
             key,
             (on, settings.port(link)),
             settings.buffers,
-            settings.refused_for,
         )
         .map_err(|e| system("listening on a TCP port")(rendezvous_points::text(e)))?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
@@ -173,6 +174,7 @@ impl Tcp {
             starving: Cell::new(false),
             busy: Cell::new(false),
             away: Cell::new(false),
+            has_left: Cell::new(false),
         })
     }
 
@@ -341,6 +343,7 @@ impl Btl for Tcp {
         }
         self.lobby.borrow_mut().close();
         self.away.set(true);
+        self.has_left.set(true);
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {

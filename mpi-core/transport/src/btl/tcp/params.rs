@@ -95,7 +95,7 @@ static REFUSED_FOR: Param<Duration> = Param::new(
     "refused_for",
     "10s",
     Level::TUNER,
-    "How long a peer that refuses connections is called again, since one that has left MPI listens again when it comes back",
+    "How long a peer that has never been connected and refuses connections is called again; one that has left MPI listens again when it comes back",
 );
 
 static BANDWIDTH: Param<u32> = Param::new(

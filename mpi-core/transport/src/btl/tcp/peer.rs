@@ -11,6 +11,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 pub(super) struct Peer {
     pub proc: ProcId,
     pub fate: Cell<Fate>,
+    /// There was a connection once, so nothing between the two machines refuses connections.
+    pub was_up: Cell<bool>,
     pub card: OnceCell<Result<AddressRecord, String>>,
     pub socket: RefCell<Option<Met>>,
     pub megabits: Cell<u32>,
@@ -20,7 +22,7 @@ pub(super) struct Peer {
     pub stuck: Cell<bool>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Fresh,
     Calling,
@@ -33,6 +35,7 @@ impl Peer {
         Peer {
             proc,
             fate: Cell::new(Fate::Fresh),
+            was_up: Cell::new(false),
             card: OnceCell::new(),
             socket: RefCell::default(),
             megabits: Cell::new(0),

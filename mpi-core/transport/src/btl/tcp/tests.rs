@@ -277,7 +277,9 @@ fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
     });
     let caller = all[0].peer(1).unwrap();
     let key = all[1].ours.key;
-    all[0].lobby.borrow_mut().call(1, key, candidates).unwrap();
+    let mut lobby = all[0].lobby.borrow_mut();
+    lobby.call(1, key, candidates, None).unwrap();
+    drop(lobby);
     caller.fate.set(Fate::Calling);
     until("the right address", || {
         all.iter().for_each(|btl| {
@@ -386,6 +388,35 @@ fn a_peer_that_never_listened_is_lost_with_what_each_address_said() {
             "the connection between job ranks 0 and 1 could not be made: 127.0.0.1:{port}: Connection refused (os error 111)"
         )
     );
+}
+
+#[test]
+fn a_peer_that_has_left_is_called_until_it_comes_back() {
+    let set = [("btl_tcp_refused_for", "0")];
+    let mut all = job(&SharedBoard::default(), 2, &set);
+    talk(&all[0], &all[1]);
+    let (late, early) = (all.pop().unwrap(), all.pop().unwrap());
+    let late = std::thread::scope(|s| {
+        let leaves = s.spawn(move || {
+            late.leave();
+            late
+        });
+        early.leave();
+        leaves.join().unwrap()
+    });
+    send_numbered(&early, endpoint(&early, 1), 0, 8).unwrap();
+    let fate = || early.peer(1).unwrap().fate.get();
+    let end = Instant::now() + Duration::from_millis(100);
+    while Instant::now() < end {
+        early.progress(&Nothing);
+        assert_eq!(fate(), Fate::Calling);
+    }
+    let came = Keep::default();
+    until("the late peer", || {
+        early.progress(&Nothing);
+        late.progress(&came);
+        came.len() == 1
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{connect, getpeername, sockopt};
 use std::collections::VecDeque;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(super) struct Call {
     pub(super) proc: ProcId,
@@ -21,8 +21,8 @@ pub(super) struct Call {
     waiting: VecDeque<(Candidate, u32)>,
     racers: Vec<Racer>,
     next: Instant,
-    /// Until when an address that refuses is called again.
-    patient_until: Instant,
+    /// Until when an address that refuses is called again; `None` is without end.
+    patient_until: Option<Instant>,
     failures: Vec<String>,
 }
 
@@ -42,12 +42,13 @@ enum RacerStage {
 }
 
 impl Connector {
-    /// Begins a call.
+    /// Begins a call; an address that refuses is called again for `refused_for`, or without end.
     pub fn call(
         &mut self,
         proc: ProcId,
         key: Key,
         candidates: Vec<Candidate>,
+        refused_for: Option<Duration>,
     ) -> Result<(), String> {
         let hello = Hello {
             from: self.me,
@@ -62,7 +63,7 @@ impl Connector {
             waiting: candidates.into_iter().map(|c| (c, RETRIES)).collect(),
             racers: Vec::new(),
             next: Instant::now(),
-            patient_until: Instant::now() + self.refused_for,
+            patient_until: refused_for.map(|time| Instant::now() + time),
             failures: Vec::new(),
         });
         Ok(())
@@ -97,7 +98,7 @@ impl Connector {
                     news.push(News::Met(Met::new(call.proc, racer.socket)));
                     return false;
                 }
-                Step::Refused(_) if now < call.patient_until => {
+                Step::Refused(_) if call.patient_until.is_none_or(|end| now < end) => {
                     let racer = call.racers.remove(at);
                     call.waiting.push_back((racer.candidate, racer.retries));
                     if call.racers.is_empty() {

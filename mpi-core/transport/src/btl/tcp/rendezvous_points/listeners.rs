@@ -25,6 +25,8 @@ pub enum On {
 pub struct Listeners {
     port: u16,
     sockets: Vec<OwnedFd>,
+    /// Whose port could not be kept at the last close.
+    lost: Vec<SocketAddr>,
 }
 
 impl Listeners {
@@ -41,7 +43,11 @@ impl Listeners {
             .first()
             .and_then(local_address)
             .map_or(0, |address| address.port());
-        Ok(Listeners { port, sockets })
+        Ok(Listeners {
+            port,
+            sockets,
+            lost: Vec::new(),
+        })
     }
 
     /// The port of all of them.
@@ -57,11 +63,13 @@ impl Listeners {
     pub fn close(&mut self, buffers: Buffers) {
         let at: Vec<_> = self.sockets.iter().filter_map(socket_address).collect();
         self.sockets.clear();
-        // A port that cannot be kept is lost, and then peers cannot call this process again, though it can call them.
-        self.sockets = at
-            .into_iter()
-            .filter_map(|at| bound(at, buffers).ok())
-            .collect();
+        for at in at {
+            match bound(at, buffers) {
+                Ok(socket) => self.sockets.push(socket),
+                // Between the two calls another process may take it.
+                Err(_) => self.lost.push(at),
+            }
+        }
         // A socket that allows its address to be used again does so to every process as long as it does not listen.
         for socket in &self.sockets {
             let _ = sockopt::set_socket_reuseaddr(socket, false);
@@ -69,7 +77,11 @@ impl Listeners {
     }
 
     /// Listens again.
-    pub fn reopen(&mut self) -> Result<(), Errno> {
+    pub fn reopen(&mut self, buffers: Buffers) -> Result<(), Errno> {
+        while let Some(&at) = self.lost.last() {
+            self.sockets.push(bound(at, buffers)?);
+            self.lost.pop();
+        }
         let mut sockets = self.sockets.iter();
         sockets.try_for_each(|socket| {
             // Accepted connections inherit it; without it those that linger keep the port from being bound at the next leave.
@@ -132,7 +144,7 @@ mod tests {
             let taken = listen(SocketAddr::new(at, port), Buffers::default());
             assert_eq!(taken.err(), Some(Errno::ADDRINUSE), "{at} is kept");
         }
-        closed.reopen().unwrap();
+        closed.reopen(Buffers::default()).unwrap();
         assert!(calls([127, 0, 0, 2], port), "it listens again");
         let everywhere = Listeners::open(On::Everywhere, 0, Buffers::default()).unwrap();
         assert!(calls([127, 0, 0, 3], everywhere.port()));

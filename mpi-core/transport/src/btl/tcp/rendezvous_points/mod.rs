@@ -6,7 +6,7 @@
 //! So an address that leads nowhere costs a moment, not the job.
 //! There is no time limit on an answer, because a peer may compute for an hour before it looks.
 //! A peer that has left MPI does not listen, and listens again at the same port when it comes back (a session after `MPI_Finalize`);
-//! so an address that refuses is called again, for as long as `btl_tcp_refused_for` says.
+//! so an address that refuses is called again, for as long as the caller of [`Connector::call`] says.
 //!
 //! **Two that call each other** keep one connection: that of the lower rank.
 //! The higher rank gives its own call up when the lower one's guest has proved itself;
@@ -57,7 +57,6 @@ pub struct Connector {
     key: Key,
     listeners: Listeners,
     buffers: Buffers,
-    refused_for: Duration,
     guests: Vec<Accepted>,
     calls: Vec<Call>,
 }
@@ -108,7 +107,6 @@ impl Connector {
         key: Key,
         (on, port): (On, u16),
         buffers: Buffers,
-        refused_for: Duration,
     ) -> Result<(Connector, u16), Errno> {
         let listeners = Listeners::open(on, port, buffers)?;
         let port = listeners.port();
@@ -119,7 +117,6 @@ impl Connector {
             key,
             listeners,
             buffers,
-            refused_for,
             guests: Vec::new(),
             calls: Vec::new(),
         };
@@ -139,7 +136,7 @@ impl Connector {
 
     /// Listens again.
     pub fn reopen(&mut self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
-        self.listeners.reopen()?;
+        self.listeners.reopen(self.buffers)?;
         self.listeners.watch(epoll)
     }
 

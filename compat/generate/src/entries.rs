@@ -1,0 +1,324 @@
+//! Writes the exported functions of a family: arguments in, the call, results out, the code.
+
+use crate::families::variant;
+use crate::standard::{base, ident, is_function, is_handle, parameter, parameters};
+use crate::table::{Function, Param};
+use crate::tables::{HANDLES, Tables, is_of_standard_abi_only};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Stands above the body of each exported function.
+const PROMISE: &str = "// SAFETY: the caller's arguments, which are what the standard demands of them; that is the caller's promise.";
+
+/// How each function is served; the report of the build.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// Written from the tables.
+    pub generated: Vec<String>,
+    /// In `compat/src/hand`.
+    pub by_hand: Vec<String>,
+    /// Of the standard ABI alone, so not there.
+    pub left_out: Vec<String>,
+}
+
+/// The exported functions of a family that is in scope as `F`, and how each is served.
+pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<(String, Served), String> {
+    let (mut out, mut served) = (String::new(), Served::default());
+    for f in &tables.functions {
+        if is_of_standard_abi_only(&f.name) {
+            served.left_out.push(f.name.clone());
+            continue;
+        }
+        let body = if by_hand.contains(&f.name) {
+            served.by_hand.push(f.name.clone());
+            let names: Vec<String> = parameters(f).map(|p| ident(&p.name)).collect();
+            format!("compat::hand::{}::<F>({})", f.name, names.join(", "))
+        } else {
+            served.generated.push(f.name.clone());
+            Body::of(tables, f)?.write()
+        };
+        let params: Vec<String> = parameters(f)
+            .map(|p| {
+                let kind = parameter(p, "Handle", "usize", "Status");
+                format!("{}: {kind}", ident(&p.name))
+            })
+            .collect();
+        let names: Vec<String> = parameters(f).map(|p| ident(&p.name)).collect();
+        let (params, names) = (params.join(", "), names.join(", "));
+        let result = base(&f.returns, "Handle", "usize", "Status");
+        let name = &f.name;
+        let _ = writeln!(
+            out,
+            "#[inline(always)]\nunsafe fn body_{name}({params}) -> {result} {{\n    {PROMISE}\n    unsafe {{ {body} }}\n}}"
+        );
+        for symbol in [format!("P{name}"), name.clone()] {
+            let _ = writeln!(
+                out,
+                "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {symbol}({params}) -> {result} {{\n    \
+                 {PROMISE}\n    unsafe {{ body_{name}({names}) }}\n}}"
+            );
+        }
+    }
+    Ok((out, served))
+}
+
+/// A handle's type, as a constant of `Kind`.
+pub fn kind_of(base: &str) -> &str {
+    base.trim_start_matches("MPI_")
+}
+
+/// The parts of a function that is written from the tables.
+struct Body<'a> {
+    function: &'a Function,
+    before: String,
+    arguments: Vec<String>,
+    after: String,
+    /// What is done only if the call succeeded.
+    on_success: String,
+}
+
+impl<'a> Body<'a> {
+    fn of(tables: &Tables, f: &'a Function) -> Result<Self, String> {
+        let mut body = Body {
+            function: f,
+            before: String::new(),
+            arguments: Vec::new(),
+            after: String::new(),
+            on_success: String::new(),
+        };
+        for p in parameters(f) {
+            body.parameter(tables, p)
+                .map_err(|what| format!("{}, parameter {}: {what}", f.name, p.name))?;
+        }
+        Ok(body)
+    }
+
+    fn parameter(&mut self, tables: &Tables, p: &Param) -> Result<(), String> {
+        let name = ident(&p.name);
+        let meaning = tables.meaning(&self.function.name, &p.name);
+        if is_function(p) {
+            return Err("a function of the program has to be handed on by hand".into());
+        }
+        if let Some((meaning, length)) = meaning {
+            return self.meant(tables, p, &name, meaning, length);
+        }
+        let handle = is_handle(&p.base);
+        let file = p.base == "MPI_File";
+        match (p.stars, p.array.as_str()) {
+            (0, "") if file => self.arguments.push(format!("F::file_in({name})")),
+            (0, "") if handle => {
+                let kind = kind_of(&p.base);
+                self.arguments
+                    .push(format!("F::handle_in(Kind::{kind}, {name})"));
+            }
+            (1, "") if handle && !p.is_const => self.handle_out(p, &name, file),
+            (1, "") if p.base == "MPI_Status" => self.status(p, &name),
+            _ if handle || p.base == "MPI_Status" => {
+                return Err("arrays of handles and of statuses are converted by hand".into());
+            }
+            _ => self.arguments.push(name),
+        }
+        Ok(())
+    }
+
+    /// One handle behind a pointer.
+    fn handle_out(&mut self, p: &Param, name: &str, file: bool) {
+        let kind = kind_of(&p.base);
+        let conversion = |way: &str, value: &str| match file {
+            true => format!("F::file_{way}({value})"),
+            false => format!("F::handle_{way}(Kind::{kind}, {value})"),
+        };
+        let start = match p.inout {
+            true => format!(
+                "if {name}.is_null() {{ 0 }} else {{ {} }}",
+                conversion("in", &format!("*{name}"))
+            ),
+            false => format!("Kind::{kind}.null()"),
+        };
+        let _ = write!(self.before, "let mut made_{0} = {start}; ", p.name);
+        self.arguments.push(format!(
+            "if {name}.is_null() {{ null_mut() }} else {{ &raw mut made_{} }}",
+            p.name
+        ));
+        let _ = write!(
+            self.after,
+            "if !{name}.is_null() {{ *{name} = {}; }} ",
+            conversion("out", &format!("made_{}", p.name))
+        );
+    }
+
+    fn status(&mut self, p: &Param, name: &str) {
+        if p.is_const {
+            let _ = write!(
+                self.before,
+                "let given_{0} = status_given::<F>({name}); ",
+                p.name
+            );
+            self.arguments.push(format!("given_{}.argument()", p.name));
+        } else if self.function.name.starts_with("MPI_Status_set") {
+            let _ = write!(
+                self.before,
+                "let mut given_{0} = status_given::<F>({name}); ",
+                p.name
+            );
+            self.arguments
+                .push(format!("given_{}.argument_mut()", p.name));
+            let _ = write!(
+                self.on_success,
+                "given_{0}.write_back::<F>({name}); ",
+                p.name
+            );
+        } else {
+            let _ = write!(
+                self.before,
+                "let mut filled_{0} = StatusOut::<F>::new({name}); ",
+                p.name
+            );
+            self.arguments.push(format!("filled_{}.argument()", p.name));
+            let _ = write!(self.after, "filled_{0}.finish(); ", p.name);
+        }
+    }
+
+    /// A parameter whose meaning a table gives.
+    fn meant(
+        &mut self,
+        tables: &Tables,
+        p: &Param,
+        name: &str,
+        meaning: &str,
+        length: Option<&str>,
+    ) -> Result<(), String> {
+        if let Some(limit) = meaning.strip_prefix("text.") {
+            let limit = variant(limit);
+            let _ = write!(
+                self.before,
+                "let mut text = TextOut::new(F::limit(Limit::{limit}), {name}); "
+            );
+            self.arguments.push("text.argument()".into());
+            let has_length = parameters(self.function)
+                .any(|q| tables.meaning(&self.function.name, &q.name) == Some(("textlen", None)));
+            let length = if has_length {
+                "resultlen"
+            } else {
+                "null_mut()"
+            };
+            let _ = write!(self.on_success, "text.finish({length}); ");
+            return Ok(());
+        }
+        match meaning {
+            "textlen" => self.arguments.push("text.length_argument()".into()),
+            "buffer" => self.arguments.push(match p.is_const {
+                true => format!("F::buffer_in({name}.cast_mut()).cast_const()"),
+                false => format!("F::buffer_in({name})"),
+            }),
+            "attached" => {
+                self.arguments.push(name.into());
+                let _ = write!(
+                    self.on_success,
+                    "if !{name}.is_null() {{ let place = {name}.cast::<*mut c_void>(); *place = F::buffer_out(*place); }} "
+                );
+            }
+            "weights" => self.arguments.push(match p.is_const {
+                true => format!("F::weights_in({name}.cast_mut()).cast_const()"),
+                false => format!("F::weights_in({name})"),
+            }),
+            "pvar" => self.arguments.push(format!("F::pvar_in({name})")),
+            "displacement" => self.arguments.push(format!("displacement_in::<F>({name})")),
+            word => {
+                tables
+                    .word(word)
+                    .ok_or_else(|| format!("no word `{word}`"))?;
+                self.word(p, name, &variant(word), length);
+            }
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, p: &Param, name: &str, word: &str, length: Option<&str>) {
+        match length {
+            None if p.by_value() => self
+                .arguments
+                .push(format!("F::word_in(Word::{word}, {name})")),
+            None => {
+                let start = match p.inout {
+                    true => format!(
+                        "if {name}.is_null() {{ 0 }} else {{ F::word_in(Word::{word}, *{name}) }}"
+                    ),
+                    false => "0".into(),
+                };
+                let _ = write!(self.before, "let mut word_{0}: c_int = {start}; ", p.name);
+                self.arguments.push(format!(
+                    "if {name}.is_null() {{ null_mut() }} else {{ &raw mut word_{} }}",
+                    p.name
+                ));
+                let _ = write!(
+                    self.on_success,
+                    "if !{name}.is_null() {{ *{name} = F::word_out(Word::{word}, word_{}); }} ",
+                    p.name
+                );
+            }
+            Some(length) if p.is_const => {
+                let _ = write!(
+                    self.before,
+                    "let words_{0} = words_in::<F>(Word::{word}, {name}, {length}); ",
+                    p.name
+                );
+                self.arguments.push(format!("words_{}.argument()", p.name));
+            }
+            Some(length) => {
+                self.arguments.push(name.into());
+                let _ = write!(
+                    self.on_success,
+                    "words_out::<F>(Word::{word}, {name}, {length}); "
+                );
+            }
+        }
+    }
+
+    fn write(&self) -> String {
+        let f = self.function;
+        let call = format!("(standard::{}())({})", f.name, self.arguments.join(", "));
+        if f.returns_value() {
+            debug_assert!(!HANDLES.contains(&f.returns.as_str()));
+            return format!("{}{call}", self.before);
+        }
+        let on_success = match self.on_success.as_str() {
+            "" => String::new(),
+            text => format!("if code == 0 {{ {text}}} "),
+        };
+        format!(
+            "{}let code = {call}; {}{on_success}code_out::<F>(code)",
+            self.before, self.after
+        )
+    }
+}
+
+impl Served {
+    /// As constants, for the report and its test.
+    pub fn write(&self) -> String {
+        let list = |name: &str, what: &str, names: &[String]| {
+            format!(
+                "/// {what}\npub const {name}: [&str; {}] = {names:?};\n",
+                names.len()
+            )
+        };
+        [
+            list(
+                "GENERATED",
+                "Functions that are written from the tables.",
+                &self.generated,
+            ),
+            list(
+                "BY_HAND",
+                "Functions that no table describes.",
+                &self.by_hand,
+            ),
+            list(
+                "LEFT_OUT",
+                "Functions of the standard ABI alone.",
+                &self.left_out,
+            ),
+        ]
+        .concat()
+    }
+}

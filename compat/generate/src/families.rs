@@ -1,0 +1,222 @@
+//! Writes the leaf conversions of each family: words, and predefined handles.
+
+use crate::tables::{HANDLES, Tables, Word};
+use std::fmt::Write;
+
+/// A family of ABIs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Mpich,
+    OpenMpi,
+}
+
+impl Which {
+    /// The family's value of a word.
+    pub fn of(self, value: &(String, i64, Option<i64>, Option<i64>)) -> Option<i64> {
+        match self {
+            Which::Mpich => value.2,
+            Which::OpenMpi => value.3,
+        }
+    }
+}
+
+/// How large the tables by standard handle are; the largest predefined one is 0x2eb.
+const STANDARD_HANDLES: usize = 1024;
+
+/// As a variant of the enumeration of words: `pvar_class` becomes `PvarClass`.
+pub fn variant(word: &str) -> String {
+    word.split('_')
+        .flat_map(|part| {
+            let mut letters = part.chars();
+            let first = letters.next().map(|c| c.to_ascii_uppercase());
+            first.into_iter().chain(letters)
+        })
+        .collect()
+}
+
+/// The enumeration of words, for `compat` itself.
+pub fn words(tables: &Tables) -> String {
+    let mut out = String::from("#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Word {\n");
+    for word in &tables.words {
+        let _ = writeln!(out, "    {},", variant(&word.name));
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// What becomes of a value that neither ABI names.
+fn default_arm(word: &Word, into_standard: bool) -> &'static str {
+    match (word.name.as_str(), into_standard) {
+        ("error", true) => "other => added_error_in(other)",
+        ("error", false) => "other => added_error_out(other)",
+        ("rank" | "tag", true) => "other => unnamed(other)",
+        ("keyval", true) => "other => if other < FIRST_KEYVAL { KEYVAL_INVALID } else { other }",
+        ("darg" | "displacement" | "limits", _) | (_, false) => "other => other",
+        (_, true) => "other => if other >= 0 { INVALID } else { other }",
+    }
+}
+
+/// The functions `word_in` and `word_out` of a family.
+pub fn word_functions(tables: &Tables, which: Which) -> String {
+    let mut out = String::new();
+    for (name, into_standard) in [("word_in", true), ("word_out", false)] {
+        let _ = writeln!(
+            out,
+            "#[inline(always)]\npub fn {name}(word: Word, value: c_int) -> c_int {{\n    match word {{"
+        );
+        for word in &tables.words {
+            let pairs: Vec<(i64, i64)> = word
+                .values
+                .iter()
+                .filter_map(|value| {
+                    let theirs = which.of(value)?;
+                    Some(match into_standard {
+                        true => (theirs, value.1),
+                        false => (value.1, theirs),
+                    })
+                })
+                .collect();
+            let variant = variant(&word.name);
+            if word.bits {
+                let pairs: Vec<String> = pairs.iter().map(|p| format!("{p:?}")).collect();
+                let _ = writeln!(
+                    out,
+                    "        Word::{variant} => bits(value, &[{}]),",
+                    pairs.join(", ")
+                );
+                continue;
+            }
+            let _ = writeln!(out, "        Word::{variant} => match value {{");
+            if matches!(word.name.as_str(), "rank" | "tag") {
+                out.push_str("            0.. => value,\n");
+            }
+            let mut seen = Vec::new();
+            for (from, to) in pairs {
+                if !seen.contains(&from) {
+                    seen.push(from);
+                    let _ = writeln!(out, "            {from} => {to},");
+                }
+            }
+            let _ = writeln!(
+                out,
+                "            {},\n        }},",
+                default_arm(word, into_standard)
+            );
+        }
+        out.push_str("    }\n}\n");
+    }
+    out
+}
+
+/// Where a predefined handle of MPICH is in the table of its type: by its index, and apart if it looks like a dynamic one.
+fn mpich_slot(handle: u32) -> usize {
+    (handle & 0x7f | (handle >> 31) << 7) as usize
+}
+
+/// The tables of MPICH's handles.
+pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
+    let mut out = String::new();
+    let mut theirs = vec![0u32; STANDARD_HANDLES];
+    for (kind, name) in HANDLES.iter().enumerate() {
+        let mut slots = vec![(0u32, 0u32); 256];
+        let mut null = (0u32, 0u32);
+        let all = tables.handles.iter().filter(|h| h.kind == kind);
+        for handle in all {
+            let Some(value) = handle.mpich.filter(|_| *name != "MPI_File") else {
+                continue;
+            };
+            let value = u32::try_from(value).map_err(|e| format!("{}: {e}", handle.name))?;
+            let standard = u32::try_from(handle.standard).map_err(|e| e.to_string())?;
+            if handle.name.ends_with("_NULL") {
+                null = (value, standard);
+            } else if value & 0x4000_0000 == 0 && value & 0x8000_0000 == 0 {
+                continue; // A type that MPICH does not have is its null handle there.
+            } else {
+                let slot = &mut slots[mpich_slot(value)];
+                if slot.0 != 0 && slot.0 != value {
+                    return Err(format!(
+                        "{}: two handles of MPICH share a slot",
+                        handle.name
+                    ));
+                }
+                *slot = (value, standard);
+            }
+            let back = &mut theirs[handle.standard as usize];
+            if *back == 0 {
+                *back = value;
+            }
+        }
+        let _ = writeln!(
+            out,
+            "pub static {}: Predefined = Predefined {{ null: {null:?}, slots: {slots:?} }};",
+            name.to_uppercase()
+        );
+    }
+    let _ = writeln!(
+        out,
+        "/// MPICH's handle by the standard's.\npub static THEIRS: [u32; {STANDARD_HANDLES}] = {theirs:?};"
+    );
+    Ok(out)
+}
+
+/// Symbols of Open MPI beside those of `families.txt`: other names of handles, and handles that have gone.
+const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
+    ("ompi_mpi_c_complex", "MPI_C_FLOAT_COMPLEX", 0x200),
+    ("ompi_mpi_ldblcplex", "MPI_C_LONG_DOUBLE_COMPLEX", 0x200),
+    (
+        "ompi_mpi_errors_throw_exceptions",
+        "MPI_ERRORS_ARE_FATAL",
+        0x400,
+    ),
+    ("ompi_mpi_unavailable", "MPI_DATATYPE_NULL", 0x200),
+];
+
+/// The objects behind Open MPI's handles, and their addresses by the standard's handle.
+pub fn openmpi_handles(tables: &Tables) -> String {
+    let mut out = String::new();
+    let mut addresses = vec![None; STANDARD_HANDLES];
+    let mut fortran = Vec::new();
+    let mut written = Vec::new();
+    for handle in &tables.handles {
+        let Some((symbol, size, number)) = &handle.openmpi else {
+            continue;
+        };
+        if let Some(number) = number {
+            fortran.push((handle.kind, *number, handle.standard));
+        }
+        if written.contains(&symbol) {
+            continue;
+        }
+        written.push(symbol);
+        let _ = writeln!(
+            out,
+            "#[unsafe(no_mangle)]\npub static {symbol}: Object<{size}> = Object::new({:#x});",
+            handle.standard
+        );
+        addresses[handle.standard as usize].get_or_insert(symbol);
+    }
+    for (symbol, name, size) in MORE_SYMBOLS {
+        let standard = tables.handles.iter().find(|h| h.name == name);
+        let standard = standard.map_or(0, |h| h.standard);
+        let _ = writeln!(
+            out,
+            "#[unsafe(no_mangle)]\npub static {symbol}: Object<{size}> = Object::new({standard:#x});"
+        );
+    }
+    let _ = writeln!(
+        out,
+        "/// The address that programs know by the standard's handle.\npub static ADDRESSES: [Address; {STANDARD_HANDLES}] = ["
+    );
+    for symbol in &addresses {
+        let _ = match symbol {
+            Some(symbol) => writeln!(out, "    Address((&raw const {symbol}).cast()),"),
+            None => writeln!(out, "    Address(std::ptr::null()),"),
+        };
+    }
+    out.push_str("];\n");
+    let _ = writeln!(
+        out,
+        "/// Type of handle, number in Fortran, the standard's handle.\npub const FORTRAN: &[(usize, c_int, usize)] = &{fortran:?};"
+    );
+    out
+}

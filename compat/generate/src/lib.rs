@@ -1,0 +1,54 @@
+//! Writes Rust for programs of other MPI ABIs, from one table of functions and one of constants.
+//!
+//! Promise: a function whose parameters the tables describe needs no line of code, and one whose parameters they do not
+//! describe does not compile until it is written by hand in `compat/src/hand` or described.
+//! The build scripts of `compat` and of the two libraries use this; so do the tests, whose mock library is written from the
+//! same tables.
+
+#[path = "../../../mpi-abi/api/table.rs"]
+#[allow(dead_code)] // The header's part of the table.
+pub mod table;
+
+pub mod entries;
+pub mod families;
+pub mod mock;
+pub mod standard;
+pub mod tables;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The repository's root, from the folder of a package `depth` folders below it.
+pub fn root(depth: usize) -> Result<PathBuf, String> {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?;
+    let root = Path::new(&package).ancestors().nth(depth);
+    Ok(root.ok_or("the package has no such parent")?.to_owned())
+}
+
+/// Writes a file of the build.
+pub fn write(name: &str, text: &str) -> Result<(), String> {
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    let path = out.join(name);
+    std::fs::write(&path, text).map_err(|e| format!("{} cannot be written: {e}", path.display()))
+}
+
+/// The functions that are written by hand: each `pub unsafe fn MPI_X<F: Family>` below `compat/src/hand`.
+pub fn by_hand(root: &Path) -> Result<BTreeSet<String>, String> {
+    let folder = root.join("compat/src/hand");
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let listed = std::fs::read_dir(&folder)
+        .map_err(|e| format!("{} cannot be listed: {e}", folder.display()))?;
+    let mut found = BTreeSet::new();
+    for entry in listed {
+        let path = entry.map_err(|e| e.to_string())?.path();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+        // In front of each `<F: Family>` stands a name.
+        let heads = text.split("<F:").map(|head| {
+            let start = head.rfind(|c: char| !c.is_alphanumeric() && c != '_');
+            head[start.map_or(0, |i| i + 1)..].trim()
+        });
+        found.extend(heads.filter(|n| n.starts_with("MPI_")).map(str::to_string));
+    }
+    Ok(found)
+}

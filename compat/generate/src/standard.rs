@@ -1,0 +1,123 @@
+//! Writes the way to the library below: one slot for each function of the standard ABI, and a typed accessor for it.
+
+use crate::table::{Function, Param};
+use crate::tables::Tables;
+use std::fmt::Write;
+
+const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
+
+/// A parameter's name in Rust.
+pub fn ident(name: &str) -> String {
+    if RESERVED.contains(&name) {
+        format!("r#{name}")
+    } else {
+        name.to_string()
+    }
+}
+
+/// Whether a C type is a handle of the standard.
+pub fn is_handle(base: &str) -> bool {
+    crate::tables::HANDLES.contains(&base)
+}
+
+/// Whether a parameter is a function of the program.
+pub fn is_function(p: &Param) -> bool {
+    p.base.ends_with("_function") || p.base.ends_with("_function_c")
+}
+
+/// The Rust type of what a pointer of this C type points to, or of a value; `handle` and `file` are the types of handles there.
+pub fn base(c: &str, handle: &str, file: &str, status: &str) -> String {
+    match c {
+        "MPI_File" => file.to_string(),
+        c if is_handle(c) => handle.to_string(),
+        "MPI_Status" => status.to_string(),
+        "int" | "MPI_T_cb_safety" | "MPI_T_source_order" => "c_int".into(),
+        "double" => "f64".into(),
+        "char" => "c_char".into(),
+        "void" => "c_void".into(),
+        "MPI_Aint" => "isize".into(),
+        "MPI_Count" | "MPI_Offset" => "i64".into(),
+        _ => "usize".into(),
+    }
+}
+
+/// The Rust type of a parameter.
+pub fn parameter(p: &Param, handle: &str, file: &str, status: &str) -> String {
+    if is_function(p) {
+        return "usize".into();
+    }
+    let mut rust = base(&p.base, handle, file, status);
+    let mut levels = p.stars;
+    match p.array.as_str() {
+        "" => {}
+        "[]" => levels += 1,
+        inner => {
+            let len = inner.trim_start_matches("[][").trim_end_matches(']');
+            rust = format!("[{rust}; {len}]");
+            levels += 1;
+        }
+    }
+    for level in 0..levels {
+        let qualifier = if level == 0 && p.is_const {
+            "const"
+        } else {
+            "mut"
+        };
+        rust = format!("*{qualifier} {rust}");
+    }
+    rust
+}
+
+/// The parameters that are there: all but variable ones.
+pub fn parameters(f: &Function) -> impl Iterator<Item = &Param> {
+    f.params.iter().filter(|p| p.base != "...")
+}
+
+/// What a function returns, in the types of the standard.
+pub fn result(f: &Function) -> String {
+    base(&f.returns, "usize", "usize", "StandardStatus")
+}
+
+/// The type of a function of the standard ABI.
+pub fn function_type(f: &Function) -> String {
+    let types: Vec<String> = parameters(f)
+        .map(|p| parameter(p, "usize", "usize", "StandardStatus"))
+        .collect();
+    format!(
+        "unsafe extern \"C\" fn({}) -> {}",
+        types.join(", "),
+        result(f)
+    )
+}
+
+/// The table of slots and its accessors.
+pub fn write(tables: &Tables) -> String {
+    let count = tables.functions.len();
+    let mut out = String::new();
+    let names: Vec<String> = tables
+        .functions
+        .iter()
+        .map(|f| format!("    c\"P{}\",\n", f.name))
+        .collect();
+    let _ = writeln!(
+        out,
+        "/// The symbols, in the order of the slots.\npub static NAMES: [&CStr; {count}] = [\n{}];",
+        names.concat()
+    );
+    let _ = writeln!(
+        out,
+        "pub static SLOTS: [AtomicPtr<c_void>; {count}] = [const {{ AtomicPtr::new(unavailable as *mut c_void) }}; {count}];"
+    );
+    for (id, f) in tables.functions.iter().enumerate() {
+        // SAFETY: the text below is written into the module that fills the slots.
+        let _ = writeln!(
+            out,
+            "#[inline(always)]\npub fn {name}() -> {kind} {{\n    \
+             // SAFETY: the slot holds the symbol of this name, whose type the standard gives, or a function that does not return.\n    \
+             unsafe {{ std::mem::transmute::<*mut c_void, {kind}>(SLOTS[{id}].load(Ordering::Relaxed)) }}\n}}",
+            name = f.name,
+            kind = function_type(f),
+        );
+    }
+    out
+}

@@ -1,0 +1,202 @@
+//! Reads the tables: prototypes and standard values of `mpi-abi/api`, meanings of parameters and other ABIs' values of `compat/api`.
+
+use crate::table::{self, Function, Kind};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The types of handles, in the order of the constants of `compat::family::Kind`.
+pub const HANDLES: [&str; 11] = [
+    "MPI_Comm",
+    "MPI_Group",
+    "MPI_Win",
+    "MPI_File",
+    "MPI_Session",
+    "MPI_Message",
+    "MPI_Info",
+    "MPI_Errhandler",
+    "MPI_Request",
+    "MPI_Op",
+    "MPI_Datatype",
+];
+
+/// Functions that belong to the standard ABI alone: these families have none of them, or give them other meanings.
+pub fn is_of_standard_abi_only(name: &str) -> bool {
+    name.starts_with("MPI_Abi_") || name.ends_with("_toint") || name.ends_with("_fromint")
+}
+
+/// A predefined handle in each ABI.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub name: String,
+    /// Index into [`HANDLES`].
+    pub kind: usize,
+    pub standard: i64,
+    pub mpich: Option<i64>,
+    /// Symbol, exported size, and the number in Fortran where there is one.
+    pub openmpi: Option<(String, i64, Option<i64>)>,
+}
+
+/// Integers or flags that are exchanged one by one.
+#[derive(Clone, Debug)]
+pub struct Word {
+    pub name: String,
+    pub bits: bool,
+    /// Name, the standard's value, MPICH's and Open MPI's.
+    pub values: Vec<(String, i64, Option<i64>, Option<i64>)>,
+}
+
+/// Everything the tables say.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    pub functions: Vec<Function>,
+    /// What parameters mean, by function and parameter.
+    pub meanings: BTreeMap<(String, String), String>,
+    pub handles: Vec<Handle>,
+    pub words: Vec<Word>,
+}
+
+/// Reads all tables below the repository's root.
+pub fn read(root: &Path) -> Result<Tables, String> {
+    let text = |path: &str| {
+        let path: PathBuf = root.join(path);
+        println!("cargo:rerun-if-changed={}", path.display());
+        std::fs::read_to_string(&path)
+            .map_err(|e| format!("{} cannot be read: {e}", path.display()))
+    };
+    let functions = table::functions(&text("mpi-abi/api/functions.txt")?)?.functions;
+    let standard = standard_values(&text("mpi-abi/api/constants.txt")?)?;
+    let (handles, words) = families(&text("compat/api/families.txt")?, &standard)?;
+    let meanings = meanings(&text("compat/api/kinds.txt")?, &functions)?;
+    Ok(Tables {
+        functions,
+        meanings,
+        handles,
+        words,
+    })
+}
+
+impl Tables {
+    pub fn word(&self, name: &str) -> Option<&Word> {
+        self.words.iter().find(|w| w.name == name)
+    }
+
+    /// What a parameter means, without the length of an array.
+    pub fn meaning(&self, function: &str, parameter: &str) -> Option<(&str, Option<&str>)> {
+        let key = (function.to_string(), parameter.to_string());
+        let text = self.meanings.get(&key)?;
+        Some(match text.split_once('[') {
+            Some((word, length)) => (word, Some(length.trim_end_matches(']'))),
+            None => (text, None),
+        })
+    }
+}
+
+fn number(text: &str) -> Option<i64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// The standard's constants by name, aliases followed.
+fn standard_values(text: &str) -> Result<BTreeMap<String, i64>, String> {
+    let mut values = BTreeMap::new();
+    for section in table::constants(text)? {
+        if matches!(section.kind, Kind::Typedef | Kind::Struct | Kind::Callback) {
+            continue;
+        }
+        for item in section.items {
+            let known = item.number().or_else(|| values.get(&item.value).copied());
+            if let Some(value) = known {
+                values.insert(item.name, value);
+            }
+        }
+    }
+    Ok(values)
+}
+
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .enumerate()
+        .map(|(i, l)| (i + 1, l.trim()))
+        .filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
+}
+
+fn families(
+    text: &str,
+    standard: &BTreeMap<String, i64>,
+) -> Result<(Vec<Handle>, Vec<Word>), String> {
+    let (mut handles, mut words) = (Vec::new(), Vec::<Word>::new());
+    let mut kind = None;
+    for (at, line) in lines(text) {
+        let wrong = |what: &str| format!("families.txt, line {at}: {what}");
+        if let Some(head) = line.strip_prefix("== ") {
+            let (sort, name) = head.split_once(' ').ok_or_else(|| wrong("no name"))?;
+            kind = match sort {
+                "handle" => Some(
+                    HANDLES
+                        .iter()
+                        .position(|h| *h == name)
+                        .ok_or_else(|| wrong("no type of handles"))?,
+                ),
+                "value" | "bits" => {
+                    words.push(Word {
+                        name: name.to_string(),
+                        bits: sort == "bits",
+                        values: Vec::new(),
+                    });
+                    None
+                }
+                _ => return Err(wrong("a section is `handle`, `value` or `bits`")),
+            };
+            continue;
+        }
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let name = fields[0].to_string();
+        let value = *standard
+            .get(&name)
+            .ok_or_else(|| wrong("the standard has no such constant"))?;
+        match (kind, fields.as_slice()) {
+            (Some(kind), [_, mpich, symbol, size, fortran]) => handles.push(Handle {
+                name,
+                kind,
+                standard: value,
+                mpich: number(mpich),
+                openmpi: number(size).map(|size| (symbol.to_string(), size, number(fortran))),
+            }),
+            (None, [_, mpich, openmpi]) => words
+                .last_mut()
+                .ok_or_else(|| wrong("a value before the first section"))?
+                .values
+                .push((name, value, number(mpich), number(openmpi))),
+            _ => return Err(wrong("a wrong number of columns")),
+        }
+    }
+    Ok((handles, words))
+}
+
+fn meanings(
+    text: &str,
+    functions: &[Function],
+) -> Result<BTreeMap<(String, String), String>, String> {
+    let mut meanings = BTreeMap::new();
+    for (at, line) in lines(text) {
+        let mut fields = line.split_whitespace();
+        let name = fields.next().unwrap_or_default();
+        let function = functions
+            .iter()
+            .find(|f| f.name == name)
+            .ok_or_else(|| format!("kinds.txt, line {at}: no function {name}"))?;
+        for field in fields {
+            let (parameter, meaning) = field
+                .split_once('=')
+                .filter(|(p, _)| function.params.iter().any(|q| q.name == *p))
+                .ok_or_else(|| format!("kinds.txt, line {at}: no parameter `{field}`"))?;
+            meanings.insert(
+                (name.to_string(), parameter.to_string()),
+                meaning.to_string(),
+            );
+        }
+    }
+    Ok(meanings)
+}

@@ -1,0 +1,152 @@
+//! What MPICH exports beside the standard: constants that are variables, conversions for Fortran, predefined functions.
+#![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
+#![allow(clippy::missing_safety_doc)]
+
+use crate::family::MpichStatus;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A variable that holds an address, which programs read and which the Fortran library may set.
+pub type Constant<T> = AtomicPtr<T>;
+
+/// What the constants for weights point to, so that their values are addresses of nothing else.
+static WEIGHTS: [c_int; 2] = [0; 2];
+static HANDLES: [c_int; 1] = [0];
+
+macro_rules! constants {
+    ($($name:ident: $kind:ty = $value:expr;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub static $name: Constant<$kind> = AtomicPtr::new($value);
+    )* };
+}
+
+constants! {
+    MPI_UNWEIGHTED: c_int = (&raw const WEIGHTS[0]).cast_mut();
+    MPI_WEIGHTS_EMPTY: c_int = (&raw const WEIGHTS[1]).cast_mut();
+    MPI_T_PVAR_ALL_HANDLES: c_void = (&raw const HANDLES).cast_mut().cast();
+    MPI_F_STATUS_IGNORE: c_int = std::ptr::null_mut();
+    MPI_F_STATUSES_IGNORE: c_int = std::ptr::null_mut();
+    MPI_F08_STATUS_IGNORE: MpichStatus = (&raw const MPIR_F08_MPI_STATUS_IGNORE_OBJ).cast_mut();
+    MPI_F08_STATUSES_IGNORE: MpichStatus = (&raw const MPIR_F08_MPI_STATUSES_IGNORE_OBJ).cast_mut();
+    MPIR_C_MPI_UNWEIGHTED: c_int = (&raw const WEIGHTS[0]).cast_mut();
+    MPIR_C_MPI_WEIGHTS_EMPTY: c_int = (&raw const WEIGHTS[1]).cast_mut();
+}
+
+const EMPTY: MpichStatus = MpichStatus {
+    count_low: 0,
+    count_high_and_cancelled: 0,
+    source: 0,
+    tag: 0,
+    error: 0,
+};
+
+/// Objects of the Fortran 2008 module, whose addresses are what counts.
+#[unsafe(no_mangle)]
+pub static MPIR_F08_MPI_STATUS_IGNORE_OBJ: MpichStatus = EMPTY;
+#[unsafe(no_mangle)]
+pub static MPIR_F08_MPI_STATUSES_IGNORE_OBJ: MpichStatus = EMPTY;
+#[unsafe(no_mangle)]
+pub static MPIR_F08_MPI_BOTTOM: c_int = 0;
+#[unsafe(no_mangle)]
+pub static MPIR_F08_MPI_IN_PLACE: c_int = 0;
+
+/// The values that programs read from the variables.
+pub fn unweighted() -> *mut c_int {
+    MPI_UNWEIGHTED.load(Ordering::Relaxed)
+}
+
+pub fn weights_empty() -> *mut c_int {
+    MPI_WEIGHTS_EMPTY.load(Ordering::Relaxed)
+}
+
+pub fn all_handles() -> usize {
+    MPI_T_PVAR_ALL_HANDLES.load(Ordering::Relaxed).addr()
+}
+
+/// The copy function that copies an attribute as it is: `MPI_COMM_DUP_FN` and its likes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPIR_Dup_fn(
+    _object: u32,
+    _keyval: c_int,
+    _extra_state: *mut c_void,
+    value: *mut c_void,
+    copied: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: both are output arguments of a copy function.
+    unsafe {
+        flag.write(1);
+        copied.cast::<*mut c_void>().write(value);
+    }
+    0
+}
+
+/// Handles are the same numbers in C and in Fortran; files are pointers in C.
+macro_rules! same {
+    ($($to_c:ident $to_fortran:ident $profiled_c:ident $profiled_fortran:ident $c:ty;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $profiled_c(handle: c_int) -> $c {
+            handle as $c
+        }
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $to_c(handle: c_int) -> $c {
+            handle as $c
+        }
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $profiled_fortran(handle: $c) -> c_int {
+            handle as c_int
+        }
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $to_fortran(handle: $c) -> c_int {
+            handle as c_int
+        }
+    )* };
+}
+
+same! {
+    MPI_Comm_f2c MPI_Comm_c2f PMPI_Comm_f2c PMPI_Comm_c2f u32;
+    MPI_Group_f2c MPI_Group_c2f PMPI_Group_f2c PMPI_Group_c2f u32;
+    MPI_Win_f2c MPI_Win_c2f PMPI_Win_f2c PMPI_Win_c2f u32;
+    MPI_File_f2c MPI_File_c2f PMPI_File_f2c PMPI_File_c2f usize;
+    MPI_Session_f2c MPI_Session_c2f PMPI_Session_f2c PMPI_Session_c2f u32;
+    MPI_Message_f2c MPI_Message_c2f PMPI_Message_f2c PMPI_Message_c2f u32;
+    MPI_Info_f2c MPI_Info_c2f PMPI_Info_f2c PMPI_Info_c2f u32;
+    MPI_Errhandler_f2c MPI_Errhandler_c2f PMPI_Errhandler_f2c PMPI_Errhandler_c2f u32;
+    MPI_Request_f2c MPI_Request_c2f PMPI_Request_f2c PMPI_Request_c2f u32;
+    MPI_Op_f2c MPI_Op_c2f PMPI_Op_f2c PMPI_Op_c2f u32;
+    MPI_Type_f2c MPI_Type_c2f PMPI_Type_f2c PMPI_Type_c2f u32;
+}
+
+/// A status has the same five words in both languages.
+macro_rules! statuses {
+    ($($name:ident)*) => { $(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(from: *const MpichStatus, to: *mut MpichStatus) -> c_int {
+            // SAFETY: two statuses of the program.
+            unsafe { to.write_unaligned(from.read_unaligned()) };
+            0
+        }
+    )* };
+}
+
+statuses! {
+    MPI_Status_c2f PMPI_Status_c2f MPI_Status_f2c PMPI_Status_f2c
+    MPI_Status_c2f08 PMPI_Status_c2f08 MPI_Status_f082c PMPI_Status_f082c
+    MPI_Status_f082f PMPI_Status_f082f MPI_Status_f2f08 PMPI_Status_f2f08
+}
+
+/// Whether memory of such a device can be sent: of none.
+macro_rules! devices {
+    ($($name:ident)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> c_int {
+            0
+        }
+    )* };
+}
+
+devices! {
+    MPIX_Query_cuda_support PMPIX_Query_cuda_support
+    MPIX_Query_hip_support PMPIX_Query_hip_support
+    MPIX_Query_ze_support PMPIX_Query_ze_support
+}

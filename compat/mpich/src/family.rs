@@ -1,0 +1,223 @@
+//! MPICH's ABI: handles of 32 bits, a status of 20 bytes.
+//!
+//! A handle of MPICH says in its upper two bits whether it is null, predefined or made at run time. A handle that the library
+//! below made has 31 bits, so that with the highest bit it is one that MPICH would have made.
+
+use compat::convert::{added_in, added_out};
+use compat::family::{
+    BUFFER_AUTOMATIC, FIRST_DYNAMIC, FIRST_KEYVAL, IN_PLACE, INVALID, KEYVAL_INVALID, NO_HANDLE,
+    PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
+};
+use compat::{Family, Kind, Limit, StandardStatus, Word};
+use std::ffi::{c_int, c_void};
+
+/// Programs of MPICH and of Intel MPI.
+#[derive(Clone, Copy, Debug)]
+pub struct Mpich;
+
+/// What a receive left behind.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MpichStatus {
+    pub count_low: c_int,
+    /// The upper bits of the count, above the bit of a cancelled operation.
+    pub count_high_and_cancelled: c_int,
+    pub source: c_int,
+    pub tag: c_int,
+    pub error: c_int,
+}
+
+mod words {
+    use super::*;
+    include!(concat!(env!("OUT_DIR"), "/words.rs"));
+}
+
+include!(concat!(env!("OUT_DIR"), "/handles.rs"));
+
+/// The predefined handles of a type: theirs and the standard's, each at the place that its bits say.
+pub struct Predefined {
+    null: (u32, u32),
+    slots: [(u32, u32); 256],
+}
+
+/// The last code of MPICH; those of programs are above.
+const LAST_CODE: c_int = 0x3fff_ffff;
+/// What MPICH makes at run time has this bit.
+const DYNAMIC: u32 = 1 << 31;
+const NULL_FILE: usize = 0;
+
+fn added_error_in(code: c_int) -> c_int {
+    added_in(code, LAST_CODE)
+}
+
+fn added_error_out(code: c_int) -> c_int {
+    match added_out(code, LAST_CODE) {
+        // An error class that MPICH does not have.
+        same if same == code => words::word_out(Word::Error, OTHER),
+        added => added,
+    }
+}
+
+/// `MPI_ERR_OTHER` of the standard.
+const OTHER: c_int = 16;
+
+impl Predefined {
+    #[inline(always)]
+    fn find(&self, handle: u32) -> usize {
+        let (theirs, standard) = self.slots[(handle & 0x7f | (handle >> 31) << 7) as usize];
+        if theirs == handle {
+            standard as usize
+        } else if handle & DYNAMIC != 0 {
+            (handle & !DYNAMIC) as usize
+        } else if handle == self.null.0 {
+            self.null.1 as usize
+        } else {
+            NO_HANDLE
+        }
+    }
+}
+
+/// The table of a type; that of files is empty, since they are pointers.
+#[inline(always)]
+fn table(kind: Kind) -> &'static Predefined {
+    match kind {
+        Kind::Comm => &MPI_COMM,
+        Kind::Group => &MPI_GROUP,
+        Kind::Win => &MPI_WIN,
+        Kind::File => &MPI_FILE,
+        Kind::Session => &MPI_SESSION,
+        Kind::Message => &MPI_MESSAGE,
+        Kind::Info => &MPI_INFO,
+        Kind::Errhandler => &MPI_ERRHANDLER,
+        Kind::Request => &MPI_REQUEST,
+        Kind::Op => &MPI_OP,
+        Kind::Datatype => &MPI_DATATYPE,
+    }
+}
+
+/// Where the pointers of these constants lie: programs compare with their values.
+const IN_PLACE_THERE: usize = usize::MAX;
+const BUFFER_AUTOMATIC_THERE: usize = usize::MAX - 1;
+
+impl Family for Mpich {
+    type Handle = u32;
+    type Status = MpichStatus;
+
+    const STATUS_IGNORE: usize = 1;
+
+    #[inline(always)]
+    fn handle_in(kind: Kind, handle: u32) -> usize {
+        table(kind).find(handle)
+    }
+
+    #[inline(always)]
+    fn handle_out(kind: Kind, handle: usize) -> u32 {
+        if handle >= FIRST_DYNAMIC {
+            return handle as u32 | DYNAMIC;
+        }
+        match THEIRS.get(handle) {
+            Some(0) | None => table(kind).null.0,
+            Some(theirs) => *theirs,
+        }
+    }
+
+    fn file_in(file: usize) -> usize {
+        if file == NULL_FILE {
+            Kind::File.null()
+        } else {
+            file
+        }
+    }
+
+    fn file_out(file: usize) -> usize {
+        if file == Kind::File.null() {
+            NULL_FILE
+        } else {
+            file
+        }
+    }
+
+    #[inline(always)]
+    fn word_in(word: Word, value: c_int) -> c_int {
+        words::word_in(word, value)
+    }
+
+    #[inline(always)]
+    fn word_out(word: Word, value: c_int) -> c_int {
+        words::word_out(word, value)
+    }
+
+    #[inline(always)]
+    fn buffer_in(buffer: *mut c_void) -> *mut c_void {
+        match buffer.addr() {
+            IN_PLACE_THERE => std::ptr::without_provenance_mut(IN_PLACE),
+            BUFFER_AUTOMATIC_THERE => std::ptr::without_provenance_mut(BUFFER_AUTOMATIC),
+            _ => buffer,
+        }
+    }
+
+    fn buffer_out(buffer: *mut c_void) -> *mut c_void {
+        match buffer.addr() {
+            BUFFER_AUTOMATIC => std::ptr::without_provenance_mut(BUFFER_AUTOMATIC_THERE),
+            _ => buffer,
+        }
+    }
+
+    fn weights_in(weights: *mut c_int) -> *mut c_int {
+        match weights {
+            w if w == crate::extras::unweighted() => std::ptr::without_provenance_mut(UNWEIGHTED),
+            w if w == crate::extras::weights_empty() => {
+                std::ptr::without_provenance_mut(WEIGHTS_EMPTY)
+            }
+            other => other,
+        }
+    }
+
+    fn pvar_in(handle: usize) -> usize {
+        if handle == crate::extras::all_handles() {
+            PVAR_ALL_HANDLES
+        } else {
+            handle
+        }
+    }
+
+    fn limit(limit: Limit) -> usize {
+        match limit {
+            Limit::ObjectName => 128,
+            Limit::ErrorString => 512,
+            Limit::ProcessorName => 128,
+            Limit::LibraryVersion => 8192,
+            Limit::InfoKey => 255,
+            Limit::PortName => 256,
+        }
+    }
+
+    #[inline(always)]
+    fn status_in(status: &MpichStatus) -> StandardStatus {
+        let high = i64::from(status.count_high_and_cancelled as u32 >> 1);
+        let bytes = high << 32 | i64::from(status.count_low as u32);
+        StandardStatus {
+            source: status.source,
+            tag: status.tag,
+            error: status.error,
+            ..StandardStatus::with(bytes, status.count_high_and_cancelled & 1 != 0)
+        }
+    }
+
+    #[inline(always)]
+    fn status_out(status: &StandardStatus) -> MpichStatus {
+        let bytes = status.bytes();
+        MpichStatus {
+            count_low: bytes as c_int,
+            count_high_and_cancelled: ((bytes >> 32) as c_int) << 1
+                | c_int::from(status.is_cancelled()),
+            source: status.source,
+            tag: status.tag,
+            error: status.error,
+        }
+    }
+
+    fn status_error(status: &MpichStatus) -> c_int {
+        status.error
+    }
+}

@@ -1,0 +1,29 @@
+//! `libmpi.so.12`: programs that were compiled against MPICH, Intel MPI or a relative of theirs, on `libmpi_abi.so.1`.
+//!
+//! Debian calls the same library `libmpich.so.12`, which is a link to this one.
+//! What is exported comes from the tables (`entries`), from what the standard has removed (`removed`), and from what MPICH
+//! has beside the standard (`extras`, with the symbols that its Fortran library asks for).
+#![allow(unsafe_code)]
+
+mod entries;
+mod extras;
+mod family;
+
+pub use entries::*;
+pub use extras::*;
+pub use family::Mpich;
+pub use removed::*;
+
+/// The Fortran types and functions of MPI-1 that later versions removed.
+#[path = "../../shared/removed.rs"]
+mod removed;
+
+/// Opens the library below when the program's loader starts this one.
+extern "C" fn start() {
+    compat::standard::open(start as *const std::ffi::c_void);
+}
+
+// SAFETY: the loader calls each function of this section once, before any that depends on this library.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;

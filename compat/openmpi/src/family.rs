@@ -1,0 +1,242 @@
+//! Open MPI's ABI: handles are addresses of objects, a status has 24 bytes.
+//!
+//! The objects behind predefined handles are ours, of the sizes that programs know, and begin with the standard's handle. The
+//! loader may have moved one into the program (a copy relocation), which takes its first bytes along; so a predefined handle
+//! is read rather than looked up. A handle that was made at run time has the highest bit, which no address has.
+#![allow(unsafe_code, non_upper_case_globals)]
+
+use compat::convert::{added_in, added_out};
+use compat::family::{
+    BUFFER_AUTOMATIC, FIRST_DYNAMIC, FIRST_KEYVAL, INVALID, KEYVAL_INVALID, NO_HANDLE,
+    PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
+};
+use compat::{Family, Kind, Limit, StandardStatus, Word};
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+
+/// Programs of Open MPI.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenMpi;
+
+/// What a receive left behind.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenMpiStatus {
+    pub source: c_int,
+    pub tag: c_int,
+    pub error: c_int,
+    pub cancelled: c_int,
+    pub count: usize,
+}
+
+/// The object behind a predefined handle, of the size that programs know: the standard's handle, then nothing. It lies in
+/// memory that can be written, as Open MPI's do.
+#[repr(C, align(16))]
+pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
+
+// SAFETY: nothing is written to an object; its first word is read.
+unsafe impl<const SIZE: usize> Sync for Object<SIZE> {}
+
+impl<const SIZE: usize> Object<SIZE> {
+    const fn new(standard: usize) -> Self {
+        let mut bytes = [0; SIZE];
+        let word = standard.to_ne_bytes();
+        let mut i = 0;
+        while i < word.len() {
+            bytes[i] = word[i];
+            i += 1;
+        }
+        Object(UnsafeCell::new(bytes))
+    }
+}
+
+mod words {
+    use super::*;
+    include!(concat!(env!("OUT_DIR"), "/words.rs"));
+}
+
+/// An address that the loader fills in.
+#[repr(transparent)]
+pub struct Address(*const c_void);
+
+// SAFETY: an address is only compared and handed on.
+unsafe impl Sync for Address {}
+
+include!(concat!(env!("OUT_DIR"), "/handles.rs"));
+
+/// The last predefined code of Open MPI; those of programs are above.
+const LAST_CODE: c_int = 92;
+/// The bit of a handle that was made at run time.
+const DYNAMIC: usize = 1 << (usize::BITS - 1);
+/// No object lies in the first page.
+const FIRST_ADDRESS: usize = 4096;
+/// `MPI_ERR_OTHER` of the standard.
+const OTHER: c_int = 16;
+/// Constants of Open MPI for weights, and for all handles of a session.
+const UNWEIGHTED_THERE: usize = 2;
+const WEIGHTS_EMPTY_THERE: usize = 3;
+const ALL_HANDLES_THERE: usize = usize::MAX;
+
+fn added_error_in(code: c_int) -> c_int {
+    added_in(code, LAST_CODE)
+}
+
+fn added_error_out(code: c_int) -> c_int {
+    match added_out(code, LAST_CODE) {
+        // An error class that Open MPI does not have.
+        same if same == code => words::word_out(Word::Error, OTHER),
+        added => added,
+    }
+}
+
+#[inline(always)]
+fn handle_in(handle: usize) -> usize {
+    if handle & DYNAMIC != 0 {
+        handle & !DYNAMIC
+    } else if handle < FIRST_ADDRESS {
+        NO_HANDLE
+    } else {
+        // SAFETY: a handle that was not made at run time is the address of one of the objects, wherever the loader put it.
+        unsafe { std::ptr::with_exposed_provenance::<usize>(handle).read_unaligned() }
+    }
+}
+
+#[inline(always)]
+fn handle_out(kind: Kind, handle: usize) -> usize {
+    if handle >= FIRST_DYNAMIC {
+        return handle | DYNAMIC;
+    }
+    let address = |handle: usize| ADDRESSES.get(handle).map_or(0, |a| a.0.expose_provenance());
+    match address(handle) {
+        0 => address(kind.null()),
+        known => known,
+    }
+}
+
+impl Family for OpenMpi {
+    type Handle = usize;
+    type Status = OpenMpiStatus;
+
+    const STATUS_IGNORE: usize = 0;
+
+    #[inline(always)]
+    fn handle_in(_kind: Kind, handle: usize) -> usize {
+        handle_in(handle)
+    }
+
+    #[inline(always)]
+    fn handle_out(kind: Kind, handle: usize) -> usize {
+        handle_out(kind, handle)
+    }
+
+    #[inline(always)]
+    fn file_in(file: usize) -> usize {
+        handle_in(file)
+    }
+
+    #[inline(always)]
+    fn file_out(file: usize) -> usize {
+        handle_out(Kind::File, file)
+    }
+
+    #[inline(always)]
+    fn word_in(word: Word, value: c_int) -> c_int {
+        words::word_in(word, value)
+    }
+
+    #[inline(always)]
+    fn word_out(word: Word, value: c_int) -> c_int {
+        words::word_out(word, value)
+    }
+
+    /// The constants for buffers are the standard's; there is no automatic buffer.
+    #[inline(always)]
+    fn buffer_in(buffer: *mut c_void) -> *mut c_void {
+        buffer
+    }
+
+    fn buffer_out(buffer: *mut c_void) -> *mut c_void {
+        match buffer.addr() {
+            BUFFER_AUTOMATIC => std::ptr::null_mut(),
+            _ => buffer,
+        }
+    }
+
+    fn weights_in(weights: *mut c_int) -> *mut c_int {
+        match weights.addr() {
+            UNWEIGHTED_THERE => std::ptr::without_provenance_mut(UNWEIGHTED),
+            WEIGHTS_EMPTY_THERE => std::ptr::without_provenance_mut(WEIGHTS_EMPTY),
+            _ => weights,
+        }
+    }
+
+    fn pvar_in(handle: usize) -> usize {
+        match handle {
+            ALL_HANDLES_THERE => PVAR_ALL_HANDLES,
+            other => other,
+        }
+    }
+
+    fn limit(limit: Limit) -> usize {
+        match limit {
+            Limit::ObjectName => 64,
+            Limit::ErrorString => 256,
+            Limit::ProcessorName => 256,
+            Limit::LibraryVersion => 256,
+            Limit::InfoKey => 36,
+            Limit::PortName => 1024,
+        }
+    }
+
+    #[inline(always)]
+    fn status_in(status: &OpenMpiStatus) -> StandardStatus {
+        StandardStatus {
+            source: status.source,
+            tag: status.tag,
+            error: status.error,
+            ..StandardStatus::with(status.count as i64, status.cancelled != 0)
+        }
+    }
+
+    #[inline(always)]
+    fn status_out(status: &StandardStatus) -> OpenMpiStatus {
+        OpenMpiStatus {
+            source: status.source,
+            tag: status.tag,
+            error: status.error,
+            cancelled: status.is_cancelled().into(),
+            count: status.bytes() as usize,
+        }
+    }
+
+    fn status_error(status: &OpenMpiStatus) -> c_int {
+        status.error
+    }
+}
+
+/// The number of a handle in Fortran, which for predefined ones is a constant that programs know.
+pub fn to_fortran(kind: Kind, handle: usize) -> c_int {
+    let standard = handle_in(handle);
+    let known = FORTRAN
+        .iter()
+        .find(|(of, _, value)| *of == kind as usize && *value == standard);
+    match known {
+        Some((_, number, _)) => *number,
+        None => c_int::try_from(standard).unwrap_or(-1),
+    }
+}
+
+/// The handle of a number in Fortran; null for a number that is none.
+pub fn from_fortran(kind: Kind, number: c_int) -> usize {
+    let known = FORTRAN
+        .iter()
+        .find(|(of, value, _)| *of == kind as usize && *value == number);
+    let standard = match known {
+        Some((_, _, standard)) => *standard,
+        None => usize::try_from(number).unwrap_or(0),
+    };
+    if known.is_none() && standard < FIRST_DYNAMIC {
+        return handle_out(kind, kind.null());
+    }
+    handle_out(kind, standard)
+}

@@ -1,0 +1,29 @@
+//! `libmpi.so.40`: programs that were compiled against Open MPI 4 or 5, on `libmpi_abi.so.1`.
+//!
+//! What is exported comes from the tables (`entries`, and the objects behind predefined handles in `family`), from what the
+//! standard has removed (`removed`), and from what Open MPI has beside the standard (`extras`, and `internals`, the symbols
+//! that its Fortran and C++ libraries ask for).
+#![allow(unsafe_code)]
+
+mod entries;
+mod extras;
+mod family;
+mod internals;
+
+pub use entries::*;
+pub use extras::*;
+pub use family::{OpenMpi, OpenMpiStatus};
+pub use removed::*;
+
+#[path = "../../shared/removed.rs"]
+mod removed;
+
+/// Opens the library below when the program's loader starts this one.
+extern "C" fn start() {
+    compat::standard::open(start as *const std::ffi::c_void);
+}
+
+// SAFETY: the loader calls each function of this section once, before any that depends on this library.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;

@@ -1,0 +1,55 @@
+//! Nonblocking duplication, whose handle is written only when the operation ends: by this library, in the program's form.
+
+use crate::convert::code_out;
+use crate::family::{Family, Kind};
+use crate::standard;
+use std::ffi::{c_int, c_void};
+
+/// What the library below calls with the handle; the place is the program's output argument.
+unsafe extern "C" fn deliver<F: Family>(place: *mut c_void, comm: usize) {
+    // SAFETY: the program promised the place until the request is complete.
+    unsafe {
+        place
+            .cast::<F::Handle>()
+            .write(F::handle_out(Kind::Comm, comm))
+    }
+}
+
+unsafe fn start<F: Family>(
+    comm: F::Handle,
+    info: usize,
+    made: *mut F::Handle,
+    request: *mut F::Handle,
+) -> c_int {
+    let mut started = Kind::Request.null();
+    unsafe {
+        let comm = F::handle_in(Kind::Comm, comm);
+        let place = if request.is_null() {
+            std::ptr::null_mut()
+        } else {
+            &raw mut started
+        };
+        let code = (standard::duplicate())(comm, info, deliver::<F>, made.cast(), place);
+        if !request.is_null() {
+            request.write(F::handle_out(Kind::Request, started));
+        }
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Comm_idup<F: Family>(
+    comm: F::Handle,
+    made: *mut F::Handle,
+    request: *mut F::Handle,
+) -> c_int {
+    unsafe { start::<F>(comm, Kind::Info.null(), made, request) }
+}
+
+pub unsafe fn MPI_Comm_idup_with_info<F: Family>(
+    comm: F::Handle,
+    info: F::Handle,
+    made: *mut F::Handle,
+    request: *mut F::Handle,
+) -> c_int {
+    unsafe { start::<F>(comm, F::handle_in(Kind::Info, info), made, request) }
+}

@@ -1,0 +1,91 @@
+//! Error handlers of the program, which take variable arguments: they are called with a handle and a code, and nothing more.
+
+use super::operators::keep;
+use crate::convert::code_out;
+use crate::family::{Family, Kind, Word};
+use crate::standard;
+use std::ffi::{c_int, c_void};
+
+/// The kinds of objects, as the library below numbers them in `portcullis_make_error_handler`.
+const COMM: u8 = 0;
+const WIN: u8 = 1;
+const FILE: u8 = 2;
+const SESSION: u8 = 3;
+
+type Handler<H> = unsafe extern "C" fn(*mut H, *mut c_int, ...);
+
+/// What the library below calls; the context is the program's function. A code that the handler changes is the one that the call
+/// returns.
+unsafe extern "C" fn handle<F: Family, const OF: u8>(
+    function: *mut c_void,
+    object: usize,
+    code: *mut c_int,
+) {
+    // SAFETY: the program promised that its function takes these; `code` is a local of the library below.
+    unsafe {
+        let mut theirs = F::word_out(Word::Error, code.read());
+        let before = theirs;
+        if OF == FILE {
+            let mut file = F::file_out(object);
+            let function: Handler<usize> = std::mem::transmute(function);
+            function(&mut file, &mut theirs);
+        } else {
+            let kind = match OF {
+                COMM => Kind::Comm,
+                WIN => Kind::Win,
+                _ => Kind::Session,
+            };
+            let mut object = F::handle_out(kind, object);
+            let function: Handler<F::Handle> = std::mem::transmute(function);
+            function(&mut object, &mut theirs);
+        }
+        if theirs != before {
+            code.write(F::word_in(Word::Error, theirs));
+        }
+    }
+}
+
+unsafe fn create<F: Family, const OF: u8>(function: usize, handler: *mut F::Handle) -> c_int {
+    let mut made = Kind::Errhandler.null();
+    let place = if handler.is_null() {
+        std::ptr::null_mut()
+    } else {
+        &raw mut made
+    };
+    unsafe {
+        let function = function as *mut c_void;
+        let code = (standard::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
+        if !handler.is_null() {
+            handler.write(F::handle_out(Kind::Errhandler, made));
+        }
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Comm_create_errhandler<F: Family>(
+    function: usize,
+    handler: *mut F::Handle,
+) -> c_int {
+    unsafe { create::<F, COMM>(function, handler) }
+}
+
+pub unsafe fn MPI_Win_create_errhandler<F: Family>(
+    function: usize,
+    handler: *mut F::Handle,
+) -> c_int {
+    unsafe { create::<F, WIN>(function, handler) }
+}
+
+pub unsafe fn MPI_File_create_errhandler<F: Family>(
+    function: usize,
+    handler: *mut F::Handle,
+) -> c_int {
+    unsafe { create::<F, FILE>(function, handler) }
+}
+
+pub unsafe fn MPI_Session_create_errhandler<F: Family>(
+    function: usize,
+    handler: *mut F::Handle,
+) -> c_int {
+    unsafe { create::<F, SESSION>(function, handler) }
+}

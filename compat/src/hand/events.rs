@@ -1,0 +1,111 @@
+//! Functions of the program that hear of tool events; how safe they have to be is a constant that differs.
+//!
+//! What stands behind a function that the library took lives as long as the process: it may be running when it is replaced.
+
+use crate::convert::code_out;
+use crate::family::{Family, Kind, Word};
+use crate::standard;
+use std::ffi::{c_int, c_void};
+
+/// The program's function and its data.
+struct Listener {
+    function: usize,
+    data: *mut c_void,
+}
+
+type OnEvent = unsafe extern "C" fn(usize, usize, c_int, *mut c_void);
+type OnFree = unsafe extern "C" fn(usize, c_int, *mut c_void);
+
+fn listener(function: usize, data: *mut c_void) -> *mut c_void {
+    Box::into_raw(Box::new(Listener { function, data })).cast()
+}
+
+/// Of a call that failed, nobody keeps the listener.
+unsafe fn unless_taken(code: c_int, listener: *mut c_void) {
+    if code != 0 {
+        // SAFETY: made by `listener`, and not taken.
+        drop(unsafe { Box::from_raw(listener.cast::<Listener>()) });
+    }
+}
+
+unsafe extern "C" fn on_event<F: Family>(
+    instance: usize,
+    registration: usize,
+    safety: c_int,
+    listener: *mut c_void,
+) {
+    // SAFETY: the data are a listener of this file.
+    unsafe {
+        let listener = &*listener.cast::<Listener>();
+        let function: OnEvent = std::mem::transmute(listener.function);
+        let safety = F::word_out(Word::CallbackSafety, safety);
+        function(instance, registration, safety, listener.data);
+    }
+}
+
+unsafe extern "C" fn on_free<F: Family>(registration: usize, safety: c_int, listener: *mut c_void) {
+    // SAFETY: as above; the library calls this once.
+    unsafe {
+        let listener = Box::from_raw(listener.cast::<Listener>());
+        let function: OnFree = std::mem::transmute(listener.function);
+        let safety = F::word_out(Word::CallbackSafety, safety);
+        function(registration, safety, listener.data);
+    }
+}
+
+pub unsafe fn MPI_T_event_register_callback<F: Family>(
+    registration: usize,
+    safety: c_int,
+    info: F::Handle,
+    data: *mut c_void,
+    function: usize,
+) -> c_int {
+    unsafe {
+        let safety = F::word_in(Word::CallbackSafety, safety);
+        let info = F::handle_in(Kind::Info, info);
+        if function == 0 {
+            let code =
+                (standard::MPI_T_event_register_callback())(registration, safety, info, data, 0);
+            return code_out::<F>(code);
+        }
+        let ours: OnEvent = on_event::<F>;
+        let listener = listener(function, data);
+        let code = (standard::MPI_T_event_register_callback())(
+            registration,
+            safety,
+            info,
+            listener,
+            ours as usize,
+        );
+        unless_taken(code, listener);
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_T_event_handle_free<F: Family>(
+    registration: usize,
+    data: *mut c_void,
+    function: usize,
+) -> c_int {
+    unsafe {
+        if function == 0 {
+            let code = (standard::MPI_T_event_handle_free())(registration, data, 0);
+            return code_out::<F>(code);
+        }
+        let ours: OnFree = on_free::<F>;
+        let listener = listener(function, data);
+        let code = (standard::MPI_T_event_handle_free())(registration, listener, ours as usize);
+        unless_taken(code, listener);
+        code_out::<F>(code)
+    }
+}
+
+/// The function has no data of its own to be found by, and its one constant is the safety; so it is handed on as it is, and
+/// hears of the standard's value. The library below drops no events.
+pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
+    registration: usize,
+    function: usize,
+) -> c_int {
+    let code = unsafe { (standard::MPI_T_event_set_dropped_handler())(registration, function) };
+    code_out::<F>(code)
+}

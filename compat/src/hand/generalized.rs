@@ -1,0 +1,189 @@
+//! Generalized requests and data representations: functions of the program that get an extra state.
+
+use crate::convert::{code_out, load};
+use crate::family::{Family, Kind, StandardStatus, Word};
+use crate::standard;
+use std::ffi::{c_char, c_int, c_void};
+
+type Query<F> = unsafe extern "C" fn(*mut c_void, *mut <F as Family>::Status) -> c_int;
+type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+
+/// The program's functions of one request, until it is freed.
+struct Request {
+    query: usize,
+    free: usize,
+    cancel: usize,
+    extra_state: *mut c_void,
+}
+
+unsafe extern "C" fn query<F: Family>(request: *mut c_void, status: *mut StandardStatus) -> c_int {
+    // SAFETY: the extra state is a request of `MPI_Grequest_start` that is not freed; `status` is the library's.
+    unsafe {
+        let request = &*request.cast::<Request>();
+        let function: Query<F> = std::mem::transmute(request.query);
+        let ours = status.read();
+        let mut theirs = F::status_out(&StandardStatus {
+            source: F::word_out(Word::Rank, ours.source),
+            tag: F::word_out(Word::Tag, ours.tag),
+            error: F::word_out(Word::Error, ours.error),
+            ..ours
+        });
+        let code = function(request.extra_state, &mut theirs);
+        status.write(load::<F>(&theirs));
+        F::word_in(Word::Error, code)
+    }
+}
+
+unsafe extern "C" fn free<F: Family>(request: *mut c_void) -> c_int {
+    // SAFETY: the library calls this once, last; the box is the one of `MPI_Grequest_start`.
+    unsafe {
+        let request = Box::from_raw(request.cast::<Request>());
+        let function: Free = std::mem::transmute(request.free);
+        F::word_in(Word::Error, function(request.extra_state))
+    }
+}
+
+unsafe extern "C" fn cancel<F: Family>(request: *mut c_void, complete: c_int) -> c_int {
+    // SAFETY: as for `query`.
+    unsafe {
+        let request = &*request.cast::<Request>();
+        let function: Cancel = std::mem::transmute(request.cancel);
+        F::word_in(Word::Error, function(request.extra_state, complete))
+    }
+}
+
+pub unsafe fn MPI_Grequest_start<F: Family>(
+    query_function: usize,
+    free_function: usize,
+    cancel_function: usize,
+    extra_state: *mut c_void,
+    request: *mut F::Handle,
+) -> c_int {
+    let functions = Box::into_raw(Box::new(Request {
+        query: query_function,
+        free: free_function,
+        cancel: cancel_function,
+        extra_state,
+    }));
+    let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
+    let ours_query: unsafe extern "C" fn(*mut c_void, *mut StandardStatus) -> c_int = query::<F>;
+    let ours_free: Free = free::<F>;
+    let ours_cancel: Cancel = cancel::<F>;
+    let mut made = Kind::Request.null();
+    unsafe {
+        let code = (standard::MPI_Grequest_start())(
+            given(query_function, ours_query as usize),
+            given(free_function, ours_free as usize),
+            given(cancel_function, ours_cancel as usize),
+            functions.cast(),
+            if request.is_null() {
+                std::ptr::null_mut()
+            } else {
+                &raw mut made
+            },
+        );
+        if code != 0 {
+            // SAFETY: no request was made, so nobody else knows of it.
+            drop(Box::from_raw(functions));
+        }
+        if !request.is_null() {
+            request.write(F::handle_out(Kind::Request, made));
+        }
+        code_out::<F>(code)
+    }
+}
+
+type Extent<F> = unsafe extern "C" fn(<F as Family>::Handle, *mut isize, *mut c_void) -> c_int;
+type Conversion<F, C> = unsafe extern "C" fn(
+    *mut c_void,
+    <F as Family>::Handle,
+    C,
+    *mut c_void,
+    i64,
+    *mut c_void,
+) -> c_int;
+
+/// The program's functions of a data representation, which the standard gives no way to remove.
+struct Representation {
+    read: usize,
+    write: usize,
+    extent: usize,
+    extra_state: *mut c_void,
+}
+
+unsafe extern "C" fn extent<F: Family>(
+    datatype: usize,
+    extent: *mut isize,
+    representation: *mut c_void,
+) -> c_int {
+    // SAFETY: the extra state is a representation, which lives on.
+    unsafe {
+        let known = &*representation.cast::<Representation>();
+        let function: Extent<F> = std::mem::transmute(known.extent);
+        let datatype = F::handle_out(Kind::Datatype, datatype);
+        F::word_in(Word::Error, function(datatype, extent, known.extra_state))
+    }
+}
+
+unsafe extern "C" fn convert<F: Family, C, const READ: bool>(
+    memory: *mut c_void,
+    datatype: usize,
+    count: C,
+    file: *mut c_void,
+    position: i64,
+    representation: *mut c_void,
+) -> c_int {
+    // SAFETY: as for `extent`.
+    unsafe {
+        let known = &*representation.cast::<Representation>();
+        let function = if READ { known.read } else { known.write };
+        let function: Conversion<F, C> = std::mem::transmute(function);
+        let datatype = F::handle_out(Kind::Datatype, datatype);
+        let code = function(memory, datatype, count, file, position, known.extra_state);
+        F::word_in(Word::Error, code)
+    }
+}
+
+macro_rules! register {
+    ($name:ident<F: Family>, $count:ty) => {
+        pub unsafe fn $name<F: Family>(
+            name: *const c_char,
+            read: usize,
+            write: usize,
+            extent_function: usize,
+            extra_state: *mut c_void,
+        ) -> c_int {
+            type Ours<C> =
+                unsafe extern "C" fn(*mut c_void, usize, C, *mut c_void, i64, *mut c_void) -> c_int;
+            let ours_read: Ours<$count> = convert::<F, $count, true>;
+            let ours_write: Ours<$count> = convert::<F, $count, false>;
+            let ours_extent: unsafe extern "C" fn(usize, *mut isize, *mut c_void) -> c_int =
+                extent::<F>;
+            let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
+            let known = Box::into_raw(Box::new(Representation {
+                read,
+                write,
+                extent: extent_function,
+                extra_state,
+            }));
+            unsafe {
+                let code = (standard::$name())(
+                    name,
+                    given(read, ours_read as usize),
+                    given(write, ours_write as usize),
+                    given(extent_function, ours_extent as usize),
+                    known.cast(),
+                );
+                if code != 0 {
+                    // SAFETY: it was not registered, so nobody else knows of it.
+                    drop(Box::from_raw(known));
+                }
+                code_out::<F>(code)
+            }
+        }
+    };
+}
+
+register!(MPI_Register_datarep<F: Family>, c_int);
+register!(MPI_Register_datarep_c<F: Family>, i64);

@@ -1,0 +1,150 @@
+//! Keyvals whose copy and delete functions belong to the program.
+//!
+//! The library below calls functions with its own handles; they find the program's functions through the extra state. What
+//! stands there for three equal addresses is made once and lives as long as the process, since attributes outlive keyvals.
+
+use crate::convert::code_out;
+use crate::family::{Family, Kind, Word};
+use crate::standard;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+/// The program's functions, as addresses, and its own extra state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Functions {
+    copy: usize,
+    delete: usize,
+    extra_state: usize,
+}
+
+static KNOWN: Mutex<BTreeMap<Functions, &'static Functions>> = Mutex::new(BTreeMap::new());
+
+/// The one that says the same, for as long as the process lives.
+fn kept(functions: Functions) -> *mut c_void {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept: &'static Functions = known
+        .entry(functions)
+        .or_insert_with(|| Box::leak(Box::new(functions)));
+    (&raw const *kept).cast_mut().cast()
+}
+
+const COMM: u8 = 0;
+const WIN: u8 = 1;
+const DATATYPE: u8 = 2;
+
+const fn kind(of: u8) -> Kind {
+    match of {
+        COMM => Kind::Comm,
+        WIN => Kind::Win,
+        _ => Kind::Datatype,
+    }
+}
+
+type Copy<F> = unsafe extern "C" fn(
+    <F as Family>::Handle,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+type Delete<F> =
+    unsafe extern "C" fn(<F as Family>::Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+
+/// What the library below calls to copy an attribute.
+unsafe extern "C" fn copy<F: Family, const OF: u8>(
+    object: usize,
+    keyval: c_int,
+    functions: *mut c_void,
+    value: *mut c_void,
+    copied: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the extra state is what `kept` made, and its function has the type of the program's ABI.
+    unsafe {
+        let functions = *functions.cast::<Functions>();
+        let function: Copy<F> = std::mem::transmute(functions.copy);
+        let code = function(
+            F::handle_out(kind(OF), object),
+            F::word_out(Word::Keyval, keyval),
+            functions.extra_state as *mut c_void,
+            value,
+            copied,
+            flag,
+        );
+        F::word_in(Word::Error, code)
+    }
+}
+
+/// What it calls to delete one.
+unsafe extern "C" fn delete<F: Family, const OF: u8>(
+    object: usize,
+    keyval: c_int,
+    value: *mut c_void,
+    functions: *mut c_void,
+) -> c_int {
+    // SAFETY: as for `copy`.
+    unsafe {
+        let functions = *functions.cast::<Functions>();
+        let function: Delete<F> = std::mem::transmute(functions.delete);
+        let code = function(
+            F::handle_out(kind(OF), object),
+            F::word_out(Word::Keyval, keyval),
+            value,
+            functions.extra_state as *mut c_void,
+        );
+        F::word_in(Word::Error, code)
+    }
+}
+
+macro_rules! maker {
+    ($name:ident<F: Family>, $of:ident) => {
+        pub unsafe fn $name<F: Family>(
+            copy_function: usize,
+            delete_function: usize,
+            keyval: *mut c_int,
+            extra_state: *mut c_void,
+        ) -> c_int {
+            let functions = kept(Functions {
+                copy: copy_function,
+                delete: delete_function,
+                extra_state: extra_state.addr(),
+            });
+            // A null pointer is the predefined function that does nothing, in the standard and in MPICH.
+            let given = |function: usize, ours: usize| if function == 0 { 0 } else { ours };
+            let ours_copy: unsafe extern "C" fn(
+                usize,
+                c_int,
+                *mut c_void,
+                *mut c_void,
+                *mut c_void,
+                *mut c_int,
+            ) -> c_int = copy::<F, $of>;
+            let ours_delete: unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int =
+                delete::<F, $of>;
+            let mut made = 0;
+            let code = unsafe {
+                (standard::$name())(
+                    given(copy_function, ours_copy as usize),
+                    given(delete_function, ours_delete as usize),
+                    if keyval.is_null() {
+                        std::ptr::null_mut()
+                    } else {
+                        &raw mut made
+                    },
+                    functions,
+                )
+            };
+            if !keyval.is_null() {
+                unsafe { keyval.write(F::word_out(Word::Keyval, made)) };
+            }
+            code_out::<F>(code)
+        }
+    };
+}
+
+maker!(MPI_Comm_create_keyval<F: Family>, COMM);
+maker!(MPI_Keyval_create<F: Family>, COMM);
+maker!(MPI_Win_create_keyval<F: Family>, WIN);
+maker!(MPI_Type_create_keyval<F: Family>, DATATYPE);

@@ -1,0 +1,85 @@
+//! Operators whose function belongs to the program: it is called with the program's handle of the datatype.
+
+use crate::convert::code_out;
+use crate::family::{Family, Kind};
+use crate::standard;
+use std::ffi::{c_int, c_void};
+
+type Small<F> =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut <F as Family>::Handle);
+type Large<F> =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
+
+/// What the library below calls; the context is the program's function.
+unsafe extern "C" fn small<F: Family>(
+    function: *mut c_void,
+    input: *mut c_void,
+    inout: *mut c_void,
+    count: i64,
+    datatype: usize,
+) {
+    let mut datatype = F::handle_out(Kind::Datatype, datatype);
+    let mut count = c_int::try_from(count).unwrap_or(c_int::MAX);
+    // SAFETY: the program promised that its function takes these; the library below asks for no more than an int counts.
+    unsafe {
+        let function: Small<F> = std::mem::transmute(function);
+        function(input, inout, &mut count, &mut datatype);
+    }
+}
+
+unsafe extern "C" fn large<F: Family>(
+    function: *mut c_void,
+    input: *mut c_void,
+    inout: *mut c_void,
+    mut count: i64,
+    datatype: usize,
+) {
+    let mut datatype = F::handle_out(Kind::Datatype, datatype);
+    // SAFETY: the program promised that its function takes these.
+    unsafe {
+        let function: Large<F> = std::mem::transmute(function);
+        function(input, inout, &mut count, &mut datatype);
+    }
+}
+
+/// The program's function is not ours to free.
+pub(super) unsafe extern "C" fn keep(_: *mut c_void) {}
+
+unsafe fn create<F: Family>(
+    call: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
+    most: i64,
+    function: usize,
+    commute: c_int,
+    op: *mut F::Handle,
+) -> c_int {
+    let mut made = Kind::Op.null();
+    let place = if op.is_null() {
+        std::ptr::null_mut()
+    } else {
+        &raw mut made
+    };
+    unsafe {
+        let function = function as *mut c_void;
+        let code = (standard::make_operator())(call, most, function, keep, commute, place);
+        if !op.is_null() {
+            op.write(F::handle_out(Kind::Op, made));
+        }
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Op_create<F: Family>(
+    function: usize,
+    commute: c_int,
+    op: *mut F::Handle,
+) -> c_int {
+    unsafe { create::<F>(small::<F>, c_int::MAX.into(), function, commute, op) }
+}
+
+pub unsafe fn MPI_Op_create_c<F: Family>(
+    function: usize,
+    commute: c_int,
+    op: *mut F::Handle,
+) -> c_int {
+    unsafe { create::<F>(large::<F>, i64::MAX, function, commute, op) }
+}

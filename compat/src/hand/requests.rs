@@ -1,0 +1,264 @@
+//! Arrays of requests, which are updated where they lie, and arrays of statuses.
+
+use crate::convert::{Array, BLANK, StatusOut, code_out, handles_in, store};
+use crate::family::{Family, Kind, StandardStatus};
+use crate::standard;
+use std::ffi::c_int;
+
+/// The program's requests in the standard's form.
+struct Requests<F: Family> {
+    converted: Array<usize>,
+    place: *mut F::Handle,
+}
+
+impl<F: Family> Requests<F> {
+    /// # Safety
+    /// `place` is null or has `count` requests.
+    #[inline]
+    unsafe fn new(place: *mut F::Handle, count: c_int) -> Self {
+        Requests {
+            // SAFETY: passed on.
+            converted: unsafe { handles_in::<F>(Kind::Request, place, count) },
+            place,
+        }
+    }
+
+    #[inline]
+    fn argument(&mut self) -> *mut usize {
+        self.converted.argument_mut()
+    }
+
+    /// Writes those that the call changed.
+    ///
+    /// # Safety
+    /// As for `new`.
+    #[inline]
+    unsafe fn finish(&self) {
+        for (i, request) in self.converted.elements().iter().enumerate() {
+            let now = F::handle_out(Kind::Request, *request);
+            // SAFETY: the program's array has that many.
+            unsafe {
+                let place = self.place.add(i);
+                if place.read_unaligned() != now {
+                    place.write_unaligned(now);
+                }
+            }
+        }
+    }
+}
+
+/// The program's array of statuses, which the call fills as far as it goes.
+struct Statuses<F: Family> {
+    filled: Array<StandardStatus>,
+    place: *mut F::Status,
+}
+
+impl<F: Family> Statuses<F> {
+    #[inline]
+    fn new(place: *mut F::Status, count: c_int) -> Self {
+        let ignored = place.is_null() || place.addr() == F::STATUS_IGNORE;
+        Statuses {
+            filled: Array::new(ignored, count, |_| BLANK),
+            place,
+        }
+    }
+
+    #[inline]
+    fn argument(&mut self) -> *mut StandardStatus {
+        self.filled.argument_mut()
+    }
+
+    /// # Safety
+    /// The program's array has as many statuses as it said.
+    #[inline]
+    unsafe fn finish(&self) {
+        for (i, status) in self.filled.elements().iter().enumerate() {
+            // SAFETY: passed on.
+            unsafe { store::<F>(status, self.place.add(i)) }
+        }
+    }
+}
+
+pub unsafe fn MPI_Waitall<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    statuses: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let mut list = Requests::<F>::new(requests, count);
+        let mut filled = Statuses::<F>::new(statuses, count);
+        let code = (standard::MPI_Waitall())(count, list.argument(), filled.argument());
+        list.finish();
+        filled.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Testall<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    flag: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let mut list = Requests::<F>::new(requests, count);
+        let mut filled = Statuses::<F>::new(statuses, count);
+        let code = (standard::MPI_Testall())(count, list.argument(), flag, filled.argument());
+        list.finish();
+        filled.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Waitany<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    index: *mut c_int,
+    status: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let mut list = Requests::<F>::new(requests, count);
+        let mut filled = StatusOut::<F>::new(status);
+        let code = (standard::MPI_Waitany())(count, list.argument(), index, filled.argument());
+        list.finish();
+        filled.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Testany<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let mut list = Requests::<F>::new(requests, count);
+        let mut filled = StatusOut::<F>::new(status);
+        let code =
+            (standard::MPI_Testany())(count, list.argument(), index, flag, filled.argument());
+        list.finish();
+        filled.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Waitsome<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let mut list = Requests::<F>::new(requests, count);
+        let mut filled = Statuses::<F>::new(statuses, count);
+        let code = (standard::MPI_Waitsome())(
+            count,
+            list.argument(),
+            completed,
+            indices,
+            filled.argument(),
+        );
+        list.finish();
+        filled.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Testsome<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let mut list = Requests::<F>::new(requests, count);
+        let mut filled = Statuses::<F>::new(statuses, count);
+        let code = (standard::MPI_Testsome())(
+            count,
+            list.argument(),
+            completed,
+            indices,
+            filled.argument(),
+        );
+        list.finish();
+        filled.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
+    unsafe {
+        let mut list = Requests::<F>::new(requests, count);
+        let code = (standard::MPI_Startall())(count, list.argument());
+        list.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Request_get_status_all<F: Family>(
+    count: c_int,
+    requests: *const F::Handle,
+    flag: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let list = handles_in::<F>(Kind::Request, requests, count);
+        let mut filled = Statuses::<F>::new(statuses, count);
+        let code = (standard::MPI_Request_get_status_all())(
+            count,
+            list.argument(),
+            flag,
+            filled.argument(),
+        );
+        filled.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Request_get_status_any<F: Family>(
+    count: c_int,
+    requests: *const F::Handle,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let list = handles_in::<F>(Kind::Request, requests, count);
+        let mut filled = StatusOut::<F>::new(status);
+        let code = (standard::MPI_Request_get_status_any())(
+            count,
+            list.argument(),
+            index,
+            flag,
+            filled.argument(),
+        );
+        filled.finish();
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Request_get_status_some<F: Family>(
+    count: c_int,
+    requests: *const F::Handle,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    unsafe {
+        let list = handles_in::<F>(Kind::Request, requests, count);
+        let mut filled = Statuses::<F>::new(statuses, count);
+        let code = (standard::MPI_Request_get_status_some())(
+            count,
+            list.argument(),
+            completed,
+            indices,
+            filled.argument(),
+        );
+        filled.finish();
+        code_out::<F>(code)
+    }
+}

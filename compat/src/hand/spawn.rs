@@ -1,0 +1,97 @@
+//! Starting processes: error codes one by one, infos of several commands.
+
+use crate::convert::{code_out, handles_in, words_out};
+use crate::family::{Family, Kind, Word};
+use crate::standard;
+use std::ffi::{c_char, c_int};
+
+/// The processes that an intercommunicator leads to, none if there is no intercommunicator.
+unsafe fn started(intercomm: usize) -> c_int {
+    let mut size = 0;
+    if intercomm != Kind::Comm.null() {
+        unsafe { (standard::MPI_Comm_remote_size())(intercomm, &mut size) };
+    }
+    size
+}
+
+pub unsafe fn MPI_Comm_spawn<F: Family>(
+    command: *const c_char,
+    argv: *mut *mut c_char,
+    maxprocs: c_int,
+    info: F::Handle,
+    root: c_int,
+    comm: F::Handle,
+    intercomm: *mut F::Handle,
+    errcodes: *mut c_int,
+) -> c_int {
+    unsafe {
+        let mut made = Kind::Comm.null();
+        let code = (standard::MPI_Comm_spawn())(
+            command,
+            argv,
+            maxprocs,
+            F::handle_in(Kind::Info, info),
+            F::word_in(Word::Rank, root),
+            F::handle_in(Kind::Comm, comm),
+            if intercomm.is_null() {
+                std::ptr::null_mut()
+            } else {
+                &raw mut made
+            },
+            errcodes,
+        );
+        if !intercomm.is_null() {
+            intercomm.write(F::handle_out(Kind::Comm, made));
+        }
+        if code == 0 {
+            words_out::<F>(Word::Error, errcodes, started(made));
+        }
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
+    count: c_int,
+    commands: *mut *mut c_char,
+    argvs: *mut *mut *mut c_char,
+    maxprocs: *const c_int,
+    infos: *const F::Handle,
+    root: c_int,
+    comm: F::Handle,
+    intercomm: *mut F::Handle,
+    errcodes: *mut c_int,
+) -> c_int {
+    unsafe {
+        let comm = F::handle_in(Kind::Comm, comm);
+        let root = F::word_in(Word::Rank, root);
+        let mut rank = -1;
+        if comm != Kind::Comm.null() {
+            (standard::MPI_Comm_rank())(comm, &mut rank);
+        }
+        // Only the root's arrays mean anything.
+        let infos = handles_in::<F>(Kind::Info, infos, if rank == root { count } else { 0 });
+        let mut made = Kind::Comm.null();
+        let code = (standard::MPI_Comm_spawn_multiple())(
+            count,
+            commands,
+            argvs,
+            maxprocs,
+            infos.argument(),
+            root,
+            comm,
+            if intercomm.is_null() {
+                std::ptr::null_mut()
+            } else {
+                &raw mut made
+            },
+            errcodes,
+        );
+        if !intercomm.is_null() {
+            intercomm.write(F::handle_out(Kind::Comm, made));
+        }
+        if code == 0 {
+            words_out::<F>(Word::Error, errcodes, started(made));
+        }
+        code_out::<F>(code)
+    }
+}

@@ -1,0 +1,15 @@
+//! What the libraries for programs of other MPI ABIs share (`libmpi.so.12` of MPICH and Intel MPI, `libmpi.so.40` of Open MPI).
+//!
+//! Promise: a program that was compiled against another MPI's header runs on `libmpi_abi.so.1`, which these libraries open.
+//! An exported function converts its arguments, calls the function of the same name below, and converts what comes back.
+//! Most functions are written by the build from tables (`compat/api`, `mpi-abi/api`); those in [`hand`] take or keep arrays of
+//! handles, statuses, functions of the program, or attributes.
+//! What differs between families is one trait, [`Family`].
+
+pub mod convert;
+pub mod family;
+pub mod hand;
+pub mod standard;
+mod status;
+
+pub use family::{Family, Kind, Limit, StandardStatus, Word};

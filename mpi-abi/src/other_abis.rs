@@ -1,0 +1,186 @@
+//! What the libraries for programs of other MPI ABIs (`compat/`) ask for beside the standard: operators and error handlers whose
+//! function is called with a context, so that it can convert what the program's own function expects, and a result that comes
+//! later.
+//!
+//! Both lie in one installation; a library of another one finds the names missing and says so.
+#![allow(unsafe_code)]
+
+use crate::abi::*;
+use crate::api::comm;
+use crate::api::op::{register, with_handle};
+use crate::call::{Target, call, id_of};
+use crate::error::{Failure, handler};
+use crate::info::Hints;
+use mpi_core::datatype::Datatype;
+use mpi_core::op::Op;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+/// Context, input, input and output, elements, datatype.
+type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, MPI_Datatype);
+/// Frees a context.
+type Release = unsafe extern "C" fn(*mut c_void);
+
+/// What a function of another library is called with, until nothing refers to it.
+#[derive(Debug)]
+struct Context {
+    value: *mut c_void,
+    release: Release,
+}
+
+// SAFETY: the library that gave the context promises that its function may be called from any thread that is in MPI.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: the last reference; the library that gave the context frees it.
+        unsafe { (self.release)(self.value) }
+    }
+}
+
+/// Makes an operator; `combine` is called for at most `most` elements at once.
+///
+/// # Safety
+/// `combine` may be called with the context until `release` is; `op` is an output argument.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn portcullis_make_operator(
+    combine: Combine,
+    most: i64,
+    context: *mut c_void,
+    release: Release,
+    commute: c_int,
+    op: *mut MPI_Op,
+) -> c_int {
+    let has_function = !context.is_null();
+    let context = Context {
+        value: context,
+        release,
+    };
+    call(id_of("MPI_Op_create"), Target::None, move || {
+        if !has_function {
+            return Err(Failure::new(MPI_ERR_ARG, "user_fn is a null pointer"));
+        }
+        let most = most.max(1);
+        let apply = move |input: *const u8, inout: *mut u8, len: i64, datatype: &Datatype| {
+            // The whole context is captured, so that it is released with the operator.
+            let context = &context;
+            with_handle(datatype, |handle| {
+                let mut at = 0;
+                while at < len {
+                    let part = (len - at).min(most);
+                    let offset = (at * datatype.extent()) as isize;
+                    // SAFETY: the engine's buffers hold that many elements; what the function does with its input is the
+                    // program's promise.
+                    unsafe {
+                        combine(
+                            context.value,
+                            input.cast_mut().wrapping_offset(offset).cast(),
+                            inout.wrapping_offset(offset).cast(),
+                            part,
+                            handle,
+                        );
+                    }
+                    at += part;
+                }
+            });
+        };
+        // SAFETY: an output argument of the caller.
+        unsafe { register(Op::user(apply, commute != 0), op) }
+    })
+}
+
+/// An error handler whose function gets a context, the object's handle, and the code, which it may change.
+#[derive(Clone, Debug)]
+pub struct Contextual {
+    function: unsafe extern "C" fn(*mut c_void, usize, *mut c_int),
+    context: Arc<Context>,
+}
+
+impl Contextual {
+    /// Calls the function on an object.
+    pub fn invoke(&self, object: usize, code: &mut c_int) {
+        // SAFETY: the library that made the handler promises that its function takes these; the code is a local.
+        unsafe { (self.function)(self.context.value, object, code) }
+    }
+}
+
+/// The kinds of objects, by their numbers.
+const SERVED: [handler::Serves; 4] = [
+    handler::Serves::Comm,
+    handler::Serves::Win,
+    handler::Serves::File,
+    handler::Serves::Session,
+];
+
+/// Makes an error handler for objects of a kind: 0 communicators, 1 windows, 2 files, 3 sessions.
+///
+/// # Safety
+/// `function` may be called with the context until `release` is; `errhandler` is an output argument.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn portcullis_make_error_handler(
+    kind: c_int,
+    function: unsafe extern "C" fn(*mut c_void, usize, *mut c_int),
+    context: *mut c_void,
+    release: Release,
+    errhandler: *mut MPI_Errhandler,
+) -> c_int {
+    let has_function = !context.is_null();
+    let context = Arc::new(Context {
+        value: context,
+        release,
+    });
+    call(
+        id_of("MPI_Comm_create_errhandler"),
+        Target::None,
+        move || {
+            let serves = usize::try_from(kind).ok().and_then(|k| SERVED.get(k));
+            let (Some(serves), true) = (serves, has_function) else {
+                return Err(Failure::new(
+                    MPI_ERR_ARG,
+                    "the function of the error handler is a null pointer",
+                ));
+            };
+            let made = handler::create(handler::UserHandler::Contextual(
+                *serves,
+                Contextual { function, context },
+            ))?;
+            // SAFETY: an output argument of the caller.
+            unsafe { crate::api::args::out(errhandler, made, "errhandler") }
+        },
+    )
+}
+
+/// Starts to duplicate a communicator, as `MPI_Comm_idup_with_info` does; the handle is delivered when the operation ends.
+///
+/// # Safety
+/// `deliver` may be called with `place` until the request is complete; `request` is an output argument.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn portcullis_comm_idup(
+    comm: MPI_Comm,
+    info: MPI_Info,
+    deliver: unsafe extern "C" fn(*mut c_void, MPI_Comm),
+    place: *mut c_void,
+    request: *mut MPI_Request,
+) -> c_int {
+    let name = match info {
+        MPI_INFO_NULL => "MPI_Comm_idup",
+        _ => "MPI_Comm_idup_with_info",
+    };
+    call(id_of(name), Target::Comm(comm), move || {
+        let hints = match info {
+            MPI_INFO_NULL => Hints::new(),
+            info => crate::info::hints(info)?,
+        };
+        // SAFETY: the caller's arguments.
+        unsafe {
+            comm::idup(
+                comm,
+                &hints,
+                comm::Later::Contextual(deliver, place),
+                request,
+            )
+        }
+    })
+}

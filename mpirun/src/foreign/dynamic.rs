@@ -1,0 +1,113 @@
+//! What a program asks its loader for: the dynamic section of its file (System V ABI, chapter 5, "Dynamic Section").
+
+use object::elf::{
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64, PT_LOAD,
+};
+use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
+use object::{Endianness, ReadCache, ReadRef, StringTable};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The libraries that a program names, and where it says they lie.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Dynamic {
+    pub needed: Vec<String>,
+    /// Folders of the run path, strongest first.
+    run_path: Vec<PathBuf>,
+    /// Folders of the older `DT_RPATH`, which `LD_LIBRARY_PATH` does not override; without effect beside a run path.
+    rpath: Vec<PathBuf>,
+}
+
+impl Dynamic {
+    /// That of a file; `None` for what is no program of its own, or cannot be read.
+    pub fn of(program: &Path) -> Option<Dynamic> {
+        read(&ReadCache::new(File::open(program).ok()?))
+    }
+
+    /// The file of a library on the program's own path.
+    pub fn on_run_path(&self, library: &str, program: &Path) -> Option<PathBuf> {
+        find(&self.run_path, library, program).or_else(|| self.on_rpath(library, program))
+    }
+
+    /// The file of a library that the loader takes whatever `LD_LIBRARY_PATH` says.
+    pub fn on_rpath(&self, library: &str, program: &Path) -> Option<PathBuf> {
+        find(&self.rpath, library, program).filter(|_| self.run_path.is_empty())
+    }
+}
+
+fn find(folders: &[PathBuf], library: &str, program: &Path) -> Option<PathBuf> {
+    let origin = program.parent().unwrap_or(Path::new("."));
+    let files = folders
+        .iter()
+        .map(|folder| expand(folder, origin).join(library));
+    files.into_iter().find(|file| file.is_file())
+}
+
+/// A folder of a run path, whose `$ORIGIN` is where the program lies.
+fn expand(folder: &Path, origin: &Path) -> PathBuf {
+    let text = folder.to_string_lossy();
+    let origin = origin.to_string_lossy();
+    text.replace("${ORIGIN}", &origin)
+        .replace("$ORIGIN", &origin)
+        .into()
+}
+
+/// The dynamic section of a 64-bit ELF file; `None` for what is none, has none, or cannot be read.
+fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
+    let header = FileHeader64::<Endianness>::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, data).ok()?;
+    let entries = segments
+        .iter()
+        .find_map(|segment| segment.dynamic(endian, data).ok().flatten())?;
+    let value = |tag: DynamicTag| {
+        let found = entries.iter().find(|entry| entry.tag(endian) == tag);
+        found.map(|entry| entry.val(endian))
+    };
+    // The string table is named by its address; the segment that loads it says where in the file that is.
+    let (strings, length): (u64, u64) = (value(DT_STRTAB)?, value(DT_STRSZ)?);
+    let start = segments.iter().find_map(|segment| {
+        let into = strings.checked_sub(segment.p_vaddr(endian))?;
+        let loads = segment.p_type(endian) == PT_LOAD && into < segment.p_filesz(endian);
+        loads.then(|| segment.p_offset(endian).checked_add(into))?
+    })?;
+    let table = StringTable::new(data, start, start.checked_add(length)?);
+    let text = |offset: u64| {
+        let bytes = table.get(u32::try_from(offset).ok()?).ok()?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    };
+    let mut found = Dynamic::default();
+    for entry in entries {
+        let offset = entry.val(endian);
+        match entry.tag(endian) {
+            DT_NEEDED => found.needed.extend(text(offset)),
+            tag @ (DT_RPATH | DT_RUNPATH) => {
+                let folders = text(offset).unwrap_or_default();
+                let path = match tag {
+                    DT_RUNPATH => &mut found.run_path,
+                    _ => &mut found.rpath,
+                };
+                path.extend(folders.split(':').map(PathBuf::from));
+            }
+            _ => {}
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_file_makes_the_reader_panic(at in 0usize..4096, bytes in proptest::collection::vec(any::<u8>(), 1..64)) {
+            let mut file = std::fs::read("/bin/true").unwrap();
+            let end = (at + bytes.len()).min(file.len());
+            let at = at.min(end);
+            file[at..end].copy_from_slice(&bytes[..end - at]);
+            let _ = read(&file[..]);
+        }
+    }
+}

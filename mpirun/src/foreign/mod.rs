@@ -1,0 +1,185 @@
+//! Programs that are linked to another MPI library than this one's.
+//!
+//! Programs that MPICH's or Open MPI's compiler made ask for `libmpi.so.12` or `libmpi.so.40`. An installation has libraries of these
+//! names over its own (`lib/portcullis/compat`), and a program that asks for one gets it: their folder stands first in
+//! `LD_LIBRARY_PATH`, and where the program has the older kind of run path, which is stronger than that, the file is preloaded.
+//! A program that names no MPI library, such as an interpreter or a script, may load one later; both folders stand last for it, so
+//! that a library that the user has chosen in `LD_LIBRARY_PATH` is found first.
+//!
+//! With `--compat no`, or in an installation without these libraries, a program gets the library that it is linked to.
+//! MPICH's speaks PMI-1 and is served. Open MPI's speaks PMIx to its launcher; without one each rank is a job of its own,
+//! prints "0 of 1" and ends well, so there is a warning.
+
+mod dynamic;
+
+use crate::launch::program::set_env;
+use dynamic::Dynamic;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The variable that `--compat` sets: "no" leaves programs of other libraries alone.
+pub const COMPAT: &str = "PORTCULLIS_COMPAT";
+const SEARCH: &str = "LD_LIBRARY_PATH";
+const PRELOAD: &str = "LD_PRELOAD";
+
+type Env = Vec<(OsString, OsString)>;
+
+/// An MPI library whose programs are served.
+#[derive(Debug)]
+struct Family {
+    name: &'static str,
+    /// The folder of its stand-ins below `lib/portcullis/compat`.
+    folder: &'static str,
+    /// Names under which programs ask for it; a stand-in has each of them.
+    libraries: &'static [&'static str],
+    /// Whether its own library makes one job of the ranks under this launcher.
+    speaks_pmi: bool,
+}
+
+/// `libmpi.so.12` is also the name of Open MPI 1.10's library, which has been dead since 2017.
+static FAMILIES: [Family; 2] = [
+    Family {
+        name: "MPICH",
+        folder: "mpich",
+        libraries: &["libmpi.so.12", "libmpich.so.12"],
+        speaks_pmi: true,
+    },
+    Family {
+        name: "Open MPI",
+        folder: "openmpi",
+        libraries: &["libmpi.so.40"],
+        speaks_pmi: false,
+    },
+];
+
+/// Libraries that only Open MPI has, of all its versions.
+const OPEN_MPI: &[&str] = &[
+    "libmpi.so.",
+    "libopen-rte.so.",
+    "libopen-pal.so.",
+    "libmpi_mpifh.so.",
+];
+const NOT_ONLY_OPEN_MPI: &[&str] = &["libmpi.so.12", "libmpi.so.1"];
+
+/// What is done for a program.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Served {
+    /// It gets a stand-in, which `--explain` tells.
+    StandIn(String),
+    /// Its ranks will not be one job, which is told always.
+    Warning(String),
+    /// There is nothing to say.
+    Nothing,
+}
+
+/// Prepares the environment of a program's ranks; `folder` is where the stand-ins' folders lie.
+pub fn serve(program: &Path, ranks: usize, folder: Option<&Path>, env: &mut Env) -> Served {
+    let folder = folder.filter(|_| get(env, COMPAT) != Some(OsStr::new("no")));
+    let Some(dynamic) = Dynamic::of(program) else {
+        offer_both(folder, env);
+        return Served::Nothing;
+    };
+    if dynamic
+        .needed
+        .iter()
+        .any(|name| name.starts_with("libmpi_abi.so"))
+    {
+        return Served::Nothing;
+    }
+    let asked = FAMILIES.iter().find_map(|family| {
+        let wanted = |name: &&String| family.libraries.contains(&name.as_str());
+        Some((family, dynamic.needed.iter().find(wanted)?))
+    });
+    if let (Some((family, library)), Some(folder)) = (asked, folder) {
+        let folder = folder.join(family.folder);
+        let file = folder.join(library);
+        if file.is_file() {
+            put(env, SEARCH, &folder, First);
+            if dynamic.on_rpath(library, program).is_some() {
+                put(env, PRELOAD, &file, First);
+            }
+            return Served::StandIn(format!(
+                "{} asks for {}'s {library}: {} stands in for it (--compat no leaves the program alone)",
+                program.display(),
+                family.name,
+                file.display()
+            ));
+        }
+    }
+    if let Some(library) = dynamic.needed.iter().find(|name| is_open_mpi(name))
+        && asked.is_none_or(|(family, _)| !family.speaks_pmi)
+    {
+        return Served::Warning(warning(program, library, &dynamic, ranks));
+    }
+    if asked.is_none() {
+        offer_both(folder, env);
+    }
+    Served::Nothing
+}
+
+/// Where the stand-ins' folders lie in this installation.
+pub fn folder() -> Option<PathBuf> {
+    Some(crate::prefix::prefix()?.join("lib/portcullis/compat")).filter(|folder| folder.is_dir())
+}
+
+fn offer_both(folder: Option<&Path>, env: &mut Env) {
+    let Some(folder) = folder else { return };
+    for family in &FAMILIES {
+        let folder = folder.join(family.folder);
+        if folder.is_dir() {
+            put(env, SEARCH, &folder, Last);
+        }
+    }
+}
+
+fn warning(program: &Path, library: &str, dynamic: &Dynamic, ranks: usize) -> String {
+    let library = match dynamic.on_run_path(library, program) {
+        Some(file) => format!("{} (by its run path)", file.display()),
+        None => library.to_string(),
+    };
+    let ranks = match ranks {
+        1 => "its rank is".to_string(),
+        more => format!("each of its {more} ranks is"),
+    };
+    format!(
+        "{} is linked to {library} of Open MPI, which this mpirun does not serve: {ranks} a job of its own. \
+         Start it with Open MPI's mpirun, or build it with this mpicc.",
+        program.display()
+    )
+}
+
+fn is_open_mpi(name: &str) -> bool {
+    OPEN_MPI.iter().any(|begin| name.starts_with(begin)) && !NOT_ONLY_OPEN_MPI.contains(&name)
+}
+
+fn get<'a>(env: &'a Env, name: &str) -> Option<&'a OsStr> {
+    let found = env.iter().find(|(present, _)| present == name);
+    found.map(|(_, value)| value.as_os_str())
+}
+
+/// At which end of a list.
+#[derive(PartialEq, Eq)]
+enum End {
+    First,
+    Last,
+}
+use End::{First, Last};
+
+/// Puts a path at one end of a list with colons; an empty part would mean the working directory.
+fn put(env: &mut Env, name: &str, path: &Path, end: End) {
+    let mut list = OsString::new();
+    let before = get(env, name).filter(|value| !value.is_empty());
+    if let (Some(before), Last) = (before, &end) {
+        list.push(before);
+        list.push(":");
+    }
+    list.push(path);
+    if let (Some(before), First) = (before, &end) {
+        list.push(":");
+        list.push(before);
+    }
+    set_env(env, name, list);
+}
+
+#[cfg(test)]
+mod tests;
