@@ -1,11 +1,14 @@
 //! The library's frameworks with their components and parameters, gathered from where each declares its own.
 
+use crate::error::unseen::TELL_UNSEEN;
 use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
 use crate::{components, helper};
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
+use mpi_core::io::hints::HINTS;
+use mpi_core::io::report::REPORT;
 use mpi_core::plugin::{self, Catalogue};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
@@ -83,6 +86,12 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 .iter()
                 .map(|component| Component::new(component.name(), &component.params()))
                 .collect(),
+        },
+        Framework {
+            name: "io",
+            what: "files",
+            params: vec![HINTS.about(), REPORT.about(), TELL_UNSEEN.about()],
+            components: Vec::new(),
         },
         Framework {
             name: "mca",

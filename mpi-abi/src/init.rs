@@ -11,7 +11,7 @@
 
 use crate::abi::*;
 use crate::components;
-use crate::error::Failure;
+use crate::error::{Failure, unseen};
 use crate::explain::{self, Findings};
 use crate::frameworks;
 use crate::helper;
@@ -378,6 +378,7 @@ pub fn finalize() -> Result<(), Failure> {
         return Err(state::not_running());
     }
     let engine = state::engine()?;
+    unseen::tell(engine.params().get(&unseen::TELL_UNSEEN).unwrap_or(true));
     // Attributes of MPI_COMM_SELF go first, the last set first, so that libraries can clean up while MPI still works
     // (section 11.2.4).
     if let Ok(myself) = state::comm(MPI_COMM_SELF) {
@@ -394,6 +395,7 @@ pub fn finalize() -> Result<(), Failure> {
     // Also of what was freed and went wrong, since nobody has asked before; alone, the fence has not looked at what we sent ourselves.
     engine.poll_once();
     crate::object::request::reap_orphans();
+    mpi_core::io::report::finish(&engine);
     PHASE.store(AFTER, Relaxed);
     state::set_world_place(None);
     state().world.take();

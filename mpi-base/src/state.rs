@@ -86,7 +86,7 @@ pub enum Phase {
     Finalized = 3,
 }
 
-/// A rank's page; four cache lines, so that neighbours' pages never share one.
+/// A rank's page; five cache lines, so that neighbours' pages never share one.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct StatePage {
@@ -134,6 +134,95 @@ pub struct StatePage {
     /// One more than the number of the core on which the rank was when it waited last, where ranks share cores; 0 if that says nothing.
     core: AtomicU32,
     _line3: [u32; 8],
+    // The fifth line is the system call on a file that the rank is in.
+    /// When it began, CLOCK_MONOTONIC nanoseconds.
+    file_since_ns: AtomicU64,
+    /// A [`FileCall`]; 0 outside of one.
+    file_call: AtomicU32,
+    _pad4: u32,
+    /// The end of the file's name, filled up with zeros.
+    file_name: [AtomicU64; FILE_NAME_WORDS],
+}
+
+/// Eight bytes each of the end of a file's name.
+pub const FILE_NAME_WORDS: usize = 6;
+
+/// A system call on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum FileCall {
+    /// Writing at an offset.
+    Pwrite = 1,
+    /// Reading at an offset.
+    Pread = 2,
+    /// Bringing what was written to the disk.
+    Fsync = 3,
+    /// Opening, and creating.
+    Open = 4,
+    /// Locking a range, or giving it back.
+    Lock = 5,
+    /// Setting the length.
+    Ftruncate = 6,
+    /// Setting room aside.
+    Fallocate = 7,
+    /// Closing.
+    Close = 8,
+}
+
+impl FileCall {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [FileCall; 8] = [
+        FileCall::Pwrite,
+        FileCall::Pread,
+        FileCall::Fsync,
+        FileCall::Open,
+        FileCall::Lock,
+        FileCall::Ftruncate,
+        FileCall::Fallocate,
+        FileCall::Close,
+    ];
+
+    /// The call of a number.
+    pub fn from_number(number: u32) -> Option<FileCall> {
+        FileCall::ALL
+            .into_iter()
+            .find(|call| *call as u32 == number)
+    }
+
+    /// The name as manual pages have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileCall::Pwrite => "pwrite",
+            FileCall::Pread => "pread",
+            FileCall::Fsync => "fsync",
+            FileCall::Open => "open",
+            FileCall::Lock => "fcntl(F_OFD_SETLKW)",
+            FileCall::Ftruncate => "ftruncate",
+            FileCall::Fallocate => "fallocate",
+            FileCall::Close => "close",
+        }
+    }
+}
+
+/// The words of a file's name for [`StatePage::enters_file_call`]: its end, if it is too long.
+pub fn file_name_words(name: &str) -> [u64; FILE_NAME_WORDS] {
+    let bytes = name.as_bytes();
+    let end = &bytes[bytes.len().saturating_sub(FILE_NAME_WORDS * 8)..];
+    std::array::from_fn(|word| {
+        let byte = |at: usize| end.get(word * 8 + at).copied().unwrap_or(0);
+        u64::from_le_bytes(std::array::from_fn(byte))
+    })
+}
+
+/// The system call on a file that a rank is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InFile {
+    /// Which one.
+    pub call: FileCall,
+    /// When it began, CLOCK_MONOTONIC nanoseconds.
+    pub since_ns: u64,
+    /// The file's name, or the end of it.
+    pub name: String,
 }
 
 /// Set in the number of a call that has not ended.
@@ -286,6 +375,37 @@ impl StatePage {
         state
     }
 
+    /// A system call on a file begins.
+    #[inline]
+    pub fn enters_file_call(&self, call: FileCall, now_ns: u64, name: &[u64; FILE_NAME_WORDS]) {
+        for (word, value) in self.file_name.iter().zip(name) {
+            word.store(*value, Relaxed);
+        }
+        self.file_since_ns.store(now_ns, Relaxed);
+        self.file_call.store(call as u32, Relaxed);
+    }
+
+    /// It has returned.
+    #[inline]
+    pub fn leaves_file_call(&self) {
+        self.file_call.store(0, Relaxed);
+    }
+
+    fn in_file(&self) -> Option<InFile> {
+        let call = FileCall::from_number(self.file_call.load(Relaxed))?;
+        let words = self.file_name.iter().map(|word| word.load(Relaxed));
+        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        let len = bytes
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |at| at + 1);
+        Some(InFile {
+            call,
+            since_ns: self.file_since_ns.load(Relaxed),
+            name: String::from_utf8_lossy(&bytes[..len]).into_owned(),
+        })
+    }
+
     #[inline]
     fn count_call(&self) {
         self.calls
@@ -343,13 +463,14 @@ impl StatePage {
                     entered: self.gate_entered.load(Relaxed),
                     released: self.gate_released.load(Relaxed),
                 }),
+            in_file: self.in_file(),
             progress: self.progress.load(Relaxed),
         }
     }
 }
 
 /// What a [`StatePage`] said at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// The process, as the system numbers it; 0 if nobody has come.
     pub pid: u32,
@@ -371,6 +492,8 @@ pub struct State {
     pub collective: Collective,
     /// The wire of the hardware barrier that the rank drives.
     pub gate: Option<Gate>,
+    /// The system call on a file that it is in.
+    pub in_file: Option<InFile>,
     /// Counts up, and wraps, whenever the progress engine has moved something; only the difference of two snapshots says anything.
     pub progress: u64,
 }
@@ -417,12 +540,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_four_cache_lines_and_its_subjects_do_not_share_one() {
-        assert_eq!(size_of::<StatePage>(), 256);
+    fn a_page_is_five_cache_lines_and_its_subjects_do_not_share_one() {
+        assert_eq!(size_of::<StatePage>(), 320);
+        assert_eq!(std::mem::offset_of!(StatePage, file_since_ns), 256);
         assert_eq!(align_of::<StatePage>(), 64);
         assert_eq!(std::mem::offset_of!(StatePage, calls), 64);
         assert_eq!(std::mem::offset_of!(StatePage, round), 128);
         assert_eq!(std::mem::offset_of!(StatePage, progress), 192);
+    }
+
+    #[test]
+    fn a_snapshot_tells_the_system_call_on_a_file_and_the_end_of_its_name() {
+        let page = StatePage::default();
+        page.enters_file_call(FileCall::Pwrite, 7, &file_name_words("data.bin"));
+        let seen = page
+            .snapshot()
+            .in_file
+            .map(|at| (at.call, at.since_ns, at.name));
+        assert_eq!(seen, Some((FileCall::Pwrite, 7, "data.bin".to_owned())));
+        let long = format!("{}/{}", "x".repeat(50), "e".repeat(40));
+        page.enters_file_call(FileCall::Open, 8, &file_name_words(&long));
+        let seen = page.snapshot().in_file.map(|at| at.name);
+        assert_eq!(seen.as_deref(), Some(&long[long.len() - 48..]));
+        page.leaves_file_call();
+        assert_eq!(page.snapshot().in_file, None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod foreign;
 mod hang;
 mod hosts;
 pub mod info;
+mod io_report;
 pub mod launch;
 pub mod node;
 mod pmi;

@@ -99,6 +99,16 @@ pub struct Gate {
     pub released: u64,
 }
 
+/// The system call on a file that a rank is in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFile {
+    /// The system call: "pwrite".
+    pub call: String,
+    /// The file's name, or the end of it.
+    pub name: String,
+    pub since: Duration,
+}
+
 /// A rank at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankSnapshot {
@@ -115,6 +125,9 @@ pub struct RankSnapshot {
     pub waited: Option<Duration>,
     pub round: Option<Round>,
     pub gate: Option<Gate>,
+    /// The system call on a file that it is in.
+    #[serde(default)]
+    pub in_file: Option<Box<InFile>>,
     /// Counts what the rank's engine has moved.
     pub progress: u64,
 }
@@ -178,6 +191,13 @@ impl RankSnapshot {
                 wire: gate.wire,
                 entered: gate.entered,
                 released: gate.released,
+            }),
+            in_file: state.in_file.as_ref().map(|at| {
+                Box::new(InFile {
+                    call: at.call.name().into(),
+                    name: at.name.clone(),
+                    since: Duration::from_nanos(now_ns.saturating_sub(at.since_ns)),
+                })
             }),
             progress: state.progress,
         }

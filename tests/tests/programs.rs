@@ -51,6 +51,8 @@ programs! {
     windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
     files_hold_what_every_family_of_accesses_wrote: "files" on [1, 2, 3, 5, 8];
     random_accesses_to_files_agree_with_an_array: "file_accesses" with "60" on [1, 2, 3, 5, 8];
+    hints_of_files_act_and_never_change_what_a_file_holds: "file_hints" on [1, 2, 3, 5];
+    memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" on [1, 2];
 }
 
 /// The program goes on after `MPI_Finalize` and looks through its own descriptors.
@@ -58,6 +60,17 @@ programs! {
 fn a_process_that_has_finalized_does_not_listen() {
     let job = Job::of("finalized").ranks(3);
     job.with(["--mca", "btl", "self,tcp"]).holds();
+}
+
+/// Without shared windows collective accesses are aggregated by messages.
+#[test]
+fn random_accesses_to_files_agree_with_an_array_by_messages() {
+    for ranks in [2, 3, 5] {
+        let job = Job::of("file_accesses").arg("60").ranks(ranks);
+        job.with(["--mca", "osc", "am"]).holds();
+    }
+    let job = Job::of("file_hints").ranks(3);
+    job.with(["--mca", "osc", "am"]).holds();
 }
 
 /// Between processes that share no memory the shared pointer is reached by messages.

@@ -4,7 +4,7 @@ use super::args::{out, string, write_string};
 use crate::abi::*;
 use crate::call::Target;
 use crate::error::handler::{self, UserHandler};
-use crate::error::{Failure, Outcome, codes};
+use crate::error::{Failure, Outcome, codes, unseen};
 use crate::object::Attached;
 use crate::state::{self, state};
 use std::ffi::{c_char, c_int};
@@ -14,12 +14,14 @@ pub unsafe fn MPI_Error_string(
     string: *mut c_char,
     resultlen: *mut c_int,
 ) -> Outcome {
+    unseen::looks_at(errorcode);
     let text = codes::text(errorcode)?;
     // SAFETY: the caller promises room for MPI_MAX_ERROR_STRING characters.
     unsafe { write_string(string, resultlen, &text, MPI_MAX_ERROR_STRING, "string") }
 }
 
 pub unsafe fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> Outcome {
+    unseen::looks_at(errorcode);
     // SAFETY: an output argument of the caller.
     unsafe { out(errorclass, codes::class(errorcode)?, "errorclass") }
 }

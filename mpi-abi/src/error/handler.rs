@@ -11,7 +11,7 @@
 //! never held while a handler runs.
 #![allow(unsafe_code)]
 
-use super::{Failure, codes};
+use super::{Failure, codes, unseen};
 use crate::abi::*;
 use crate::call::{self, Target};
 use crate::handle::{Kind, Table, wrong};
@@ -141,7 +141,12 @@ pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
     let target = failure.target().unwrap_or(target);
     let (target, handler) = state::errhandler(target);
     let user = match handler {
-        MPI_ERRORS_RETURN => return failure.code(),
+        MPI_ERRORS_RETURN => {
+            if let Target::File(_) = target {
+                unseen::returned(id, &failure);
+            }
+            return failure.code();
+        }
         MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => fatal(id, target, &failure),
         other => handlers().get(other.0).map(|e| e.handler.clone()),
     };

@@ -6,6 +6,7 @@
 pub mod codes;
 mod convert;
 pub mod handler;
+pub mod unseen;
 
 use crate::abi::*;
 use crate::call::{self, Target};

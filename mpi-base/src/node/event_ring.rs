@@ -59,6 +59,12 @@ pub enum EventKind {
     Round = 4,
     /// The wire of the hardware barrier was driven, or was seen to have changed.
     Wire = 5,
+    /// A system call on a file, from `at` until `until`: `call` is its number, `number` the file's, `extra` the offset.
+    File = 6,
+    /// Three words of the name of file `number`, the `tag`-th: in `comm`, `bytes` and `extra`.
+    FileName = 7,
+    /// Three counters of file `number`, from the one with number `tag` on: in `comm`, `bytes` and `extra`.
+    FileTotals = 8,
 }
 
 /// An event; which fields mean something follows from the kind.
@@ -130,6 +136,9 @@ impl Event {
             3 => EventKind::Received,
             4 => EventKind::Round,
             5 => EventKind::Wire,
+            6 => EventKind::File,
+            7 => EventKind::FileName,
+            8 => EventKind::FileTotals,
             _ => return None,
         };
         Some(Event {

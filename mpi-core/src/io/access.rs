@@ -1,21 +1,20 @@
 //! Moving data between memory and the runs of a view.
 //!
 //! Neighbouring runs are merged. Memory in one run goes straight to the file and back; other memory is packed into a stage of
-//! [`STAGE`] bytes. Where runs are short and lie close together, a read fetches what lies between them too ([`SIEVE`]),
-//! since a system call costs more than a few hundred bytes; a write never does, as it would write what others may write meanwhile.
+//! [`STAGE`] bytes. Where runs are short and lie close together, a read fetches what lies between them too, as far as that costs less
+//! than a system call more ([`Disk::read_sieve`]). A write does so only where nobody else has the file open or a hint asks for it, as it
+//! writes back what others may write meanwhile.
 //! Short counts, interruptions and the kernel's limit for one call are looped over.
 
+use super::disk::Disk;
 use super::error::{IoClass, IoError};
 use super::view::View;
 use crate::datatype::{RecvBuf, Run, SendBuf};
 use rustix::io::Errno;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Bytes packed at a time.
 const STAGE: i64 = 1 << 20;
-
-/// A read fetches up to this many bytes at once that are not wanted, if no fewer are.
-const SIEVE: i64 = 256 << 10;
 
 /// The memory of a write.
 enum Source<'a> {
@@ -35,10 +34,10 @@ fn failed(doing: &str, errno: Errno) -> IoError {
     IoError::new(IoClass::of(errno), format!("{doing} failed: {said}"))
 }
 
-pub(super) fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], mut at: i64) -> Result<(), IoError> {
+pub(super) fn write_all(disk: &Disk, mut data: &[u8], mut at: i64) -> Result<(), IoError> {
     within_limit(at as u64 + data.len() as u64)?;
     while !data.is_empty() {
-        match rustix::io::pwrite(fd, data, at as u64) {
+        match disk.pwrite(data, at as u64) {
             Ok(0) => return Err(failed("pwrite", Errno::IO)),
             Ok(written) => {
                 data = &data[written..];
@@ -65,10 +64,10 @@ pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
 }
 
 /// Reads to the end of `room` or of the file; how many bytes it read.
-pub(super) fn read_all(fd: BorrowedFd<'_>, room: &mut [u8], at: i64) -> Result<usize, IoError> {
+pub(super) fn read_all(disk: &Disk, room: &mut [u8], at: i64) -> Result<usize, IoError> {
     let mut done = 0;
     while done < room.len() {
-        match rustix::io::pread(fd, &mut room[done..], at as u64 + done as u64) {
+        match disk.pread(&mut room[done..], at as u64 + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
             Err(Errno::INTR) => {}
@@ -80,22 +79,36 @@ pub(super) fn read_all(fd: BorrowedFd<'_>, room: &mut [u8], at: i64) -> Result<u
 
 impl Source<'_> {
     /// Writes the bytes of memory from `from` on to a run of the file.
-    fn write(&mut self, fd: BorrowedFd<'_>, mut run: Run, mut from: i64) -> Result<(), IoError> {
+    fn write(&mut self, disk: &Disk, mut run: Run, mut from: i64) -> Result<(), IoError> {
         match self {
             Source::Bytes(bytes) => {
                 let end = (from + run.len) as usize;
-                write_all(fd, &bytes[from as usize..end], run.offset)
+                write_all(disk, &bytes[from as usize..end], run.offset)
             }
             Source::Packed(buf, stage) => {
                 while run.len > 0 {
                     let part = run.len.min(STAGE);
                     stage.resize(part as usize, 0);
                     buf.pack_at(from, stage);
-                    write_all(fd, stage, run.offset)?;
+                    write_all(disk, stage, run.offset)?;
                     from += part;
                     run = Run::new(run.offset + part, run.len - part);
                 }
                 Ok(())
+            }
+        }
+    }
+}
+
+impl Source<'_> {
+    /// Copies the bytes of memory from `at` on.
+    fn copy(&self, room: &mut [u8], at: i64) {
+        match self {
+            Source::Bytes(bytes) => {
+                room.copy_from_slice(&bytes[at as usize..at as usize + room.len()]);
+            }
+            Source::Packed(buf, _) => {
+                buf.pack_at(at, room);
             }
         }
     }
@@ -113,10 +126,10 @@ impl Sink<'_> {
     }
 
     /// Reads a run of the file to where the memory has byte `at`; how many bytes there were.
-    fn read(&mut self, fd: BorrowedFd<'_>, mut run: Run, mut at: i64) -> Result<i64, IoError> {
+    fn read(&mut self, disk: &Disk, mut run: Run, mut at: i64) -> Result<i64, IoError> {
         if let Sink::Bytes(room) = self {
             let room = &mut room[at as usize..(at + run.len) as usize];
-            return Ok(read_all(fd, room, run.offset)? as i64);
+            return Ok(read_all(disk, room, run.offset)? as i64);
         }
         let mut done = 0;
         while run.len > 0 {
@@ -126,7 +139,7 @@ impl Sink<'_> {
                 Sink::Bytes(_) => Vec::new(),
             };
             stage.resize(part as usize, 0);
-            let read = read_all(fd, &mut stage, run.offset)?;
+            let read = read_all(disk, &mut stage, run.offset)?;
             self.put(&stage[..read], at);
             if let Sink::Unpacked(_, kept) = self {
                 *kept = stage;
@@ -171,7 +184,14 @@ fn merged(
 }
 
 /// Writes a buffer to the stream of a view from byte `from` on.
-pub fn write(fd: impl AsFd, view: &View, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
+/// With a sieve, short gaps between its pieces are read and written back.
+pub(super) fn write(
+    disk: &Disk,
+    sieve: Option<(i64, i64)>,
+    view: &View,
+    from: i64,
+    buf: &SendBuf,
+) -> Result<i64, IoError> {
     let encoded = match view.representation.converts_writes() {
         true => Some(view.representation.encode(buf)?),
         false => None,
@@ -184,15 +204,47 @@ pub fn write(fd: impl AsFd, view: &View, from: i64, buf: &SendBuf) -> Result<i64
         (None, Some(bytes)) => Source::Bytes(bytes),
         (None, None) => Source::Packed(buf, Vec::new()),
     };
-    let fd = fd.as_fd();
+    let Some(limits) = sieve else {
+        merged(view, from, len, |run, at| {
+            source.write(disk, run, at)?;
+            Ok(true)
+        })?;
+        return Ok(buf.bytes());
+    };
+    let mut open: Option<Sieve> = None;
     merged(view, from, len, |run, at| {
-        source.write(fd, run, at)?;
+        match &mut open {
+            Some(sieve) if sieve.takes(run, limits) => sieve.take(run, at),
+            _ => {
+                if let Some(ready) = open.replace(Sieve::of(run, at)) {
+                    write_back(disk, &ready, &mut source)?;
+                }
+            }
+        }
         Ok(true)
     })?;
+    if let Some(ready) = open {
+        write_back(disk, &ready, &mut source)?;
+    }
     Ok(buf.bytes())
 }
 
-/// Runs that lie close together, read in one piece.
+/// Writes what a sieve holds together with what lies between, which is read before; other processes that do so wait for each other.
+fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(), IoError> {
+    if let [(run, at)] = sieve.parts[..] {
+        return source.write(disk, run, at);
+    }
+    let _held = RangeLock::hold(disk, sieve.span, true)?;
+    let mut bytes = vec![0; sieve.span.len as usize];
+    read_all(disk, &mut bytes, sieve.span.offset)?;
+    for (run, at) in &sieve.parts {
+        let begin = (run.offset - sieve.span.offset) as usize;
+        source.copy(&mut bytes[begin..begin + run.len as usize], *at);
+    }
+    write_all(disk, &bytes, sieve.span.offset)
+}
+
+/// Runs that lie close together, read or written in one piece.
 struct Sieve {
     span: Run,
     parts: Vec<(Run, i64)>,
@@ -200,24 +252,37 @@ struct Sieve {
 }
 
 impl Sieve {
-    /// Whether a run is taken in: it lies behind the others, and no more is read in vain than is wanted.
-    fn takes(&self, run: Run) -> bool {
+    /// Whether a run is taken in: it lies behind the others, not too far, and there is room.
+    fn takes(&self, run: Run, (gap, room): (i64, i64)) -> bool {
+        let between = run.offset - self.span.offset - self.span.len;
         let span = run.offset + run.len - self.span.offset;
-        run.offset >= self.span.offset + self.span.len
-            && span <= SIEVE
-            && span - self.wanted - run.len <= self.wanted + run.len
+        between >= 0 && between <= gap && span <= room
+    }
+
+    fn of(run: Run, at: i64) -> Sieve {
+        Sieve {
+            span: run,
+            parts: vec![(run, at)],
+            wanted: run.len,
+        }
+    }
+
+    fn take(&mut self, run: Run, at: i64) {
+        self.span.len = run.offset + run.len - self.span.offset;
+        self.parts.push((run, at));
+        self.wanted += run.len;
     }
 }
 
 /// Reads to a buffer from the stream of a view from byte `from` on; how many bytes of the buffer were filled.
-pub fn read(fd: impl AsFd, view: &View, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
+pub(super) fn read(disk: &Disk, view: &View, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
     if view.representation.converts_reads() {
         let file = view
             .representation
             .file_bytes(buf.datatype(), buf.count())?;
         let mut bytes = vec![0; file as usize];
         let mut sink = Sink::Bytes(&mut bytes);
-        let read = read_to(fd.as_fd(), view, from, file, &mut sink)?;
+        let read = read_to(disk, view, from, file, &mut sink)?;
         view.representation
             .decode(buf, &mut bytes[..read as usize])?;
         let each = view.representation.file_bytes(buf.datatype(), 1)?.max(1);
@@ -229,53 +294,47 @@ pub fn read(fd: impl AsFd, view: &View, from: i64, buf: &mut RecvBuf) -> Result<
         Some(room) => Sink::Bytes(room),
         None => Sink::Unpacked(&mut twin, Vec::new()),
     };
-    read_to(fd.as_fd(), view, from, len, &mut sink)
+    read_to(disk, view, from, len, &mut sink)
 }
 
 fn read_to(
-    fd: BorrowedFd<'_>,
+    disk: &Disk,
     view: &View,
     from: i64,
     len: i64,
     sink: &mut Sink<'_>,
 ) -> Result<i64, IoError> {
     let mut done = 0;
+    let limits = disk.read_sieve();
     let mut sieve: Option<Sieve> = None;
     let mut whole = true;
     merged(view, from, len, |run, at| {
         if let Some(open) = &mut sieve
-            && open.takes(run)
+            && open.takes(run, limits)
         {
-            open.span.len = run.offset + run.len - open.span.offset;
-            open.parts.push((run, at));
-            open.wanted += run.len;
+            open.take(run, at);
             return Ok(true);
         }
-        let fresh = Sieve {
-            span: run,
-            parts: vec![(run, at)],
-            wanted: run.len,
-        };
-        if let Some(ready) = sieve.replace(fresh) {
-            let read = fetch(fd, &ready, sink)?;
+        if let Some(ready) = sieve.replace(Sieve::of(run, at)) {
+            let read = fetch(disk, &ready, sink)?;
             done += read;
             whole = read == ready.wanted;
         }
         Ok(whole)
     })?;
     if let (true, Some(ready)) = (whole, sieve) {
-        done += fetch(fd, &ready, sink)?;
+        done += fetch(disk, &ready, sink)?;
     }
     Ok(done)
 }
 
 /// Reads what a sieve holds; how many of the wanted bytes there were.
-fn fetch(fd: BorrowedFd<'_>, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, IoError> {
+fn fetch(disk: &Disk, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, IoError> {
     if let [(run, at)] = sieve.parts[..] {
-        return sink.read(fd, run, at);
+        return sink.read(disk, run, at);
     }
     let mut bytes = vec![0; sieve.span.len as usize];
-    let read = read_all(fd, &mut bytes, sieve.span.offset)? as i64;
+    let read = read_all(disk, &mut bytes, sieve.span.offset)? as i64;
     let mut done = 0;
     for (run, at) in &sieve.parts {
         let begin = run.offset - sieve.span.offset;
@@ -290,13 +349,12 @@ fn fetch(fd: BorrowedFd<'_>, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, 
 }
 
 /// Holds a range of the file against other processes while an access of an atomic file runs.
-pub struct RangeLock<'f> {
-    fd: BorrowedFd<'f>,
+pub(super) struct RangeLock<'f> {
+    disk: &'f Disk,
     range: (i64, i64),
 }
 
 fn lock(fd: BorrowedFd<'_>, kind: i32, (from, end): (i64, i64)) -> Result<(), Errno> {
-    use std::os::fd::AsRawFd;
     // SAFETY: every bit pattern of the struct is a value.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
     range.l_type = kind as libc::c_short;
@@ -320,7 +378,7 @@ fn lock(fd: BorrowedFd<'_>, kind: i32, (from, end): (i64, i64)) -> Result<(), Er
 impl<'f> RangeLock<'f> {
     /// Locks what an access of `len` bytes of the stream from `from` on touches.
     pub fn take(
-        fd: BorrowedFd<'f>,
+        disk: &'f Disk,
         view: &View,
         from: i64,
         len: i64,
@@ -329,16 +387,26 @@ impl<'f> RangeLock<'f> {
         if len <= 0 {
             return Ok(None);
         }
-        let range = (view.byte_offset(from), view.byte_offset(from + len - 1) + 1);
+        let (begin, end) = (view.byte_offset(from), view.byte_offset(from + len - 1) + 1);
+        RangeLock::hold(disk, Run::new(begin, end - begin), writes).map(Some)
+    }
+
+    /// Locks a run of the file.
+    fn hold(disk: &'f Disk, run: Run, writes: bool) -> Result<RangeLock<'f>, IoError> {
+        let range = (run.offset, run.offset + run.len);
         let kind = if writes { libc::F_WRLCK } else { libc::F_RDLCK };
-        lock(fd, kind, range).map_err(|errno| failed("locking for atomic mode", errno))?;
-        Ok(Some(RangeLock { fd, range }))
+        disk.lock(range.0, range.1 - range.0, |fd| lock(fd, kind, range))
+            .map_err(|errno| failed("locking a range", errno))?;
+        Ok(RangeLock { disk, range })
     }
 }
 
 impl Drop for RangeLock<'_> {
     fn drop(&mut self) {
         // A lock of an open file description also goes with that.
-        let _ = lock(self.fd, libc::F_UNLCK, self.range);
+        let (from, end) = self.range;
+        let _ = self
+            .disk
+            .lock(from, end - from, |fd| lock(fd, libc::F_UNLCK, self.range));
     }
 }

@@ -93,6 +93,13 @@ impl IoError {
             sentence: sentence.into(),
         }
     }
+
+    /// What the system says of something that the library wanted of it.
+    #[cold]
+    pub(super) fn system(doing: &str, errno: Errno) -> IoError {
+        let said = std::io::Error::from(errno);
+        IoError::new(IoClass::of(errno), format!("{doing}: {said}"))
+    }
 }
 
 impl fmt::Display for IoError {

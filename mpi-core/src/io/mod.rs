@@ -3,9 +3,17 @@
 //! | file | subject |
 //! |---|---|
 //! | [`view`] | what of a file a process sees: displacement, etype, filetype, data representation |
+//! | [`amode`] | how a file is opened; names of the file system |
+//! | [`disk`] | the system calls, each of which the state page and the report hear of |
 //! | [`access`] | moving data between memory and the runs of a view |
-//! | [`file`] | opening, closing, sizes, pointers |
-//! | [`two_phase`] | collective accesses whose pieces interleave |
+//! | [`file`] | an open file: what all members agree on |
+//! | [`size`] | its size |
+//! | [`position`] | its view and pointers |
+//! | [`transfer`] | reading and writing |
+//! | [`report`] | what is counted for `mpirun --io-report` and written to the tape |
+//! | [`two_phase`] | collective accesses whose pieces interleave, by messages |
+//! | `staged` | the same on one node, through shared memory |
+//! | [`hints`] | the values that accesses follow |
 //! | [`shared`] | the shared pointer |
 //! | [`conversion`] | data representations |
 //!
@@ -20,14 +28,26 @@
 #![allow(unsafe_code)]
 
 pub mod access;
+pub mod amode;
 pub mod conversion;
+pub mod disk;
 pub mod error;
 pub mod file;
+pub mod hints;
+pub mod position;
+pub mod report;
 pub mod shared;
+pub mod size;
+mod staged;
+pub mod transfer;
 pub mod two_phase;
 pub mod view;
 
+pub use amode::{Amode, delete};
 pub use conversion::{Conversion, Representation};
 pub use error::{IoClass, IoError};
-pub use file::{Amode, File, Place, Whence, delete};
+pub use file::File;
+pub use hints::Tuning;
+pub use position::Whence;
+pub use transfer::Place;
 pub use view::View;

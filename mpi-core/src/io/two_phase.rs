@@ -2,38 +2,40 @@
 //! R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
 //!
 //! Protocol, in rounds. The stretch of the file that all members touch together is cut into windows, and each window into one part
-//! for each aggregator, of [`PART`] bytes. In a round every rank sends each aggregator its pieces in that aggregator's part
+//! for each aggregator, of `cb_buffer_size` bytes. In a round every rank sends each aggregator its pieces in that aggregator's part
 //! (offsets and lengths, and when writing the data behind them); sizes are shared before, so nothing is sent in vain.
 //! A writing aggregator puts the pieces together and writes what is covered, and nothing between. A reading one reads what is wanted
 //! and sends each rank its bytes, as far as the file goes.
 //!
 //! Every rank takes part in every round, whatever it has and whatever has failed before, so no rank waits for another that has given up.
+//! Members on one node have a shorter way, through memory that they share ([`super::staged`]).
+//!
 //! All decisions follow from facts that all members share. Memory is bounded by the parts, whatever the number of pieces.
 
 use super::access::{read_all, write_all};
+use super::disk::Disk;
 use super::error::IoError;
+use super::hints::{Switch, Tuning};
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::pml::Mode;
 use crate::pml::ob1::Sent;
-use std::os::fd::BorrowedFd;
-
-/// The bytes of the file that an aggregator handles in a round.
-const PART: i64 = 4 << 20;
 
 /// Where the mean piece is longer, each rank may as well go by itself.
-const LONG: i64 = 256 << 10;
+pub(super) const LONG: i64 = 256 << 10;
 
 const TAG: i32 = 1;
 const WORD: usize = 8;
 
 /// What every member knows of a collective access.
-pub struct Plan {
+pub(super) struct Plan {
     low: i64,
     high: i64,
     aggregators: u32,
+    /// The bytes of the file that an aggregator handles in a round.
+    part: i64,
 }
 
 /// What a rank says of its part: first byte in the file, the one behind the last, bytes, runs, and whether its runs go forward only.
@@ -41,7 +43,13 @@ const FACTS: usize = 5;
 
 impl Plan {
     /// Shares what each member has; a plan if aggregating pays. Every member calls, with no bytes where its part has failed.
-    pub fn agree(comm: &Comm, view: &View, from: i64, bytes: i64) -> Result<Option<Plan>, Error> {
+    pub fn agree(
+        comm: &Comm,
+        (wanted, tuning): (Switch, &Tuning),
+        view: &View,
+        from: i64,
+        bytes: i64,
+    ) -> Result<Option<Plan>, Error> {
         let facts = match bytes {
             1.. => [
                 view.byte_offset(from),
@@ -65,32 +73,46 @@ impl Plan {
         let spans: i64 = busy.iter().map(|rank| rank[1] - rank[0]).sum();
         let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
         // Ranks whose spans do not overlap do not interleave.
-        let interleaved = busy.len() > 1 && spans > high - low;
+        let interleaved = spans > high - low;
         // A stretch that is nearly empty is not worth reading or assembling.
         let dense = bytes >= (high - low) / 16;
-        if !(forward && interleaved && dense && bytes / runs.max(1) < LONG) {
+        let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < LONG;
+        if !forward || busy.is_empty() || !(pays || wanted == Switch::Enable) {
             return Ok(None);
         }
-        let parts = (high - low + PART - 1) / PART;
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        // The number of cores may differ between hosts, so it is rank 0's that counts.
-        let cores = comm.engine().block_on(comm.share(&[cores as u64]))?[0];
-        let aggregators = parts.min(cores as i64).min(i64::from(comm.size())).max(1) as u32;
+        let part = tuning.cb_buffer_size;
+        let parts = (high - low + part - 1) / part;
+        let aggregators = parts.clamp(1, tuning.cb_nodes.clamp(1, comm.size()).into()) as u32;
         Ok(Some(Plan {
             low,
             high,
             aggregators,
+            part,
         }))
     }
 
-    fn rounds(&self) -> i64 {
-        let window = i64::from(self.aggregators) * PART;
+    pub fn aggregators(&self) -> u32 {
+        self.aggregators
+    }
+
+    /// The bytes of the file that an aggregator handles in a round.
+    pub fn part_bytes(&self) -> i64 {
+        self.part
+    }
+
+    /// The first byte of the file behind what all members touch.
+    pub fn high(&self) -> i64 {
+        self.high
+    }
+
+    pub fn rounds(&self) -> i64 {
+        let window = i64::from(self.aggregators) * self.part;
         (self.high - self.low + window - 1) / window
     }
 
     /// Where the part of an aggregator begins in a round.
-    fn part(&self, round: i64, aggregator: i64) -> i64 {
-        self.low + (round * i64::from(self.aggregators) + aggregator) * PART
+    pub fn part(&self, round: i64, aggregator: i64) -> i64 {
+        self.low + (round * i64::from(self.aggregators) + aggregator) * self.part
     }
 }
 
@@ -117,8 +139,8 @@ fn pieces(
     view.runs(from + *done, len - *done, |run| {
         let (mut offset, mut left) = (run.offset, run.len);
         while left > 0 && offset < end {
-            let part = (offset - begin) / PART;
-            let room = begin + (part + 1) * PART - offset;
+            let part = (offset - begin) / plan.part;
+            let room = begin + (part + 1) * plan.part - offset;
             let piece = Piece {
                 offset,
                 len: left.min(room),
@@ -151,7 +173,7 @@ fn heads(pieces: &[Piece]) -> Vec<u8> {
 }
 
 /// The pieces that a message names, as far as they lie in a part, and the data behind them.
-fn parsed(message: &[u8], part: i64) -> (Vec<(i64, i64)>, &[u8]) {
+fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8]) {
     let word = |at: usize| -> i64 {
         let bytes = message.get(at * WORD..(at + 1) * WORD);
         bytes
@@ -163,7 +185,7 @@ fn parsed(message: &[u8], part: i64) -> (Vec<(i64, i64)>, &[u8]) {
     let named = (0..count).map(|i| (word(1 + 2 * i), word(2 + 2 * i)));
     // What no rank of ours says is left out.
     let fits = |(offset, len): &(i64, i64)| {
-        *len > 0 && *offset >= part && *len <= PART && *offset <= part + PART - *len
+        *len > 0 && *offset >= part && *len <= bytes && *offset <= part + bytes - *len
     };
     let data = message.get(WORD * (1 + 2 * count)..).unwrap_or(&[]);
     (named.filter(fits).collect(), data)
@@ -235,10 +257,10 @@ fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
 }
 
 /// Writes a rank's part of a collective access; every member calls. The inner error is this rank's own.
-pub fn write(
+pub(super) fn write(
     comm: &Comm,
     plan: &Plan,
-    fd: BorrowedFd<'_>,
+    disk: &Disk,
     (view, from): (&View, i64),
     buf: &SendBuf,
 ) -> Result<Result<i64, IoError>, Error> {
@@ -262,8 +284,8 @@ pub fn write(
         });
         let come = exchange(comm, plan, messages.collect())?;
         if outcome.is_ok() && !come.is_empty() {
-            let part = plan.part(round, comm.rank().into());
-            if let Err(error) = assemble(fd, part, &come, &mut stage) {
+            let part = (plan.part(round, comm.rank().into()), plan.part);
+            if let Err(error) = assemble(disk, part, &come, &mut stage) {
                 outcome = Err(error);
             }
         }
@@ -273,15 +295,16 @@ pub fn write(
 
 /// Puts the pieces of all ranks together and writes what they cover.
 fn assemble(
-    fd: BorrowedFd<'_>,
-    part: i64,
+    disk: &Disk,
+    part: (i64, i64),
     come: &[Vec<u8>],
     stage: &mut Vec<u8>,
 ) -> Result<(), IoError> {
-    stage.resize(PART as usize, 0);
+    stage.resize(part.1 as usize, 0);
     let mut all = Vec::new();
     for message in come {
         let (named, mut data) = parsed(message, part);
+        let part = part.0;
         for (offset, len) in named {
             let Some((bytes, rest)) = data.split_at_checked(len as usize) else {
                 break;
@@ -293,17 +316,17 @@ fn assemble(
         }
     }
     for (offset, len) in covered(all) {
-        let at = (offset - part) as usize;
-        write_all(fd, &stage[at..at + len as usize], offset)?;
+        let at = (offset - part.0) as usize;
+        write_all(disk, &stage[at..at + len as usize], offset)?;
     }
     Ok(())
 }
 
 /// Reads a rank's part of a collective access; every member calls. The inner error is this rank's own.
-pub fn read(
+pub(super) fn read(
     comm: &Comm,
     plan: &Plan,
-    fd: BorrowedFd<'_>,
+    disk: &Disk,
     (view, from): (&View, i64),
     buf: &mut RecvBuf,
 ) -> Result<Result<i64, IoError>, Error> {
@@ -319,8 +342,8 @@ pub fn read(
         let come = exchange(comm, plan, wanted.collect())?;
         let mut answers = Vec::new();
         if !come.is_empty() {
-            let part = plan.part(round, comm.rank().into());
-            match fetch(fd, part, &come, &mut stage) {
+            let part = (plan.part(round, comm.rank().into()), plan.part);
+            match fetch(disk, part, &come, &mut stage) {
                 Ok(found) => answers = found,
                 Err(error) => {
                     outcome = Err(error);
@@ -340,8 +363,8 @@ pub fn read(
 
 /// What each rank wants of a part, as far as the file goes.
 fn fetch(
-    fd: BorrowedFd<'_>,
-    part: i64,
+    disk: &Disk,
+    part: (i64, i64),
     come: &[Vec<u8>],
     stage: &mut Vec<u8>,
 ) -> Result<Vec<Vec<u8>>, IoError> {
@@ -354,7 +377,7 @@ fn fetch(
         return Ok(vec![Vec::new(); come.len()]);
     };
     stage.resize((high - low) as usize, 0);
-    let end = low + read_all(fd, stage, low)? as i64;
+    let end = low + read_all(disk, stage, low)? as i64;
     let answer = |pieces: &Vec<(i64, i64)>| {
         let mut data = Vec::new();
         for (offset, len) in pieces {
@@ -438,11 +461,11 @@ mod tests {
         let message = heads(&[
             piece(100, 10),
             piece(99, 10),
-            piece(PART + 95, 10),
+            piece(4096 + 95, 10),
             piece(200, -1),
         ]);
-        assert_eq!(parsed(&message, 100).0, [(100, 10)]);
-        assert_eq!(parsed(&[0xff; 24], 0).0, []);
-        assert_eq!(parsed(&[], 0).0, []);
+        assert_eq!(parsed(&message, (100, 4096)).0, [(100, 10)]);
+        assert_eq!(parsed(&[0xff; 24], (0, 4096)).0, []);
+        assert_eq!(parsed(&[], (0, 4096)).0, []);
     }
 }

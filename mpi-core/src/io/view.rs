@@ -99,6 +99,11 @@ impl View {
         self.each
     }
 
+    /// Whether the stream lies in the file as it is.
+    pub(super) fn is_dense(&self) -> bool {
+        self.dense
+    }
+
     /// Whether later bytes of the stream lie further behind in the file.
     pub(super) fn goes_forward(&self) -> bool {
         self.dense || self.filetype.extent() >= self.filetype.true_extent()

@@ -57,7 +57,7 @@ pub static SELECTION: Param<Selection> = Param::selection(
 );
 
 /// Whether neighbours may be reached through memory; a selection that cannot be read is reported elsewhere.
-fn is_direct_allowed(params: &Params) -> bool {
+pub(crate) fn is_direct_allowed(params: &Params) -> bool {
     params
         .get(&SELECTION)
         .map_or(true, |selection| selection.allows("direct"))

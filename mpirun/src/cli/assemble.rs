@@ -164,6 +164,10 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         timeout: timeout(options)?,
         hang_after: time("--hang-after", options.hang_after.as_deref())?,
         trace: options.trace.as_deref().map(absolute),
+        io_report: options.io_report.as_deref().map(|file| match file {
+            _ if file.as_os_str() == "-" => file.to_owned(),
+            _ => absolute(file),
+        }),
         hang_report: options.hang_report.as_deref().map(absolute),
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
         quiet: options.quiet,

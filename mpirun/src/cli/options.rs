@@ -118,6 +118,10 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = TELLING)]
     pub trace: Option<PathBuf>,
 
+    /// Say what all ranks did to files: a table, or JSON if FILE ends in .json [default FILE: standard error]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = TELLING)]
+    pub io_report: Option<PathBuf>,
+
     /// Record what depends on who was faster, into a folder
     #[arg(long, value_name = "DIR", help_heading = TELLING, hide_short_help = true, conflicts_with = "replay")]
     pub record: Option<PathBuf>,

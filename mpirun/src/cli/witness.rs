@@ -1,4 +1,4 @@
-//! `--trace`, `--record` and `--replay`: what the ranks are told of them.
+//! `--trace`, `--io-report`, `--record` and `--replay`: what the ranks are told of them.
 
 use super::CliError;
 use super::options::Options;
@@ -6,11 +6,12 @@ use super::values::absolute;
 use crate::launch::program::set_env;
 use crate::recording;
 use mpi_base::param::{About, PREFIX};
+use mpi_core::io::report::REPORT;
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
 use std::ffi::OsString;
 
-/// Tells the ranks to trace, to record or to replay.
+/// Tells the ranks to trace, to count accesses to files, to record or to replay.
 pub fn witness(
     options: &Options,
     env: &mut Vec<(OsString, OsString)>,
@@ -25,6 +26,9 @@ pub fn witness(
     };
     if options.trace.is_some() && !chosen {
         set(events, crate::trace::EVENTS.to_string().into());
+    }
+    if options.io_report.is_some() {
+        set(REPORT.about(), "true".into());
     }
     if let Some(folder) = &options.record {
         let folder = absolute(folder);

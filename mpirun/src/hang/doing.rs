@@ -25,6 +25,10 @@ impl Seen {
                 (_, None) => "computes".into(),
             };
         };
+        if let Some(at) = &snapshot.in_file {
+            let (since, name) = (Seconds(at.since), &at.name);
+            return format!("is in {} of {name} since {since}, in {call}", at.call);
+        }
         let mut text = match (&snapshot.waiting, snapshot.in_round()) {
             (Some(Waiting::Collective), Some(round)) => {
                 format!("waits in {call} for a nonblocking {}", Told(round))

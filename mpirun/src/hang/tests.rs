@@ -14,6 +14,7 @@ fn idle(rank: u32) -> Seen {
         waited: None,
         round: None,
         gate: None,
+        in_file: None,
         progress: 0,
     };
     Seen {

@@ -67,6 +67,8 @@ pub struct Plan {
     pub hang_report: Option<PathBuf>,
     /// Where what all ranks did is written.
     pub trace: Option<PathBuf>,
+    /// Where what all ranks did to files is written: `-` is standard error.
+    pub io_report: Option<PathBuf>,
     /// Between the polite signal and SIGKILL.
     pub grace: Duration,
     /// Nothing is said about failures; the exit status tells.
@@ -75,6 +77,13 @@ pub struct Plan {
     pub verbose: bool,
     /// How ranks on other hosts come to be.
     pub far: Far,
+}
+
+impl Plan {
+    /// Whether the ranks' tapes are read when they have ended.
+    pub fn needs_tapes(&self) -> bool {
+        self.trace.is_some() || self.io_report.is_some()
+    }
 }
 
 /// What becomes of the ranks' input and output.

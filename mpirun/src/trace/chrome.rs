@@ -2,16 +2,21 @@
 //!
 //! Source: "Trace Event Format", Google, the document behind chrome://tracing.
 //! A rank is a process and its threads are threads; a call is a complete event (`X`), a message a flow (`s` to `f`) between the slices
-//! that enclose its ends, a message of which the other end is not on the tapes an instant (`i`). Times are microseconds since the first event.
+//! that enclose its ends, each file of a rank a lane with its system calls; a message of which the other end is not on the tapes an instant (`i`). Times are microseconds since the first event.
 
 use super::Trace;
+use crate::io_report::names;
 use crate::node::call_name;
 use crate::rank_snapshot::Comm;
 use mpi_base::node::{Event, EventKind};
+use mpi_base::state::FileCall;
 use mpi_core::trace::Trace as Tracer;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
+
+/// Files are lanes below the threads, with numbers from here on.
+const FILE_LANES: u64 = 1_000;
 
 /// Writes the whole trace; times are microseconds from its beginning.
 pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
@@ -45,6 +50,13 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         put(
             json!({"ph": "M", "pid": pid, "name": "process_sort_index", "args": {"sort_index": pid}}),
         )?;
+        for (number, file) in names(&lane.tape.events) {
+            let tid = FILE_LANES + number;
+            let name = format!("file {file}");
+            put(
+                json!({"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}),
+            )?;
+        }
         let owners = threads(&lane.tape.events);
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
         let mut rounds: Vec<&Event> = Vec::new();
@@ -93,6 +105,17 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
                         }
                     }
                 }
+                EventKind::File => {
+                    set("ph", "X".into());
+                    set("cat", "file".into());
+                    set("tid", json!(FILE_LANES + event.number));
+                    let call = FileCall::from_number(event.call.into());
+                    set("name", call.map_or("file", FileCall::name).into());
+                    let took = event.until.saturating_sub(event.at);
+                    set("dur", json!(took as f64 / 1000.0));
+                    set("args", json!({"offset": event.extra, "bytes": event.bytes}));
+                }
+                EventKind::FileName | EventKind::FileTotals => continue,
                 EventKind::Wire => {
                     set("ph", "C".into());
                     set("name", format!("barrier wire {}", event.peer).into());

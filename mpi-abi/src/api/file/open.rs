@@ -7,10 +7,12 @@ use crate::api::args::{out, read, string};
 use crate::api::groups;
 use crate::error::{Failure, Outcome};
 use crate::info::{self, Hints};
-use crate::object::file::{register, remove};
+use crate::object::file::{FileObject, register, remove};
 use crate::state;
-use mpi_core::io::{self, Amode, File};
+use mpi_core::io::hints::HINTS;
+use mpi_core::io::{self, Amode, File, Tuning};
 use std::ffi::{c_char, c_int};
+use std::path::Path;
 
 /// Longer names are none (PATH_MAX of Linux).
 const LONGEST_NAME: c_int = 4096;
@@ -18,24 +20,35 @@ const LONGEST_NAME: c_int = 4096;
 /// The permissions of a file that is created, before the process's mask takes some away.
 const PERMISSIONS: u32 = 0o666;
 
-/// The hints that are kept: those of section 14.2.8.
-const RESERVED: [&str; 15] = [
-    "access_style",
-    "collective_buffering",
-    "cb_block_size",
-    "cb_buffer_size",
-    "cb_nodes",
-    "chunked",
-    "chunked_item",
-    "chunked_size",
-    "file_perm",
-    "io_node_list",
-    "nb_proc",
-    "num_io_devices",
-    "striping_factor",
-    "striping_unit",
-    "filename",
-];
+/// The hints that are used, on top of those that are: of the file of hints, then of the info object.
+fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
+    for (key, value) in given.iter() {
+        tuning.set(key, value);
+    }
+    tuning
+}
+
+/// What a file of hints says, if there is one.
+fn from_file() -> Result<Tuning, Failure> {
+    let mut tuning = Tuning::default();
+    let engine = state::engine()?;
+    // A parameter that cannot be read was refused when the process began.
+    let named = engine.params().get(&HINTS).unwrap_or_default();
+    let named = match named.is_empty() {
+        true => std::env::var_os("ROMIO_HINTS").unwrap_or_default(),
+        false => named.into(),
+    };
+    if !named.is_empty() {
+        tuning.read_file(Path::new(&named));
+    }
+    Ok(tuning)
+}
+
+/// Takes the hints of a collective call; every member calls, whatever it gives.
+pub(super) fn take_hints(object: &FileObject, given: &Hints) -> Outcome {
+    let tuning = tuned(object.file.tuning(), given);
+    Ok(object.file.set_tuning(tuning)?)
+}
 
 fn amode_of(amode: c_int) -> Result<Amode, Failure> {
     let has = |bit: c_int| amode & bit != 0;
@@ -81,14 +94,6 @@ unsafe fn path(filename: *const c_char) -> Result<String, Failure> {
     Ok(kind.map_or(name.clone(), |kind| name[kind.len()..].to_owned()))
 }
 
-fn kept(given: &Hints) -> Hints {
-    let mut hints = Hints::new();
-    for (key, value) in given.iter().filter(|(key, _)| RESERVED.contains(key)) {
-        hints.set(key.to_string(), value.to_string());
-    }
-    hints
-}
-
 pub unsafe fn MPI_File_open(
     comm: MPI_Comm,
     filename: *const c_char,
@@ -117,9 +122,17 @@ pub unsafe fn MPI_File_open(
         &path,
         amode_of(amode)?,
         permissions.unwrap_or(PERMISSIONS),
+        tuned(from_file()?, &given),
     )?;
     let object = register(file)?;
-    *object.attached.hints.borrow_mut() = kept(&given);
+    if let Some(permissions) = permissions {
+        let text = format!("{permissions:o}");
+        object
+            .attached
+            .hints
+            .borrow_mut()
+            .set("file_perm".into(), text);
+    }
     // SAFETY: an output argument of the caller.
     unsafe { out(fh, object.handle(), "fh") }
 }
@@ -185,17 +198,15 @@ pub unsafe fn MPI_File_get_amode(fh: MPI_File, amode: *mut c_int) -> Outcome {
 
 pub unsafe fn MPI_File_set_info(fh: MPI_File, info: MPI_Info) -> Outcome {
     let object = state::file(fh)?;
-    let given = info::read(info, kept)?;
-    let mut hints = object.attached.hints.borrow_mut();
-    for (key, value) in given.iter() {
-        hints.set(key.to_string(), value.to_string());
-    }
-    Ok(())
+    take_hints(&object, &info::hints(info)?)
 }
 
 pub unsafe fn MPI_File_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> Outcome {
     let object = state::file(fh)?;
     let mut hints = object.attached.hints.borrow().clone();
+    for (key, value) in object.file.tuning().echo(object.file.aggregators()) {
+        hints.set(key.into(), value);
+    }
     hints.set("filename".into(), object.file.path().into());
     if hints.get("file_perm").is_none() {
         hints.set("file_perm".into(), format!("{PERMISSIONS:o}"));

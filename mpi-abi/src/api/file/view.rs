@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use super::open::take_hints;
 use super::{argument, datarep};
 use crate::abi::*;
 use crate::api::args::{out, string};
@@ -22,7 +23,7 @@ pub unsafe fn MPI_File_set_view(
     info: MPI_Info,
 ) -> Outcome {
     let object = state::file(fh)?;
-    info::hints(info)?;
+    let given = info::hints(info)?;
     let (etype, filetype) = (state::datatype(etype)?, state::datatype(filetype)?);
     // SAFETY: a string of the caller.
     let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
@@ -30,9 +31,10 @@ pub unsafe fn MPI_File_set_view(
         MPI_DISPLACEMENT_CURRENT => None,
         bytes => Some(bytes),
     };
-    Ok(object
+    object
         .file
-        .set_view(disp, &etype, &filetype, datarep::named(&name))?)
+        .set_view(disp, &etype, &filetype, datarep::named(&name))?;
+    take_hints(&object, &given)
 }
 
 /// A handle of a datatype for the program: a predefined one stays itself, another is a new one that the program frees.

@@ -89,6 +89,11 @@ impl Trace {
         })
     }
 
+    /// The tape, for a layer that has events of its own.
+    pub fn tape(&self) -> &EventRing {
+        &self.tape
+    }
+
     /// A call begins; when, on the tape's clock, is to be told to [`Trace::called`].
     #[inline]
     pub fn begins(&self) -> u64 {
@@ -157,6 +162,20 @@ impl Trace {
     pub fn said(event: &Event) -> CallSignature {
         let root = u64::from(event.peer as u32);
         CallSignature::from_words(&[event.call.into(), root, event.extra, event.bytes])
+    }
+
+    /// A system call on a file has ended that began at a time of the tape.
+    pub fn file_call(&self, call: u16, file: u64, began: u64, (offset, bytes): (u64, u64)) {
+        self.fresh.set(0);
+        let now = self.tape.now();
+        self.tape.write(&Event {
+            until: now,
+            call,
+            number: file,
+            bytes,
+            extra: offset,
+            ..Event::new(EventKind::File, began)
+        });
     }
 
     /// The wire of the hardware barrier has entered and released so many.

@@ -1,5 +1,9 @@
 //! The command line.
 
+mod files;
+
+pub use files::{FileOptions, Pattern};
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,6 +62,9 @@ pub struct Options {
     /// What completes each access of put, get and acc
     #[arg(long, value_enum, default_value = "flush")]
     pub sync: Sync,
+
+    #[command(flatten)]
+    pub files: FileOptions,
 
     /// Print one line of JSON instead of columns
     #[arg(long)]
@@ -238,6 +245,10 @@ pub enum Benchmark {
     Pscw,
     /// All ranks add to one number of rank 0 at the same time, with MPI_Fetch_and_op and a flush
     Counter,
+    /// Files: what all ranks write or read together; see --pattern, --read and --plain
+    Io,
+    /// MPI_File_open of one file by all ranks, and MPI_File_close
+    Open,
     /// MPI_Init; with --vs also from the command to there, and the whole command
     Init,
     /// A program that does nothing, from the command to its end

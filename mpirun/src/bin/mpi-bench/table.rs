@@ -56,7 +56,8 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
         | Benchmark::Bibw
         | Benchmark::PutBw
         | Benchmark::GetBw
-        | Benchmark::PutBibw => rate,
+        | Benchmark::PutBibw
+        | Benchmark::Io => rate,
         Benchmark::Lock
         | Benchmark::LockAll
         | Benchmark::Flush
@@ -81,7 +82,7 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
             larger_is_better: true,
             ..time
         },
-        Benchmark::Barrier | Benchmark::Ibarrier | Benchmark::Dup => Meaning {
+        Benchmark::Barrier | Benchmark::Ibarrier | Benchmark::Dup | Benchmark::Open => Meaning {
             size: "Ranks",
             ..time
         },
@@ -138,6 +139,10 @@ impl Report {
             true => format!("{cell:>COLUMN$}"),
             false => String::new(),
         };
+        let without_mpi = match benchmark {
+            Benchmark::Io => format!("Plain ({unit})"),
+            _ => "Bare barrier(us)".to_owned(),
+        };
         let spread = self.rows.iter().any(|row| row.min.is_some());
         let _ = if spread {
             let [avg, min, max] =
@@ -147,14 +152,15 @@ impl Report {
                 "{:<FIRST$}{avg:>COLUMN$}{min:>COLUMN$}{max:>COLUMN$}{:>COLUMN$}{}",
                 format!("# {size}"),
                 "Iterations",
-                bare("Bare barrier(us)".into())
+                bare(without_mpi.clone())
             )
         } else {
             writeln!(
                 text,
-                "{:<FIRST$}{:>COLUMN$}",
+                "{:<FIRST$}{:>COLUMN$}{}",
                 format!("# {size}"),
-                format!("{figure} ({unit})")
+                format!("{figure} ({unit})"),
+                bare(without_mpi.clone())
             )
         };
         for row in &self.rows {
@@ -168,6 +174,8 @@ impl Report {
                     row.iterations,
                     bare(row.bare.map_or("-".into(), number))
                 );
+            } else {
+                text.push_str(&bare(row.bare.map_or("-".into(), number)));
             }
             text.push('\n');
         }

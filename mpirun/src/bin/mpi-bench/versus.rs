@@ -42,8 +42,8 @@ struct Contestant {
     installation: Installation,
     setting: &'static Setting,
     figures: BTreeMap<usize, Vec<f64>>,
-    /// What barriers without MPI took among its ranks, for `barrier`.
-    bare: Vec<f64>,
+    /// What the same took without MPI among its ranks, for `barrier` and `io --plain`.
+    bare: BTreeMap<usize, Vec<f64>>,
     /// Milliseconds from the command to where all ranks are past `MPI_Init`, and of the whole command, for `init`.
     starts: Vec<f64>,
     commands: Vec<f64>,
@@ -68,7 +68,7 @@ struct Comparison {
     size: usize,
     unit: &'static str,
     ours: f64,
-    /// What a barrier without MPI took among our ranks, for `barrier`.
+    /// What the same took without MPI among our ranks, for `barrier` and `io --plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     bare: Option<f64>,
     peers: Vec<Best>,
@@ -127,7 +127,7 @@ fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
                 installation: installation.clone(),
                 setting,
                 figures: BTreeMap::new(),
-                bare: Vec::new(),
+                bare: BTreeMap::new(),
                 starts: Vec::new(),
                 commands: Vec::new(),
                 failed: None,
@@ -167,7 +167,7 @@ impl Contestant {
         {
             Ok((report, took)) => {
                 for row in report.rows {
-                    self.bare.extend(row.bare);
+                    self.bare.entry(row.size).or_default().extend(row.bare);
                     self.figures.entry(row.size).or_default().push(row.avg);
                 }
                 self.starts.extend(report.started);
@@ -205,6 +205,7 @@ pub fn benchmark_arguments(options: &Options) -> Vec<String> {
     );
     option("--window", window.map(|value| value.get_name().to_owned()));
     option("--sync", sync.map(|value| value.get_name().to_owned()));
+    arguments.extend(options.files.arguments());
     arguments
 }
 
@@ -215,7 +216,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
         larger_is_better,
         ..
     } = meaning(options.benchmark);
-    let bare = median(&ours.bare);
+    let without_mpi = &ours.bare;
     let row =
         |size: usize, ours: f64, unit, figures: &dyn Fn(&Contestant) -> Option<f64>| Comparison {
             benchmark: options.benchmark.name(),
@@ -223,7 +224,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
             size,
             unit,
             ours,
-            bare,
+            bare: without_mpi.get(&size).and_then(|values| median(values)),
             peers: best_of_each(peers, ours, larger_is_better, figures),
         };
     let mut rows: Vec<Comparison> = ours
@@ -329,7 +330,13 @@ fn print_table(options: &Options, rows: &[Comparison]) {
             );
         }
         println!();
-        if let Some(bare) = row.bare {
+        if let (Some(plain), Benchmark::Io) = (row.bare, options.benchmark) {
+            println!(
+                "# the same bytes by plain calls of the system, among our ranks: {}; ours reaches {:.2} of it",
+                number(plain),
+                row.ours / plain
+            );
+        } else if let Some(bare) = row.bare {
             println!(
                 "# one counter in shared memory and nothing else, among our ranks: {}; ours takes {:.2} times as long",
                 number(bare),

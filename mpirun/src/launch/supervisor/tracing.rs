@@ -7,12 +7,15 @@ use super::super::link::Link;
 use super::super::ranks::Rank;
 use super::super::wire::ToDaemon;
 use super::Supervisor;
+use crate::io_report::IoReport;
 use crate::node;
 use crate::pmi::Proc;
 use crate::trace::clock::{Clock, Reading};
 use crate::trace::{Lane, Trace};
 use mpi_base::node::{Event, Played};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Instant;
 
 /// How often a host is asked for its clock in a row.
@@ -61,7 +64,7 @@ impl Supervisor<'_> {
 
     /// Begins to ask all hosts for their clocks, if the job is traced.
     pub(super) fn compare_clocks(&mut self) {
-        if self.plan.trace.is_none() {
+        if !self.plan.needs_tapes() {
             return;
         }
         for host in self.far_hosts() {
@@ -91,7 +94,7 @@ impl Supervisor<'_> {
 
     /// All ranks have ended: takes what the other hosts have on tape.
     pub(super) fn collect_tapes(&mut self, limit: Option<Instant>) {
-        if self.plan.trace.is_none() || self.far_hosts().is_empty() {
+        if !self.plan.needs_tapes() || self.far_hosts().is_empty() {
             return;
         }
         // The clocks first: while tapes are on their way answers are slow.
@@ -107,10 +110,27 @@ impl Supervisor<'_> {
         });
     }
 
-    /// What they all did, if the user has named a file.
+    /// What they did to files.
+    fn write_io_report(&mut self, file: &Path, lanes: &[Lane]) {
+        let report = IoReport::of(lanes);
+        let written = match file.as_os_str() == "-" {
+            true => std::io::stderr().write_all(report.table().as_bytes()),
+            false => report.write(file),
+        };
+        if let Err(error) = written {
+            let name = file.display();
+            self.lose_output(&format!(
+                "the report of files cannot be written to {name}: {error}"
+            ));
+        }
+    }
+
+    /// What they all did, if the user wants to know.
     pub(super) fn write_trace(&mut self) {
         let plan = self.plan;
-        let Some(file) = &plan.trace else { return };
+        if !plan.needs_tapes() {
+            return;
+        }
         let mut tracing = std::mem::take(&mut self.tracing);
         let mut missing = BTreeMap::<u32, usize>::new();
         let mut lane = |(proc, rank): (Proc, &Rank)| {
@@ -135,6 +155,10 @@ impl Supervisor<'_> {
             })
         };
         let lanes: Vec<Lane> = self.ranks.iter().filter_map(&mut lane).collect();
+        if let Some(file) = &plan.io_report {
+            self.write_io_report(file, &lanes);
+        }
+        let Some(file) = &plan.trace else { return };
         let clocks = tracing.clocks.iter();
         let clocks = clocks.map(|(host, clock)| (self.host_name(*host), clock.precision()));
         let mut trace = Trace {

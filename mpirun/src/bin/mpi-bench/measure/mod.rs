@@ -2,6 +2,7 @@
 
 mod bare;
 mod collective;
+mod files;
 mod memory;
 mod pairs;
 mod point_to_point;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{Benchmark, Options, Sizes, powers_of_two};
+use crate::cli::{Benchmark, Options, Pattern, Sizes, powers_of_two};
 use crate::mpi::{Access, MpiError, World};
 use crate::pace::{self, Pace};
 
@@ -32,7 +33,7 @@ pub struct Row {
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub iterations: u64,
-    /// What a barrier without MPI takes among the same ranks, for `barrier`.
+    /// What the same takes without MPI among the same ranks: a barrier for `barrier`, plain calls of the system for `io --plain`.
     #[serde(default)]
     pub bare: Option<f64>,
 }
@@ -50,6 +51,10 @@ pub enum MeasureError {
     Odd { benchmark: Benchmark, given: i32 },
     /// The library does not let several threads call at once.
     Threads,
+    /// A plain call of the system failed.
+    Plain(std::io::Error),
+    /// What was read is not what was written.
+    Differs { pattern: Pattern, size: usize },
     /// The library refused.
     Mpi(MpiError),
 }
@@ -72,6 +77,11 @@ impl fmt::Display for MeasureError {
                 benchmark.name()
             ),
             Self::Threads => f.write_str("the library does not grant MPI_THREAD_MULTIPLE"),
+            Self::Plain(error) => write!(f, "a plain access failed: {error}"),
+            Self::Differs { pattern, size } => write!(
+                f,
+                "the pattern {pattern:?} with size {size}: what was read is not what was written"
+            ),
             Self::Mpi(error) => error.fmt(f),
         }
     }
@@ -108,6 +118,7 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
         Benchmark::Barrier
         | Benchmark::Ibarrier
         | Benchmark::Dup
+        | Benchmark::Open
         | Benchmark::Init
         | Benchmark::Launch
         | Benchmark::Memory
@@ -121,7 +132,7 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
         _ => options
             .sizes
             .clone()
-            .unwrap_or_else(|| default_sizes(benchmark)),
+            .unwrap_or_else(|| default_sizes(options)),
     };
     if benchmark.is_of_loops() {
         pace::keep_busy(world, options.settle)?;
@@ -131,7 +142,11 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
         .into_iter()
         .map(|size| {
             let pace = pace(options, size);
-            measure(options, world, size, pace, init).map_err(MeasureError::from)
+            match benchmark {
+                Benchmark::Io => files::row(&options.files, world, size, pace),
+                Benchmark::Open => files::open(&options.files, world, size, pace),
+                _ => measure(options, world, size, pace, init).map_err(MeasureError::from),
+            }
         })
         .collect()
 }
@@ -198,16 +213,17 @@ fn measure(
         B::Fence => windows::together(world, kind, false, pace, windows::fence),
         B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
         B::Counter => windows::together(world, kind, true, pace, windows::count),
-        // Of a launch, which is a program without MPI, no rank is ever asked.
-        B::Init | B::Launch => collective::start(world, size, init),
+        // Of a launch, which is a program without MPI, no rank is ever asked; files are measured by their own module.
+        B::Init | B::Launch | B::Io | B::Open => collective::start(world, size, init),
         B::Memory => memory::of_ranks(world, size),
         B::LauncherMemory => memory::of_launcher(world, size),
     }
 }
 
-fn default_sizes(benchmark: Benchmark) -> Sizes {
+fn default_sizes(options: &Options) -> Sizes {
     use Benchmark as B;
-    match benchmark {
+    match options.benchmark {
+        B::Io => files::default_sizes(options.files.pattern),
         B::Latency | B::Bw | B::Bibw => powers_of_two(1, 4 << 20),
         B::Rate | B::Multilat | B::Fop | B::Cas => powers_of_two(8, 8),
         B::Put | B::Get | B::PutBw | B::GetBw | B::PutBibw => powers_of_two(1, 4 << 20),
@@ -228,6 +244,7 @@ fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
         b if b.is_access() || matches!(b, B::Lock | B::LockAll | B::Flush) => {
             ((1_000, 100_000), (10, 1_000))
         }
+        B::Io => ((2, 50), (1, 20)),
         b if b.is_windowed() => ((10, 100), (2, 20)),
         b if b.is_pairwise() || b == Benchmark::Multilat => ((100, 10_000), (10, 1_000)),
         _ => ((100, 1_000), (10, 100)),
@@ -237,6 +254,7 @@ fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
         B::Barrier
             | B::Ibarrier
             | B::Dup
+            | B::Open
             | B::Init
             | B::Launch
             | B::Posted

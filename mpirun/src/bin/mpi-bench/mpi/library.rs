@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::time::{Duration, Instant};
 
+use super::files::FileModes;
 use super::{Handle, MpiError, World, check};
 
 /// Why a library cannot be measured.
@@ -137,11 +138,23 @@ functions! {
     get_accumulate = "MPI_Get_accumulate"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle);
     fetch_and_op = "MPI_Fetch_and_op"(*const c_void, *mut c_void, Handle, c_int, isize, Handle, Handle);
     compare_and_swap = "MPI_Compare_and_swap"(*const c_void, *const c_void, *mut c_void, Handle, c_int, isize, Handle);
+    file_open = "MPI_File_open"(Handle, *const c_char, c_int, Handle, *mut Handle);
+    file_close = "MPI_File_close"(*mut Handle);
+    file_set_size = "MPI_File_set_size"(Handle, i64);
+    file_set_view = "MPI_File_set_view"(Handle, i64, Handle, Handle, *const c_char, Handle);
+    file_seek_shared = "MPI_File_seek_shared"(Handle, i64, c_int);
+    file_write_at = "MPI_File_write_at"(Handle, i64, *const c_void, c_int, Handle, *mut c_void);
+    file_write_at_all = "MPI_File_write_at_all"(Handle, i64, *const c_void, c_int, Handle, *mut c_void);
+    file_write_shared = "MPI_File_write_shared"(Handle, *const c_void, c_int, Handle, *mut c_void);
+    file_read_at = "MPI_File_read_at"(Handle, i64, *mut c_void, c_int, Handle, *mut c_void);
+    file_read_at_all = "MPI_File_read_at_all"(Handle, i64, *mut c_void, c_int, Handle, *mut c_void);
+    file_read_shared = "MPI_File_read_shared"(Handle, *mut c_void, c_int, Handle, *mut c_void);
 }
 
 /// The predefined objects that the benchmarks use.
 pub(super) struct Handles {
     pub(super) world: Handle,
+    pub(super) self_: Handle,
     pub(super) char_: Handle,
     pub(super) float: Handle,
     pub(super) double: Handle,
@@ -158,6 +171,7 @@ pub(super) struct Handles {
     pub(super) multiple: c_int,
     /// `MPI_ORDER_C`.
     pub(super) order_c: c_int,
+    pub(super) file: FileModes,
 }
 
 impl Handles {
@@ -166,6 +180,7 @@ impl Handles {
         let constant = ptr::without_provenance;
         Self {
             world: constant(0x101),
+            self_: constant(0x102),
             char_: constant(0x243),
             float: constant(0x210),
             double: constant(0x214),
@@ -178,6 +193,7 @@ impl Handles {
             single: 0,
             multiple: 0x1000,
             order_c: 12,
+            file: FileModes::STANDARD,
         }
     }
 
@@ -195,6 +211,7 @@ impl Handles {
         };
         Ok(Self {
             world: address("ompi_mpi_comm_world")?,
+            self_: address("ompi_mpi_comm_self")?,
             char_: address("ompi_mpi_char")?,
             float: address("ompi_mpi_float")?,
             double: address("ompi_mpi_double")?,
@@ -207,6 +224,7 @@ impl Handles {
             single: 0,
             multiple: 3,
             order_c: 0,
+            file: FileModes::OPEN_MPI,
         })
     }
 }

@@ -7,6 +7,7 @@
 //! so no buffer is in the library's hands afterwards.
 
 mod collectives;
+mod files;
 mod flights;
 mod layouts;
 mod library;
@@ -15,6 +16,7 @@ mod threads;
 mod windows;
 
 pub use collectives::Combine;
+pub use files::{Calls, FileType, OpenFile};
 pub use flights::Flights;
 pub use layouts::Layout;
 pub use library::{Library, LoadError};

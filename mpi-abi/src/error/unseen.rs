@@ -1,0 +1,85 @@
+//! Errors of files that were returned and never looked at.
+//!
+//! The default handler of files returns errors (MPI 5.0, section 14.7), so a program that ignores return codes goes on as if nothing
+//! had happened. At `MPI_Finalize` such a rank says so in one line: the first error, and how many followed.
+//! An error counts as looked at when the program asks for its class or its text.
+//! A missing name in `MPI_File_delete` is no error to tell of: programs delete what may not be there before they create it.
+//! Nor is a failure of another rank that ends a collective call here too: that rank tells of it.
+
+use super::{Failure, class_text};
+use crate::abi::{MPI_ERR_NO_SUCH_FILE, MPI_SUCCESS};
+use crate::{call, state};
+use mpi_base::param::{Level, Param};
+use mpi_core::io::file::ELSEWHERE;
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Whether a rank says so at all.
+pub static TELL_UNSEEN: Param<bool> = Param::new(
+    "io",
+    "base",
+    "tell_unseen_errors",
+    "true",
+    Level::USER,
+    "Whether a rank says at MPI_Finalize that a call on a file returned an error whose class and text the program never asked for",
+);
+
+/// The first error that was not looked at, and how many there are.
+struct Unseen {
+    first: String,
+    count: usize,
+}
+
+static UNSEEN: Mutex<Option<Unseen>> = Mutex::new(None);
+
+fn unseen() -> MutexGuard<'static, Option<Unseen>> {
+    UNSEEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Function `id` returns an error of a file.
+#[cold]
+pub fn returned(id: usize, failure: &Failure) {
+    let function = call::name(id);
+    let missing = failure.code() == MPI_ERR_NO_SUCH_FILE && function == "MPI_File_delete";
+    if missing || failure.message().contains(ELSEWHERE) {
+        return;
+    }
+    let mut unseen = unseen();
+    match &mut *unseen {
+        Some(known) => known.count += 1,
+        None => {
+            let class = class_text(failure.code()).map_or("an added error code", |(name, _)| name);
+            *unseen = Some(Unseen {
+                first: format!("{function} returned {class}: {}", failure.message()),
+                count: 1,
+            });
+        }
+    }
+}
+
+/// The program asks what an error code means.
+pub fn looks_at(code: i32) {
+    if code != MPI_SUCCESS {
+        *unseen() = None;
+    }
+}
+
+/// Says what was never looked at.
+pub fn tell(wanted: bool) {
+    let Some(Unseen { first, count }) = unseen().take() else {
+        return;
+    };
+    if !wanted {
+        return;
+    }
+    let more = match count {
+        1 => String::new(),
+        count => format!(" (and {} more of files)", count - 1),
+    };
+    let who = state::who_am_i();
+    // In one piece; nobody reads it when standard error is closed.
+    let line = format!(
+        "{who}: an error was returned{more} whose class and text the program never asked for: {first}\n"
+    );
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}

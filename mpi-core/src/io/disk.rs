@@ -1,0 +1,181 @@
+//! The system calls on an open file.
+//!
+//! Each writes its name and the file's to the state page while it runs, so that a hang report can say in which call a rank is,
+//! and is counted where a report is wanted ([`super::report`]).
+
+use super::hints::{Costs, Style, Switch, Tuning};
+use super::report::{FileLog, FileRecord};
+use crate::engine::Engine;
+use mpi_base::state::{FILE_NAME_WORDS, FileCall, file_name_words};
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+/// An open file of the system.
+pub struct Disk {
+    fd: OwnedFd,
+    engine: Engine,
+    name: [u64; FILE_NAME_WORDS],
+    tuning: Cell<Tuning>,
+    costs: Costs,
+    counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
+}
+
+/// CLOCK_MONOTONIC nanoseconds.
+pub(super) fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Carries out a system call on a file that is not open yet, or not any more.
+pub(super) fn on_page<T>(
+    engine: &Engine,
+    call: FileCall,
+    path: &str,
+    act: impl FnOnce() -> T,
+) -> T {
+    engine
+        .state()
+        .enters_file_call(call, now_ns(), &file_name_words(path));
+    let done = act();
+    engine.state().leaves_file_call();
+    done
+}
+
+impl Disk {
+    pub(super) fn new(fd: OwnedFd, engine: &Engine, path: &str, tuning: Tuning) -> Disk {
+        // What cannot be found out is taken for a disk of this host.
+        let magic = rustix::fs::fstatfs(&fd).map_or(0, |stat| stat.f_type);
+        let disk = Disk {
+            fd,
+            tuning: Cell::new(tuning),
+            costs: Costs::of(magic),
+            engine: engine.clone(),
+            name: file_name_words(path),
+            counted: FileLog::of(engine).map(|log| {
+                let record = log.record(path);
+                (log, record)
+            }),
+        };
+        disk.advise();
+        disk
+    }
+
+    pub(super) fn tuning(&self) -> Tuning {
+        self.tuning.get()
+    }
+
+    pub(super) fn set_tuning(&self, tuning: Tuning) {
+        self.tuning.set(tuning);
+        self.advise();
+    }
+
+    /// Tells the system how the file will be read.
+    fn advise(&self) {
+        let advice = match self.tuning.get().style {
+            Style::Unknown => return,
+            Style::Sequential => rustix::fs::Advice::Sequential,
+            Style::Random => rustix::fs::Advice::Random,
+        };
+        // Advice that is not taken changes nothing.
+        let _ = rustix::fs::fadvise(&self.fd, 0, None, advice);
+    }
+
+    /// How many bytes between two pieces are read in vain rather than in a call of their own, and how many bytes at once.
+    pub(super) fn read_sieve(&self) -> (i64, i64) {
+        let tuning = self.tuning.get();
+        let gap = match tuning.ds_read {
+            Switch::Automatic => self.costs.read_gap,
+            Switch::Enable => tuning.ind_rd_buffer_size,
+            Switch::Disable => -1,
+        };
+        (gap, tuning.ind_rd_buffer_size)
+    }
+
+    /// The same of writes, which then read what lies between their pieces and write it back; `alone` says that nobody else has the file open.
+    pub(super) fn write_sieve(&self, alone: bool) -> Option<(i64, i64)> {
+        let tuning = self.tuning.get();
+        match (tuning.ds_write, alone) {
+            (Switch::Automatic, true) => Some((self.costs.write_gap, tuning.ind_wr_buffer_size)),
+            (Switch::Enable, _) => Some((tuning.ind_wr_buffer_size, tuning.ind_wr_buffer_size)),
+            _ => None,
+        }
+    }
+
+    /// What is counted of the file, if a report is wanted.
+    pub(super) fn record(&self) -> Option<&FileRecord> {
+        self.counted.as_ref().map(|(_, record)| &**record)
+    }
+
+    /// Carries out a system call; `offset` and `bytes` say what of the file it is about.
+    fn call<T>(
+        &self,
+        call: FileCall,
+        (offset, bytes): (u64, u64),
+        act: impl FnOnce(BorrowedFd<'_>) -> T,
+    ) -> T {
+        let began = self.counted.as_ref().map(|(log, _)| log.now());
+        let begin = now_ns();
+        let page = self.engine.state();
+        page.enters_file_call(call, begin, &self.name);
+        let done = act(self.fd.as_fd());
+        page.leaves_file_call();
+        if let (Some((log, record)), Some(began)) = (&self.counted, began) {
+            let took = now_ns().saturating_sub(begin);
+            log.system_call(record, call, (began, took), (offset, bytes));
+        }
+        done
+    }
+
+    pub(super) fn pwrite(&self, data: &[u8], at: u64) -> Result<usize, Errno> {
+        self.call(FileCall::Pwrite, (at, data.len() as u64), |fd| {
+            rustix::io::pwrite(fd, data, at)
+        })
+    }
+
+    pub(super) fn pread(&self, room: &mut [u8], at: u64) -> Result<usize, Errno> {
+        self.call(FileCall::Pread, (at, room.len() as u64), |fd| {
+            rustix::io::pread(fd, room, at)
+        })
+    }
+
+    pub(super) fn fsync(&self) -> Result<(), Errno> {
+        self.call(FileCall::Fsync, (0, 0), |fd| rustix::fs::fsync(fd))
+    }
+
+    pub(super) fn ftruncate(&self, bytes: u64) -> Result<(), Errno> {
+        self.call(FileCall::Ftruncate, (0, bytes), |fd| {
+            rustix::fs::ftruncate(fd, bytes)
+        })
+    }
+
+    pub(super) fn fallocate(&self, bytes: u64) -> Result<(), Errno> {
+        let none = rustix::fs::FallocateFlags::empty();
+        self.call(FileCall::Fallocate, (0, bytes), |fd| {
+            rustix::fs::fallocate(fd, none, 0, bytes)
+        })
+    }
+
+    /// Locks or unlocks a range; waits for other holders.
+    pub(super) fn lock(
+        &self,
+        from: i64,
+        len: i64,
+        act: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        self.call(FileCall::Lock, (from as u64, len as u64), act)
+    }
+
+    /// The file's length.
+    pub(super) fn len(&self) -> Result<i64, Errno> {
+        rustix::fs::fstat(&self.fd).map(|stat| stat.st_size)
+    }
+
+    /// Writes what has been counted to the tape.
+    pub(super) fn write_record(&self) {
+        if let Some((log, record)) = &self.counted {
+            log.write(record);
+        }
+    }
+}

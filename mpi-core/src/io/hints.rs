@@ -1,0 +1,336 @@
+//! Hints: the reserved ones that act and ROMIO's names for the same things (MPI 5.0, section 14.2.8).
+//!
+//! What an access does follows from a few values, [`Tuning`]. They come from the info object, or else from a file of hints
+//! ([`HINTS`], or `ROMIO_HINTS` as with ROMIO), or else from what is known of the file system.
+//! All members use rank 0's values: a hint that differs between ranks changes nothing at the others, and hangs nobody.
+//! Values that cannot be read are ignored, as the standard says; so are names that act on nothing, striping above all, which
+//! belongs to file systems that the library does not drive.
+
+use mpi_base::param::{Level, Param};
+use std::fmt;
+use std::path::Path;
+
+/// A file of hints.
+pub static HINTS: Param<String> = Param::new(
+    "io",
+    "base",
+    "hints",
+    "",
+    Level::USER,
+    "A file of hints for all files that are opened, a name and a value on each line; info objects are stronger; empty: what ROMIO_HINTS names",
+);
+
+/// Whether something is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Switch {
+    /// Where it pays.
+    #[default]
+    Automatic,
+    Enable,
+    Disable,
+}
+
+impl Switch {
+    fn parse(text: &str) -> Option<Switch> {
+        match text.to_ascii_lowercase().as_str() {
+            "automatic" => Some(Switch::Automatic),
+            "enable" | "true" => Some(Switch::Enable),
+            "disable" | "false" => Some(Switch::Disable),
+            _ => None,
+        }
+    }
+
+    fn from_word(word: u64) -> Switch {
+        match word {
+            1 => Switch::Enable,
+            2 => Switch::Disable,
+            _ => Switch::Automatic,
+        }
+    }
+}
+
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Switch::Automatic => "automatic",
+            Switch::Enable => "enable",
+            Switch::Disable => "disable",
+        })
+    }
+}
+
+/// How a file is going to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    #[default]
+    Unknown,
+    Sequential,
+    Random,
+}
+
+/// The values that accesses follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Whether collective reads and writes are aggregated.
+    pub cb_read: Switch,
+    pub cb_write: Switch,
+    /// Whether accesses of one process touch what lies between their pieces, to make fewer calls of the system.
+    pub ds_read: Switch,
+    pub ds_write: Switch,
+    /// Aggregators; 0: as many as cores, at most.
+    pub cb_nodes: u32,
+    /// Bytes of an aggregator's buffer.
+    pub cb_buffer_size: i64,
+    /// Bytes that are read or written at once with what lies between pieces.
+    pub ind_rd_buffer_size: i64,
+    pub ind_wr_buffer_size: i64,
+    pub style: Style,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
+            cb_read: Switch::Automatic,
+            cb_write: Switch::Automatic,
+            ds_read: Switch::Automatic,
+            ds_write: Switch::Automatic,
+            cb_nodes: 0,
+            cb_buffer_size: 4 << 20,
+            ind_rd_buffer_size: 256 << 10,
+            ind_wr_buffer_size: 512 << 10,
+            style: Style::Unknown,
+        }
+    }
+}
+
+/// Words of a [`Tuning`] on its way to other members.
+pub(super) const WORDS: usize = 9;
+
+/// Buffers have this many bytes at least, and at most.
+const BUFFERS: std::ops::RangeInclusive<i64> = 4096..=1 << 30;
+
+fn bytes(text: &str) -> Option<i64> {
+    text.trim().parse().ok().filter(|n| *n > 0)
+}
+
+impl Tuning {
+    /// Takes a hint; whether it is one that acts and has a value that can be read.
+    pub fn set(&mut self, key: &str, value: &str) -> bool {
+        let buffer = || bytes(value).map(|n| n.clamp(*BUFFERS.start(), *BUFFERS.end()));
+        let switch = || Switch::parse(value);
+        match key {
+            "collective_buffering" => {
+                put(&mut self.cb_read, switch()) && put(&mut self.cb_write, switch())
+            }
+            "romio_cb_read" => put(&mut self.cb_read, switch()),
+            "romio_cb_write" => put(&mut self.cb_write, switch()),
+            "romio_ds_read" => put(&mut self.ds_read, switch()),
+            "romio_ds_write" => put(&mut self.ds_write, switch()),
+            "cb_nodes" => put(
+                &mut self.cb_nodes,
+                bytes(value).and_then(|n| u32::try_from(n).ok()),
+            ),
+            "cb_buffer_size" => put(&mut self.cb_buffer_size, buffer()),
+            "ind_rd_buffer_size" => put(&mut self.ind_rd_buffer_size, buffer()),
+            "ind_wr_buffer_size" => put(&mut self.ind_wr_buffer_size, buffer()),
+            "access_style" => {
+                let mut known = false;
+                for style in value.split(',').map(str::trim) {
+                    let style = match style {
+                        "sequential" | "reverse_sequential" => Some(Style::Sequential),
+                        "random" => Some(Style::Random),
+                        _ => None,
+                    };
+                    known |= put(&mut self.style, style);
+                }
+                known
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the lines of a file of hints: a name and a value each; `#` begins a comment.
+    pub fn read_file(&mut self, path: &Path) {
+        // A file that is not there has no hints.
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default();
+            let mut words = line.split_whitespace();
+            if let (Some(key), Some(value)) = (words.next(), words.next()) {
+                self.set(key, value);
+            }
+        }
+    }
+
+    /// Names and values in use; `aggregators` is what [`Tuning::cb_nodes`] comes to.
+    pub fn echo(&self, aggregators: u32) -> Vec<(&'static str, String)> {
+        let both = match (self.cb_read, self.cb_write) {
+            (Switch::Disable, Switch::Disable) => "false",
+            _ => "true",
+        };
+        let mut all = vec![
+            ("collective_buffering", both.to_owned()),
+            ("romio_cb_read", self.cb_read.to_string()),
+            ("romio_cb_write", self.cb_write.to_string()),
+            ("romio_ds_read", self.ds_read.to_string()),
+            ("romio_ds_write", self.ds_write.to_string()),
+            ("cb_nodes", aggregators.to_string()),
+            ("cb_buffer_size", self.cb_buffer_size.to_string()),
+            ("ind_rd_buffer_size", self.ind_rd_buffer_size.to_string()),
+            ("ind_wr_buffer_size", self.ind_wr_buffer_size.to_string()),
+        ];
+        match self.style {
+            Style::Unknown => {}
+            Style::Sequential => all.push(("access_style", "sequential".into())),
+            Style::Random => all.push(("access_style", "random".into())),
+        }
+        all
+    }
+
+    pub(super) fn words(&self) -> [u64; WORDS] {
+        [
+            self.cb_read as u64,
+            self.cb_write as u64,
+            self.ds_read as u64,
+            self.ds_write as u64,
+            self.cb_nodes.into(),
+            self.cb_buffer_size as u64,
+            self.ind_rd_buffer_size as u64,
+            self.ind_wr_buffer_size as u64,
+            self.style as u64,
+        ]
+    }
+
+    /// What another member's words say, kept within bounds.
+    pub(super) fn from_words(words: &[u64]) -> Tuning {
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        let buffer = |at: usize| {
+            i64::try_from(word(at)).map_or(*BUFFERS.end(), |n| {
+                n.clamp(*BUFFERS.start(), *BUFFERS.end())
+            })
+        };
+        Tuning {
+            cb_read: Switch::from_word(word(0)),
+            cb_write: Switch::from_word(word(1)),
+            ds_read: Switch::from_word(word(2)),
+            ds_write: Switch::from_word(word(3)),
+            cb_nodes: u32::try_from(word(4)).unwrap_or(0),
+            cb_buffer_size: buffer(5),
+            ind_rd_buffer_size: buffer(6),
+            ind_wr_buffer_size: buffer(7),
+            style: match word(8) {
+                1 => Style::Sequential,
+                2 => Style::Random,
+                _ => Style::Unknown,
+            },
+        }
+    }
+}
+
+fn put<T>(place: &mut T, value: Option<T>) -> bool {
+    match value {
+        Some(value) => {
+            *place = value;
+            true
+        }
+        None => false,
+    }
+}
+
+/// What calls of the system cost on a file system, against moving bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Costs {
+    /// Bytes that are read in the time of one call more, and that are read and written back in the time of a write more.
+    pub read_gap: i64,
+    pub write_gap: i64,
+}
+
+impl Costs {
+    /// Those of a type of file system (statfs(2)), measured for pieces of 64 bytes in the page cache.
+    pub fn of(magic: i64) -> Costs {
+        const TMPFS: i64 = 0x0102_1994;
+        const RAMFS: i64 = 0x8584_58f6;
+        // Behind a network or a process a call costs a journey.
+        const FAR: [i64; 6] = [
+            0x6969,      // NFS
+            0xff53_4d42, // CIFS
+            0xfe53_4d42, // SMB2
+            0x6573_5546, // FUSE
+            0x0bd0_0bd0, // Lustre
+            0x4750_4653, // GPFS
+        ];
+        match magic {
+            TMPFS | RAMFS => Costs {
+                read_gap: 1_600,
+                write_gap: 1_700,
+            },
+            _ if FAR.contains(&magic) => Costs {
+                read_gap: 256 << 10,
+                write_gap: 128 << 10,
+            },
+            _ => Costs {
+                read_gap: 8_000,
+                write_gap: 7_000,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_that_act_are_taken_and_echoed_and_others_are_ignored() {
+        let mut tuning = Tuning::default();
+        assert!(tuning.set("cb_buffer_size", "8388608"));
+        assert!(tuning.set("romio_cb_write", "ENABLE"));
+        assert!(tuning.set("cb_nodes", "3"));
+        for (key, value) in [
+            ("striping_unit", "65536"),
+            ("no_such_hint", "1"),
+            ("cb_nodes", "-1"),
+            ("cb_buffer_size", "much"),
+            ("romio_ds_read", "perhaps"),
+        ] {
+            assert!(!tuning.set(key, value), "{key}");
+        }
+        let echo = tuning.echo(2);
+        let said = |key: &str| {
+            echo.iter()
+                .find(|(known, _)| *known == key)
+                .map(|(_, v)| &**v)
+        };
+        assert_eq!(said("cb_buffer_size"), Some("8388608"));
+        assert_eq!(said("romio_cb_write"), Some("enable"));
+        assert_eq!(said("cb_nodes"), Some("2"));
+        assert_eq!(said("striping_unit"), None);
+    }
+
+    #[test]
+    fn rank_0_s_values_arrive_as_they_are_and_nonsense_within_bounds() {
+        let mut tuning = Tuning::default();
+        tuning.set("access_style", "read_once,random");
+        tuning.set("collective_buffering", "false");
+        assert_eq!(Tuning::from_words(&tuning.words()), tuning);
+        let odd = Tuning::from_words(&[u64::MAX; WORDS]);
+        assert_eq!(odd.cb_buffer_size, *BUFFERS.end());
+        assert_eq!(Tuning::from_words(&[]).cb_buffer_size, *BUFFERS.start());
+    }
+
+    #[test]
+    fn a_file_of_hints_has_a_name_and_a_value_on_each_line() {
+        let path = std::env::temp_dir().join(format!("hints.{}", std::process::id()));
+        std::fs::write(
+            &path,
+            "# mine\ncb_nodes 5\n\nromio_ds_write disable # why\nodd\n",
+        )
+        .expect("written");
+        let mut tuning = Tuning::default();
+        tuning.read_file(&path);
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!((tuning.cb_nodes, tuning.ds_write), (5, Switch::Disable));
+        tuning.read_file(Path::new("/no/such/file"));
+        assert_eq!(tuning.cb_nodes, 5);
+    }
+}

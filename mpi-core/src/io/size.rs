@@ -1,0 +1,85 @@
+//! The size of a file, and bringing it to the disk (MPI 5.0, sections 14.2.4 to 14.2.6 and 14.6).
+
+use super::access;
+use super::error::{IoClass, IoError};
+use super::file::File;
+use crate::Error;
+use rustix::io::Errno;
+
+impl File {
+    pub(super) fn size(&self) -> Result<i64, IoError> {
+        self.disk
+            .len()
+            .map_err(|errno| IoError::system("fstat", errno))
+    }
+
+    /// `MPI_File_get_size`.
+    pub fn bytes(&self) -> Result<i64, Error> {
+        self.told(self.size())
+    }
+
+    /// `MPI_File_set_size`; every member calls.
+    pub fn set_bytes(&self, bytes: i64) -> Result<(), Error> {
+        self.same("size", bytes)?;
+        let done = self
+            .may_resize(bytes)
+            .and_then(|()| match self.comm.rank() {
+                0 => self
+                    .disk
+                    .ftruncate(bytes as u64)
+                    .map_err(|errno| IoError::system("ftruncate", errno)),
+                _ => Ok(()),
+            });
+        self.agree(done)
+    }
+
+    fn may_resize(&self, bytes: i64) -> Result<(), IoError> {
+        if bytes < 0 {
+            let sentence = format!("size is {bytes}, which is negative");
+            return Err(IoError::new(IoClass::Arg, sentence));
+        }
+        self.random_access()?;
+        access::within_limit(bytes as u64)?;
+        match self.amode.writes() {
+            true => Ok(()),
+            false => Err(IoError::new(
+                IoClass::ReadOnly,
+                "it is open for reading only",
+            )),
+        }
+    }
+
+    /// `MPI_File_preallocate`; every member calls.
+    pub fn preallocate(&self, bytes: i64) -> Result<(), Error> {
+        self.same("size", bytes)?;
+        let done = self
+            .may_resize(bytes)
+            .and_then(|()| match self.comm.rank() {
+                0 if bytes > 0 => self.allocate(bytes),
+                _ => Ok(()),
+            });
+        self.agree(done)
+    }
+
+    fn allocate(&self, bytes: i64) -> Result<(), IoError> {
+        match self.disk.fallocate(bytes as u64) {
+            // Where room cannot be set aside the size at least is as it should be.
+            Err(Errno::NOSYS | Errno::OPNOTSUPP) if self.size()? < bytes => self
+                .disk
+                .ftruncate(bytes as u64)
+                .map_err(|errno| IoError::system("ftruncate", errno)),
+            Err(Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+            done => done.map_err(|errno| IoError::system("fallocate", errno)),
+        }
+    }
+
+    /// `MPI_File_sync`; every member calls.
+    pub fn sync(&self) -> Result<(), Error> {
+        let done = match self.disk.fsync() {
+            // What cannot be synchronised has nothing to be.
+            Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+            Err(errno) => Err(IoError::system("fsync", errno)),
+        };
+        self.agree(done)
+    }
+}

@@ -1,0 +1,365 @@
+//! Reading and writing: by one process, by all, in the order of ranks, and in two halves (MPI 5.0, section 14.4).
+
+use super::access::{self, RangeLock};
+use super::disk::now_ns;
+use super::error::{IoClass, IoError};
+use super::file::File;
+use super::hints::Switch;
+use super::report::Counter;
+use super::staged::{self, Stages};
+use super::two_phase::{self, Plan};
+use super::view::View;
+use crate::Error;
+use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use std::rc::Rc;
+
+/// Which pointer an access uses and moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An explicit offset in etypes.
+    At(i64),
+    Individual,
+    Shared,
+}
+
+/// A split collective that has begun: what it is, and how many bytes it has moved.
+pub(super) struct Split {
+    pub(super) call: &'static str,
+    bytes: i64,
+}
+
+/// The shared memory of collective accesses.
+#[derive(Default)]
+pub(super) enum Staging {
+    #[default]
+    Untried,
+    Ready(Rc<Stages>),
+    /// The members are on several nodes.
+    Impossible,
+}
+
+impl File {
+    /// How many etypes a buffer is.
+    fn etypes(&self, datatype: &Datatype, bytes: i64) -> Result<i64, IoError> {
+        let size = self.view.borrow().etype.size().max(1);
+        match bytes % size {
+            0 => Ok(bytes / size),
+            _ => {
+                let sentence = format!(
+                    "the buffer has {bytes} bytes of {datatype}, which is no multiple of the {size} of the view's etype"
+                );
+                Err(IoError::new(IoClass::Arg, sentence))
+            }
+        }
+    }
+
+    /// Takes the place of an access of so many etypes, and moves the pointer behind it.
+    fn begin(&self, place: Place, etypes: i64) -> Result<Result<i64, IoError>, Error> {
+        Ok(match place {
+            Place::Shared => Ok(self.shared.add(etypes)?),
+            Place::At(offset) if offset < 0 => {
+                let sentence = format!("offset is {offset}, which is negative");
+                Err(IoError::new(IoClass::Arg, sentence))
+            }
+            Place::At(offset) => self.random_access().map(|()| offset),
+            Place::Individual => self.random_access().map(|()| {
+                let at = self.position.get();
+                self.position.set(at.saturating_add(etypes));
+                at
+            }),
+        })
+    }
+
+    fn stream_place(&self, at: i64) -> Result<i64, IoError> {
+        let each = self.view.borrow().etype_bytes();
+        at.checked_mul(each)
+            .ok_or_else(|| IoError::new(IoClass::Arg, format!("offset {at} is too far")))
+    }
+
+    fn may_read(&self) -> Result<(), IoError> {
+        match self.amode.reads() {
+            true => Ok(()),
+            false => Err(IoError::new(IoClass::Access, "it is open for writing only")),
+        }
+    }
+
+    fn may_write(&self) -> Result<(), IoError> {
+        match self.amode.writes() {
+            true => Ok(()),
+            false => Err(IoError::new(
+                IoClass::ReadOnly,
+                "it is open for reading only",
+            )),
+        }
+    }
+
+    /// Reads from byte `from` of the stream on.
+    fn read_from(&self, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
+        let view = self.view.borrow();
+        let _held = match self.atomic.get() {
+            true => RangeLock::take(&self.disk, &view, from, buf.bytes(), false)?,
+            false => None,
+        };
+        access::read(&self.disk, &view, from, buf)
+    }
+
+    /// Writes from byte `from` of the stream on.
+    fn write_from(&self, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
+        let view = self.view.borrow();
+        let _held = match self.atomic.get() {
+            true => RangeLock::take(&self.disk, &view, from, buf.bytes(), true)?,
+            false => None,
+        };
+        let alone = self.comm.size() == 1 && self.amode.unique_open;
+        let sieve = match view.is_dense() || !self.amode.reads() {
+            true => None,
+            false => self.disk.write_sieve(alone),
+        };
+        access::write(&self.disk, sieve, &view, from, buf)
+    }
+
+    /// Carries out a call of MPI and counts it, if a report is wanted.
+    fn counted(
+        &self,
+        writes: bool,
+        collective: bool,
+        act: impl FnOnce() -> Result<i64, Error>,
+    ) -> Result<i64, Error> {
+        let Some(record) = self.disk.record() else {
+            return act();
+        };
+        let begin = now_ns();
+        let done = act();
+        if collective {
+            record.add(Counter::Collective, 1);
+        }
+        let bytes = done.as_ref().map_or(0, |bytes| *bytes as u64);
+        record.call(writes, bytes, now_ns().saturating_sub(begin));
+        done
+    }
+
+    fn count_aggregated(&self) {
+        if let Some(record) = self.disk.record() {
+            record.add(Counter::Aggregated, 1);
+        }
+    }
+
+    /// A read by this process alone; the bytes of the buffer that were filled.
+    pub fn read(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
+        self.counted(false, false, || self.read_now(place, buf))
+    }
+
+    fn read_now(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
+        let about = (&buf.datatype().clone(), buf.bytes());
+        let from = self.part(place, self.may_read(), about)?;
+        self.told(from.and_then(|from| self.read_from(from, buf)))
+    }
+
+    /// A write by this process alone; the bytes of the buffer that were written.
+    pub fn write(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
+        self.counted(true, false, || self.write_now(place, buf))
+    }
+
+    fn write_now(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
+        let from = self.part(place, self.may_write(), (buf.datatype(), buf.bytes()))?;
+        self.told(from.and_then(|from| self.write_from(from, buf)))
+    }
+
+    /// Where a member's part of a collective access begins in the stream, if it can be done at all.
+    fn part(
+        &self,
+        place: Place,
+        may: Result<(), IoError>,
+        (datatype, bytes): (&Datatype, i64),
+    ) -> Result<Result<i64, IoError>, Error> {
+        let etypes = match may.and_then(|()| self.etypes(datatype, bytes)) {
+            Ok(etypes) => etypes,
+            Err(error) => return Ok(Err(error)),
+        };
+        let at = self.begin(place, etypes)?;
+        Ok(at.and_then(|at| self.stream_place(at)))
+    }
+
+    /// How the members go about it together, if not each for itself.
+    fn plan(
+        &self,
+        view: &View,
+        from: &Result<i64, IoError>,
+        bytes: i64,
+        (converts, writes): (bool, bool),
+    ) -> Result<Option<Plan>, Error> {
+        let tuning = self.disk.tuning();
+        let wanted = match writes {
+            true => tuning.cb_write,
+            false => tuning.cb_read,
+        };
+        // Alone, converting, atomic or unwanted: each is the same at all members.
+        let never = self.comm.size() == 1 || converts || self.atomic.get();
+        if never || wanted == Switch::Disable {
+            return Ok(None);
+        }
+        let (from, bytes) = match from {
+            Ok(from) => (*from, bytes),
+            Err(_) => (0, 0),
+        };
+        Plan::agree(&self.comm, (wanted, &tuning), view, from, bytes)
+    }
+
+    /// The shared memory for a plan; nothing where members are on several nodes.
+    fn stages(&self, plan: &Plan) -> Result<Option<Rc<Stages>>, Error> {
+        match &*self.stages.borrow() {
+            Staging::Impossible => return Ok(None),
+            Staging::Ready(stages) if stages.suit(plan) => return Ok(Some(stages.clone())),
+            _ => {}
+        }
+        if let Staging::Ready(old) = self.stages.replace(Staging::Untried) {
+            old.free()?;
+        }
+        let made = Stages::new(&self.comm, plan)?.map(Rc::new);
+        *self.stages.borrow_mut() = match &made {
+            Some(stages) => Staging::Ready(stages.clone()),
+            None => Staging::Impossible,
+        };
+        Ok(made)
+    }
+
+    /// A read to which every member comes.
+    pub fn read_all(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
+        self.counted(false, true, || self.read_all_now(place, buf))
+    }
+
+    fn read_all_now(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
+        let view = self.view();
+        let about = (&buf.datatype().clone(), buf.bytes());
+        let from = self.part(place, self.may_read(), about)?;
+        let converts = view.representation.converts_reads();
+        let outcome = match self.plan(&view, &from, buf.bytes(), (converts, false))? {
+            None => from.and_then(|from| self.read_from(from, buf)),
+            Some(plan) => {
+                self.count_aggregated();
+                let mut none = RecvBuf::empty();
+                let (at, part) = match &from {
+                    Ok(from) => (*from, buf),
+                    Err(_) => (0, &mut none),
+                };
+                let read = match self.stages(&plan)? {
+                    Some(stages) => {
+                        let by = (&plan, &*stages);
+                        staged::read(&self.comm, by, &self.disk, (&view, at), part)?
+                    }
+                    None => two_phase::read(&self.comm, &plan, &self.disk, (&view, at), part)?,
+                };
+                from.and(read)
+            }
+        };
+        self.agree(outcome)
+    }
+
+    /// A write to which every member comes.
+    pub fn write_all(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
+        self.counted(true, true, || self.write_all_now(place, buf))
+    }
+
+    fn write_all_now(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
+        let view = self.view();
+        let from = self.part(place, self.may_write(), (buf.datatype(), buf.bytes()))?;
+        let converts = view.representation.converts_writes();
+        let outcome = match self.plan(&view, &from, buf.bytes(), (converts, true))? {
+            None => from.and_then(|from| self.write_from(from, buf)),
+            Some(plan) => {
+                self.count_aggregated();
+                let none = SendBuf::empty();
+                let (at, part) = match &from {
+                    Ok(from) => (*from, buf),
+                    Err(_) => (0, &none),
+                };
+                let written = match self.stages(&plan)? {
+                    Some(stages) => {
+                        let by = (&plan, &*stages);
+                        staged::write(&self.comm, by, &self.disk, (&view, at), part)?
+                    }
+                    None => two_phase::write(&self.comm, &plan, &self.disk, (&view, at), part)?,
+                };
+                from.and(written)
+            }
+        };
+        self.agree(outcome)
+    }
+
+    /// Where this member's part of an ordered access begins: the members' parts follow each other in the order of their ranks.
+    fn in_order(&self, etypes: Result<i64, IoError>) -> Result<i64, Error> {
+        let etypes = self.agree(etypes)?;
+        let all = self
+            .comm
+            .engine()
+            .block_on(self.comm.share(&[etypes as u64]))?;
+        let before: u64 = all[..self.comm.rank() as usize].iter().sum();
+        let total: u64 = all.iter().sum();
+        let base = match self.comm.rank() {
+            0 => self.shared.add(total as i64)?,
+            _ => 0,
+        };
+        let bases = self
+            .comm
+            .engine()
+            .block_on(self.comm.share(&[base as u64]))?;
+        Ok((bases[0] + before) as i64)
+    }
+
+    /// A read in the order of ranks at the shared pointer.
+    pub fn read_ordered(&self, buf: &mut RecvBuf) -> Result<i64, Error> {
+        self.counted(false, true, || self.read_ordered_now(buf))
+    }
+
+    fn read_ordered_now(&self, buf: &mut RecvBuf) -> Result<i64, Error> {
+        let at = self.in_order(self.etypes(buf.datatype(), buf.bytes()))?;
+        let from = self.may_read().and_then(|()| self.stream_place(at));
+        self.agree(from.and_then(|from| self.read_from(from, buf)))
+    }
+
+    /// A write in the order of ranks at the shared pointer.
+    pub fn write_ordered(&self, buf: &SendBuf) -> Result<i64, Error> {
+        self.counted(true, true, || self.write_ordered_now(buf))
+    }
+
+    fn write_ordered_now(&self, buf: &SendBuf) -> Result<i64, Error> {
+        let at = self.in_order(self.etypes(buf.datatype(), buf.bytes()))?;
+        let from = self.may_write().and_then(|()| self.stream_place(at));
+        self.agree(from.and_then(|from| self.write_from(from, buf)))
+    }
+
+    /// Begins a split collective, of which a file has one at a time.
+    pub fn split_begins(
+        &self,
+        call: &'static str,
+        act: impl FnOnce() -> Result<i64, Error>,
+    ) -> Result<(), Error> {
+        if let Some(open) = &*self.split.borrow() {
+            let sentence = format!(
+                "{call}_begin on file {} before {} has ended",
+                self.path, open.call
+            );
+            return Err(IoError::new(IoClass::UnsupportedOperation, sentence).into());
+        }
+        let bytes = act()?;
+        *self.split.borrow_mut() = Some(Split { call, bytes });
+        Ok(())
+    }
+
+    /// Ends it; the bytes it has moved.
+    pub fn split_ends(&self, call: &'static str) -> Result<i64, Error> {
+        let open = self.split.take();
+        match open {
+            Some(split) if split.call == call => Ok(split.bytes),
+            other => {
+                let what = match &other {
+                    Some(split) => format!("what has begun is {}", split.call),
+                    None => "nothing has begun".to_owned(),
+                };
+                let sentence = format!("{call}_end on file {}: {what}", self.path);
+                *self.split.borrow_mut() = other;
+                Err(IoError::new(IoClass::UnsupportedOperation, sentence).into())
+            }
+        }
+    }
+}

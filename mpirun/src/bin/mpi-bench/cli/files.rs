@@ -1,0 +1,64 @@
+//! The options of `io`.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// How the benchmark of files goes about it.
+#[derive(Clone, Debug, Args)]
+pub struct FileOptions {
+    /// What the ranks write and read, for io
+    #[arg(long, value_enum, default_value = "easy")]
+    pub pattern: Pattern,
+
+    /// Read what was written before the clock started, for io
+    #[arg(long)]
+    pub read: bool,
+
+    /// Measure the same bytes by pwrite or pread too, in turns on the same file system, for io
+    #[arg(long)]
+    pub plain: bool,
+
+    /// The folder of the files of io and open [default: this one]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
+    pub directory: PathBuf,
+}
+
+impl FileOptions {
+    /// The same on a rank's command line; the folder belongs to the host of the ranks.
+    pub fn arguments(&self) -> Vec<String> {
+        let pattern = self.pattern.to_possible_value();
+        let pattern = pattern.map_or_else(String::new, |value| value.get_name().to_owned());
+        let folder = std::path::absolute(&self.directory).unwrap_or(self.directory.clone());
+        let mut all = vec!["--pattern".to_owned(), pattern];
+        all.extend(["--directory".to_owned(), folder.display().to_string()]);
+        all.extend(self.read.then(|| "--read".to_owned()));
+        all.extend(self.plain.then(|| "--plain".to_owned()));
+        all
+    }
+}
+
+/// What the ranks write and read; the sizes are what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pattern {
+    /// Each rank's part lies together: four accesses of the size at explicit offsets
+    Easy,
+    /// As easy, and each rank has a file of its own
+    Own,
+    /// 64 interleaved pieces of each rank, all in one collective access; the size is a piece, 47,008 bytes by default
+    Hard,
+    /// 4 MiB of each rank in interleaved pieces of the size, in one collective access
+    Strided,
+    /// A tile of doubles with ghost cells in memory, in a two-dimensional array; the size is its edge
+    Tile,
+    /// Nine arrays after each other, of which each rank has a part of the size; nine collective accesses
+    Checkpoint,
+    /// 64 records of the size for each rank, at the shared pointer
+    Shared,
+    /// The same records at explicit offsets
+    Records,
+}

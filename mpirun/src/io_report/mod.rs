@@ -1,0 +1,177 @@
+//! `mpirun --io-report [FILE]`: what all ranks did to files.
+//!
+//! Each rank counts for itself and writes its counters to its tape ([`mpi_core::io::report`]); here they become one line for each file.
+//! The latest counters of a rank's file are its last word: it writes them when it closes the file and again when it finalizes.
+//! Of a rank that was killed only what it had closed is known.
+
+mod table;
+
+use crate::trace::Lane;
+use mpi_base::node::{Event, EventKind};
+use mpi_core::io::report::{COUNTERS, Counter, SIZES};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// What all ranks did to files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct IoReport {
+    /// By name.
+    pub files: Vec<FileReport>,
+    /// The upper ends of the histograms' columns in bytes; the last column has none.
+    pub size_columns: Vec<Option<u64>>,
+}
+
+/// What was done to one file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FileReport {
+    pub name: String,
+    /// How many ranks opened it.
+    pub ranks: usize,
+    pub opens: u64,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+    /// Calls of MPI.
+    pub reads: u64,
+    pub writes: u64,
+    /// Those of them that were collective, and that were aggregated.
+    pub collective: u64,
+    pub aggregated: u64,
+    pub system_reads: u64,
+    pub system_writes: u64,
+    pub system_other: u64,
+    /// Seconds of all ranks together in calls of MPI that read or wrote, and in all calls of the system.
+    pub seconds_in_calls: f64,
+    pub seconds_in_system: f64,
+    /// Calls of MPI, and reads and writes of the system, by their bytes.
+    pub call_sizes: Vec<u64>,
+    pub system_sizes: Vec<u64>,
+    /// The rank that was in calls of MPI longest.
+    pub slowest: Option<Slowest>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slowest {
+    /// The job of a spawned rank, else 0.
+    pub job: usize,
+    pub rank: u32,
+    pub host: String,
+    pub seconds_in_calls: f64,
+}
+
+/// The names of a rank's files by their numbers.
+pub fn names(events: &[Event]) -> BTreeMap<u64, String> {
+    let mut pieces: BTreeMap<u64, BTreeMap<i32, [u64; 3]>> = BTreeMap::new();
+    for event in events.iter().filter(|e| e.kind == EventKind::FileName) {
+        let words = [event.comm, event.bytes, event.extra];
+        pieces
+            .entry(event.number)
+            .or_default()
+            .insert(event.tag, words);
+    }
+    let name = |pieces: BTreeMap<i32, [u64; 3]>| {
+        let bytes = pieces.into_values().flatten().flat_map(u64::to_le_bytes);
+        let bytes: Vec<u8> = bytes.filter(|byte| *byte != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    pieces
+        .into_iter()
+        .map(|(number, pieces)| (number, name(pieces)))
+        .collect()
+}
+
+/// A rank's counters by the numbers of its files.
+fn totals(events: &[Event]) -> BTreeMap<u64, [u64; COUNTERS]> {
+    let mut all: BTreeMap<u64, [u64; COUNTERS]> = BTreeMap::new();
+    for event in events.iter().filter(|e| e.kind == EventKind::FileTotals) {
+        let counters = all.entry(event.number).or_insert([0; COUNTERS]);
+        let first = usize::try_from(event.tag).unwrap_or(COUNTERS);
+        for (at, value) in [event.comm, event.bytes, event.extra]
+            .into_iter()
+            .enumerate()
+        {
+            if let Some(counter) = counters.get_mut(first.saturating_add(at)) {
+                *counter = value;
+            }
+        }
+    }
+    all
+}
+
+impl FileReport {
+    fn take(&mut self, lane: &Lane, counters: &[u64; COUNTERS]) {
+        let of = |counter: Counter| counters[counter as usize];
+        let seconds = |counter| of(counter) as f64 / 1e9;
+        self.ranks += 1;
+        self.opens += of(Counter::Opens);
+        self.bytes_read += of(Counter::BytesRead);
+        self.bytes_written += of(Counter::BytesWritten);
+        self.reads += of(Counter::Reads);
+        self.writes += of(Counter::Writes);
+        self.collective += of(Counter::Collective);
+        self.aggregated += of(Counter::Aggregated);
+        self.system_reads += of(Counter::SystemReads);
+        self.system_writes += of(Counter::SystemWrites);
+        self.system_other += of(Counter::SystemOther);
+        self.seconds_in_calls += seconds(Counter::NanosInCalls);
+        self.seconds_in_system += seconds(Counter::NanosInSystem);
+        let columns = [
+            (&mut self.call_sizes, Counter::CallSizes),
+            (&mut self.system_sizes, Counter::SystemSizes),
+        ];
+        for (sum, first) in columns {
+            sum.resize(SIZES.len(), 0);
+            for (sum, value) in sum.iter_mut().zip(&counters[first as usize..]) {
+                *sum += value;
+            }
+        }
+        let mine = seconds(Counter::NanosInCalls);
+        let slowest = self.slowest.as_ref().map_or(0.0, |s| s.seconds_in_calls);
+        if mine > slowest {
+            self.slowest = Some(Slowest {
+                job: lane.job,
+                rank: lane.rank,
+                host: lane.host.clone(),
+                seconds_in_calls: mine,
+            });
+        }
+    }
+}
+
+impl IoReport {
+    /// What the tapes say.
+    pub fn of(lanes: &[Lane]) -> IoReport {
+        let mut files: BTreeMap<String, FileReport> = BTreeMap::new();
+        for lane in lanes {
+            let names = names(&lane.tape.events);
+            for (number, counters) in totals(&lane.tape.events) {
+                let name = names.get(&number).cloned();
+                let name = name.unwrap_or_else(|| format!("(file {number} of rank {})", lane.rank));
+                let file = files.entry(name.clone()).or_default();
+                file.name = name;
+                file.take(lane, &counters);
+            }
+        }
+        let column = |end: &u64| (*end < u64::MAX).then_some(*end);
+        IoReport {
+            files: files.into_values().collect(),
+            size_columns: SIZES.iter().map(column).collect(),
+        }
+    }
+
+    /// Writes the file whose name says in which form.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let text = match file.extension().is_some_and(|end| end == "json") {
+            true => {
+                let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+                text + "\n"
+            }
+            false => self.table(),
+        };
+        std::fs::write(file, text)
+    }
+}
+
+#[cfg(test)]
+mod tests;
