@@ -119,7 +119,7 @@ pub struct Options {
     pub trace: Option<PathBuf>,
 
     /// Say what all ranks did to files: a table, or JSON if FILE ends in .json [default FILE: standard error]
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = TELLING)]
+    #[arg(long, hide_short_help = true, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = TELLING)]
     pub io_report: Option<PathBuf>,
 
     /// Record what depends on who was faster, into a folder
