@@ -24,12 +24,16 @@ fn compile(compiler: &Path, name: &str) -> PathBuf {
     program
 }
 
+fn job(program: &Path) -> Job {
+    Job::command(program).under(&installation().join("bin/mpirun"))
+}
+
 /// Runs programs, each with its argument, on 1, 2 and 3 ranks.
 fn hold(compiler: &Path, programs: &[(&str, &str)]) {
     for (name, argument) in programs {
         let program = compile(compiler, name);
         for ranks in [1, 2, 3] {
-            let job = Job::command(&program).ranks(ranks);
+            let job = job(&program).ranks(ranks);
             let job = match *argument {
                 "" => job,
                 argument => job.arg(argument),
@@ -90,13 +94,10 @@ fn programs_of_open_mpi_run_unchanged() {
 fn explain_says_which_library_stands_in() {
     let Some(open_mpi) = open_mpi() else { return };
     let program = compile(&open_mpi.bin("mpicc"), "hello");
-    let outcome = Job::command(&program)
-        .ranks(2)
-        .with(["--explain"])
-        .succeeds();
+    let outcome = job(&program).ranks(2).with(["--explain"]).succeeds();
     let file = installation().join("lib/portcullis/compat/openmpi/libmpi.so.40");
     let expected = format!("{} stands in for it", file.display());
     assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
-    let quiet = Job::command(&program).ranks(2).succeeds();
+    let quiet = job(&program).ranks(2).succeeds();
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
 }

@@ -85,7 +85,8 @@ fn reading_past_a_cut_gives_true_counts_and_leaves_the_rest_alone() {
     for ranks in [1, 2, 3, 5] {
         faults("cut", folder().path(), ranks).holds();
     }
-    let by_messages = faults("cut", folder().path(), RANKS);
+    let folder = folder();
+    let by_messages = faults("cut", folder.path(), RANKS);
     by_messages.with(["--mca", "osc", "am"]).holds();
 }
 
