@@ -251,6 +251,11 @@ pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> App {
     };
     let named = info("host").or_else(|| info("hosts"));
     let named = named.and_then(|names| named::list(&names.to_string_lossy()).ok());
+    let lines = app.info.iter().filter(|(name, _)| name == "env");
+    let env = lines.filter_map(|(_, line)| {
+        let (name, value) = split_at_sign(line)?;
+        Some((name.to_owned(), value.to_owned()))
+    });
     let index = |host: &Host| hosts.iter().position(|known| is_same(known, host));
     App {
         procs: Some(app.procs),
@@ -259,8 +264,8 @@ pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> App {
         seats: None,
         dir: info("wdir").map(PathBuf::from),
         path: info("path"),
+        env: env.collect(),
         program: app.program,
         args: app.args,
-        env: Vec::new(),
     }
 }

@@ -136,7 +136,7 @@ pub(super) struct Settings {
     pub limits: Limits,
     pub links: u32,
     pub filter: Filter,
-    port: u32,
+    pub port: u32,
     pub buffers: Buffers,
     dead_after: Duration,
     /// How long a peer that refuses is called again.
