@@ -27,7 +27,9 @@ fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
         let why = format!("{} is an intercommunicator", comm.label());
         return Err(Failure::new(MPI_ERR_COMM, why));
     }
+    // Not MPI_ROOT either, which is for collective operations between groups.
     groups::member(comm.comm.group(), root, "root")
+        .map_err(|wrong| Failure::new(MPI_ERR_ROOT, wrong.message()))
 }
 
 /// A port name argument.

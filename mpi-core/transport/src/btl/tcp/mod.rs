@@ -59,6 +59,8 @@ use std::time::Duration;
 
 /// So many connections are read without asking the poller first; a read in vain costs about as much as a question.
 const DIRECT: usize = 4;
+/// A card of so many bytes fits the name of a port of 255 characters, which programs and other libraries have room for.
+const IN_PORT_NAME: usize = 152;
 /// The poller is asked once in so many looks while nothing is known to wait there.
 const ASK: u32 = 64;
 /// Events taken from the poller at once.
@@ -101,6 +103,7 @@ pub fn open_to_other_jobs(
 ) -> Result<Transport, OpenError> {
     let mut settings = Settings::read(params).map_err(OpenError::Param)?;
     settings.links = 1;
+    settings.most_card = IN_PORT_NAME;
     // A set port is that of the connections within the job.
     settings.port = 0;
     let around = OpenContext {
@@ -184,13 +187,16 @@ impl Tcp {
         lobby
             .watch(epoll.as_fd())
             .map_err(|e| system("watching a TCP port")(rendezvous_points::text(e)))?;
-        let ours = AddressRecord {
+        let mut ours = AddressRecord {
             links: settings.links as u8,
             port,
             machine: rte::machine(),
             key,
             addresses,
         };
+        while ours.encode().len() > settings.most_card && ours.addresses.len() > 1 {
+            ours.addresses.pop();
+        }
         board
             .put(&board_key(link), &ours.encode())
             .map_err(|reason| OpenError::NoBoard { reason })?;
