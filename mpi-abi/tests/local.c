@@ -382,8 +382,8 @@ int main(int argc, char **argv) {
     attributes_go_with_their_datatype();
     operators_combine_locally();
     statuses_are_the_programs();
-    performance_variables_are_read();
     parameters_are_control_variables();
+    performance_variables_are_read();
     what_was_not_made_is_null();
     return failed;
 }

@@ -5,7 +5,7 @@
 //!
 //! Protocol of every way to make one, in hidden conversations:
 //! 1. the leaders swap what their groups have to say ([`swap`]) and each tells its group both;
-//! 2. each leader's words begin with the first of some numbers for communicators that it has set aside,
+//! 2. each leader's words begin with its name and the first of some numbers for communicators that it has set aside,
 //!    or that it has none left ([`context_id`]), which ends the call at all members of both groups;
 //!    a leader that cannot reach the other one tells its own group why ([`leader_error`]), which ends the call there;
 //! 3. the higher of both is the new communicator's, and the next of each leader's is that of its own group.
@@ -31,8 +31,8 @@ struct Side {
     words: Vec<u64>,
 }
 
-/// One word says which numbers the leader has set aside.
-const HEAD: usize = 1;
+/// How many words say who leads, and which numbers it has set aside.
+const HEAD: usize = 2;
 
 /// More words come from no job that there is, which has at most 2^24 ranks.
 const MOST_WORDS: usize = 3 << 24;
@@ -46,16 +46,19 @@ type Link = Option<Result<(Conversation, u32), LeaderError>>;
 impl Side {
     /// What the leader tells.
     fn told(engine: &Engine, comms: u32, mixed: bool, words: Vec<u64>) -> Vec<u64> {
-        let head = [engine.next_numbers(2 * comms, mixed)];
+        let head = [
+            engine.name_of(engine.me()),
+            engine.next_numbers(2 * comms, mixed),
+        ];
         head.into_iter().chain(words).collect()
     }
 
-    /// What the leader `proc` has told.
-    fn from_words(leader: ProcId, words: &[u64]) -> Result<Side, CommError> {
+    fn from_words(engine: &Engine, words: &[u64]) -> Result<Side, CommError> {
         // Both sides run this library, so the head is there.
-        let number = words.first().copied().unwrap_or_default();
+        let head = |i: usize| words.get(i).copied().unwrap_or_default();
+        let leader = engine.proc_named(head(0))?;
         Ok(Side {
-            number: context_id::told(leader, number)?,
+            number: context_id::told(leader, head(1))?,
             words: words.get(HEAD..).unwrap_or_default().to_vec(),
         })
     }
@@ -87,7 +90,11 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
                 // The rest of the group waits for this leader's words.
                 let astray = LeaderError::lost(error);
                 lens.set(0, LEADER_ERROR);
-                local.engine().coll().bcast(&here, &lens.recv(0..4), leader).await?;
+                local
+                    .engine()
+                    .coll()
+                    .bcast(&here, &lens.recv(0..4), leader)
+                    .await?;
                 let told = leader_error::share(local, leader, Some(&astray)).await?;
                 return Err(told.into());
             }
@@ -128,8 +135,8 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
     coll.bcast(&here, &all, leader).await?;
     let all: Vec<u64> = (0..ours + theirs).map(|i| words.get(i)).collect();
     let (ours, theirs) = all.split_at(ours);
-    let proc = local.group().proc(leader).unwrap_or(0);
-    Ok((Side::from_words(proc, ours)?, Side::from_words(proc, theirs)?))
+    let side = |words| Side::from_words(local.engine(), words);
+    Ok((side(ours)?, side(theirs)?))
 }
 
 /// The `which`-th communicator of those that two leaders have set numbers aside for.
@@ -167,7 +174,13 @@ impl Comm {
         let (own, other) = (Group::range(engine.me(), 1), Group::range(proc, 1));
         let context = Context::numbered(number);
         let name = String::new();
-        Ok(Comm::between(engine, context, (own, 0), (other, Some(local)), name))
+        Ok(Comm::between(
+            engine,
+            context,
+            (own, 0),
+            (other, Some(local)),
+            name,
+        ))
     }
 
     /// On an intercommunicator, its own group among itself; `operation` is for the sentence if there is none.

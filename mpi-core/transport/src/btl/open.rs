@@ -61,6 +61,9 @@ pub trait Names: Send + Sync {
     /// What a process is called; `None` if it is not known.
     fn name(&self, proc: ProcId) -> Option<u64>;
 
+    /// The two ends of a connection, for sentences.
+    fn ends(&self, me: ProcId, peer: ProcId) -> String;
+
     /// This process's number for a caller of this name, which has proved that it knows the key; `None` turns it away.
     fn admit(&self, name: u64) -> Option<ProcId>;
 }
@@ -73,6 +76,10 @@ pub(super) struct JobNames {
 impl Names for JobNames {
     fn name(&self, proc: ProcId) -> Option<u64> {
         (proc < self.size).then_some(proc.into())
+    }
+
+    fn ends(&self, me: ProcId, peer: ProcId) -> String {
+        format!("job ranks {me} and {peer}")
     }
 
     fn admit(&self, name: u64) -> Option<ProcId> {

@@ -153,7 +153,10 @@ impl Universe {
 
     /// The card of a process of another job.
     pub fn card(&self, proc: ProcId) -> Option<Card> {
-        self.known().others.get(&proc).map(|other| other.card.clone())
+        self.known()
+            .others
+            .get(&proc)
+            .map(|other| other.card.clone())
     }
 
     /// A communicator names these processes from now on.
@@ -214,6 +217,12 @@ impl Names for Universe {
         Universe::name(self, proc).map(|Name(name)| name)
     }
 
+    fn ends(&self, me: ProcId, peer: ProcId) -> String {
+        let theirs = Universe::name(self, peer).map(Name::rank);
+        let theirs = theirs.map_or_else(|| "a rank".into(), |rank| format!("rank {rank}"));
+        format!("rank {me} of this job and {theirs} of another")
+    }
+
     /// A caller that knows our key has it from our card, or from a port of ours.
     fn admit(&self, name: u64) -> Option<ProcId> {
         let name = Name(name);
@@ -240,7 +249,10 @@ mod tests {
         assert_eq!(universe.proc(other), None);
         assert_eq!(universe.introduce(other, Card::default()), Some(4));
         assert_eq!(universe.introduce(other, Card::default()), Some(4));
-        assert_eq!((universe.proc(other), universe.name(4)), (Some(4), Some(other)));
+        assert_eq!(
+            (universe.proc(other), universe.name(4)),
+            (Some(4), Some(other))
+        );
     }
 
     #[test]

@@ -147,10 +147,10 @@ impl Tcp {
     #[cold]
     pub(super) fn lose(&self, peer: &Peer, what: &str, sink: &dyn Sink) {
         peer.fate.set(Fate::Lost);
-        let (me, proc) = (self.me, peer.proc());
+        let ends = self.names.ends(self.me, peer.proc());
         sink.lost(
-            proc,
-            &format!("the connection between job ranks {me} and {proc} {what}"),
+            peer.proc(),
+            &format!("the connection between {ends} {what}"),
         );
     }
 }
