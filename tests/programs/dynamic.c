@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LONG (1 << 20) /* ints of a message that is announced first */
+#define LONG (1 << 17) /* ints of a message that is announced first */
 
 static int *numbers(int seed)
 {
@@ -165,7 +165,7 @@ static void as_parent(const char *program)
     }
     communicators(inter, 1, 0);
     OK(MPI_Comm_disconnect(&inter));
-    announce("dynamic spawn");
+    announce("dynamic");
 }
 
 static void as_child(int argc, char **argv, MPI_Comm parent)
@@ -220,7 +220,7 @@ static void rounds(const char *program, int how_many)
     }
     if (how_many > 10)
         CHECK(open_descriptors() <= after_ten, "%d descriptors, after ten rounds %d", open_descriptors(), after_ten);
-    announce("dynamic rounds");
+    announce("dynamic");
 }
 
 static void as_guest(MPI_Comm parent)
@@ -316,7 +316,7 @@ static void ports(void)
     FAILS(MPI_ERR_SPAWN, MPI_Comm_spawn("/no/such/program", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes));
     for (int i = 0; i < 2; i++)
         FAILS(MPI_ERR_SPAWN, codes[i]);
-    announce("dynamic ports");
+    announce("dynamic");
 }
 
 /* Two jobs that know nothing of each other but a file. */
@@ -344,7 +344,7 @@ static void meet(const char *file, int accepts)
         OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
     communicators(inter, accepts, 0);
     OK(MPI_Comm_disconnect(&inter));
-    announce("dynamic meet");
+    announce("dynamic");
 }
 
 int main(int argc, char **argv)
