@@ -15,7 +15,9 @@ fn a_job_spawns_another_and_they_share_communicators_and_windows() {
 
 #[test]
 fn a_job_whose_ranks_are_connected_by_tcp_spawns_another() {
-    dynamic("spawn", 3).with(["--mca", "btl", "tcp,self"]).holds();
+    dynamic("spawn", 3)
+        .with(["--mca", "btl", "tcp,self"])
+        .holds();
 }
 
 #[test]

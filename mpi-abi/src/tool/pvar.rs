@@ -31,7 +31,12 @@ fn of_engine(look: impl FnOnce(&Engine) -> u64) -> u64 {
 /// How many handles of a kind the program holds.
 macro_rules! handles {
     ($table:ident) => {
-        || state().$table.try_borrow().map_or(0, |table| table.iter().count() as u64)
+        || {
+            state()
+                .$table
+                .try_borrow()
+                .map_or(0, |table| table.iter().count() as u64)
+        }
     };
 }
 
@@ -119,7 +124,10 @@ pub static PVARS: &[Pvar] = &[
 /// Where the variables of a category begin, and how many they are.
 pub fn of_category(category: &str) -> (usize, usize) {
     let first = PVARS.iter().position(|pvar| pvar.category == category);
-    let len = PVARS.iter().filter(|pvar| pvar.category == category).count();
+    let len = PVARS
+        .iter()
+        .filter(|pvar| pvar.category == category)
+        .count();
     (first.unwrap_or(0), len)
 }
 
@@ -203,10 +211,7 @@ pub fn find(
 }
 
 /// Whether a handle means all handles of its session, which must exist.
-pub fn means_all(
-    session: MPI_T_pvar_session,
-    handle: MPI_T_pvar_handle,
-) -> Result<bool, Failure> {
+pub fn means_all(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Result<bool, Failure> {
     sessions().of(session)?;
     Ok(handle == MPI_T_PVAR_ALL_HANDLES)
 }
@@ -226,7 +231,12 @@ mod tests {
     fn variables_of_a_category_stand_together_under_names_of_their_own() {
         let mut names: Vec<&str> = PVARS.iter().map(|pvar| pvar.name).collect();
         names.sort_unstable();
-        assert!(names.iter().zip(PVARS).all(|(name, pvar)| *name == pvar.name));
+        assert!(
+            names
+                .iter()
+                .zip(PVARS)
+                .all(|(name, pvar)| *name == pvar.name)
+        );
         for pvar in PVARS {
             let (first, len) = of_category(pvar.category);
             let all = &PVARS[first..first + len];

@@ -46,6 +46,10 @@ impl Seen {
                 _ => format!("waits in {call} for a message {waiting}"),
             },
             (Some(waiting), _) => format!("waits in {call} {waiting}"),
+            // A fence is a barrier of the window's own communicator.
+            (None, Some(round)) if call.starts_with("MPI_Win_") => {
+                format!("waits in {call} ({})", Told(round))
+            }
             (None, Some(round)) => format!("waits in {}", Told(round)),
             (None, None) => format!("is in {call}"),
         };

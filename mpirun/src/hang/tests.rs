@@ -290,3 +290,13 @@ fn who_holds_a_lock_and_makes_no_call_has_been_outside_for_as_long_as_the_others
         "{text}"
     );
 }
+
+#[test]
+fn a_fence_is_called_by_its_name() {
+    let fence = with(meets(0, "MPI_Barrier", 2), |snapshot| {
+        snapshot.call = Some("MPI_Win_fence".into());
+    });
+    let text = Report::of(0, vec![fence, idle(1)]).to_string();
+    let line = "rank 0 waits in MPI_Win_fence (MPI_Barrier #2 on";
+    assert!(text.contains(line), "{text}");
+}

@@ -24,13 +24,21 @@ fn failed(why: impl std::fmt::Display) -> Failure {
 }
 
 /// Writes our record and reads the other end's; the engine progresses meanwhile, since the other process may wait for it.
-async fn exchange(engine: &Engine, socket: BorrowedFd<'_>, ours: &[u8]) -> Result<Vec<u8>, Failure> {
+async fn exchange(
+    engine: &Engine,
+    socket: BorrowedFd<'_>,
+    ours: &[u8],
+) -> Result<Vec<u8>, Failure> {
     // Nothing of the engine's completes when the socket can be read.
     let _awake = engine.poll_always();
     let (mut written, mut theirs) = (0, Vec::new());
     poll_fn(|_| {
         while written < ours.len() {
-            match send(socket, &ours[written..], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            match send(
+                socket,
+                &ours[written..],
+                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+            ) {
                 Ok(more) => written += more,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
@@ -77,8 +85,14 @@ pub unsafe fn MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> Outcome {
         }
         let comm = &object.comm;
         let joined = match ours.to_string() < theirs.to_string() {
-            true => comm.accept(0, Some(told(Ok(ours.clone()))), MPI_ERR_PORT).await,
-            false => comm.connect(0, Some(told(Ok(theirs))), None, MPI_ERR_PORT).await,
+            true => {
+                comm.accept(0, Some(told(Ok(ours.clone()))), MPI_ERR_PORT)
+                    .await
+            }
+            false => {
+                comm.connect(0, Some(told(Ok(theirs))), None, MPI_ERR_PORT)
+                    .await
+            }
         };
         Ok(joined?)
     });

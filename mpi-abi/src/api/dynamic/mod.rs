@@ -20,7 +20,6 @@ pub mod parent;
 pub mod ports;
 pub mod spawn;
 
-
 /// A root argument, which is a rank of this process's own group, on whatever kind of communicator.
 fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
     if comm.comm.is_inter() {
@@ -39,9 +38,8 @@ fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
 unsafe fn port_of(port: *const c_char) -> Result<PortName, Failure> {
     // SAFETY: passed on.
     let text = unsafe { string(port, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")? };
-    PortName::parse(&text).map_err(|error| {
-        Failure::new(MPI_ERR_PORT, format!("port_name is `{text}`: {error}"))
-    })
+    PortName::parse(&text)
+        .map_err(|error| Failure::new(MPI_ERR_PORT, format!("port_name is `{text}`: {error}")))
 }
 
 /// What the root's group hears of the root's arguments.

@@ -42,13 +42,21 @@ pub unsafe fn MPI_Publish_name(
         let port = string(port_name, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
         (service_of(service_name, info)?, port)
     };
-    if launcher.lookup(&service).map_err(failed(MPI_ERR_SERVICE, &service))?.is_some() {
+    if launcher
+        .lookup(&service)
+        .map_err(failed(MPI_ERR_SERVICE, &service))?
+        .is_some()
+    {
         return Err(Failure::new(
             MPI_ERR_SERVICE,
-            format!("the service `{service}` is published already; MPI_Unpublish_name takes it back"),
+            format!(
+                "the service `{service}` is published already; MPI_Unpublish_name takes it back"
+            ),
         ));
     }
-    launcher.publish(&service, &port).map_err(failed(MPI_ERR_SERVICE, &service))
+    launcher
+        .publish(&service, &port)
+        .map_err(failed(MPI_ERR_SERVICE, &service))
 }
 
 pub unsafe fn MPI_Lookup_name(
@@ -58,16 +66,28 @@ pub unsafe fn MPI_Lookup_name(
 ) -> Outcome {
     // SAFETY: a string of the caller.
     let (launcher, service) = unsafe { service_of(service_name, info)? };
-    let found = launcher.lookup(&service).map_err(failed(MPI_ERR_NAME, &service))?;
+    let found = launcher
+        .lookup(&service)
+        .map_err(failed(MPI_ERR_NAME, &service))?;
     let port = found.ok_or_else(|| {
         Failure::new(
             MPI_ERR_NAME,
-            format!("no service `{service}` is published; names are known to all jobs of one mpirun"),
+            format!(
+                "no service `{service}` is published; names are known to all jobs of one mpirun"
+            ),
         )
     })?;
     let mut ignored = 0;
     // SAFETY: the caller promises room for MPI_MAX_PORT_NAME characters.
-    unsafe { write_string(port_name, &mut ignored, &port, MPI_MAX_PORT_NAME, "port_name") }
+    unsafe {
+        write_string(
+            port_name,
+            &mut ignored,
+            &port,
+            MPI_MAX_PORT_NAME,
+            "port_name",
+        )
+    }
 }
 
 pub unsafe fn MPI_Unpublish_name(
@@ -81,11 +101,14 @@ pub unsafe fn MPI_Unpublish_name(
         (service_of(service_name, info)?, port)
     };
     let refused = |why: String| Failure::new(MPI_ERR_SERVICE, why);
-    let found = launcher.lookup(&service).map_err(failed(MPI_ERR_SERVICE, &service))?;
+    let found = launcher
+        .lookup(&service)
+        .map_err(failed(MPI_ERR_SERVICE, &service))?;
     match found {
         None => return Err(refused(format!("no service `{service}` is published"))),
         Some(known) if known != port => {
-            let why = format!("the service `{service}` is published for another port than port_name");
+            let why =
+                format!("the service `{service}` is published for another port than port_name");
             return Err(refused(why));
         }
         Some(_) => {}

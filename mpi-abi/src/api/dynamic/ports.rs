@@ -12,7 +12,15 @@ pub unsafe fn MPI_Open_port(info: MPI_Info, port_name: *mut c_char) -> Outcome {
     let port = state::engine()?.open_port()?.to_string();
     let mut ignored = 0;
     // SAFETY: the caller promises room for MPI_MAX_PORT_NAME characters.
-    unsafe { write_string(port_name, &mut ignored, &port, MPI_MAX_PORT_NAME, "port_name") }
+    unsafe {
+        write_string(
+            port_name,
+            &mut ignored,
+            &port,
+            MPI_MAX_PORT_NAME,
+            "port_name",
+        )
+    }
 }
 
 pub unsafe fn MPI_Close_port(port_name: *const c_char) -> Outcome {
@@ -22,7 +30,9 @@ pub unsafe fn MPI_Close_port(port_name: *const c_char) -> Outcome {
         true => Ok(()),
         false => Err(Failure::new(
             MPI_ERR_PORT,
-            format!("port_name is `{port}`, which this process has not opened, or has closed already"),
+            format!(
+                "port_name is `{port}`, which this process has not opened, or has closed already"
+            ),
         )),
     }
 }

@@ -43,7 +43,9 @@ unsafe fn arguments(argv: *mut *mut c_char) -> Vec<String> {
             return all;
         }
         // SAFETY: a string of the caller.
-        all.push(text::from_bytes(unsafe { CStr::from_ptr(argument) }.to_bytes()));
+        all.push(text::from_bytes(
+            unsafe { CStr::from_ptr(argument) }.to_bytes(),
+        ));
     }
 }
 
@@ -97,7 +99,9 @@ impl Request {
             maxprocs: Vec::new(),
         };
         if commands.is_empty() {
-            return Err(argument("count is 0, and a job of no program cannot be spawned".into()));
+            return Err(argument(
+                "count is 0, and a job of no program cannot be spawned".into(),
+            ));
         }
         for command in commands {
             // SAFETY: passed on.
@@ -117,8 +121,12 @@ impl Request {
         if program.is_empty() {
             return Err(argument("command is an empty string".into()));
         }
-        let maxprocs = u32::try_from(command.maxprocs)
-            .map_err(|_| argument(format!("maxprocs is {}, which is negative", command.maxprocs)))?;
+        let maxprocs = u32::try_from(command.maxprocs).map_err(|_| {
+            argument(format!(
+                "maxprocs is {}, which is negative",
+                command.maxprocs
+            ))
+        })?;
         let hints = info::hints(command.info)?;
         let mut procs = maxprocs;
         let mut kept: Vec<(String, String)> = Vec::new();
@@ -163,7 +171,13 @@ impl Request {
     fn codes(&self, started: c_int) -> Vec<c_int> {
         let each = self.maxprocs.iter().zip(&self.request.apps);
         each.flat_map(|(most, app)| {
-            (0..*most).map(|at| if at < app.procs { started } else { MPI_ERR_SPAWN })
+            (0..*most).map(|at| {
+                if at < app.procs {
+                    started
+                } else {
+                    MPI_ERR_SPAWN
+                }
+            })
         })
         .collect()
     }
@@ -189,7 +203,11 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
             }
         }
     })();
-    let code = if begun.is_ok() { MPI_SUCCESS } else { MPI_ERR_SPAWN };
+    let code = if begun.is_ok() {
+        MPI_SUCCESS
+    } else {
+        MPI_ERR_SPAWN
+    };
     (begun, codes(code))
 }
 
@@ -222,11 +240,18 @@ unsafe fn spawn(
         engine.close_port(&port);
     }
     let (codes, met) = met?;
-    let codes = codes.as_chunks().0.iter().map(|code| c_int::from_le_bytes(*code));
+    let codes = codes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|code| c_int::from_le_bytes(*code));
     if !errcodes.is_null() {
         // SAFETY: passed on.
         let places = unsafe { slice_mut(errcodes, codes.len(), "array_of_errcodes")? };
-        places.iter_mut().zip(codes).for_each(|(place, code)| *place = code);
+        places
+            .iter_mut()
+            .zip(codes)
+            .for_each(|(place, code)| *place = code);
     }
     register(met?, object)
 }

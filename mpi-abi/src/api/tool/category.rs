@@ -56,7 +56,9 @@ pub unsafe fn MPI_T_category_get_cvars(
     len: c_int,
     indices: *mut c_int,
 ) -> Outcome {
-    let Category { first, len: all, .. } = *category(cat_index)?;
+    let Category {
+        first, len: all, ..
+    } = *category(cat_index)?;
     // SAFETY: passed on.
     unsafe { indices_from(first, all, len, indices) }
 }

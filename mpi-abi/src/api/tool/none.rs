@@ -166,10 +166,7 @@ pub unsafe fn MPI_T_event_read(
     stranger(instance.0, "instance of an event")
 }
 
-pub unsafe fn MPI_T_event_copy(
-    instance: MPI_T_event_instance,
-    _buffer: *mut c_void,
-) -> Outcome {
+pub unsafe fn MPI_T_event_copy(instance: MPI_T_event_instance, _buffer: *mut c_void) -> Outcome {
     stranger(instance.0, "instance of an event")
 }
 

@@ -53,10 +53,12 @@ pub unsafe fn MPI_T_pvar_get_index(
 ) -> Outcome {
     known()?;
     // One of another class has another name, as it were.
-    let names = PVARS.iter().map(|variable| match variable.class == var_class {
-        true => variable.name,
-        false => "",
-    });
+    let names = PVARS
+        .iter()
+        .map(|variable| match variable.class == var_class {
+            true => variable.name,
+            false => "",
+        });
     // SAFETY: passed on.
     unsafe { look_up(name, names, "performance variable", pvar_index) }
 }
@@ -98,7 +100,11 @@ pub unsafe fn MPI_T_pvar_handle_alloc(
     // SAFETY: output arguments of the caller.
     unsafe {
         result(count, 1, "count")?;
-        result(handle, pvar::allocate(session, pvar_index as usize)?, "handle")
+        result(
+            handle,
+            pvar::allocate(session, pvar_index as usize)?,
+            "handle",
+        )
     }
 }
 
@@ -162,7 +168,10 @@ pub unsafe fn MPI_T_pvar_write(
 ) -> Outcome {
     known()?;
     let Pvar { name, .. } = pvar::find(session, handle)?;
-    Err(Failure::new(MPI_T_ERR_PVAR_NO_WRITE, format!("{name} {READ_ONLY}")))
+    Err(Failure::new(
+        MPI_T_ERR_PVAR_NO_WRITE,
+        format!("{name} {READ_ONLY}"),
+    ))
 }
 
 pub unsafe fn MPI_T_pvar_reset(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
@@ -176,5 +185,8 @@ pub unsafe fn MPI_T_pvar_readreset(
 ) -> Outcome {
     known()?;
     let Pvar { name, .. } = pvar::find(session, handle)?;
-    Err(Failure::new(MPI_T_ERR_PVAR_NO_WRITE, format!("{name} {READ_ONLY}")))
+    Err(Failure::new(
+        MPI_T_ERR_PVAR_NO_WRITE,
+        format!("{name} {READ_ONLY}"),
+    ))
 }

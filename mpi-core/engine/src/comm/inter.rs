@@ -87,7 +87,11 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
                 // The rest of the group waits for this leader's words.
                 let astray = LeaderError::lost(error);
                 lens.set(0, LEADER_ERROR);
-                local.engine().coll().bcast(&here, &lens.recv(0..4), leader).await?;
+                local
+                    .engine()
+                    .coll()
+                    .bcast(&here, &lens.recv(0..4), leader)
+                    .await?;
                 let told = leader_error::share(local, leader, Some(&astray)).await?;
                 return Err(told.into());
             }
@@ -129,7 +133,10 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
     let all: Vec<u64> = (0..ours + theirs).map(|i| words.get(i)).collect();
     let (ours, theirs) = all.split_at(ours);
     let proc = local.group().proc(leader).unwrap_or(0);
-    Ok((Side::from_words(proc, ours)?, Side::from_words(proc, theirs)?))
+    Ok((
+        Side::from_words(proc, ours)?,
+        Side::from_words(proc, theirs)?,
+    ))
 }
 
 /// The `which`-th communicator of those that two leaders have set numbers aside for.
@@ -167,7 +174,13 @@ impl Comm {
         let (own, other) = (Group::range(engine.me(), 1), Group::range(proc, 1));
         let context = Context::numbered(number);
         let name = String::new();
-        Ok(Comm::between(engine, context, (own, 0), (other, Some(local)), name))
+        Ok(Comm::between(
+            engine,
+            context,
+            (own, 0),
+            (other, Some(local)),
+            name,
+        ))
     }
 
     /// On an intercommunicator, its own group among itself; `operation` is for the sentence if there is none.

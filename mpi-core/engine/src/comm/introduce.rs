@@ -22,7 +22,9 @@ const MOST_WORDS: u64 = 64 << 20;
 impl Engine {
     /// What a process is called by everybody; a process that is not known any more has the name of nobody.
     pub fn name_of(&self, proc: ProcId) -> u64 {
-        self.universe().name(proc).map_or(u64::MAX, |Name(name)| name)
+        self.universe()
+            .name(proc)
+            .map_or(u64::MAX, |Name(name)| name)
     }
 
     /// This process's number for the process of a name.
@@ -120,7 +122,8 @@ async fn swap_words(
         let (send, recv) = (send.send(0..mine.len()), theirs.recv(0..words as usize));
         across.sendrecv(send, *peer, recv, *peer).await?;
     }
-    coll.bcast(&here, &theirs.recv(0..words as usize), leader).await?;
+    coll.bcast(&here, &theirs.recv(0..words as usize), leader)
+        .await?;
     Ok((0..words as usize).map(|i| theirs.get(i)).collect())
 }
 

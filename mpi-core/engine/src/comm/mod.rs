@@ -27,8 +27,8 @@ pub use leader_error::LeaderError;
 pub use p2p::{CommError, Probed};
 pub use u64_buf::U64Buf;
 
-use crate::coll::{Call, CallId, CallSignature, Collectives, FastCall, Unserved};
 use crate::btl::ProcId;
+use crate::coll::{Call, CallId, CallSignature, Collectives, FastCall, Unserved};
 use crate::engine::Engine;
 use crate::group::{Comparison, Group};
 use crate::pml::ob1::Matching;
@@ -324,7 +324,9 @@ impl Comm {
         // The first of each side tells the other one's, and each then tells its own side.
         if self.rank() == 0 {
             let (across, none) = (self.hidden(), U64Buf::new(2));
-            across.sendrecv(none.send(0..1), 0, none.recv(1..2), 0).await?;
+            across
+                .sendrecv(none.send(0..1), 0, none.recv(1..2), 0)
+                .await?;
         }
         local.fence().await
     }

@@ -7,8 +7,8 @@ use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
 use crate::pml::ob1::matching::Key;
 use crate::pml::ob1::{Message, Sent};
 use crate::pml::{Context, Envelope, Mode, Plane};
-use mpi_transport::universe::Name;
 use crate::request::{ANY_SOURCE, Outcome, PROC_NULL, Req, Status};
+use mpi_transport::universe::Name;
 use std::fmt;
 
 /// Why a communicator could not even start an operation.

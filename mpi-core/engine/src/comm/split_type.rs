@@ -1,10 +1,10 @@
 //! Where members are: communicators of processes that share memory or another part of a machine (`MPI_Comm_split_type`, MPI 5.0, section 7.4.2).
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use super::{Comm, SplitKey};
 use crate::Error;
 use crate::topo::reorder::Place;
 use mpi_base::hardware::{Confinement, Kind};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl Comm {
     /// Members that share this process's memory.

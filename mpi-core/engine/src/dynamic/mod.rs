@@ -135,9 +135,8 @@ impl Comm {
         // While it is called, it is known.
         universe.hold([proc].into_iter());
         let called = ports.connect(engine, proc, port.number(), patience).await;
-        let bridge = called.and_then(|call| {
-            Comm::bridge(engine, proc, call).map_err(|error| error.to_string())
-        });
+        let bridge = called
+            .and_then(|call| Comm::bridge(engine, proc, call).map_err(|error| error.to_string()));
         engine.part_from(&[proc]);
         bridge.map_err(failed)
     }

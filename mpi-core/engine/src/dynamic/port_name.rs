@@ -88,7 +88,9 @@ impl PortName {
                 card: Card::decode(rest)?,
             })
         };
-        bytes.and_then(|bytes| read(&bytes)).ok_or(PortNameError::Damaged)
+        bytes
+            .and_then(|bytes| read(&bytes))
+            .ok_or(PortNameError::Damaged)
     }
 }
 

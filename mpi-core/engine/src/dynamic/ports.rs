@@ -125,10 +125,14 @@ impl Ports {
         loop {
             let next = poll_fn(|_| match self.open.borrow_mut().get_mut(&port) {
                 None => Poll::Ready(None),
-                Some(callers) => callers.pop_front().map_or(Poll::Pending, |c| Poll::Ready(Some(c))),
+                Some(callers) => callers
+                    .pop_front()
+                    .map_or(Poll::Pending, |c| Poll::Ready(Some(c))),
             });
             let Some(caller) = next.await else {
-                return Err("the port is not open: this process has not opened it, or has closed it".into());
+                return Err(
+                    "the port is not open: this process has not opened it, or has closed it".into(),
+                );
             };
             let (proc, call) = caller;
             self.taken.borrow_mut().insert(caller, Taken::Asked);
@@ -158,7 +162,9 @@ impl Ports {
     ) -> Result<u64, String> {
         let number = draw().map_err(|error| error.to_string())?;
         let state = CallState::Waiting;
-        self.calls.borrow_mut().insert(number, Call { to, port, state });
+        self.calls
+            .borrow_mut()
+            .insert(number, Call { to, port, state });
         self.say(to, KNOCK, [port, number]);
         let until = patience.and_then(|patience| Instant::now().checked_add(patience));
         // Time passes without a message.
@@ -182,7 +188,14 @@ impl Ports {
         });
         let ended: Result<(), String> = ended.await;
         let call = self.calls.borrow_mut().remove(&number);
-        if let (Err(_), Some(Call { state: CallState::Waiting, .. })) = (&ended, call) {
+        if let (
+            Err(_),
+            Some(Call {
+                state: CallState::Waiting,
+                ..
+            }),
+        ) = (&ended, call)
+        {
             self.say(to, WITHDRAW, [port, number]);
         }
         ended.map(|()| number)
@@ -190,7 +203,10 @@ impl Ports {
 
     fn on_knock(&self, from: ProcId, [port, call]: Header) {
         let mut open = self.open.borrow_mut();
-        match open.get_mut(&port).filter(|callers| callers.len() < MOST_CALLERS) {
+        match open
+            .get_mut(&port)
+            .filter(|callers| callers.len() < MOST_CALLERS)
+        {
             Some(callers) => callers.push_back((from, call)),
             None => {
                 drop(open);
@@ -217,7 +233,8 @@ impl Ports {
             self.say(from, CONFIRM, [port, call]);
         } else {
             known.state = CallState::Failed(
-                "its process answers that no such port is open: it was closed, or never opened".into(),
+                "its process answers that no such port is open: it was closed, or never opened"
+                    .into(),
             );
         }
     }
@@ -250,7 +267,8 @@ impl Sink for Ports {
     fn lost(&self, peer: ProcId, why: &str) {
         for call in self.calls.borrow_mut().values_mut() {
             if call.to == peer && matches!(call.state, CallState::Waiting) {
-                call.state = CallState::Failed(format!("the port's process cannot be reached: {why}"));
+                call.state =
+                    CallState::Failed(format!("the port's process cannot be reached: {why}"));
             }
         }
         for ((proc, _), taken) in self.taken.borrow_mut().iter_mut() {

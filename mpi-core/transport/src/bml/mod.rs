@@ -103,13 +103,18 @@ impl Bml {
 
     /// From now on this transport may reach processes of other jobs.
     pub fn join(&self, transport: Transport) {
-        self.joined.borrow_mut().push(Rc::from(transport as Box<dyn Btl>));
+        self.joined
+            .borrow_mut()
+            .push(Rc::from(transport as Box<dyn Btl>));
         self.has_joined.set(true);
     }
 
     /// Nothing more is meant for a process of another job.
     pub fn part_from(&self, peer: ProcId) {
-        self.joined.borrow().iter().for_each(|btl| btl.part_from(peer));
+        self.joined
+            .borrow()
+            .iter()
+            .for_each(|btl| btl.part_from(peer));
     }
 
     fn route_abroad(&self, peer: ProcId) -> Route {

@@ -30,11 +30,11 @@ pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
 pub use decorate::Decorator;
 pub use mpi_base::cma::Region;
-use open::{JobNames, never};
 pub use open::{
-    BUILT_IN, Component, DECORATORS, Modex, Names, OpenContext, OpenError, Opened, SELECTION, SelectError,
-    Transport, open_all,
+    BUILT_IN, Component, DECORATORS, Modex, Names, OpenContext, OpenError, Opened, SELECTION,
+    SelectError, Transport, open_all,
 };
+use open::{JobNames, never};
 pub use sm::may_copy_once;
 pub use tcp::open_to_other_jobs;
 

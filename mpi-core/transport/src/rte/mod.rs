@@ -396,7 +396,10 @@ impl fmt::Display for RteError {
                     "pmix" => "the launcher, which speaks PMIx,",
                     _ => "the launcher",
                 };
-                write!(f, "{launcher} offers no {what}; start the program with the mpirun of this library")
+                write!(
+                    f,
+                    "{launcher} offers no {what}; start the program with the mpirun of this library"
+                )
             }
             RteError::BadKey { key } => write!(
                 f,

@@ -153,7 +153,10 @@ impl Universe {
 
     /// The card of a process of another job.
     pub fn card(&self, proc: ProcId) -> Option<Card> {
-        self.known().others.get(&proc).map(|other| other.card.clone())
+        self.known()
+            .others
+            .get(&proc)
+            .map(|other| other.card.clone())
     }
 
     /// A communicator names these processes from now on.
@@ -240,7 +243,10 @@ mod tests {
         assert_eq!(universe.proc(other), None);
         assert_eq!(universe.introduce(other, Card::default()), Some(4));
         assert_eq!(universe.introduce(other, Card::default()), Some(4));
-        assert_eq!((universe.proc(other), universe.name(4)), (Some(4), Some(other)));
+        assert_eq!(
+            (universe.proc(other), universe.name(4)),
+            (Some(4), Some(other))
+        );
     }
 
     #[test]

@@ -321,7 +321,8 @@ impl Ob1 {
         match &mut *req.body.borrow_mut() {
             Body::Recv(recv) => match recv.incoming() {
                 Some(incoming) if incoming.from == from && incoming.shared.is_some() => {
-                    if let (Some(shared), Some(together)) = (&mut incoming.shared, together(&peer)) {
+                    if let (Some(shared), Some(together)) = (&mut incoming.shared, together(&peer))
+                    {
                         // It leaves nothing unless it has failed, and then nothing more is to be copied.
                         together.close(shared.number);
                         shared.open = false;

@@ -35,8 +35,8 @@ mod shutdown;
 mod tests;
 
 use super::{
-    Am, Btl, Component, Endpoint, Header, Lending, Limits, Modex, OpenContext, OpenError, Payload,
-    JobNames, Names, ProcId, Reach, SELECTION, SendError, Sink, Transport,
+    Am, Btl, Component, Endpoint, Header, JobNames, Lending, Limits, Modex, Names, OpenContext,
+    OpenError, Payload, ProcId, Reach, SELECTION, SendError, Sink, Transport,
 };
 use crate::rte;
 use crate::universe::Universe;
@@ -155,7 +155,9 @@ impl Tcp {
         link: u32,
         names: Arc<dyn Names>,
     ) -> Result<Tcp, OpenError> {
-        let called = names.name(around.me).ok_or(OpenError::NotHere { me: around.me })?;
+        let called = names
+            .name(around.me)
+            .ok_or(OpenError::NotHere { me: around.me })?;
         let board = around.board.clone().ok_or_else(|| OpenError::NoBoard {
             reason: "there is no launcher".into(),
         })?;

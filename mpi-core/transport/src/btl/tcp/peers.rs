@@ -78,7 +78,11 @@ impl Peers {
 
     /// All that we have had to do with.
     pub fn iter(&self) -> impl Iterator<Item = &Peer> {
-        let own = self.own.iter().filter_map(OnceCell::get).map(|peer| &**peer);
+        let own = self
+            .own
+            .iter()
+            .filter_map(OnceCell::get)
+            .map(|peer| &**peer);
         let others = (0..self.others.len()).filter_map(|place| self.others.get(place));
         own.chain(others.filter(|peer| peer.proc() != ProcId::MAX))
     }

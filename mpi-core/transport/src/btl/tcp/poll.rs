@@ -56,7 +56,10 @@ impl Tcp {
         let mut guests = false;
         for event in events {
             let token = { event.data }.u64();
-            let Some(peer) = u32::try_from(token).ok().and_then(|proc| self.peers.known(proc)) else {
+            let Some(peer) = u32::try_from(token)
+                .ok()
+                .and_then(|proc| self.peers.known(proc))
+            else {
                 guests = true;
                 continue;
             };

@@ -3,10 +3,10 @@
 //! A value of ours becomes one or more values of the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
 //! `name.rank.2` and so on hold the rest of the digits.
 
-use super::super::{RteError, SpawnRequest};
 use super::super::wire::{
     KEY_MAX, Line, Lines, Message, SEND_MAX, VALUE_MAX, WireError, hex, unhex,
 };
+use super::super::{RteError, SpawnRequest};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
@@ -265,7 +265,10 @@ impl Client {
         match message.succeeded() && all_started {
             true => Ok(()),
             false => Err(RteError::NotStarted {
-                why: message.get("msg").unwrap_or("it says no more").replace('_', " "),
+                why: message
+                    .get("msg")
+                    .unwrap_or("it says no more")
+                    .replace('_', " "),
             }),
         }
     }

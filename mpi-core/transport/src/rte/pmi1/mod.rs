@@ -10,7 +10,9 @@
 
 mod client;
 
-use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest, cards, sys};
+use super::{
+    Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest, cards, sys,
+};
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
 use mpi_base::param::{Param, Params};
