@@ -388,6 +388,7 @@ pub fn finalize() -> Result<(), Failure> {
     if let Ok(myself) = state::comm(MPI_COMM_SELF) {
         myself.owner().delete_all()?;
     }
+    crate::object::window::tell_left();
     // Buffered messages leave before the process does.
     if engine.buffer().is_attached() {
         engine.buffer().flush(&engine)?;

@@ -16,7 +16,7 @@ impl Tcp {
         let deadline = Instant::now() + SHUTDOWN;
         let mut nap = Duration::from_micros(10);
         let peers = || self.peers.iter();
-        while peers().any(|peer| some(peer)) && Instant::now() < deadline {
+        while peers().any(&some) && Instant::now() < deadline {
             self.poll(&Nobody);
             self.bury();
             std::thread::sleep(nap);
