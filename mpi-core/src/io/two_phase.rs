@@ -8,14 +8,15 @@
 //! and sends each rank its bytes, as far as the file goes.
 //!
 //! Every rank takes part in every round, whatever it has and whatever has failed before, so no rank waits for another that has given up.
-//! Members on one node have a shorter way, through memory that they share ([`super::staged`]).
+//! Members on one node have a shorter way, through memory that they share ([`super::staged`]); where several nodes have several members
+//! each, the same messages go between the nodes' leaders, with what their memory has merged ([`super::across`]).
 //!
 //! All decisions follow from facts that all members share. Memory is bounded by the parts, whatever the number of pieces.
 
 use super::access::{read_all, write_all};
 use super::disk::Disk;
 use super::error::IoError;
-use super::hints::{Switch, Tuning};
+use super::plan::Plan;
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
@@ -23,105 +24,15 @@ use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::pml::Mode;
 use crate::pml::ob1::Sent;
 
-/// Where the mean piece is longer, each rank may as well go by itself.
-pub(super) const LONG: i64 = 256 << 10;
-
 const TAG: i32 = 1;
 const WORD: usize = 8;
 
-/// What every member knows of a collective access.
-pub(super) struct Plan {
-    low: i64,
-    high: i64,
-    aggregators: u32,
-    /// The bytes of the file that an aggregator handles in a round.
-    part: i64,
-}
-
-/// What a rank says of its part: first byte in the file, the one behind the last, bytes, runs, and whether its runs go forward only.
-const FACTS: usize = 5;
-
-impl Plan {
-    /// Shares what each member has; a plan if aggregating pays. Every member calls, with no bytes where its part has failed.
-    pub fn agree(
-        comm: &Comm,
-        (wanted, tuning): (Switch, &Tuning),
-        view: &View,
-        from: i64,
-        bytes: i64,
-    ) -> Result<Option<Plan>, Error> {
-        let facts = match bytes {
-            1.. => [
-                view.byte_offset(from),
-                view.byte_offset(from + bytes - 1) + 1,
-                bytes,
-                view.run_estimate(bytes),
-                i64::from(view.goes_forward()),
-            ],
-            _ => [0, 0, 0, 0, 1],
-        };
-        let all = comm
-            .engine()
-            .block_on(comm.share(&facts.map(|fact| fact as u64)))?;
-        let all = all
-            .chunks_exact(FACTS)
-            .map(|rank| -> [i64; FACTS] { std::array::from_fn(|which| rank[which] as i64) });
-        let busy: Vec<_> = all.filter(|rank| rank[2] > 0).collect();
-        let forward = busy.iter().all(|rank| rank[4] == 1);
-        let low = busy.iter().map(|rank| rank[0]).min().unwrap_or(0);
-        let high = busy.iter().map(|rank| rank[1]).max().unwrap_or(0);
-        let spans: i64 = busy.iter().map(|rank| rank[1] - rank[0]).sum();
-        let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
-        // Ranks whose spans do not overlap do not interleave.
-        let interleaved = spans > high - low;
-        // A stretch that is nearly empty is not worth reading or assembling.
-        let dense = bytes >= (high - low) / 16;
-        let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < LONG;
-        if !forward || busy.is_empty() || !(pays || wanted == Switch::Enable) {
-            return Ok(None);
-        }
-        let part = tuning.cb_buffer_size;
-        let parts = (high - low + part - 1) / part;
-        let aggregators = parts.clamp(1, tuning.cb_nodes.clamp(1, comm.size()).into()) as u32;
-        Ok(Some(Plan {
-            low,
-            high,
-            aggregators,
-            part,
-        }))
-    }
-
-    pub fn aggregators(&self) -> u32 {
-        self.aggregators
-    }
-
-    /// The bytes of the file that an aggregator handles in a round.
-    pub fn part_bytes(&self) -> i64 {
-        self.part
-    }
-
-    /// The first byte of the file behind what all members touch.
-    pub fn high(&self) -> i64 {
-        self.high
-    }
-
-    pub fn rounds(&self) -> i64 {
-        let window = i64::from(self.aggregators) * self.part;
-        (self.high - self.low + window - 1) / window
-    }
-
-    /// Where the part of an aggregator begins in a round.
-    pub fn part(&self, round: i64, aggregator: i64) -> i64 {
-        self.low + (round * i64::from(self.aggregators) + aggregator) * self.part
-    }
-}
-
 /// A piece: where it lies in the file, how long it is, and where its bytes are in the rank's part of the stream.
 #[derive(Clone, Copy)]
-struct Piece {
-    offset: i64,
-    len: i64,
-    at: i64,
+pub(super) struct Piece {
+    pub offset: i64,
+    pub len: i64,
+    pub at: i64,
 }
 
 /// The pieces of one rank in a round, by aggregator; `done` bytes of its part lie before them.
@@ -133,14 +44,14 @@ fn pieces(
     round: i64,
     done: &mut i64,
 ) -> Vec<Vec<Piece>> {
-    let mut parts = vec![Vec::new(); plan.aggregators as usize];
+    let mut parts = vec![Vec::new(); plan.aggregators() as usize];
     let begin = plan.part(round, 0);
     let end = plan.part(round + 1, 0);
     view.runs(from + *done, len - *done, |run| {
         let (mut offset, mut left) = (run.offset, run.len);
         while left > 0 && offset < end {
-            let part = (offset - begin) / plan.part;
-            let room = begin + (part + 1) * plan.part - offset;
+            let part = (offset - begin) / plan.part_bytes();
+            let room = begin + (part + 1) * plan.part_bytes() - offset;
             let piece = Piece {
                 offset,
                 len: left.min(room),
@@ -163,7 +74,7 @@ fn put_words(message: &mut Vec<u8>, words: [i64; 2]) {
 }
 
 /// Offsets and lengths, behind their number.
-fn heads(pieces: &[Piece]) -> Vec<u8> {
+pub(super) fn heads(pieces: &[Piece]) -> Vec<u8> {
     let mut message = Vec::with_capacity(WORD * (1 + 2 * pieces.len()));
     message.extend_from_slice(&(pieces.len() as u64).to_le_bytes());
     pieces
@@ -173,7 +84,7 @@ fn heads(pieces: &[Piece]) -> Vec<u8> {
 }
 
 /// The pieces that a message names, as far as they lie in a part, and the data behind them.
-fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8]) {
+pub(super) fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8]) {
     let word = |at: usize| -> i64 {
         let bytes = message.get(at * WORD..(at + 1) * WORD);
         bytes
@@ -196,13 +107,17 @@ fn bytes() -> Datatype {
 }
 
 /// Sends each aggregator its message, and gives an aggregator those of all ranks.
-fn exchange(comm: &Comm, plan: &Plan, mut messages: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
+pub(super) fn exchange(
+    comm: &Comm,
+    plan: &Plan,
+    mut messages: Vec<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>, Error> {
     let sizes: Vec<u64> = messages
         .iter()
         .map(|message| message.len() as u64)
         .collect();
     let all = comm.engine().block_on(comm.share(&sizes))?;
-    let (me, aggregators) = (comm.rank() as usize, plan.aggregators as usize);
+    let (me, aggregators) = (comm.rank() as usize, plan.aggregators() as usize);
     let aggregates = me < aggregators;
     let mut come = Vec::new();
     let mut coming = Vec::new();
@@ -284,7 +199,7 @@ pub(super) fn write(
         });
         let come = exchange(comm, plan, messages.collect())?;
         if outcome.is_ok() && !come.is_empty() {
-            let part = (plan.part(round, comm.rank().into()), plan.part);
+            let part = (plan.part(round, comm.rank().into()), plan.part_bytes());
             if let Err(error) = assemble(disk, part, &come, &mut stage) {
                 outcome = Err(error);
             }
@@ -335,23 +250,9 @@ pub(super) fn read(
     let mut stage = Vec::new();
     for round in 0..plan.rounds() {
         let mine = pieces(plan, view, from, len, round, &mut done);
-        let wanted = mine.iter().map(|pieces| match pieces.is_empty() {
-            true => Vec::new(),
-            false => heads(pieces),
-        });
-        let come = exchange(comm, plan, wanted.collect())?;
-        let mut answers = Vec::new();
-        if !come.is_empty() {
-            let part = (plan.part(round, comm.rank().into()), plan.part);
-            match fetch(disk, part, &come, &mut stage) {
-                Ok(found) => answers = found,
-                Err(error) => {
-                    outcome = Err(error);
-                    answers = vec![Vec::new(); come.len()];
-                }
-            }
-        }
-        for (pieces, data) in mine.iter().zip(answered(comm, &mine, answers)?) {
+        let (there, read) = asked(comm, plan, disk, round, &mine, &mut stage)?;
+        outcome = outcome.and(read);
+        for (pieces, data) in mine.iter().zip(there) {
             if let Some(first) = pieces.first() {
                 buf.unpack_at(first.at, &data);
                 filled += data.len() as i64;
@@ -359,6 +260,32 @@ pub(super) fn read(
         }
     }
     Ok(outcome.map(|()| filled))
+}
+
+/// Asks the aggregators for pieces and answers those that ask this rank: the bytes of each aggregator's pieces, as far as the file goes.
+/// The inner error is this rank's own reading's, and those that have asked it get nothing.
+pub(super) fn asked(
+    comm: &Comm,
+    plan: &Plan,
+    disk: &Disk,
+    round: i64,
+    mine: &[Vec<Piece>],
+    stage: &mut Vec<u8>,
+) -> Result<(Vec<Vec<u8>>, Result<(), IoError>), Error> {
+    let wanted = mine.iter().map(|pieces| match pieces.is_empty() {
+        true => Vec::new(),
+        false => heads(pieces),
+    });
+    let come = exchange(comm, plan, wanted.collect())?;
+    let (mut answers, mut outcome) = (Vec::new(), Ok(()));
+    if !come.is_empty() {
+        let part = (plan.part(round, comm.rank().into()), plan.part_bytes());
+        answers = fetch(disk, part, &come, stage).unwrap_or_else(|error| {
+            outcome = Err(error);
+            vec![Vec::new(); come.len()]
+        });
+    }
+    Ok((answered(comm, mine, answers)?, outcome))
 }
 
 /// What each rank wants of a part, as far as the file goes.
