@@ -37,7 +37,7 @@ const PATIENCE: u32 = 64;
 pub(super) enum Start {
     /// It is done: so many bytes were read.
     Done(usize),
-    Under(Reading),
+    Under(Box<Reading>),
 }
 
 /// A read under way.
@@ -103,11 +103,11 @@ impl Start {
         };
         reading.ask();
         match reading.enter(false) {
-            Ok(()) => Ok(Start::Under(reading)),
+            Ok(()) => Ok(Start::Under(Box::new(reading))),
             Err(_) if reading.flying == 0 => at_once(cached, room),
             Err(errno) => {
                 reading.failed = Some(errno);
-                Ok(Start::Under(reading))
+                Ok(Start::Under(Box::new(reading)))
             }
         }
     }

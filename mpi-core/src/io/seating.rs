@@ -18,9 +18,9 @@ pub(super) struct Seating {
 
 impl Seating {
     /// What a member tells: its node, whether it may share memory with its neighbours, the cores of its host.
-    pub fn words(node: u32, shares: bool) -> [u64; WORDS] {
+    pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        [node.into(), shares.into(), cores as u64]
+        [node, shares.into(), cores as u64]
     }
 
     /// What follows from what all members tell, by rank.

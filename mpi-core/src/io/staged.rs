@@ -98,7 +98,7 @@ impl Stages {
     /// Of several nodes: each leader has those of all aggregators.
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<Stages>, Error> {
         let engine = comm.engine();
-        let nodes = engine.block_on(comm.share(&[engine.node_id().into()]))?;
+        let nodes = engine.block_on(comm.share(&[engine.node_id()]))?;
         let across = Across::new(comm, &nodes)?;
         let part = rounded(plan.part_bytes());
         let aggregators = plan.aggregators() as usize;

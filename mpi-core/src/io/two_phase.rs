@@ -262,6 +262,9 @@ pub(super) fn read(
     Ok(outcome.map(|()| filled))
 }
 
+/// For each aggregator the bytes of its pieces, as far as the file goes.
+type Answers = Vec<Vec<u8>>;
+
 /// Asks the aggregators for pieces and answers those that ask this rank: the bytes of each aggregator's pieces, as far as the file goes.
 /// The inner error is this rank's own reading's, and those that have asked it get nothing.
 pub(super) fn asked(
@@ -271,7 +274,7 @@ pub(super) fn asked(
     round: i64,
     mine: &[Vec<Piece>],
     stage: &mut Vec<u8>,
-) -> Result<(Vec<Vec<u8>>, Result<(), IoError>), Error> {
+) -> Result<(Answers, Result<(), IoError>), Error> {
     let wanted = mine.iter().map(|pieces| match pieces.is_empty() {
         true => Vec::new(),
         false => heads(pieces),

@@ -78,8 +78,8 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
                         json!(event.until.saturating_sub(event.at) as f64 / 1000.0),
                     );
                     // What the call told of itself while it ran came before it on the tape.
-                    let inside = told.drain(..).filter(|inside| inside.at >= event.at);
-                    let args = inside.last().map(|inside| match inside.kind {
+                    let mut inside = told.drain(..).filter(|inside| inside.at >= event.at);
+                    let args = inside.next_back().map(|inside| match inside.kind {
                         EventKind::Access => access_args(inside, &windows),
                         _ => round_args(inside),
                     });
