@@ -17,7 +17,8 @@ fn what_was_reported_of_other_libraries_is_right_here() {
 #[test]
 fn what_was_reported_of_other_libraries_is_right_here_by_messages() {
     for transports in ["self,sm", "self,tcp"] {
-        by_messages(Job::of("window_reports").ranks(3), transports).holds();
+        let job = Job::of("window_reports").arg("4").ranks(3);
+        by_messages(job, transports).holds();
     }
 }
 
