@@ -13,9 +13,10 @@
 //! | [`report`] | what is counted for `mpirun --io-report` and written to the tape |
 //! | [`two_phase`] | collective accesses whose pieces interleave, by messages |
 //! | `staged` | the same through memory that a node shares; `stage` is one buffer of it, `walk` the way of the pieces |
-//! | `across` | and between nodes, after each has merged its own |
+//! | `across` | and between nodes, after each has merged its own; `marks` says which bytes of a part |
 //! | `plan` | what the members decide together; `seating` is where they sit |
 //! | `background` | long nonblocking reads, by io_uring |
+//! | `post` | messages that are under way together |
 //! | [`hints`] | the values that accesses follow |
 //! | [`shared`] | the shared pointer |
 //! | [`conversion`] | data representations |
@@ -40,8 +41,10 @@ pub mod disk;
 pub mod error;
 pub mod file;
 pub mod hints;
+mod marks;
 mod plan;
 pub mod position;
+mod post;
 pub mod report;
 mod seating;
 pub mod shared;

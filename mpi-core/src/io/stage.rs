@@ -6,12 +6,11 @@
 use super::access::write_all;
 use super::disk::Disk;
 use super::error::IoError;
+use super::marks::{BITS, Summary, stretches};
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-
-/// Bits in a word of marks.
-const BITS: usize = 64;
 
 /// What stands before each buffer: where the bytes end that were read.
 const HEAD: usize = 64;
@@ -81,7 +80,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The bytes of the part, for its aggregator alone or for all while nobody writes them.
-    pub(super) fn bytes(&self, range: Range<usize>) -> &[u8] {
+    pub(super) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
         let end = range.end.min(self.part);
         let begin = range.start.min(end);
         // SAFETY: the range lies in the part, and between two meetings nobody writes what is read here.
@@ -119,46 +118,39 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The stretches that are marked, each as long as can be.
-    pub(super) fn marked(
+    /// The marks, word by word.
+    pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.marks().iter().map(|word| word.load(Relaxed))
+    }
+
+    /// Calls `each` with the stretches that are marked, each as long as can be, until it fails.
+    pub(super) fn marked<E>(
         &self,
-        mut each: impl FnMut(Range<usize>) -> Result<(), IoError>,
-    ) -> Result<(), IoError> {
-        let mut open: Option<usize> = None;
-        for (number, word) in self.marks().iter().enumerate() {
-            let mut bits = word.load(Relaxed);
-            let base = number * BITS;
-            match (bits, open) {
-                (0, None) => continue,
-                (u64::MAX, Some(_)) => continue,
-                (u64::MAX, None) => {
-                    open = Some(base);
-                    continue;
-                }
-                _ => {}
-            }
-            let mut at = 0;
-            while at < BITS {
-                let ones = open.is_some();
-                let same = match ones {
-                    true => bits.trailing_ones(),
-                    false => bits.trailing_zeros(),
-                };
-                let same = (same as usize).min(BITS - at);
-                at += same;
-                if at < BITS {
-                    match open.take() {
-                        Some(begin) => each(begin..base + at)?,
-                        None => open = Some(base + at),
-                    }
-                    bits >>= same;
-                }
-            }
+        each: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        stretches(self.words(), each)
+    }
+
+    /// The same with what cannot fail.
+    pub(super) fn each_marked(&self, mut each: impl FnMut(Range<usize>)) {
+        let never = self.marked(|range| -> Result<(), Infallible> {
+            each(range);
+            Ok(())
+        });
+        match never {
+            Ok(()) => {}
         }
-        match open {
-            Some(begin) => each(begin..self.part),
-            None => Ok(()),
-        }
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        self.each_marked(|range| summary.add(&range));
+        summary
+    }
+
+    /// How many bytes of the file there are places for.
+    pub(super) fn part(&self) -> usize {
+        self.part
     }
 
     /// Writes what is marked to the file, whose byte `base` is the stage's first, and clears the marks.
@@ -189,11 +181,7 @@ mod tests {
 
     fn marked(stage: &Stage<'_>) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
-        let done = stage.marked(|range| {
-            all.push((range.start, range.end));
-            Ok(())
-        });
-        done.expect("nothing fails");
+        stage.each_marked(|range| all.push((range.start, range.end)));
         all
     }
 

@@ -17,22 +17,20 @@ use super::access::{read_all, write_all};
 use super::disk::Disk;
 use super::error::IoError;
 use super::plan::Plan;
+use super::post::Post;
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
-use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
-use crate::pml::Mode;
-use crate::pml::ob1::Sent;
+use crate::datatype::{RecvBuf, SendBuf};
 
-const TAG: i32 = 1;
 const WORD: usize = 8;
 
 /// A piece: where it lies in the file, how long it is, and where its bytes are in the rank's part of the stream.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub offset: i64,
-    pub len: i64,
-    pub at: i64,
+struct Piece {
+    offset: i64,
+    len: i64,
+    at: i64,
 }
 
 /// The pieces of one rank in a round, by aggregator; `done` bytes of its part lie before them.
@@ -74,7 +72,7 @@ fn put_words(message: &mut Vec<u8>, words: [i64; 2]) {
 }
 
 /// Offsets and lengths, behind their number.
-pub(super) fn heads(pieces: &[Piece]) -> Vec<u8> {
+fn heads(pieces: &[Piece]) -> Vec<u8> {
     let mut message = Vec::with_capacity(WORD * (1 + 2 * pieces.len()));
     message.extend_from_slice(&(pieces.len() as u64).to_le_bytes());
     pieces
@@ -84,7 +82,7 @@ pub(super) fn heads(pieces: &[Piece]) -> Vec<u8> {
 }
 
 /// The pieces that a message names, as far as they lie in a part, and the data behind them.
-pub(super) fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8]) {
+fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8]) {
     let word = |at: usize| -> i64 {
         let bytes = message.get(at * WORD..(at + 1) * WORD);
         bytes
@@ -102,10 +100,6 @@ pub(super) fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i6
     (named.filter(fits).collect(), data)
 }
 
-fn bytes() -> Datatype {
-    Named::BYTE.into()
-}
-
 /// Sends each aggregator its message, and gives an aggregator those of all ranks.
 pub(super) fn exchange(
     comm: &Comm,
@@ -118,10 +112,9 @@ pub(super) fn exchange(
         .collect();
     let all = comm.engine().block_on(comm.share(&sizes))?;
     let (me, aggregators) = (comm.rank() as usize, plan.aggregators() as usize);
-    let aggregates = me < aggregators;
     let mut come = Vec::new();
-    let mut coming = Vec::new();
-    if aggregates {
+    let mut post = Post::new(comm);
+    if me < aggregators {
         come = (0..comm.size() as usize)
             .map(|rank| match rank == me {
                 true => std::mem::take(&mut messages[me]),
@@ -130,30 +123,18 @@ pub(super) fn exchange(
             .collect();
         for (rank, room) in come.iter_mut().enumerate() {
             if rank != me && !room.is_empty() {
-                // SAFETY: the room stays where it is until the receive has ended, below.
-                let buf = unsafe { RecvBuf::new(room.as_mut_ptr(), room.len() as i64, bytes()) };
-                coming.push(comm.irecv(buf, rank as i32, TAG)?);
+                // SAFETY: the room stays where it is until the post is done, and is not looked at.
+                unsafe { post.expect(rank, room.as_mut_ptr(), room.len())? };
             }
         }
     }
-    let mut going = Vec::new();
     for (to, message) in messages.iter().enumerate() {
         if to != me && !message.is_empty() {
-            // SAFETY: the message stays where it is until the send has ended, below.
-            let buf = unsafe { SendBuf::new(message.as_ptr(), message.len() as i64, bytes()) };
-            going.push(comm.isend(buf, to as i32, TAG, Mode::Standard)?);
+            // SAFETY: the message stays as it is until the post is done.
+            unsafe { post.send(to, message)? };
         }
     }
-    let mut outcome = Ok(());
-    for req in coming {
-        outcome = outcome.and(comm.engine().wait(&req).map(drop));
-    }
-    for sent in going {
-        if let Sent::Pending(req) = sent {
-            outcome = outcome.and(comm.engine().wait(&req).map(drop));
-        }
-    }
-    outcome.map(|()| come)
+    post.done().map(|_| come)
 }
 
 /// What is covered, in stretches that do not touch.
@@ -267,7 +248,7 @@ type Answers = Vec<Vec<u8>>;
 
 /// Asks the aggregators for pieces and answers those that ask this rank: the bytes of each aggregator's pieces, as far as the file goes.
 /// The inner error is this rank's own reading's, and those that have asked it get nothing.
-pub(super) fn asked(
+fn asked(
     comm: &Comm,
     plan: &Plan,
     disk: &Disk,
@@ -340,38 +321,26 @@ fn answered(
         .iter()
         .map(|pieces| vec![0; pieces.iter().map(|piece| piece.len).sum::<i64>() as usize])
         .collect();
-    let mut coming = Vec::new();
+    let mut post = Post::new(comm);
     for (from, room) in rooms.iter_mut().enumerate() {
         if from != me && !room.is_empty() {
-            // SAFETY: the room stays where it is until the receive has ended, below.
-            let buf = unsafe { RecvBuf::new(room.as_mut_ptr(), room.len() as i64, bytes()) };
-            coming.push((from, comm.irecv(buf, from as i32, TAG)?));
+            // SAFETY: the room stays where it is until the post is done, and is not looked at.
+            unsafe { post.expect(from, room.as_mut_ptr(), room.len())? };
         }
     }
-    let mut going = Vec::new();
     for (to, answer) in answers.iter().enumerate() {
         if to != me && all[to * mine.len() + me] == 1 {
-            // SAFETY: the answer stays where it is until the send has ended, below.
-            let buf = unsafe { SendBuf::new(answer.as_ptr(), answer.len() as i64, bytes()) };
-            going.push(comm.isend(buf, to as i32, TAG, Mode::Standard)?);
+            // SAFETY: the answer stays as it is until the post is done.
+            unsafe { post.send(to, answer)? };
         }
     }
-    let mut outcome = Ok(());
-    for (from, req) in coming {
-        match comm.engine().wait(&req) {
-            Ok(status) => rooms[from].truncate(status.bytes as usize),
-            Err(error) => outcome = outcome.and(Err(error)),
-        }
-    }
-    for sent in going {
-        if let Sent::Pending(req) = sent {
-            outcome = outcome.and(comm.engine().wait(&req).map(drop));
-        }
+    for (from, bytes) in post.done()? {
+        rooms[from].truncate(bytes);
     }
     if let (Some(own), Some(room)) = (answers.into_iter().nth(me), rooms.get_mut(me)) {
         *room = own;
     }
-    outcome.map(|()| rooms)
+    Ok(rooms)
 }
 
 #[cfg(test)]
