@@ -6,7 +6,7 @@ use super::placement::{placement, rank_by_node, rankfile};
 use super::values::{absolute, far, io, time, timeout};
 use super::witness::witness;
 use super::{CliError, soft};
-use crate::foreign::COMPAT;
+use crate::foreign::{COMPAT, on};
 use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, clean_env, set_env};
@@ -102,6 +102,10 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     }
     if let Some(word) = &options.compat {
         set_env(&mut env, COMPAT, word);
+    }
+    if let Some(word) = &options.on {
+        let library = on::find(word, &env).map_err(CliError::On)?;
+        set_env(&mut env, on::ON, library);
     }
     if let Some(mode) = options.stream_buffering {
         let name = STREAM_BUFFERING.about().full_name();
