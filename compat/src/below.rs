@@ -3,6 +3,8 @@
 //! Its functions are called through slots and by their `PMPI_` names, so that no function of this library is taken for one of
 //! that library. Our own lies three folders above (`lib/portcullis/compat/FAMILY` in an installation), else where the loader looks.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
+// Functions of many parameters have long types.
+#![allow(clippy::type_complexity)]
 
 use crate::family::Family;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};

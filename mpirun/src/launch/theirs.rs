@@ -53,14 +53,13 @@ pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
         }
         let program = app.resolve(&plan.env, None).map_err(|e| e.to_string())?;
         let served = on::serve(&program, &mut env);
-        if plan.verbose
+        if (plan.verbose
             || env
                 .iter()
-                .any(|(name, _)| *name == crate::cli::explain_variable())
+                .any(|(name, _)| *name == crate::cli::explain_variable()))
+            && let crate::foreign::Served::StandIn(said) = &served
         {
-            if let crate::foreign::Served::StandIn(said) = &served {
-                eprintln!("mpirun: {said}");
-            }
+            eprintln!("mpirun: {said}");
         }
         command.args(section(plan, app, &program, number == 0, &env));
     }

@@ -3,6 +3,12 @@
 //! They take and return what that library takes and returns, so that the exported functions call them as they would call it.
 //! Those with large counts are written by the build (`compat/generate/src/fallbacks.rs`); what follows is written by hand.
 // Generated names are those of the standard.
+// The build writes one form for all; functions that need nothing of the library below are generic like the others.
+#![allow(
+    clippy::needless_ifs,
+    clippy::collapsible_if,
+    clippy::extra_unused_type_parameters
+)]
 #![allow(
     clippy::needless_pass_by_value,
     clippy::useless_conversion,
