@@ -40,6 +40,7 @@
 //! A [`ToggleMachine`] is a plain value; nothing is shared and nothing is hidden.
 //! [`Registers`] are its flip-flops, to be stored elsewhere (the simulator keeps them in shared memory) and put back.
 //!
+//! Behind a filter, which noise on the wires does not pass, it is a [`filter::FilteredMachine`].
 //! Version 2, several barriers among chosen nodes, is a machine of its own: [`channels`].
 
 #![no_std]
@@ -47,6 +48,7 @@
 #![warn(missing_docs)]
 
 pub mod channels;
+pub mod filter;
 
 use core::fmt;
 

@@ -1,18 +1,20 @@
 // Reads one line "rst inputs" (hexadecimal) for each clock edge from +stimulus=FILE,
-// and writes one line "outputs stage1 stage2" as they are after that edge to +trace=FILE.
+// and writes one line "outputs stage1 stage2 seen" as they are after that edge to +trace=FILE.
+// "seen" is what the machine decides on at the next edge.
 // The crate's test writes the first and compares the second with the model.
 `timescale 1ns / 1ps
 `default_nettype none
 
 module trace_tb;
     parameter N = 60;
+    parameter FILTER = 1;
 
     reg          clk = 1'b0;
     reg          rst = 1'b0;
     reg  [N-1:0] node_in = {N{1'b0}};
     wire [N-1:0] node_out;
 
-    toggle_barrier #(.N(N)) dut (
+    toggle_barrier #(.N(N), .FILTER(FILTER)) dut (
         .clk_i  (clk),
         .rst_i  (rst),
         .node_i (node_in),
@@ -35,7 +37,7 @@ module trace_tb;
             // Half a period of 25.175 MHz, so that the inputs are stable long before the edge.
             #19.86 clk = 1'b1;
             #19.86 clk = 1'b0;
-            $fdisplay(trace, "%h %h %h", node_out, dut.sync.stage1_q, dut.sync.stage2_q);
+            $fdisplay(trace, "%h %h %h %h", node_out, dut.sync.stage1_q, dut.sync.stage2_q, dut.arrived);
         end
         $fclose(trace);
         $finish;

@@ -1,6 +1,6 @@
 // The Verilated toggle barrier, driven as trace_tb.v drives it under Icarus.
 //
-//   trace STIMULUS TRACE   one line "rst inputs" (hexadecimal) in for each edge, one line "outputs stage1 stage2" out
+//   trace STIMULUS TRACE   one line "rst inputs" (hexadecimal) in for each edge, one line "outputs stage1 stage2 seen" out
 //   bench EDGES            random inputs, then "edges seconds releases"
 #include "Vtoggle_barrier.h"
 #include "Vtoggle_barrier___024root.h"
@@ -43,9 +43,10 @@ static int trace(const char *stimulus, const char *trace) {
         top.node_i = inputs;
         edge(top);
         const auto &root = *top.rootp;
-        fprintf(out, "%" PRIx64 " %" PRIx64 " %" PRIx64 "\n", (uint64_t)top.node_o,
+        fprintf(out, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n", (uint64_t)top.node_o,
                 (uint64_t)root.toggle_barrier__DOT__sync__DOT__stage1_q,
-                (uint64_t)root.toggle_barrier__DOT__sync__DOT__stage2_q);
+                (uint64_t)root.toggle_barrier__DOT__sync__DOT__stage2_q,
+                (uint64_t)root.toggle_barrier__DOT__arrived);
     }
     fclose(in);
     return fclose(out) == 0 ? 0 : 1;

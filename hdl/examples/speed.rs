@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn toggle_barrier(folder: &Path) -> Result<(), Box<dyn Error>> {
     let mut machine = ToggleMachine::new(NODES)?;
     let model = arrivals(EDGES, |inputs| machine.step(inputs));
-    let verilated = Verilated::build(NODES, &Cache::at(folder.join("made")))?.bench(EDGES)?;
+    let verilated =
+        Verilated::build(&[("N", NODES)], &Cache::at(folder.join("made")))?.bench(EDGES)?;
     let mut text = String::new();
     let mut machine = ToggleMachine::new(NODES)?;
     arrivals(ICARUS_EDGES, |inputs| {
@@ -40,7 +41,7 @@ fn toggle_barrier(folder: &Path) -> Result<(), Box<dyn Error>> {
         machine.step(inputs)
     });
     let start = Instant::now();
-    icarus::trace(NODES, &text, folder)?;
+    icarus::trace(&[("N", NODES)], &text, folder)?;
     let what = format!("version 1, {NODES} nodes");
     table(&what, model, verilated, start.elapsed().as_secs_f64())
 }

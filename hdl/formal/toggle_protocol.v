@@ -6,6 +6,8 @@
 // Each cable is a wire that follows its driver when a free input says so: any length, and any resolution of a
 // metastable sample. A driver that reads before it enters and one that remembers the level are both covered.
 //
+// With a filter a level travels through FILTER more samples, which the cables' free inputs already resolve as they like.
+//
 // Ghosts count, modulo 4, the barriers that each node has entered and left and that the machine has released.
 // The claims: entered and released differ by 0 or 1, released and left differ by 0 or 1. Hence when a node has left
 // its barrier k the machine has released k times, and every node has entered k times: nobody leaves before all have
@@ -15,6 +17,8 @@
 
 module toggle_protocol #(
     parameter N = 60,
+    // So many samples have to agree on an arrival.
+    parameter FILTER = 1,
     // 1: node 0 may reboot at any time, which makes its wire low. Not part of the claim: it must be refuted.
     parameter REBOOTS = 0,
     // 0: only what is claimed, without what makes it inductive; for refuting, so that a lemma is not taken for a claim.
@@ -29,6 +33,7 @@ module toggle_protocol #(
     input wire         reboot_i
 );
     wire [N-1:0] node_o;
+    wire [N-1:0] seen_by_dut;
     reg  [N-1:0] wire_q   = {N{1'b0}};  // what the nodes drive
     reg  [N-1:0] inside_q = {N{1'b0}};  // has entered and not seen the release
     reg  [N-1:0] level_q  = {N{1'b0}};  // the level it remembers
@@ -36,9 +41,10 @@ module toggle_protocol #(
     reg  [N-1:0] seen_q   = {N{1'b0}};  // the far end of the cable from the barrier
     reg  [1:0]   released_q = 2'd0;
 
-    toggle_barrier #(.N(N)) dut (
+    toggle_barrier #(.N(N), .FILTER(FILTER)) dut (
         .clk_i  (clk_i),
         .rst_i  (1'b0),
+        .seen_o (seen_by_dut),
         .node_i (pin_q),
         .node_o (node_o)
     );
@@ -61,7 +67,9 @@ module toggle_protocol #(
         released_q  <= released;
     end
 
-    wire [N-1:0] came_through = stage2_q ^ {N{level}};
+    // What has come through synchroniser and filter, for each node.
+    wire [N-1:0] passed;
+    wire [N-1:0] came_through = passed ^ {N{level}};
     reg all_came_q = 1'b0;
     always @(posedge clk_i)
         all_came_q <= &came_through;
@@ -82,13 +90,14 @@ module toggle_protocol #(
             one_change_on_the_way:      assert (&one_change);
             outside_all_is_still:       assert (&still);
             inside_it_drives_the_other: assert (&other);
+            what_passes_is_seen:        assert (passed == seen_by_dut);
             levels_count_entries:       assert (&entries);
             levels_count_exits:         assert (&exits);
             inside_means_one_more:      assert (&once);
         end
     end
 
-    genvar n;
+    genvar n, k;
     generate
         for (n = 0; n < N; n = n + 1) begin : node
             reg [1:0] entered_q = 2'd0;
@@ -120,13 +129,26 @@ module toggle_protocol #(
             wire [1:0] left_behind   = released - left_q;
             wire [1:0] still_inside  = entered_q - left_q;
 
-            wire [5:0] way = {wire_q[n], pin_q[n], stage1_q[n], stage2_q[n], level, seen_q[n]};
-            wire [4:0] changes = way[5:1] ^ way[4:0];
+            // The last samples, the newest in bit 0, which the filter has to agree with: it passes on what the last
+            // FILTER samples, this one among them, agree on, and else what it had, which the oldest sample still tells.
+            reg  [FILTER-1:0] past_q = {FILTER{1'b0}};
+            wire [FILTER:0]   samples = {past_q, stage2_q[n]};
+            always @(posedge clk_i)
+                past_q <= samples[FILTER-1:0];
+            assign passed[n] = samples[FILTER-1:0] == {FILTER{stage2_q[n]}} ? stage2_q[n] : past_q[FILTER-1];
+
+            // The way in the order of travel, highest bit first.
+            wire [FILTER-1:0] newest_first;
+            for (k = 0; k < FILTER; k = k + 1) begin : turned
+                assign newest_first[FILTER-1-k] = past_q[k];
+            end
+            wire [FILTER+5:0] way = {wire_q[n], pin_q[n], stage1_q[n], stage2_q[n], newest_first, level, seen_q[n]};
+            wire [FILTER+4:0] changes = way[FILTER+5:1] ^ way[FILTER+4:0];
 
             assign count_entered[n] = !entered_ahead[1];
             assign count_left[n]    = !left_behind[1];
-            assign one_change[n]    = (changes & (changes - 5'd1)) == 5'd0;
-            assign still[n]         = inside_q[n] || (changes == 5'd0 && level_q[n] == level);
+            assign one_change[n]    = (changes & (changes - 1'b1)) == 0;
+            assign still[n]         = inside_q[n] || (changes == 0 && level_q[n] == level);
             assign other[n]         = !inside_q[n] || level_q[n] != wire_q[n];
             assign entries[n]       = entered_q[0] == wire_q[n];
             assign exits[n]         = left_q[0] == level_q[n];

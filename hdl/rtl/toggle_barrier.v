@@ -1,18 +1,24 @@
 // The toggle barrier of N nodes: one wire from each node, one wire to each node, all with the same level.
 //
 // A node enters by changing its wire and leaves when the wire from the barrier has followed.
-// The release is seen three edges after the last arrival at the pins, see the crate fpga-model.
+// The release is seen three edges after the last arrival at the pins, see the crate fpga-model;
+// FILTER samples in a row have to agree on an arrival, and each after the first adds an edge.
 // Hoefler, Squyres, Mehlan, Mietke, Rehm: Implementing a Hardware-based Barrier in Open MPI, Chemnitz 2005.
 `default_nettype none
 
 module toggle_barrier #(
-    parameter N = 60
+    parameter N = 60,
+    parameter FILTER = 1  // 1 to 256 samples
 ) (
     input  wire         clk_i,   // 25.175 MHz on the ALTERA UP1 board
     input  wire         rst_i,   // synchronous; tie to 0 where power-on is enough
+`ifdef FORMAL
+    output wire [N-1:0] seen_o,  // what the machine decides on, for the contracts
+`endif
     input  wire [N-1:0] node_i,  // asynchronous wires from the nodes
     output wire [N-1:0] node_o   // wires to the nodes
 );
+    wire [N-1:0] sampled;
     wire [N-1:0] arrived;
     wire         level;
 
@@ -20,6 +26,13 @@ module toggle_barrier #(
         .clk_i   (clk_i),
         .rst_i   (rst_i),
         .level_i (node_i),
+        .level_o (sampled)
+    );
+
+    level_filter #(.N(N), .SAMPLES(FILTER)) filter (
+        .clk_i   (clk_i),
+        .rst_i   (rst_i),
+        .level_i (sampled),
         .level_o (arrived)
     );
 
@@ -31,6 +44,9 @@ module toggle_barrier #(
     );
 
     assign node_o = {N{level}};
+`ifdef FORMAL
+    assign seen_o = arrived;
+`endif
 endmodule
 
 `default_nettype wire

@@ -3,7 +3,10 @@ library ieee;
 use ieee.std_logic_1164.all;
 
 entity toggle_barrier is
-  generic (N : positive := 60);
+  generic (
+    N      : positive := 60;
+    FILTER : positive := 1   -- 1 to 256 samples have to agree
+  );
   port (
     clk_i  : in  std_logic;                         -- 25.175 MHz on the ALTERA UP1 board
     rst_i  : in  std_logic;                         -- synchronous; tie to '0' where power-on is enough
@@ -25,6 +28,16 @@ architecture rtl of toggle_barrier is
     );
   end component;
 
+  component level_filter
+    generic (N : positive; SAMPLES : positive);
+    port (
+      clk_i   : in  std_logic;
+      rst_i   : in  std_logic;
+      level_i : in  std_logic_vector(N - 1 downto 0);
+      level_o : out std_logic_vector(N - 1 downto 0)
+    );
+  end component;
+
   component toggle_machine
     generic (N : positive);
     port (
@@ -36,14 +49,20 @@ architecture rtl of toggle_barrier is
   end component;
 
   for all : synchroniser use entity work.synchroniser(rtl);
+  for all : level_filter use entity work.level_filter(rtl);
   for all : toggle_machine use entity work.toggle_machine(rtl);
 
+  signal sampled : std_logic_vector(N - 1 downto 0);
   signal arrived : std_logic_vector(N - 1 downto 0);
   signal level   : std_logic;
 begin
   sync : synchroniser
     generic map (N => N)
-    port map (clk_i => clk_i, rst_i => rst_i, level_i => node_i, level_o => arrived);
+    port map (clk_i => clk_i, rst_i => rst_i, level_i => node_i, level_o => sampled);
+
+  noise : level_filter
+    generic map (N => N, SAMPLES => FILTER)
+    port map (clk_i => clk_i, rst_i => rst_i, level_i => sampled, level_o => arrived);
 
   machine : toggle_machine
     generic map (N => N)

@@ -43,6 +43,7 @@ pub const ICE40_HX8K: Target = Target {
         RTL[0],
         RTL[1],
         RTL[2],
+        RTL[3],
     ],
     pins: Some(source!("boards/ice40-hx8k-ct256/ice40_top.pcf")),
     device: "hx8k",

@@ -10,9 +10,14 @@ use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Plays a stimulus to the toggle barrier of so many nodes and gives the trace; for the formats see the bench.
-pub fn trace(nodes: usize, stimulus: &str, folder: &Path) -> Result<String, ToolError> {
-    play(&TRACE_BENCH, &RTL, &[("N", nodes)], stimulus, folder)
+/// Plays a stimulus to the toggle barrier with these values of the parameters `N` and `FILTER` and gives the trace;
+/// for the formats see the bench.
+pub fn trace(
+    parameters: &[(&str, usize)],
+    stimulus: &str,
+    folder: &Path,
+) -> Result<String, ToolError> {
+    play(&TRACE_BENCH, &RTL, parameters, stimulus, folder)
 }
 
 /// The same for version 2, with these values of the parameters `N`, `C` and `LEASE_BITS`.

@@ -34,13 +34,14 @@ macro_rules! source {
 }
 pub(crate) use source;
 
-/// The module to synthesise; its parameter `N` is the number of nodes, 60 if not given.
+/// The module to synthesise; its parameters are `N`, the number of nodes, 60 if not given, and `FILTER`, the samples that have to agree, 1 if not given.
 pub const TOP: &str = "toggle_barrier";
 
 /// The design, the top module first.
-pub const RTL: [Source; 3] = [
+pub const RTL: [Source; 4] = [
     source!("rtl/toggle_barrier.v"),
     source!("rtl/synchroniser.v"),
+    source!("rtl/level_filter.v"),
     source!("rtl/toggle_machine.v"),
 ];
 
@@ -59,9 +60,10 @@ pub const CHANNEL_RTL: [Source; 7] = [
 ];
 
 /// The version 1 design in VHDL-93, in the order in which it has to be analysed.
-pub const VHDL: [Source; 4] = [
+pub const VHDL: [Source; 5] = [
     source!("rtl/barrier_logic.vhd"),
     source!("rtl/synchroniser.vhd"),
+    source!("rtl/level_filter.vhd"),
     source!("rtl/toggle_machine.vhd"),
     source!("rtl/toggle_barrier.vhd"),
 ];

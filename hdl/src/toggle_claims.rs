@@ -5,6 +5,10 @@ use crate::source::{Source, source};
 
 /// The modules that assert something about [`RTL`](crate::RTL).
 pub const CONTRACT: Source = source!("formal/toggle_contract.v");
+/// The contract of the barrier behind its filter.
+pub const FILTERED: Source = source!("formal/filter_contract.v");
+/// The filter without a barrier.
+pub const FILTER_ALONE: Source = source!("formal/filter_alone.v");
 /// What is assumed of the nodes around the barrier, and what follows for them.
 pub const PROTOCOL: Source = source!("formal/toggle_protocol.v");
 
@@ -84,6 +88,69 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
     ),
     (
         Mutant {
+            fault: "a filtered level needs one sample less",
+            file: "level_filter.v",
+            from: "FULL = SAMPLES - 1;",
+            to: "FULL = SAMPLES - 2;",
+        },
+        FILTERED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "the filter counts samples that are not in a row",
+            file: "level_filter.v",
+            from: "count_q + 1'b1 : {BITS{1'b0}};",
+            to: "count_q + 1'b1 : turns ? {BITS{1'b0}} : count_q;",
+        },
+        FILTERED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "the filter passes on every sample",
+            file: "level_filter.v",
+            from: "turns ? level_i[n] : held_q;",
+            to: "level_i[n];",
+        },
+        FILTERED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "the filter holds the first level for ever",
+            file: "level_filter.v",
+            from: "held_q  <= level_o[n];",
+            to: "held_q  <= level_o[n] || held_q;",
+        },
+        FILTERED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "a reset leaves the filter's levels",
+            file: "level_filter.v",
+            from: "                    held_q  <= 1'b0;\n",
+            to: "",
+        },
+        FILTERED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "the filter is not in the way",
+            file: "toggle_barrier.v",
+            from: ".SAMPLES(FILTER)",
+            to: ".SAMPLES(1)",
+        },
+        FILTERED_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "the VHDL filter needs one sample less",
+            file: "level_filter.vhd",
+            from: "when count_q = SAMPLES - 1 else",
+            to: "when count_q = SAMPLES - 2 else",
+        },
+        FILTERED_VHDL,
+    ),
+    (
+        Mutant {
             fault: "the VHDL falls when one node is low",
             file: "toggle_machine.vhd",
             from: "any_high(level_i)",
@@ -106,6 +173,17 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
 pub const CONTRACT_AT_60: Claim = Claim::Asserts {
     module: CONTRACT,
     parameters: &[("N", 60)],
+};
+
+/// The filtered barrier, four samples.
+pub const FILTERED_AT_4: Claim = Claim::Asserts {
+    module: FILTERED,
+    parameters: &[("N", 4), ("FILTER", 4)],
+};
+
+/// The twin of the filtered barrier.
+pub const FILTERED_VHDL: Claim = Claim::VhdlIsVerilog {
+    parameters: &[("N", 60), ("FILTER", 4)],
 };
 
 /// The whole protocol at the smallest size that a hidden node can hide in.
@@ -156,6 +234,43 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         Claim::Asserts {
             module: PROTOCOL,
             parameters: &[("N", 60)],
+        },
+    ),
+    (
+        "60 nodes, four samples agree: a level is what they say, and the machine toggles when all levels differ from it",
+        Claim::Asserts {
+            module: FILTERED,
+            parameters: &[("N", 60), ("FILTER", 4)],
+        },
+    ),
+    (
+        "the filter of 128 samples passes on what they agree on",
+        Claim::Asserts {
+            module: FILTER_ALONE,
+            parameters: &[("FILTER", 128)],
+        },
+    ),
+    (
+        "16 nodes behind a filter of four samples: nobody leaves before all have entered, then everybody leaves",
+        Claim::Asserts {
+            module: PROTOCOL,
+            parameters: &[("N", 16), ("FILTER", 4)],
+        },
+    ),
+    (
+        "the VHDL is the Verilog, 60 nodes, four samples agree",
+        FILTERED_VHDL,
+    ),
+    (
+        "the VHDL is the Verilog, 4 nodes, 128 samples agree",
+        Claim::VhdlIsVerilog {
+            parameters: &[("N", 4), ("FILTER", 128)],
+        },
+    ),
+    (
+        "the iCE40 netlist is the Verilog, 60 nodes, four samples agree",
+        Claim::NetlistIsVerilog {
+            parameters: &[("N", 60), ("FILTER", 4)],
         },
     ),
     ("the VHDL is the Verilog, 60 nodes", VHDL_AT_60),

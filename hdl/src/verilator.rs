@@ -244,9 +244,12 @@ pub struct Verilated {
 }
 
 impl Verilated {
-    /// The toggle barrier of so many nodes.
-    pub fn build(nodes: usize, cache: &Cache) -> Result<Verilated, ToolError> {
-        Self::of(TOP, &RTL, &[("N", nodes)], HARNESS, &[], cache)
+    /// The toggle barrier with these values of the parameters `N` and `FILTER`.
+    pub fn build(
+        parameters: &[(&'static str, usize)],
+        cache: &Cache,
+    ) -> Result<Verilated, ToolError> {
+        Self::of(TOP, &RTL, parameters, HARNESS, &[], cache)
     }
 
     /// Version 2 with these values of the parameters `N`, `C` and `LEASE_BITS`.

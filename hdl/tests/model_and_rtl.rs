@@ -10,7 +10,7 @@ use hdl::verilator::Verilated;
 
 fn check(
     what: &str,
-    nodes: usize,
+    size: (usize, u16),
     edges: &[Edge],
     coverage: &mut Coverage,
     run: impl FnOnce(&str) -> Result<String, ToolError>,
@@ -18,9 +18,18 @@ fn check(
     let Some(trace) = or_skip(what, run(&stimulus::text(edges))) else {
         return false;
     };
-    stimulus::compare(what, nodes, edges, &trace, coverage);
-    println!("{what}: {nodes} nodes, {} edges agree", edges.len());
+    stimulus::compare(what, size, edges, &trace, coverage);
+    let (nodes, samples) = size;
+    println!(
+        "{what}: {nodes} nodes, {samples} samples, {} edges agree",
+        edges.len()
+    );
     true
+}
+
+/// The parameters of the RTL of so many nodes and samples.
+fn parameters((nodes, samples): (usize, u16)) -> [(&'static str, usize); 2] {
+    [("N", nodes), ("FILTER", samples.into())]
 }
 
 fn said(what: &str, coverage: &Coverage) {
@@ -31,14 +40,26 @@ fn said(what: &str, coverage: &Coverage) {
 #[test]
 fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
     let mut coverage = Coverage::default();
-    for nodes in [1, 2, 7, 60, 64] {
+    for size in [
+        (1, 1),
+        (2, 1),
+        (7, 1),
+        (60, 1),
+        (64, 1),
+        (3, 4),
+        (7, 2),
+        (60, 4),
+        (5, 7),
+        (2, 128),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut play = |what: &str, edges: &[Edge]| {
-            check(what, nodes, edges, &mut coverage, |text| {
-                icarus::trace(nodes, text, folder.path())
+            check(what, size, edges, &mut coverage, |text| {
+                icarus::trace(&parameters(size), text, folder.path())
             })
         };
-        if !play("Icarus, random", &stimulus::random(nodes, 20_000))
+        let (nodes, samples) = size;
+        if !play("Icarus, random", &stimulus::random(nodes, samples, 20_000))
             || !play("Icarus, directed", &stimulus::directed(nodes))
         {
             return;
@@ -50,16 +71,23 @@ fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
 #[test]
 fn the_rtl_does_what_the_model_does_at_every_edge_under_verilator() {
     let mut coverage = Coverage::default();
-    for nodes in [3, 60] {
+    for size in [(3, 1), (60, 1), (60, 4)] {
         let folder = tempfile::tempdir().expect("a folder");
-        let Some(barrier) = or_skip("Verilated RTL", Verilated::build(nodes, &cache())) else {
+        let Some(barrier) = or_skip(
+            "Verilated RTL",
+            Verilated::build(&parameters(size), &cache()),
+        ) else {
             return;
         };
         let mut play = |what: &str, edges: &[Edge]| {
-            assert!(check(what, nodes, edges, &mut coverage, |text| barrier
+            assert!(check(what, size, edges, &mut coverage, |text| barrier
                 .trace(text, folder.path())));
         };
-        play("Verilator, random", &stimulus::random(nodes, 300_000));
+        let (nodes, samples) = size;
+        play(
+            "Verilator, random",
+            &stimulus::random(nodes, samples, 300_000),
+        );
         play("Verilator, directed", &stimulus::directed(nodes));
         if nodes == 3 {
             play("Verilator, exhaustive", &stimulus::exhaustive(nodes, 5));

@@ -1,6 +1,7 @@
 //! What the model and the RTL are both given, and how far it gets them.
 
-use fpga_model::{Registers, ToggleMachine};
+use fpga_model::Registers;
+use fpga_model::filter::FilteredMachine;
 use std::fmt::Write as _;
 
 /// What is applied before one edge.
@@ -31,7 +32,7 @@ impl Random {
 }
 
 /// The model's answer to one edge.
-pub fn apply(machine: &mut ToggleMachine, edge: &Edge) {
+pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
     if edge.reset {
         machine.reset();
     } else {
@@ -40,9 +41,9 @@ pub fn apply(machine: &mut ToggleMachine, edge: &Edge) {
 }
 
 /// Random arrivals, a withdrawal now and then (which no driver does in the middle of a barrier, but a cable does), and a rare reset.
-pub fn random(nodes: usize, edges: usize) -> Vec<Edge> {
+pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
     let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
-    let mut machine = ToggleMachine::new(nodes).expect("a legal node count");
+    let mut machine = FilteredMachine::new(nodes, samples).expect("a legal size");
     let mut inputs = 0;
     (0..edges)
         .map(|_| {
@@ -63,8 +64,8 @@ pub fn random(nodes: usize, edges: usize) -> Vec<Edge> {
 /// The faults of the field, one after the other: a node that is late, dead, bouncing, reset; a wire stuck either way;
 /// a glitch of each width; all at once; the clock domain's reset in the middle.
 pub fn directed(nodes: usize) -> Vec<Edge> {
-    let all = ToggleMachine::new(nodes)
-        .expect("a legal node count")
+    let all = FilteredMachine::new(nodes, 1)
+        .expect("a legal size")
         .wires();
     let last = 1 << (nodes - 1);
     let mut edges = Vec::new();
@@ -173,13 +174,19 @@ impl Coverage {
 }
 
 /// Compares a trace with the model, edge by edge and flip-flop by flip-flop.
-pub fn compare(what: &str, nodes: usize, edges: &[Edge], trace: &str, coverage: &mut Coverage) {
-    let mut machine = ToggleMachine::new(nodes).expect("a legal node count");
+pub fn compare(
+    what: &str,
+    (nodes, samples): (usize, u16),
+    edges: &[Edge],
+    trace: &str,
+    coverage: &mut Coverage,
+) {
+    let mut machine = FilteredMachine::new(nodes, samples).expect("a legal size");
     let mut compared = 0;
     for (number, (edge, line)) in edges.iter().zip(trace.lines()).enumerate() {
         let before = machine.registers();
         let high = before.output != 0;
-        let arrived = before.stage2 ^ before.output;
+        let arrived = machine.seen() ^ before.output;
         apply(&mut machine, edge);
         let after = machine.registers();
         let at = usize::from(high);
@@ -202,8 +209,8 @@ pub fn compare(what: &str, nodes: usize, edges: &[Edge], trace: &str, coverage: 
             .collect();
         assert_eq!(
             seen,
-            [output, stage1, stage2].map(Ok),
-            "{what}, {nodes} nodes, edge {} {edge:?}: outputs, stage1, stage2",
+            [output, stage1, stage2, machine.seen()].map(Ok),
+            "{what}, {nodes} nodes, {samples} samples, edge {} {edge:?}: outputs, stage1, stage2, seen",
             number + 1
         );
         compared += 1;

@@ -1,0 +1,230 @@
+//! The toggle barrier behind a filter: a wire's level counts when so many samples in a row agree on it.
+//!
+//! # The filter
+//!
+//! Behind the two synchroniser stages each wire has a *held* level and a count of samples in a row that differ from it.
+//! The machine sees the new level at the sample that makes the count full, and the held level until then:
+//!
+//! ```text
+//! pin -> stage1 -> stage2 -+-> [count of samples that differ from held] -> full? -+-> machine
+//!                          +--------------------- new level ----------------------+
+//! ```
+//!
+//! A pulse of fewer samples than that is nothing to the machine, whether a glitch, a neighbour's edge or a bounce made it.
+//! With `samples` = 1 it is [`ToggleMachine`](crate::ToggleMachine) to the edge; each further sample delays a release by one edge.
+//!
+//! # What a pulse must last
+//!
+//! `samples` samples span `samples - 1` periods: a pulse that lasts no longer than that is never seen, whatever its phase,
+//! and one of `samples` periods or more always is.
+//!
+//! In the RTL: `level_filter`, and the parameter `FILTER` of `toggle_barrier`.
+
+use crate::{BadNodeCount, LATENCY_EDGES, Registers, ToggleMachine};
+use core::fmt;
+
+/// As many samples as a count of eight bits can make agree: 10 us at 25.175 MHz.
+pub const MAX_SAMPLES: u16 = 256;
+
+/// Bits of the counts; bit `n` of plane `p` is bit `p` of the count of node `n`.
+const PLANES: usize = 8;
+
+/// What cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadFilter {
+    /// The barrier itself.
+    Nodes(BadNodeCount),
+    /// A level needs 1 to [`MAX_SAMPLES`] samples.
+    Samples(u16),
+}
+
+impl fmt::Display for BadFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes(bad) => bad.fmt(f),
+            Self::Samples(samples) => write!(
+                f,
+                "a filter of {samples} samples cannot be built: 1 to {MAX_SAMPLES} samples make a level"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for BadFilter {}
+
+/// The flip-flops of the filter, of all wires.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The level of each wire that counts.
+    pub held: u64,
+    /// How many samples in a row have differed from it, bit by bit.
+    count: [u64; PLANES],
+}
+
+impl Filter {
+    /// How many samples in a row have differed from the held level of this node's wire.
+    pub fn count(&self, node: usize) -> u16 {
+        let bits = self.count.iter().enumerate();
+        bits.fold(0, |sum, (p, plane)| sum | ((plane >> node & 1) as u16) << p)
+    }
+
+    /// The same filter with this held level and count of a node's wire.
+    pub fn with(mut self, node: usize, held: bool, count: u16) -> Self {
+        let put = |word: &mut u64, bit: bool| *word = *word & !(1 << node) | u64::from(bit) << node;
+        put(&mut self.held, held);
+        for (p, plane) in self.count.iter_mut().enumerate() {
+            put(plane, count >> p & 1 == 1);
+        }
+        self
+    }
+
+    /// The wires whose count is `full`: one further sample that differs is enough.
+    #[inline]
+    fn is_full(&self, full: u16) -> u64 {
+        let planes = self.count.iter().enumerate();
+        planes.fold(u64::MAX, |all, (p, plane)| {
+            all & if full >> p & 1 == 1 { *plane } else { !*plane }
+        })
+    }
+
+    /// What the machine sees of these synchronised levels.
+    #[inline]
+    fn seen(&self, levels: u64, full: u16) -> u64 {
+        let differs = levels ^ self.held;
+        self.held ^ differs & self.is_full(full)
+    }
+
+    /// One clock edge with these synchronised levels.
+    #[inline]
+    fn step(&mut self, levels: u64, full: u16) {
+        let differs = levels ^ self.held;
+        let turns = differs & self.is_full(full);
+        // A count goes on where the sample differs and is not the last that is needed; else it starts again.
+        let goes_on = differs & !turns;
+        let mut carry = goes_on;
+        for plane in &mut self.count {
+            let bit = *plane & goes_on;
+            *plane = bit ^ carry;
+            carry &= bit;
+        }
+        self.held ^= turns;
+    }
+}
+
+/// The toggle barrier of some wire pairs, each behind a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilteredMachine {
+    wires: u64,
+    /// The count at which one further sample is enough.
+    full: u16,
+    registers: Registers,
+    filter: Filter,
+}
+
+impl FilteredMachine {
+    /// As it is after power-on: every flip-flop is clear.
+    pub const fn new(nodes: usize, samples: u16) -> Result<Self, BadFilter> {
+        let machine = match ToggleMachine::new(nodes) {
+            Ok(machine) => machine,
+            Err(bad) => return Err(BadFilter::Nodes(bad)),
+        };
+        if samples == 0 || samples > MAX_SAMPLES {
+            return Err(BadFilter::Samples(samples));
+        }
+        Ok(Self {
+            wires: machine.wires(),
+            full: samples - 1,
+            registers: machine.registers(),
+            filter: Filter {
+                held: 0,
+                count: [0; PLANES],
+            },
+        })
+    }
+
+    /// How many samples make a level.
+    pub const fn samples(&self) -> u16 {
+        self.full + 1
+    }
+
+    /// Edges from the last arrival at the pin to the release, and until constant inputs change nothing any more.
+    pub const fn latency_edges(&self) -> u64 {
+        LATENCY_EDGES + self.full as u64
+    }
+
+    /// The reset line: every flip-flop to its power-on level; the count of releases goes on.
+    pub fn reset(&mut self) {
+        self.registers = Registers {
+            releases: self.registers.releases,
+            ..Registers::default()
+        };
+        self.filter = Filter::default();
+    }
+
+    /// One rising clock edge with these levels at the input pins; returns the levels at the output pins after it.
+    #[inline]
+    pub fn step(&mut self, inputs: u64) -> u64 {
+        let Self {
+            wires,
+            full,
+            registers: r,
+            filter,
+        } = self;
+        let seen = filter.seen(r.stage2, *full);
+        let toggle = u64::from(seen ^ r.output == *wires);
+        filter.step(r.stage2, *full);
+        r.output ^= toggle.wrapping_neg() & *wires;
+        r.releases += toggle;
+        r.stage2 = r.stage1;
+        r.stage1 = inputs & *wires;
+        r.output
+    }
+
+    /// Exactly `cycles` steps with constant inputs, at most [`latency_edges`](Self::latency_edges) of which are taken:
+    /// by then both stages and every held level are the inputs, and the machine has decided on them.
+    pub fn fast_forward(&mut self, inputs: u64, cycles: u64) -> u64 {
+        for _ in 0..cycles.min(self.latency_edges()) {
+            self.step(inputs);
+        }
+        self.registers.output
+    }
+
+    /// The number of edges after which the output next toggles if the inputs stay as they are; `None` if it never does.
+    pub fn edges_to_release(&self, inputs: u64) -> Option<u64> {
+        let mut ahead = *self;
+        (1..=self.latency_edges()).find(|_| {
+            let before = ahead.registers.output;
+            ahead.step(inputs) != before
+        })
+    }
+
+    /// Levels at the output pins: all wires or none.
+    pub const fn outputs(&self) -> u64 {
+        self.registers.output
+    }
+
+    /// How often the output has toggled since power-on.
+    pub const fn releases(&self) -> u64 {
+        self.registers.releases
+    }
+
+    /// What the machine sees at the next edge.
+    pub fn seen(&self) -> u64 {
+        self.filter.seen(self.registers.stage2, self.full)
+    }
+
+    /// The wires that exist, as a mask.
+    pub const fn wires(&self) -> u64 {
+        self.wires
+    }
+
+    /// The flip-flops of synchronisers and machine.
+    pub const fn registers(&self) -> Registers {
+        self.registers
+    }
+
+    /// The flip-flops of the filter.
+    pub const fn filter(&self) -> &Filter {
+        &self.filter
+    }
+}
