@@ -61,6 +61,9 @@ pub trait Names: Send + Sync {
     /// What a process is called; `None` if it is not known.
     fn name(&self, proc: ProcId) -> Option<u64>;
 
+    /// Whether a process of this name could call, before it has proved anything.
+    fn may_call(&self, name: u64) -> bool;
+
     /// The two ends of a connection, for sentences.
     fn ends(&self, me: ProcId, peer: ProcId) -> String;
 
@@ -76,6 +79,10 @@ pub(super) struct JobNames {
 impl Names for JobNames {
     fn name(&self, proc: ProcId) -> Option<u64> {
         (proc < self.size).then_some(proc.into())
+    }
+
+    fn may_call(&self, name: u64) -> bool {
+        name < self.size.into()
     }
 
     fn ends(&self, me: ProcId, peer: ProcId) -> String {

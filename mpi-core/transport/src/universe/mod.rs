@@ -217,6 +217,10 @@ impl Names for Universe {
         Universe::name(self, proc).map(|Name(name)| name)
     }
 
+    fn may_call(&self, name: u64) -> bool {
+        Name(name).job() != self.job
+    }
+
     fn ends(&self, me: ProcId, peer: ProcId) -> String {
         let theirs = Universe::name(self, peer).map(Name::rank);
         let theirs = theirs.map_or_else(|| "a rank".into(), |rank| format!("rank {rank}"));

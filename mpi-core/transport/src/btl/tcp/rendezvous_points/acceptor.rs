@@ -3,7 +3,7 @@
 use super::super::hello::{self, Hello, Nonce};
 use super::socket::{Heard, Met, say, watch};
 use super::{Connector, DOOR, MOST_ACCEPTED, News, PATIENCE, Settled, Step, nonce};
-use crate::btl::ProcId;
+use crate::btl::{Names, ProcId};
 use mpi_base::fdpass::Key;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -58,7 +58,7 @@ impl Connector {
         let mut at = 0;
         while let Some(guest) = self.guests.get_mut(at) {
             let step = loop {
-                match guest.listen(self.me, self.link, &self.key) {
+                match guest.listen(self.me, &*self.names, self.link, &self.key) {
                     Step::On => {}
                     step => break step,
                 }
@@ -108,7 +108,7 @@ impl Accepted {
         }
     }
 
-    fn listen(&mut self, me: u64, link: u32, key: &Key) -> Step {
+    fn listen(&mut self, me: u64, names: &dyn Names, link: u32, key: &Key) -> Step {
         let len = match self.stage {
             AcceptedStage::Silent => hello::HELLO,
             AcceptedStage::Challenged(..) => hello::PROOF,
@@ -133,7 +133,7 @@ impl Accepted {
                 let Some(hello) = Hello::decode(&bytes, key) else {
                     return stranger();
                 };
-                let right = hello.to == me && hello.link == link;
+                let right = hello.to == me && hello.link == link && names.may_call(hello.from);
                 if !right || hello.from == me {
                     return stranger();
                 }
