@@ -62,18 +62,6 @@ pub struct Options {
     quick: bool,
 }
 
-impl Options {
-    /// What `cargo xtask test` runs.
-    pub fn quick() -> Self {
-        Self {
-            np: vec![4],
-            mca: Vec::new(),
-            limit: 300,
-            quick: true,
-        }
-    }
-}
-
 /// Why PnetCDF was not built, or its tests did not pass.
 #[derive(Debug)]
 pub enum PnetcdfError {
@@ -122,24 +110,6 @@ pub fn run(options: &Options) -> Result<(), PnetcdfError> {
         .map_err(PnetcdfError::Source)?;
     let folder = steps.step("building it with our mpicc", || build(&archive, &prefix))?;
     steps.step("running its tests", || check(options, &prefix, &folder))
-}
-
-/// Fetches, builds and checks; where the source cannot be fetched a sentence says so and nothing is checked.
-pub fn check_if_reachable(options: &Options) -> Result<(), PnetcdfError> {
-    let prefix = test::installation();
-    let archive = match debian_source::archive("pnetcdf") {
-        Ok(archive) => archive,
-        Err(error) => {
-            ui::say(&format!(
-                "      skipped: PnetCDF's source cannot be had: {error}"
-            ));
-            return Ok(());
-        }
-    };
-    packages::ensure_autotools().map_err(PnetcdfError::Packages)?;
-    install::install(&prefix, &test::CONTENTS).map_err(PnetcdfError::Install)?;
-    let folder = build(&archive, &prefix)?;
-    check(options, &prefix, &folder)
 }
 
 fn told(command: &mut Command, limit: Duration) -> Result<(), PnetcdfError> {

@@ -11,7 +11,6 @@ use crate::deny;
 use crate::install::{self, Contents, InstallError};
 use crate::mpi4py::{self, Mpi4pyError};
 use crate::packages::{self, PackagesError};
-use crate::pnetcdf::{self, PnetcdfError};
 use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::venv::{self, VenvError};
@@ -39,8 +38,6 @@ pub enum TestError {
     Install(InstallError),
     /// The quick part of mpi4py's own tests did not pass; boxed, since its errors hold this one.
     Mpi4py(Box<Mpi4pyError>),
-    /// PnetCDF could not be built, or its own tests did not pass.
-    Pnetcdf(PnetcdfError),
     /// cargo-deny could not be built, or a dependency is not what `deny.toml` allows; what it objects to is above.
     Dependencies(ProcessError),
     /// cargo says that a test or a memory model failed; the names are above, in its own output.
@@ -54,7 +51,6 @@ impl fmt::Display for TestError {
             Self::Venv(error) => error.fmt(f),
             Self::Install(error) => error.fmt(f),
             Self::Mpi4py(error) => error.fmt(f),
-            Self::Pnetcdf(error) => error.fmt(f),
             Self::Dependencies(error) | Self::Failed(error) => error.fmt(f),
         }
     }
@@ -76,7 +72,7 @@ pub const CONTENTS: Contents = Contents {
 
 /// Everything, in the order in which failures are cheapest.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 2 } else { 9 });
+    let mut steps = Steps::new(if options.offline { 2 } else { 8 });
     if !options.offline {
         steps
             .step("looking for compilers and tools", packages::ensure)
@@ -108,11 +104,6 @@ pub fn run(options: &Options) -> Result<(), TestError> {
                 mpi4py::check(&mpi4py::Options::quick())
             })
             .map_err(|error| TestError::Mpi4py(Box::new(error)))?;
-        steps
-            .step("running the quick part of PnetCDF's own tests", || {
-                pnetcdf::check_if_reachable(&pnetcdf::Options::quick())
-            })
-            .map_err(TestError::Pnetcdf)?;
     }
     steps.step("checking the memory models with loom", loom)?;
     println!("All tests passed in {:.0} s.", steps.seconds());
