@@ -72,7 +72,7 @@ pub struct AboutWindow {
     pub name: String,
     /// What the member has to do.
     pub need: WindowNeed,
-    /// The rank in the job whose doing ends the wait: of whoever holds the lock that is waited for, else of the member; if it is known and on this node.
+    /// The rank in the job whose doing ends the wait: the holder of the lock that is waited for, else the member; if it is known and on this node.
     pub on: Option<u32>,
     /// How many calls that rank had entered and left when the wait began: as many as now if it has made none since.
     pub calls: u64,

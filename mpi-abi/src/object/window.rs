@@ -77,7 +77,7 @@ pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject
     Ok(object)
 }
 
-/// Says at `MPI_Finalize` which windows the program has not freed, in one line, which rank 0 of each tells, and whoever has an epoch open there.
+/// Says at `MPI_Finalize` which windows the program has not freed, in one line, which rank 0 of each window tells, and each rank that has an epoch open there.
 ///
 /// The standard asks for all of them to be freed; what they hold goes with the process all the same.
 pub fn tell_left() {

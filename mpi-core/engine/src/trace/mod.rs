@@ -202,7 +202,7 @@ impl Trace {
         });
     }
 
-    /// What [`Trace::names_window`] wrote, for whoever plays the tape.
+    /// What [`Trace::names_window`] wrote, for the reader of the tape.
     pub fn window_name(event: &Event) -> String {
         let [first, third] = [event.bytes, event.extra].map(u64::to_le_bytes);
         let second = event.number.to_le_bytes();
