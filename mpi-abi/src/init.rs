@@ -229,7 +229,7 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
         }
         None => {
             let (engine, explanation) = join()?;
-            engine.set_watch(Some(end_without_launcher));
+            engine.set_watch(Some(look_after_launcher));
             // The bell is rung by threads that are not inside, to the end of the process.
             state::ring_at(Box::leak(Box::new(engine.node().my_inbox().clone())));
             if let Ok(page) = engine.node().state(engine.node().rank()) {
@@ -285,6 +285,11 @@ fn rest_if_unused() -> Result<(), Failure> {
             .map_err(at("the launcher did not take our leave")),
         _ => Ok(()),
     }
+}
+
+/// Hears from the launcher who has died, and that it has gone itself.
+pub fn look_after_launcher() {
+    end_without_launcher();
 }
 
 /// Ends a rank whose launcher has gone: nobody would ever end it otherwise.
@@ -395,7 +400,7 @@ pub fn finalize() -> Result<(), Failure> {
     }
     if let Some(world) = engine.world() {
         // A fence of our own: the barriers that components serve and count are the program's.
-        engine.block_on(world.fence())?;
+        engine.block_on(world.fence_of_living())?;
     }
     // Also of what was freed and went wrong, since nobody has asked before; alone, the fence has not looked at what we sent ourselves.
     engine.poll_once();

@@ -183,6 +183,31 @@ impl Comm {
         ))
     }
 
+    /// A communicator of members of this one, on whose numbers all of them have agreed: its own, and those of both sides of an intercommunicator.
+    pub(crate) async fn made_again(
+        &self,
+        number: u64,
+        group: Group,
+        remote: Option<Group>,
+    ) -> Result<Comm, Error> {
+        let engine = self.engine();
+        let number = context_id::told(engine.me(), number)?;
+        let context = Context::numbered(number);
+        let rank = group.rank_of(engine.me()).unwrap_or(0);
+        let Some(remote) = remote else {
+            return self.finish(context, group, rank).await;
+        };
+        // Both sides come to the same order, by the names of their first members.
+        let first = |group: &Group| group.proc(0).map(|proc| engine.name_of(proc));
+        let is_first = first(self.group()) < first(self.peers());
+        let inside = Context::numbered(number + if is_first { 1 } else { 2 });
+        let local = Comm::assemble(engine, inside, group.clone(), rank, String::new());
+        let (ours, theirs) = ((group, rank), (remote, Some(local)));
+        let comm = Comm::between(engine, context, ours, theirs, String::new());
+        comm.choose_coll().await?;
+        Ok(comm)
+    }
+
     /// On an intercommunicator, its own group among itself; `operation` is for the sentence if there is none.
     pub fn local(&self, operation: &'static str) -> Result<&Comm, Error> {
         let inter = false;

@@ -23,6 +23,7 @@ mod eager_pipeline;
 mod fast_path;
 mod flow_control;
 mod fragment_stream;
+mod interrupt;
 pub mod matching;
 mod peer;
 mod peer_failure;
