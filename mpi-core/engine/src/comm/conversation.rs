@@ -52,7 +52,8 @@ impl Conversation {
 
     /// Starts sending to `dest`; the future ends when `buf` may be reused.
     pub fn isend(&self, buf: SendBuf, dest: u32) -> Pending {
-        let sent = self.sound().and_then(|()| {
+        // What the library says, it says among all.
+        let sent = self.comm.usable().and_then(|()| {
             self.comm
                 .isend_on(self.plane, buf, dest, self.tag, Mode::Standard)
         });
@@ -62,18 +63,10 @@ impl Conversation {
     /// Starts receiving from `source` a message that may be shorter than `buf`.
     pub fn irecv(&self, buf: RecvBuf, source: u32) -> Pending {
         let req = self
-            .sound()
+            .comm
+            .usable()
             .and_then(|()| self.comm.irecv_on(self.plane, buf, source as i32, self.tag));
         Pending::new(&self.comm, req.map(Sent::Pending))
-    }
-
-    /// That all members live and the communicator is not revoked: what the library says, it says among all.
-    #[inline]
-    fn sound(&self) -> Result<(), Error> {
-        match self.comm.trouble().is_none() {
-            true => Ok(()),
-            false => self.comm.error_of_all(),
-        }
     }
 
     /// As [`Conversation::isend`], waited for at once: it may wait for the receive.

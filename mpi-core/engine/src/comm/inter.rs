@@ -233,6 +233,7 @@ impl Comm {
         tag: i32,
     ) -> Result<Comm, Error> {
         self.only_intra("MPI_Intercomm_create")?;
+        self.usable()?;
         let group = self.group().clone();
         let mut mine = Vec::new();
         let mut link = None;
@@ -333,6 +334,7 @@ impl Comm {
 
     /// `MPI_Intercomm_merge`: one group of both; that of the side which says `high` comes last.
     pub async fn merge(&self, high: bool) -> Result<Comm, Error> {
+        self.usable()?;
         let local = self.local("MPI_Intercomm_merge")?;
         let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()]);
         let (ours, theirs) = swap(local, 0, link, &mine).await?;

@@ -278,9 +278,7 @@ impl Comm {
     /// Carries out a collective operation.
     #[inline]
     pub fn collective(&self, call: Call) -> Result<(), Error> {
-        if !self.0.trouble.is_none() {
-            self.error_of_all()?;
-        }
+        self.usable()?;
         let (number, state) = (self.next_call(), self.engine().state());
         // What components call on communicators of their own is a part of what the program called.
         let outermost = !state.is_inside();
@@ -319,9 +317,7 @@ impl Comm {
 
     /// Starts a collective operation; the request completes as the engine progresses.
     pub fn icollective(&self, call: Call) -> Result<Req, Error> {
-        if !self.0.trouble.is_none() {
-            self.error_of_all()?;
-        }
+        self.usable()?;
         let number = self.next_call();
         self.publish_collective(number, &call);
         let running = self.served(call.id())?.begin(self, number, call)?;

@@ -125,6 +125,15 @@ impl Comm {
         }
     }
 
+    /// That nothing is wrong which an operation of all members would meet.
+    #[inline]
+    pub(crate) fn usable(&self) -> Result<(), Error> {
+        match self.trouble().is_none() {
+            true => Ok(()),
+            false => self.error_of_all(),
+        }
+    }
+
     /// A member has failed: what needs all members fails from now on.
     pub(super) fn has_failed(&self) {
         self.trouble().add(Trouble::FAILED);

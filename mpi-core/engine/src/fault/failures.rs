@@ -265,6 +265,10 @@ impl AmHandler for Faults {
         let mut outbox = self.outbox.borrow_mut();
         waiting.append(&mut outbox);
         *outbox = waiting;
+        if moved {
+            // An agreement returns when what it has to say is said.
+            engine.pml().requests().nudge();
+        }
         moved
     }
 
