@@ -290,6 +290,16 @@ fn rest_if_unused() -> Result<(), Failure> {
 /// Hears from the launcher who has died, and that it has gone itself.
 pub fn look_after_launcher() {
     end_without_launcher();
+    let Some(launcher) = launcher() else { return };
+    let engine = state().engine.try_borrow();
+    let Some(engine) = engine.ok().and_then(|engine| engine.clone()) else {
+        return;
+    };
+    if engine.is_fault_tolerant() {
+        for death in launcher.deaths() {
+            engine.process_died(&death.job, death.rank);
+        }
+    }
 }
 
 /// Ends a rank whose launcher has gone: nobody would ever end it otherwise.

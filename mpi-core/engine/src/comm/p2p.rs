@@ -310,7 +310,8 @@ impl Comm {
         self.sound()?;
         match source {
             ANY_SOURCE if !self.trouble().is_none() => {
-                self.unacknowledged().map_or(Ok(()), |e| Err(e.into()))
+                let error = self.unacknowledged().or_else(|| self.nobody_sends());
+                error.map_or(Ok(()), |e| Err(e.into()))
             }
             _ => Ok(()),
         }

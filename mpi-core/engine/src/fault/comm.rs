@@ -169,14 +169,24 @@ impl Comm {
         self.failed(|proc| new.contains(&proc))
     }
 
-    /// Tells the receives from any source of failures that have not been acknowledged.
+    /// Tells the receives from any source of failures that have not been acknowledged, or that nobody is left to send to them.
     pub(crate) fn interrupt_receives(&self) {
+        let pml = self.engine().pml();
         if let Some(error) = self.unacknowledged() {
-            let error = Error::from(error.pending());
-            self.engine()
-                .pml()
-                .interrupt_any_source(self.context(), &error);
+            pml.interrupt_any_source(self.context(), &error.pending().into());
+        } else if let Some(error) = self.nobody_sends() {
+            pml.end_any_source(self.context(), &error.into());
         }
+    }
+
+    /// The error of a receive from any source where all others are dead.
+    pub(crate) fn nobody_sends(&self) -> Option<FaultError> {
+        let faults = self.engine().faults()?;
+        let me = self.engine().me();
+        let mut others = self.peers().iter().filter(|proc| *proc != me).peekable();
+        others.peek()?;
+        let all_dead = others.all(|proc| faults.is_dead(proc));
+        all_dead.then(|| self.failed(|_| true)).flatten()
     }
 
     /// `MPIX_Comm_revoke`: every operation fails from now on, here at once and at all others soon.

@@ -287,7 +287,7 @@ impl Engine {
             handlers.register(Family::Fault, faults.clone());
             if tolerant {
                 // Every receive asks whether its peer is lost, and can be interrupted.
-                self.pml().close_fast_path();
+                self.pml().survive_losses();
             }
             faults
         });

@@ -14,9 +14,20 @@ use crate::pml::{Context, Plane};
 use crate::request::{ANY_SOURCE, Body, Req};
 
 impl Ob1 {
-    /// From now on every receive takes the general path, which asks whether a peer is lost.
-    pub fn close_fast_path(&self) {
+    /// From now on every receive takes the general path, which asks whether a peer is lost;
+    /// and receives from any source are interrupted by their communicator, where they would end when the last peer is lost.
+    pub fn survive_losses(&self) {
         self.slot.close();
+        self.survives.set(true);
+    }
+
+    /// Ends the receives from any source of the user's messages of a communicator that no message has met: nobody is left to send one.
+    pub fn end_any_source(&self, context: Context, error: &Error) {
+        for req in self.requests.under_way() {
+            if self.waits_for_any_source(&req, context) && self.withdraw(&req) {
+                self.requests.complete(&req, Err(error.clone()));
+            }
+        }
     }
 
     /// Interrupts the receives from any source of the user's messages of a communicator that no message has met.
