@@ -135,7 +135,12 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     PHASE.store(RUNNING, Relaxed);
     serve_threads(&engine, provided)?;
     // Waiting for the parent may need all that has been set up by now.
-    dynamic::parent::meet_parent(&engine)?;
+    if let Err(failure) = dynamic::parent::meet_parent(&engine) {
+        match engine.is_fault_tolerant() {
+            true => end_unwanted(&failure),
+            false => return Err(failure),
+        }
+    }
     Ok(provided)
 }
 
@@ -287,6 +292,18 @@ fn rest_if_unused() -> Result<(), Failure> {
     }
 }
 
+/// Ends a process whose parents have died, or want it no more: an error of its initialization would end their job.
+fn end_unwanted(failure: &Failure) -> ! {
+    let _ = writeln!(
+        std::io::stderr(),
+        "process {}: this job was spawned, and cannot reach its parent: {}; it ends",
+        std::process::id(),
+        failure.message()
+    );
+    // SAFETY: ends the process; nothing is left to run, least of all handlers that might talk to peers.
+    unsafe { libc::_exit(1) }
+}
+
 /// Hears from the launcher who has died, and that it has gone itself.
 pub fn look_after_launcher() {
     end_without_launcher();
@@ -297,7 +314,7 @@ pub fn look_after_launcher() {
     };
     if engine.is_fault_tolerant() {
         for death in launcher.deaths() {
-            engine.process_died(&death.job, death.rank);
+            engine.process_gone(&death.job, death.rank, death.left);
         }
     }
 }

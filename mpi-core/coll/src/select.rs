@@ -183,6 +183,10 @@ impl Proposal for Stand {
             Ok(Box::new(table) as Box<dyn Collectives>)
         })
     }
+
+    fn choose_alone(self: Box<Self>) -> Box<dyn Collectives> {
+        Box::new(Table::new(self.offers, self.refused))
+    }
 }
 
 impl Collectives for Table {

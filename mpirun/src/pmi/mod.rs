@@ -209,17 +209,20 @@ impl Server {
         }
         let (job, rank) = (client.job, client.rank);
         self.dead.push(who);
-        let notice = self.notice(who);
-        let listeners = (0..self.clients.len()).filter(|&at| self.clients[at].listens());
-        let mut effects: Vec<Effect> = listeners
-            .filter_map(|at| send(Proc(at), notice.clone()))
-            .collect();
+        let mut effects = self.tell_all(self.notice(who));
         // A client that leaves a barrier because of a death has been told of it before.
         let releases = self.jobs[job].barriers.leave(rank);
         for release in releases {
             effects.extend(self.released(job, &release));
         }
         effects
+    }
+
+    /// Tells all that have asked for it of a death, or that a process has left MPI: its peers hear nothing of it any more either way.
+    fn tell_all(&self, notice: Line) -> Vec<Effect> {
+        let listeners = (0..self.clients.len()).filter(|&at| self.clients[at].listens());
+        let told = listeners.filter_map(|at| send(Proc(at), notice.clone()));
+        told.collect()
     }
 
     /// What is said of a death.
@@ -281,7 +284,10 @@ impl Server {
             "barrier_in" => return self.barrier(job, rank, &message),
             "finalize" => {
                 self.clients[who.0].stage = Stage::Finalized;
-                Line::cmd("finalize_ack").with("rc", 0)
+                let reply = Line::cmd("finalize_ack").with("rc", 0);
+                let mut effects: Vec<Effect> = send(who, reply).into_iter().collect();
+                effects.extend(self.tell_all(self.notice(who).with("left", 1)));
+                return Ok(effects);
             }
             "abort" => return Ok(vec![abort(who, &message)]),
             "publish_name" => {

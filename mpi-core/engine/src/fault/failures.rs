@@ -303,8 +303,8 @@ impl Engine {
         self.faults().is_some_and(|faults| faults.is_tolerant())
     }
 
-    /// The launcher says that a process has died, to all processes of its job.
-    pub fn process_died(&self, job: &str, rank: u32) {
+    /// The launcher says that a process has died, or has left MPI; it says so to all processes.
+    pub fn process_gone(&self, job: &str, rank: u32, left: bool) {
         let name = Name::new(job_number(job), rank);
         let Some(proc) = self.universe().proc(name) else {
             return;
@@ -319,7 +319,8 @@ impl Engine {
                 break;
             }
         }
-        let why = format!("{} has died", self.label_of(proc));
+        let how = if left { "has left MPI" } else { "has died" };
+        let why = format!("{} {how}", self.label_of(proc));
         faults.take_death(proc, &why, true);
         self.lose(proc, &why);
     }

@@ -3,7 +3,7 @@
 //! After the proposal for the next MPI (mpi-forum/mpi-issues 20, 21, 581, 582, 583) with the semantics of Open MPI 5.
 //!
 //! With [`ENABLE`] a process that dies does not end the job.
-//! Its death is learnt from the launcher ([`Engine::process_died`]), from a connection that has ended, or from another process;
+//! Its death is learnt from the launcher ([`Engine::process_gone`]), from a connection that has ended, or from another process;
 //! each process keeps one list of deaths that only grows, in the order in which it learnt of them ([`Faults`]).
 //! A death ends what needs the dead process:
 //! * point-to-point operations with it fail, those among the living go on;
@@ -24,6 +24,7 @@ mod era;
 mod error;
 mod failures;
 mod shrink;
+mod uniform;
 mod wire;
 
 pub use comm::Agreed;

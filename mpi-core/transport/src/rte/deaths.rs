@@ -13,4 +13,6 @@ pub struct Death {
     pub job: String,
     /// Its rank there.
     pub rank: u32,
+    /// Whether it has left MPI as it should, and lives on without it.
+    pub left: bool,
 }

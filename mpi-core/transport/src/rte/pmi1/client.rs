@@ -134,7 +134,8 @@ impl Client {
         let rank = rank.and_then(|rank| u32::try_from(rank).ok());
         if let (Some(job), Some(rank)) = (message.get("job"), rank) {
             let job = job.to_string();
-            self.deaths.push(Death { job, rank });
+            let left = message.get("left") == Some("1");
+            self.deaths.push(Death { job, rank, left });
         }
         true
     }

@@ -99,7 +99,11 @@ fn a_launcher_that_goes_away_is_told_apart_from_one_that_refuses() {
 
 fn death(job: &str, rank: u32) -> Death {
     let job = job.to_string();
-    Death { job, rank }
+    Death {
+        job,
+        rank,
+        left: false,
+    }
 }
 
 /// A client that has asked to be told of deaths, as the server that answers its greeting sees it.
