@@ -64,6 +64,7 @@
 mod agree;
 pub mod bring_up;
 pub mod channels;
+mod confirmed;
 mod error;
 #[cfg(target_os = "linux")]
 pub mod last_resort;
@@ -75,6 +76,7 @@ pub mod suite;
 mod toggle;
 
 pub use agree::{Dissent, same_level};
+pub use confirmed::Confirmed;
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
 pub use returning::ReturningBarrier;
 pub use self_test::{SelfTest, self_test, self_test_by};

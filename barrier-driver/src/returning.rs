@@ -24,11 +24,11 @@
 //! Purdue's PAPERS0 had the same four accesses, barrier and anti-barrier
 //! (<http://aggregate.org/AFN/MUSEUM/9402.html>).
 
+use crate::toggle::stopwatch;
 use crate::{CloseError, EnterError, PinFault, ToggleBarrier, WaitError};
 use core::task::Poll;
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
-use std::time::Instant;
 
 /// One node's end of a barrier that a rebooting node cannot release.
 #[derive(Debug)]
@@ -54,6 +54,17 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
     ///
     /// A barrier that idles at the other level is passed once, hence the time limit.
     pub fn over(
+        toggle: ToggleBarrier<O, I>,
+        rest: PinState,
+        progress: impl FnMut(),
+        limit: Duration,
+    ) -> Result<Self, WaitError<O::Error>> {
+        Self::over_by(stopwatch(), toggle, rest, progress, limit)
+    }
+
+    /// [`over`](Self::over) by another clock than the machine's, as [`ToggleBarrier::wait_by`].
+    pub fn over_by(
+        now: impl FnMut() -> Duration,
         mut toggle: ToggleBarrier<O, I>,
         rest: PinState,
         progress: impl FnMut(),
@@ -62,7 +73,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         if toggle.level() != rest && !toggle.is_entered() {
             toggle.go().map_err(WaitError::Pin)?;
         }
-        toggle.wait(progress, limit)?;
+        toggle.wait_by(now, progress, limit)?;
         Ok(Self {
             toggle,
             rest,
@@ -97,12 +108,22 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
     /// As [`ToggleBarrier::wait`].
     pub fn wait(
         &mut self,
+        progress: impl FnMut(),
+        limit: Duration,
+    ) -> Result<(), WaitError<O::Error>> {
+        self.wait_by(stopwatch(), progress, limit)
+    }
+
+    /// As [`ToggleBarrier::wait_by`].
+    pub fn wait_by(
+        &mut self,
+        mut now: impl FnMut() -> Duration,
         mut progress: impl FnMut(),
         limit: Duration,
     ) -> Result<(), WaitError<O::Error>> {
-        let start = Instant::now();
+        let start = now();
         while self.poll()?.is_pending() {
-            let waited = start.elapsed();
+            let waited = now().saturating_sub(start);
             if waited >= limit {
                 return Err(WaitError::TimedOut {
                     waited,

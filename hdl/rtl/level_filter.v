@@ -23,6 +23,7 @@ module level_filter #(
     // The contract: what the last SAMPLES samples of a wire agree on is its level, else it keeps the one before.
     // That the count is the run of samples that differ from the held level makes it inductive.
     wire [N-1:0] agreed, kept, counted;
+    genvar k;
     always @* if (SAMPLES > 1) begin
         what_all_samples_agree_on_counts: assert (&agreed);
         the_held_level_is_the_one_told:   assert (&kept);
@@ -30,7 +31,7 @@ module level_filter #(
     end
 `endif
 
-    genvar n, k;
+    genvar n;
     generate
         if (SAMPLES == 1) begin : none
             assign level_o = level_i;

@@ -1,0 +1,74 @@
+"""Runs the suite: `python3 run.py [icarus|verilator] [FOLDER]`; the folder, if none is given, is one that is removed.
+
+cocotb 2.1 needs Verilator 5.036 or later; with Icarus any version from 11 on does.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+HERE = Path(__file__).resolve().parent
+RTL = HERE.parent.parent / "rtl"
+TOGGLE = ["toggle_barrier", "synchroniser", "level_filter", "toggle_machine"]
+CHANNEL = [
+    "channel_barrier",
+    "synchroniser",
+    "channel_machine",
+    "channel_line",
+    "channel_arbiter",
+    "channel_frame",
+    "channel_command",
+]
+SUITES = [
+    ("toggle_barrier", TOGGLE, {"N": 4, "FILTER": 1}),
+    ("toggle_barrier", TOGGLE, {"N": 60, "FILTER": 1}),
+    ("toggle_barrier", TOGGLE, {"N": 4, "FILTER": 4}),
+    ("channel_barrier", CHANNEL, {"N": 4, "C": 5}),
+]
+
+
+def main(simulator, folder):
+    failed = 0
+    for top, files, parameters in SUITES:
+        name = "-".join([top] + [f"{key}{value}" for key, value in parameters.items()])
+        build = Path(folder) / name
+        runner = get_runner(simulator)
+        runner.build(
+            sources=[RTL / f"{file}.v" for file in files],
+            hdl_toplevel=top,
+            parameters=parameters,
+            build_dir=build,
+            timescale=("1ps", "1ps"),
+            build_args=["-Wno-WIDTH", "-Wno-fatal"] if simulator == "verilator" else [],
+        )
+        results = runner.test(
+            hdl_toplevel=top,
+            test_module=f"test_{top}",
+            test_dir=HERE,
+            build_dir=build,
+            parameters=parameters,
+            timescale=("1ps", "1ps"),
+            results_xml=str(build / "results.xml"),
+            extra_env={
+                "BARRIER_N": str(parameters["N"]),
+                "BARRIER_FILTER": str(parameters.get("FILTER", 1)),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
+            },
+        )
+        tests, failures = get_results(results)
+        print(f"{simulator}: {name}: {tests - failures} of {tests} pass")
+        failed += failures
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    which = sys.argv[1] if len(sys.argv) > 1 else "icarus"
+    if len(sys.argv) > 2:
+        sys.exit(main(which, sys.argv[2]))
+    with tempfile.TemporaryDirectory() as made:
+        sys.exit(main(which, made))

@@ -1,0 +1,140 @@
+// A board below another: N nodes whose wires end at it, and who read the output of the board at the top, the root.
+//
+// The proof of boards of boards is by contract, so that it holds for any number of boards and levels.
+//
+// * The root's contract, assumed here: it releases only when this board has (and every other board, which are not here).
+//   It is what toggle_protocol.v proves of a barrier whose "nodes" are the boards below it.
+// * This board's contract, proved here: it changes its output only when all its nodes have entered, and only when the root
+//   has released what it announced before; so to the board above it is a node that keeps the protocol. Its nodes are in
+//   turn nodes or boards, for all that is asked of them is what is proved of a board.
+//
+// What a node has left, the root has released; what the root has released, every board has announced; what a board has
+// announced, all its nodes have entered. Assumption and claim are about the past of each other, hence no circle.
+//
+// One step is one clock edge of this board; the others' clocks are free inputs. Ghosts count modulo 4, as in toggle_protocol.v.
+`default_nettype none
+
+module board_below #(
+    parameter N = 60,
+    // 1: the nodes read this board's output instead of the root's. Not part of the claim: it must be refuted.
+    parameter READS_OWN = 0,
+    // 0: only what is claimed, for refuting.
+    parameter LEMMAS = 1
+) (
+    input wire         clk_i,
+    input wire         root_i,     // the root releases, if it may
+    input wire [N-1:0] poll_i,     // the node polls
+    input wire [N-1:0] enter_i,    // the node, if it is out, enters
+    input wire [N-1:0] fresh_i,    // it enters by reading the wire first, not by the level it remembers
+    input wire [N-1:0] forward_i,  // the cable to the board settles to its level
+    input wire [N-1:0] back_i      // the cable from the root settles to its level
+);
+    wire [N-1:0] node_o;
+    reg  [N-1:0] wire_q   = {N{1'b0}};
+    reg  [N-1:0] inside_q = {N{1'b0}};
+    reg  [N-1:0] level_q  = {N{1'b0}};
+    reg  [N-1:0] pin_q    = {N{1'b0}};
+    reg  [N-1:0] seen_q   = {N{1'b0}};
+
+    toggle_barrier #(.N(N)) dut (
+        .clk_i  (clk_i),
+        .rst_i  (1'b0),
+        .node_i (pin_q),
+        .node_o (node_o)
+    );
+
+    reg [N-1:0] stage1_q = {N{1'b0}};
+    reg [N-1:0] stage2_q = {N{1'b0}};
+    always @(posedge clk_i) begin
+        stage1_q <= pin_q;
+        stage2_q <= stage1_q;
+    end
+
+    // What this board has announced, and what the root has released.
+    reg        old_level_q = 1'b0;
+    reg  [1:0] announced_q = 2'd0;
+    reg  [1:0] released_q  = 2'd0;
+    reg        root_q      = 1'b0;
+    wire       level       = node_o[0];
+    wire [1:0] announced   = announced_q + (level != old_level_q);
+
+    // The root's contract: it may release what this board has announced, and nothing else.
+    wire releases = root_i && announced != released_q;
+    always @(posedge clk_i) begin
+        old_level_q <= level;
+        announced_q <= announced;
+        released_q  <= released_q + releases;
+        root_q      <= root_q ^ releases;
+    end
+
+    wire [N-1:0] came_through = stage2_q ^ {N{level}};
+    reg all_came_q = 1'b0;
+    always @(posedge clk_i)
+        all_came_q <= &came_through;
+
+    wire [1:0] ahead = announced - released_q;
+    wire [N-1:0] count_entered, count_left, one_change, still, other, entries, exits, once;
+
+    always @* begin
+        all_outputs_agree:              assert (node_o == {N{level}});
+        all_arrivals_are_announced:     assert (!all_came_q || level != old_level_q);
+        one_announcement_at_a_time:     assert (!ahead[1]);
+        enters_before_the_announcement: assert (&count_entered);
+        leaves_after_the_release:       assert (&count_left);
+        if (LEMMAS) begin
+            announcements_have_the_levels: assert (announced[0] == level);
+            releases_have_the_levels:      assert (released_q[0] == root_q);
+            one_change_on_the_way:         assert (&one_change);
+            outside_all_is_still:          assert (&still);
+            inside_it_drives_the_other:    assert (&other);
+            levels_count_entries:          assert (&entries);
+            levels_count_exits:            assert (&exits);
+            inside_means_one_more:         assert (&once);
+        end
+    end
+
+    genvar n;
+    generate
+        for (n = 0; n < N; n = n + 1) begin : node
+            reg [1:0] entered_q = 2'd0;
+            reg [1:0] left_q    = 2'd0;
+
+            wire source = READS_OWN ? level : root_q;
+            wire seen   = back_i[n] ? source : seen_q[n];
+            wire leaves = poll_i[n] && inside_q[n] && seen == wire_q[n];
+            wire out    = leaves || !inside_q[n];
+            wire enters = enter_i[n] && out;
+            wire known  = leaves ? wire_q[n] : level_q[n];
+            wire drives = enters ? (fresh_i[n] ? !seen : !known) : wire_q[n];
+
+            always @(posedge clk_i) begin
+                wire_q[n]   <= drives;
+                inside_q[n] <= enters || (inside_q[n] && !leaves);
+                level_q[n]  <= known;
+                seen_q[n]   <= seen;
+                pin_q[n]    <= forward_i[n] ? drives : pin_q[n];
+                entered_q   <= entered_q + enters;
+                left_q      <= left_q + leaves;
+            end
+
+            wire [1:0] entered_ahead = entered_q - announced;
+            wire [1:0] left_behind   = released_q - left_q;
+            wire [1:0] still_inside  = entered_q - left_q;
+
+            // From the node's wire over this board and the root back to the node.
+            wire [6:0] way = {wire_q[n], pin_q[n], stage1_q[n], stage2_q[n], level, root_q, seen_q[n]};
+            wire [5:0] changes = way[6:1] ^ way[5:0];
+
+            assign count_entered[n] = !entered_ahead[1];
+            assign count_left[n]    = !left_behind[1];
+            assign one_change[n]    = (changes & (changes - 6'd1)) == 6'd0;
+            assign still[n]         = inside_q[n] || (changes == 6'd0 && level_q[n] == level);
+            assign other[n]         = !inside_q[n] || level_q[n] != wire_q[n];
+            assign entries[n]       = entered_q[0] == wire_q[n];
+            assign exits[n]         = left_q[0] == level_q[n];
+            assign once[n]          = still_inside == {1'b0, inside_q[n]};
+        end
+    endgenerate
+endmodule
+
+`default_nettype wire
