@@ -53,7 +53,7 @@ impl<I: InputPin> InputPin for Confirmed<I> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
     use core::convert::Infallible;

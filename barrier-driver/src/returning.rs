@@ -24,6 +24,7 @@
 //! Purdue's PAPERS0 had the same four accesses, barrier and anti-barrier
 //! (<http://aggregate.org/AFN/MUSEUM/9402.html>).
 
+#[cfg(feature = "std")]
 use crate::toggle::stopwatch;
 use crate::{CloseError, EnterError, PinFault, ToggleBarrier, WaitError};
 use core::task::Poll;
@@ -53,6 +54,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
     /// Takes an open barrier of which all nodes make a returning one, and sees that its wires are at `rest`.
     ///
     /// A barrier that idles at the other level is passed once, hence the time limit.
+    #[cfg(feature = "std")]
     pub fn over(
         toggle: ToggleBarrier<O, I>,
         rest: PinState,
@@ -62,7 +64,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         Self::over_by(stopwatch(), toggle, rest, progress, limit)
     }
 
-    /// [`over`](Self::over) by another clock than the machine's, as [`ToggleBarrier::wait_by`].
+    /// Takes an open barrier by another clock than the machine's, as [`ToggleBarrier::wait_by`].
     pub fn over_by(
         now: impl FnMut() -> Duration,
         mut toggle: ToggleBarrier<O, I>,
@@ -105,7 +107,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         })
     }
 
-    /// As [`ToggleBarrier::wait`].
+    /// As `ToggleBarrier::wait`.
+    #[cfg(feature = "std")]
     pub fn wait(
         &mut self,
         progress: impl FnMut(),

@@ -145,9 +145,10 @@ fn short() -> Campaign {
 }
 
 fn waveform(fault: &str, place: Place, moment: Moment) -> String {
-    let (_, record) = short()
+    let record = short()
         .examine(&known(), fault, place, moment)
-        .expect("there is such a case");
+        .expect("there is such a case")
+        .record;
     let mut out = Vec::new();
     crate::vcd::write(&mut out, &record).expect("memory takes everything");
     String::from_utf8(out).expect("ASCII")

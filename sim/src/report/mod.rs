@@ -101,7 +101,11 @@ impl Page {
              An access of the port takes longer than everything between the ports.",
             &plots::phases(summary),
             Some(distributions(
-                Phase::ALL.into_iter().map(Phase::name).zip(&summary.phases),
+                Phase::ALL
+                    .into_iter()
+                    .map(Phase::name)
+                    .zip(&summary.phases)
+                    .filter(|(_, d)| d.worst() > Time::ZERO),
             )),
         );
         self.section(
