@@ -72,7 +72,14 @@ impl Report {
             let cases = campaign.run(&KnownUnsafe::shipped()?, threads)?;
             page.campaign(campaign.parameters.nodes, &cases);
         }
-        let text = page.finish();
+        let command: Vec<String> = std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let text = page.finish(
+            &format!("hwbarr {}", command.join(" ")),
+            &time::OffsetDateTime::now_utc().date().to_string(),
+        );
         std::fs::write(&self.output, &text)
             .map_err(|e| format!("cannot write {}: {e}", self.output.display()))?;
         crate::say(&format!(
