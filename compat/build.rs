@@ -1,9 +1,11 @@
 //! Writes the words and the slots of the library below.
 
-use compat_generate::{families, root, standard, tables, write};
+use compat_generate::{below, fallbacks, families, root, tables, write, written_in};
 
 fn main() -> Result<(), String> {
     let tables = tables::read(&root(1)?)?;
     write("words.rs", &families::words(&tables))?;
-    write("standard.rs", &standard::write(&tables))
+    write("below.rs", &below::write(&tables))?;
+    let by_hand = written_in(&root(1)?, "foreign_below/fallbacks")?;
+    write("fallbacks.rs", &fallbacks::write(&tables, &by_hand)?)
 }

@@ -1,5 +1,6 @@
 //! Writes the conversions of this family and every exported function.
 
+use compat_generate::entries::Below;
 use compat_generate::families::{self, Which};
 use compat_generate::{by_hand, entries, mock, root, tables, write};
 
@@ -7,10 +8,17 @@ fn main() -> Result<(), String> {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi.so.12");
     let root = root(2)?;
     let tables = tables::read(&root)?;
-    write("words.rs", &families::word_functions(&tables, Which::Mpich))?;
+    write(
+        "words.rs",
+        &families::word_functions(&tables, Which::Mpich, Below::Standard),
+    )?;
     write("handles.rs", &families::mpich_handles(&tables)?)?;
-    let (text, served) = entries::write(&tables, &by_hand(&root)?)?;
+    let (text, served) =
+        entries::write(&tables, Below::Standard, &by_hand(&root, Below::Standard)?)?;
     write("entries.rs", &text)?;
     write("served.rs", &served.write())?;
-    write("mock.rs", &mock::write(&tables, Which::Mpich, &served)?)
+    write(
+        "mock.rs",
+        &mock::write(&tables, Which::Mpich, Below::Standard, &served)?,
+    )
 }

@@ -1,5 +1,6 @@
 //! Writes the conversions of this family and every exported function.
 
+use compat_generate::entries::Below;
 use compat_generate::families::{self, Which};
 use compat_generate::{by_hand, entries, mock, root, tables, write};
 
@@ -9,11 +10,15 @@ fn main() -> Result<(), String> {
     let tables = tables::read(&root)?;
     write(
         "words.rs",
-        &families::word_functions(&tables, Which::OpenMpi),
+        &families::word_functions(&tables, Which::OpenMpi, Below::Standard),
     )?;
     write("handles.rs", &families::openmpi_handles(&tables))?;
-    let (text, served) = entries::write(&tables, &by_hand(&root)?)?;
+    let (text, served) =
+        entries::write(&tables, Below::Standard, &by_hand(&root, Below::Standard)?)?;
     write("entries.rs", &text)?;
     write("served.rs", &served.write())?;
-    write("mock.rs", &mock::write(&tables, Which::OpenMpi, &served)?)
+    write(
+        "mock.rs",
+        &mock::write(&tables, Which::OpenMpi, Below::Standard, &served)?,
+    )
 }

@@ -1,7 +1,9 @@
 //! Arguments that are more than one word: texts, arrays, and the code that a call returns.
 #![allow(unsafe_code)]
 
-pub use crate::status::{BLANK, StatusGiven, StatusOut, load, status_given, store};
+pub use crate::status::{
+    BLANK, StatusGiven, StatusOut, load, status_given, status_to_program, store,
+};
 
 use crate::family::{Family, Kind, LAST_CODE, Word};
 use std::ffi::{c_char, c_int};
@@ -19,15 +21,11 @@ fn failed<F: Family>(code: c_int) -> c_int {
     F::word_out(Word::Error, code)
 }
 
-/// `MPI_DISPLACEMENT_CURRENT` of the standard and of both families.
-const DISPLACEMENT_CURRENT: i64 = -1;
-const DISPLACEMENT_CURRENT_THERE: i64 = -54_278_278;
-
-/// A displacement of a file view; minus one is no constant in either family.
+/// A displacement of a file view; the constant of the other side is none here.
 pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
     match displacement {
-        DISPLACEMENT_CURRENT_THERE => DISPLACEMENT_CURRENT,
-        DISPLACEMENT_CURRENT => i64::MIN + 1,
+        here if here == F::DISPLACEMENT_CURRENT => F::BELOW_DISPLACEMENT_CURRENT,
+        there if there == F::BELOW_DISPLACEMENT_CURRENT => i64::MIN + 1,
         other => other,
     }
 }
@@ -143,6 +141,11 @@ impl<T: Copy> Array<T> {
     }
 
     #[inline]
+    pub fn is_null(&self) -> bool {
+        self.is_null
+    }
+
+    #[inline]
     pub fn elements(&self) -> &[T] {
         if self.length <= SHORT {
             // SAFETY: that many were written.
@@ -204,7 +207,7 @@ pub unsafe fn handles_in<F: Family>(
     kind: Kind,
     handles: *const F::Handle,
     length: c_int,
-) -> Array<usize> {
+) -> Array<F::Below> {
     Array::new(handles.is_null(), length, |i| {
         // SAFETY: the caller's array has that many.
         F::handle_in(kind, unsafe { handles.add(i).read_unaligned() })

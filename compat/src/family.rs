@@ -104,22 +104,51 @@ pub enum Limit {
     PortName,
 }
 
-/// One ABI that programs are compiled against. `in` is from the program to the standard, `out` the other way.
+impl Limit {
+    /// The standard's length, which is no shorter than that of any family.
+    pub fn of_standard(self) -> usize {
+        match self {
+            Limit::ObjectName => 128,
+            Limit::ErrorString => 512,
+            Limit::ProcessorName | Limit::InfoKey => 256,
+            Limit::LibraryVersion => 8192,
+            Limit::PortName => 1024,
+        }
+    }
+}
+
+/// Two ABIs, that of the program and that of the library below, one of which is the standard's.
+/// `in` is from the program to the library, `out` the other way.
 pub trait Family: 'static {
-    /// Every handle but that of a file.
+    /// Every handle of the program but that of a file.
     type Handle: Copy + PartialEq;
     type Status: Copy;
+    /// The same of the library below.
+    type Below: Copy + PartialEq;
+    type BelowStatus: Copy;
 
-    /// The address that stands for no status, or no array of them.
+    /// The address that stands for no status, or no array of them, in the program and below.
     const STATUS_IGNORE: usize;
+    const BELOW_STATUS_IGNORE: usize;
+    /// `MPI_DISPLACEMENT_CURRENT` of the program and below.
+    const DISPLACEMENT_CURRENT: i64;
+    const BELOW_DISPLACEMENT_CURRENT: i64;
 
-    fn handle_in(kind: Kind, handle: Self::Handle) -> usize;
-    fn handle_out(kind: Kind, handle: usize) -> Self::Handle;
+    fn handle_in(kind: Kind, handle: Self::Handle) -> Self::Below;
+    fn handle_out(kind: Kind, handle: Self::Below) -> Self::Handle;
+    /// Whether the library below would take a handle for none at all, since the program's was none.
+    fn is_none(handle: Self::Below) -> bool;
+    /// The null handle of the library below, and that of a file.
+    fn null(kind: Kind) -> Self::Below;
+    fn no_file() -> usize;
     fn file_in(file: usize) -> usize;
     fn file_out(file: usize) -> usize;
 
     fn word_in(word: Word, value: c_int) -> c_int;
     fn word_out(word: Word, value: c_int) -> c_int;
+
+    /// The standard's number for a constant of the library below.
+    fn standard(word: Word, below: c_int) -> c_int;
 
     fn buffer_in(buffer: *mut c_void) -> *mut c_void;
     fn buffer_out(buffer: *mut c_void) -> *mut c_void;
@@ -129,11 +158,32 @@ pub trait Family: 'static {
     /// The bytes of such a string in the program, its end included.
     fn limit(limit: Limit) -> usize;
 
+    /// Layouts alone: the words in them are those of the side that the status comes from.
     fn status_in(status: &Self::Status) -> StandardStatus;
     fn status_out(status: &StandardStatus) -> Self::Status;
+    fn status_below(status: &StandardStatus) -> Self::BelowStatus;
+    fn status_above(status: &Self::BelowStatus) -> StandardStatus;
     /// The error field, which stays where the standard leaves it alone.
     fn status_error(status: &Self::Status) -> c_int;
+
+    /// The functions of the library below that copy no attribute and delete nothing.
+    fn no_functions(kind: Kind) -> (usize, usize);
+
+    /// Runs a function of the program that the library below has called.
+    #[inline(always)]
+    fn program<R>(call: impl FnOnce() -> R) -> R {
+        call()
+    }
+
+    /// A request of the library below is no longer the program's: what it still read may go.
+    #[inline(always)]
+    fn request_left(_request: Self::Below) {}
 }
+
+/// A family whose library below is `libmpi_abi.so.1`.
+pub trait OnStandard: Family<Below = usize, BelowStatus = StandardStatus> {}
+
+impl<F: Family<Below = usize, BelowStatus = StandardStatus>> OnStandard for F {}
 
 /// Flags, one by one; a flag that the caller's ABI does not name stays one that the standard does not name either.
 #[inline(always)]

@@ -7,10 +7,16 @@
 //! What differs between families is one trait, [`Family`].
 #![deny(unsafe_code)]
 
+pub mod below;
+pub mod blocks;
 pub mod convert;
 pub mod family;
+pub mod foreign_below;
 pub mod hand;
-pub mod standard;
+pub mod inside;
+pub mod layout;
+pub mod standard_below;
 mod status;
+mod trampoline;
 
 pub use family::{Family, Kind, Limit, StandardStatus, Word};

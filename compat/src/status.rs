@@ -3,7 +3,7 @@
 
 use crate::family::{Family, StandardStatus, Word};
 use std::ffi::c_int;
-use std::ptr::null_mut;
+use std::ptr::{null_mut, without_provenance_mut};
 
 /// What a call has not written.
 const UNTOUCHED: c_int = c_int::MIN + 7;
@@ -18,7 +18,7 @@ pub const BLANK: StandardStatus = StandardStatus {
 
 /// One status that a call fills; what it leaves alone stays as it was in the program's status.
 pub struct StatusOut<F: Family> {
-    filled: StandardStatus,
+    filled: F::BelowStatus,
     place: *mut F::Status,
 }
 
@@ -26,7 +26,7 @@ impl<F: Family> StatusOut<F> {
     #[inline(always)]
     pub fn new(place: *mut F::Status) -> Self {
         StatusOut {
-            filled: BLANK,
+            filled: F::status_below(&BLANK),
             place,
         }
     }
@@ -37,9 +37,9 @@ impl<F: Family> StatusOut<F> {
     }
 
     #[inline(always)]
-    pub fn argument(&mut self) -> *mut StandardStatus {
+    pub fn argument(&mut self) -> *mut F::BelowStatus {
         match self.is_ignored() {
-            true => null_mut(),
+            true => without_provenance_mut(F::BELOW_STATUS_IGNORE),
             false => &raw mut self.filled,
         }
     }
@@ -50,8 +50,29 @@ impl<F: Family> StatusOut<F> {
     pub unsafe fn finish(self) {
         if !self.is_ignored() {
             // SAFETY: passed on.
-            unsafe { store::<F>(&self.filled, self.place) }
+            unsafe { store_count::<F>(&self.filled, self.place) }
         }
+    }
+}
+
+/// Writes a status that a call filled, or of which it filled the count alone, as access to files does in MPICH.
+///
+/// # Safety
+/// `place` is a status of the program, aligned or not.
+#[inline(always)]
+unsafe fn store_count<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
+    let status = F::status_above(filled);
+    if status.source != UNTOUCHED || status.error != UNTOUCHED {
+        // SAFETY: passed on.
+        return unsafe { store::<F>(filled, place) };
+    }
+    // SAFETY: passed on; the fields are plain data, whatever they hold.
+    unsafe {
+        let before = F::status_in(&place.read_unaligned());
+        place.write_unaligned(F::status_out(&StandardStatus {
+            internal: status.internal,
+            ..before
+        }));
     }
 }
 
@@ -60,8 +81,8 @@ impl<F: Family> StatusOut<F> {
 /// # Safety
 /// `place` is a status of the program, aligned or not.
 #[inline(always)]
-pub unsafe fn store<F: Family>(filled: &StandardStatus, place: *mut F::Status) {
-    let mut status = *filled;
+pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
+    let mut status = F::status_above(filled);
     if status.source == UNTOUCHED && status.error == UNTOUCHED {
         return;
     }
@@ -81,26 +102,37 @@ pub unsafe fn store<F: Family>(filled: &StandardStatus, place: *mut F::Status) {
     unsafe { place.write_unaligned(F::status_out(&status)) }
 }
 
+/// A status of the library below in the program's form.
+pub fn status_to_program<F: Family>(below: &F::BelowStatus) -> F::Status {
+    let status = F::status_above(below);
+    F::status_out(&StandardStatus {
+        source: F::word_out(Word::Rank, status.source),
+        tag: F::word_out(Word::Tag, status.tag),
+        error: F::word_out(Word::Error, status.error),
+        ..status
+    })
+}
+
 /// A status that a call reads.
-pub struct StatusGiven {
-    status: StandardStatus,
+pub struct StatusGiven<F: Family> {
+    status: F::BelowStatus,
     is_null: bool,
 }
 
 /// # Safety
 /// `place` is null, ignored, or a status of the program.
 #[inline(always)]
-pub unsafe fn status_given<F: Family>(place: *const F::Status) -> StatusGiven {
+pub unsafe fn status_given<F: Family>(place: *const F::Status) -> StatusGiven<F> {
     let is_null = place.is_null() || place.addr() == F::STATUS_IGNORE;
-    let status = match is_null {
+    let status = F::status_below(&match is_null {
         true => StandardStatus::default(),
         // SAFETY: passed on.
         false => load::<F>(&unsafe { place.read_unaligned() }),
-    };
+    });
     StatusGiven { status, is_null }
 }
 
-/// A status of the program in the standard's form.
+/// A status of the program with the words of the library below.
 pub fn load<F: Family>(theirs: &F::Status) -> StandardStatus {
     let mut status = F::status_in(theirs);
     status.source = F::word_in(Word::Rank, status.source);
@@ -109,9 +141,9 @@ pub fn load<F: Family>(theirs: &F::Status) -> StandardStatus {
     status
 }
 
-impl StatusGiven {
+impl<F: Family> StatusGiven<F> {
     #[inline(always)]
-    pub fn argument(&self) -> *const StandardStatus {
+    pub fn argument(&self) -> *const F::BelowStatus {
         match self.is_null {
             true => null_mut(),
             false => &raw const self.status,
@@ -119,7 +151,7 @@ impl StatusGiven {
     }
 
     #[inline(always)]
-    pub fn argument_mut(&mut self) -> *mut StandardStatus {
+    pub fn argument_mut(&mut self) -> *mut F::BelowStatus {
         match self.is_null {
             true => null_mut(),
             false => &raw mut self.status,
@@ -128,7 +160,7 @@ impl StatusGiven {
 
     /// # Safety
     /// `place` is where the status was read.
-    pub unsafe fn write_back<F: Family>(&self, place: *mut F::Status) {
+    pub unsafe fn write_back(&self, place: *mut F::Status) {
         if !self.is_null {
             // SAFETY: passed on.
             unsafe { store::<F>(&self.status, place) }

@@ -1,4 +1,4 @@
-//! The toggle barrier behind a filter: a wire's level counts when so many samples in a row agree on it.
+//! The toggle barrier behind a filter: a wire's level counts when a set number of samples in a row agree on it.
 //!
 //! # The filter
 //!

@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
+use crate::api::dynamic;
 use crate::components;
 use crate::error::{Failure, unseen};
 use crate::explain::{self, Findings};
@@ -133,6 +134,8 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     MAIN_THREAD.store(crate::lock::me(), Relaxed);
     PHASE.store(RUNNING, Relaxed);
     serve_threads(&engine, provided)?;
+    // Waiting for the parent may need all that has been set up by now.
+    dynamic::parent::meet_parent(&engine)?;
     Ok(provided)
 }
 
@@ -355,6 +358,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let parts = Parts {
         me: identity.rank,
         size: identity.size,
+        job: identity.job.clone(),
         node,
         neighbours: membership.local_ranks,
         cores,
@@ -384,6 +388,7 @@ pub fn finalize() -> Result<(), Failure> {
     if let Ok(myself) = state::comm(MPI_COMM_SELF) {
         myself.owner().delete_all()?;
     }
+    crate::object::window::tell_left();
     // Buffered messages leave before the process does.
     if engine.buffer().is_attached() {
         engine.buffer().flush(&engine)?;

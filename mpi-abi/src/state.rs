@@ -50,6 +50,8 @@ pub struct State {
     pub world: RefCell<Option<Rc<CommObject>>>,
     pub myself: RefCell<Option<Rc<CommObject>>>,
     pub comms: RefCell<Table<Rc<CommObject>>>,
+    /// The communicator with the job that has spawned this one, if one has.
+    pub parent: Cell<MPI_Comm>,
     /// Communicators that were freed and live on while operations on them are under way, whose failures their handlers hear.
     pub freed_comms: RefCell<Vec<Weak<CommObject>>>,
     /// Groups, each with the session it comes from.
@@ -94,6 +96,7 @@ static GLOBAL: Global = Global(State {
     world: RefCell::new(None),
     myself: RefCell::new(None),
     comms: RefCell::new(Table::new(Kind::Comm)),
+    parent: Cell::new(MPI_COMM_NULL),
     freed_comms: RefCell::new(Vec::new()),
     groups: RefCell::new(Table::new(Kind::Group)),
     sessions: RefCell::new(Table::new(Kind::Session)),

@@ -180,6 +180,46 @@ static void statuses_are_the_programs(void) {
     CLAIM(n == MPI_UNDEFINED);
 }
 
+static void performance_variables_are_read(void) {
+    int provided, n, i, index, len, class, readonly, continuous, count;
+    char name[256];
+    unsigned long long value = 7;
+    MPI_Datatype type;
+    MPI_T_enum items;
+    MPI_T_pvar_session session, none = MPI_T_PVAR_SESSION_NULL;
+    MPI_T_pvar_handle handle;
+    CLAIM(MPI_T_pvar_session_create(&session) == MPI_T_ERR_NOT_INITIALIZED);
+    WORKS(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    WORKS(MPI_T_pvar_get_num(&n));
+    CLAIM(n > 5);
+    WORKS(MPI_T_pvar_session_create(&session));
+    for (i = 0; i < n; i++) {
+        len = sizeof name;
+        WORKS(MPI_T_pvar_get_info(i, name, &len, NULL, &class, &type, &items, NULL, NULL, NULL, &readonly, &continuous, NULL));
+        CLAIM(type == MPI_UNSIGNED_LONG_LONG && items == MPI_T_ENUM_NULL && readonly && continuous);
+        WORKS(MPI_T_pvar_get_index(name, class, &index));
+        CLAIM(index == i);
+        CLAIM(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_GENERIC, &index) == MPI_T_ERR_INVALID_NAME);
+        WORKS(MPI_T_pvar_handle_alloc(session, i, NULL, &handle, &count));
+        WORKS(MPI_T_pvar_read(session, handle, &value));
+        CLAIM(count == 1 && value == 0);
+        CLAIM(MPI_T_pvar_read(none, handle, &value) == MPI_T_ERR_INVALID_SESSION);
+        CLAIM(MPI_T_pvar_start(session, handle) == MPI_T_ERR_PVAR_NO_STARTSTOP);
+        CLAIM(MPI_T_pvar_reset(session, handle) == MPI_T_ERR_PVAR_NO_WRITE);
+        CLAIM(MPI_T_pvar_write(session, handle, &value) == MPI_T_ERR_PVAR_NO_WRITE);
+        if (i % 2)
+            WORKS(MPI_T_pvar_handle_free(session, &handle));
+    }
+    WORKS(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+    WORKS(MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES));
+    CLAIM(MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, &value) == MPI_T_ERR_INVALID_HANDLE);
+    CLAIM(MPI_T_pvar_handle_alloc(session, n, NULL, &handle, &count) == MPI_T_ERR_INVALID_INDEX);
+    WORKS(MPI_T_pvar_session_free(&session));
+    CLAIM(session == MPI_T_PVAR_SESSION_NULL && MPI_T_pvar_session_free(&session) == MPI_T_ERR_INVALID_SESSION);
+    CLAIM(MPI_T_enum_get_info(items, &n, name, &len) == MPI_T_ERR_INVALID_HANDLE);
+    WORKS(MPI_T_finalize());
+}
+
 static void parameters_are_control_variables(void) {
     int provided, n, i, index, len, count, of_categories = 0, categories, indices[1];
     char name[256], value[1024];
@@ -335,10 +375,6 @@ int main(int argc, char **argv) {
         MPI_Type_commit(&stale);
         return 0;
     }
-    if (argc > 1 && strcmp(argv[1], "absent") == 0) {
-        char port[MPI_MAX_PORT_NAME];
-        return MPI_Open_port(MPI_INFO_NULL, port);
-    }
     errors_have_classes_and_texts();
     handles_and_statuses_go_to_fortran_and_back();
     info_keeps_its_keys_in_order();
@@ -347,6 +383,7 @@ int main(int argc, char **argv) {
     operators_combine_locally();
     statuses_are_the_programs();
     parameters_are_control_variables();
+    performance_variables_are_read();
     what_was_not_made_is_null();
     return failed;
 }

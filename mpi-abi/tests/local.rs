@@ -66,13 +66,3 @@ fn a_freed_handle_ends_the_program_with_one_clear_line() {
     );
     assert_eq!(text.lines().count(), 1, "{text}");
 }
-
-#[test]
-fn an_absent_function_says_so_by_name() {
-    let output = run("absent");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        text.contains("MPI_Open_port is not implemented yet (MPI_ERR_UNSUPPORTED_OPERATION)"),
-        "{text}"
-    );
-}

@@ -32,8 +32,50 @@ pub enum Waits {
     Collective = 3,
     /// One of several requests, whichever is first.
     Any = 4,
-    /// A member of a window; the tag is the job rank of the holder of that member's lock.
+    /// A member of a window; what of it is in [`AboutWindow`].
     Window = 5,
+}
+
+/// What a rank that waits at a window waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum WindowNeed {
+    /// Something that no version of ours writes.
+    #[default]
+    Unknown = 0,
+    /// The member's lock.
+    Lock = 1,
+    /// That the member exposes its part.
+    Post = 2,
+    /// That the member ends its accesses.
+    Complete = 3,
+    /// That the member carries out accesses that were sent to it.
+    Answer = 4,
+}
+
+impl WindowNeed {
+    fn from_number(number: u32) -> WindowNeed {
+        match number {
+            1 => WindowNeed::Lock,
+            2 => WindowNeed::Post,
+            3 => WindowNeed::Complete,
+            4 => WindowNeed::Answer,
+            _ => WindowNeed::Unknown,
+        }
+    }
+}
+
+/// Which window a rank waits at, and what for; [`About`] says for which member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AboutWindow {
+    /// The window's name, or the end of it; empty if it has none.
+    pub name: String,
+    /// What the member has to do.
+    pub need: WindowNeed,
+    /// The rank in the job whose doing ends the wait: the holder of the lock that is waited for, else the member; if it is known and on this node.
+    pub on: Option<u32>,
+    /// How many calls that rank had entered and left when the wait began: as many as now if it has made none since.
+    pub calls: u64,
 }
 
 /// Whom a waiting rank waits for and what about.
@@ -86,7 +128,7 @@ pub enum Phase {
     Finalized = 3,
 }
 
-/// A rank's page; five cache lines, so that neighbours' pages never share one.
+/// A rank's page; six cache lines, so that neighbours' pages never share one.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct StatePage {
@@ -142,10 +184,22 @@ pub struct StatePage {
     _pad4: u32,
     /// The end of the file's name, filled up with zeros.
     file_name: [AtomicU64; FILE_NAME_WORDS],
+    // The sixth line is the window that the rank waits at, written once it has waited for a moment.
+    /// What [`AboutWindow::calls`] says.
+    window_calls: AtomicU64,
+    /// A [`WindowNeed`].
+    window_need: AtomicU32,
+    /// One more than the rank in the job of [`AboutWindow::on`]; 0 if it is not known.
+    window_on: AtomicU32,
+    /// The end of the window's name, filled up with zeros.
+    window_name: [AtomicU64; NAME_WORDS],
 }
 
-/// Eight bytes each of the end of a file's name.
-pub const FILE_NAME_WORDS: usize = 6;
+/// Eight bytes each of the end of a name.
+const NAME_WORDS: usize = 6;
+
+/// The same of a file's name.
+pub const FILE_NAME_WORDS: usize = NAME_WORDS;
 
 /// A system call on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -206,12 +260,24 @@ impl FileCall {
 
 /// The words of a file's name for [`StatePage::enters_file_call`]: its end, if it is too long.
 pub fn file_name_words(name: &str) -> [u64; FILE_NAME_WORDS] {
+    name_words(name)
+}
+
+fn name_words(name: &str) -> [u64; NAME_WORDS] {
     let bytes = name.as_bytes();
-    let end = &bytes[bytes.len().saturating_sub(FILE_NAME_WORDS * 8)..];
+    let end = &bytes[bytes.len().saturating_sub(NAME_WORDS * 8)..];
     std::array::from_fn(|word| {
         let byte = |at: usize| end.get(word * 8 + at).copied().unwrap_or(0);
         u64::from_le_bytes(std::array::from_fn(byte))
     })
+}
+
+/// What [`name_words`] made words of.
+fn read_name(words: &[AtomicU64; NAME_WORDS]) -> String {
+    let words = words.iter().map(|word| word.load(Relaxed));
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    let end = bytes.iter().rposition(|byte| *byte != 0);
+    String::from_utf8_lossy(&bytes[..end.map_or(0, |at| at + 1)]).into_owned()
 }
 
 /// The system call on a file that a rank is in.
@@ -293,6 +359,26 @@ impl StatePage {
         self.bytes.store(about.bytes, Relaxed);
         self.requests.store(about.requests, Relaxed);
         self.waits.store(about.waits as u32, Relaxed);
+    }
+
+    /// Whom the current call waits for at a window; the kind of waiting is [`Waits::Window`], whatever `about` says.
+    pub fn about_window(&self, about: &About, window: &AboutWindow) {
+        for (word, value) in self.window_name.iter().zip(name_words(&window.name)) {
+            word.store(value, Relaxed);
+        }
+        self.window_need.store(window.need as u32, Relaxed);
+        let on = window.on.map_or(0, |rank| rank.wrapping_add(1));
+        self.window_on.store(on, Relaxed);
+        self.window_calls.store(window.calls, Relaxed);
+        self.about(&About {
+            waits: Waits::Window,
+            ..*about
+        });
+    }
+
+    /// How many calls the rank has entered and left.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Relaxed)
     }
 
     /// The rank has begun to wait; only the first time within a call counts.
@@ -393,16 +479,19 @@ impl StatePage {
 
     fn in_file(&self) -> Option<InFile> {
         let call = FileCall::from_number(self.file_call.load(Relaxed))?;
-        let words = self.file_name.iter().map(|word| word.load(Relaxed));
-        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-        let len = bytes
-            .iter()
-            .rposition(|byte| *byte != 0)
-            .map_or(0, |at| at + 1);
         Some(InFile {
             call,
             since_ns: self.file_since_ns.load(Relaxed),
-            name: String::from_utf8_lossy(&bytes[..len]).into_owned(),
+            name: read_name(&self.file_name),
+        })
+    }
+
+    fn at_window(&self) -> Option<AboutWindow> {
+        (self.waits.load(Relaxed) == Waits::Window as u32).then(|| AboutWindow {
+            name: read_name(&self.window_name),
+            need: WindowNeed::from_number(self.window_need.load(Relaxed)),
+            on: self.window_on.load(Relaxed).checked_sub(1),
+            calls: self.window_calls.load(Relaxed),
         })
     }
 
@@ -464,6 +553,7 @@ impl StatePage {
                     released: self.gate_released.load(Relaxed),
                 }),
             in_file: self.in_file(),
+            at_window: self.at_window(),
             progress: self.progress.load(Relaxed),
         }
     }
@@ -494,6 +584,8 @@ pub struct State {
     pub gate: Option<Gate>,
     /// The system call on a file that it is in.
     pub in_file: Option<InFile>,
+    /// The window that it waits at.
+    pub at_window: Option<AboutWindow>,
     /// Counts up, and wraps, whenever the progress engine has moved something; only the difference of two snapshots says anything.
     pub progress: u64,
 }
@@ -540,8 +632,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_five_cache_lines_and_its_subjects_do_not_share_one() {
-        assert_eq!(size_of::<StatePage>(), 320);
+    fn a_page_is_six_cache_lines_and_its_subjects_do_not_share_one() {
+        assert_eq!(size_of::<StatePage>(), 384);
+        assert_eq!(std::mem::offset_of!(StatePage, window_calls), 320);
         assert_eq!(std::mem::offset_of!(StatePage, file_since_ns), 256);
         assert_eq!(align_of::<StatePage>(), 64);
         assert_eq!(std::mem::offset_of!(StatePage, calls), 64);
@@ -564,6 +657,29 @@ mod tests {
         assert_eq!(seen.as_deref(), Some(&long[long.len() - 48..]));
         page.leaves_file_call();
         assert_eq!(page.snapshot().in_file, None);
+    }
+
+    #[test]
+    fn a_snapshot_tells_the_window_that_a_rank_waits_at_and_on_whom() {
+        let page = StatePage::default();
+        page.enter(3);
+        let at = AboutWindow {
+            name: "board".into(),
+            need: WindowNeed::Lock,
+            on: Some(0),
+            calls: 12,
+        };
+        let about = About {
+            peer: 2,
+            proc: 4,
+            ..About::default()
+        };
+        page.about_window(&about, &at);
+        let state = page.snapshot();
+        assert_eq!(state.at_window, Some(at));
+        assert_eq!((state.about.waits, state.about.peer), (Waits::Window, 2));
+        page.leave(3);
+        assert_eq!(page.snapshot().at_window, None);
     }
 
     #[test]

@@ -83,6 +83,11 @@ impl Lock {
         Ticket { number, mode }
     }
 
+    /// The number of the next ticket that is drawn.
+    pub fn next(&self) -> u32 {
+        self.next.load(Ordering::SeqCst)
+    }
+
     /// Whether it is the ticket's turn.
     #[inline]
     pub fn admits(&self, ticket: Ticket) -> bool {

@@ -4,7 +4,7 @@
 //! a time since when is a time for how long, and a call's number is the call's name.
 
 use crate::node;
-use mpi_base::state::{About, NO_PEER, Phase, State, Waits};
+use mpi_base::state::{self, About, AboutWindow, NO_PEER, Phase, State, Waits};
 use mpi_core::coll::CallSignature;
 use mpi_core::pml::Context;
 use serde::{Deserialize, Serialize};
@@ -69,12 +69,37 @@ pub enum Waiting {
     Collective,
     /// For whichever of so many requests is first.
     Any { requests: u32 },
-    /// For a member of a window; where its lock is waited for, the job rank that holds that.
-    Window {
-        rank: u32,
-        job_rank: u32,
-        holder: Option<u32>,
-    },
+    /// For a member of a window.
+    Window(Box<AtWindow>),
+}
+
+/// What a rank waits for at a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtWindow {
+    /// The window's name; empty if it has none.
+    pub name: String,
+    /// The member, and what it has to do.
+    pub rank: u32,
+    pub job_rank: u32,
+    pub need: WindowNeed,
+    /// The job rank that holds the lock that is waited for.
+    pub holder: Option<u32>,
+    /// How many calls the rank whose doing ends the wait had entered and left when it began, if that is known:
+    /// of the holder's of a lock, else of the member's.
+    pub calls: Option<u64>,
+    /// Whether that rank has made no call since; found by comparing with its snapshot.
+    pub is_outside: bool,
+}
+
+/// What a member of a window has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowNeed {
+    Lock,
+    Post,
+    Complete,
+    Answer,
+    Unknown,
 }
 
 /// The other side of a message.
@@ -133,7 +158,7 @@ pub struct RankSnapshot {
 }
 
 impl Waiting {
-    fn of(about: &About) -> Option<Waiting> {
+    fn of(about: &About, at_window: Option<&AboutWindow>) -> Option<Waiting> {
         let comm = Comm(about.comm);
         let tag = (about.tag >= 0).then_some(about.tag);
         let partner = || Partner {
@@ -153,12 +178,34 @@ impl Waiting {
             Waits::Any => Some(Waiting::Any {
                 requests: about.requests,
             }),
-            Waits::Window => Some(Waiting::Window {
-                rank: about.peer as u32,
-                job_rank: about.proc as u32,
-                holder: tag.map(|holder| holder as u32),
-            }),
+            Waits::Window => at_window.map(|at| Waiting::Window(Box::new(AtWindow::of(about, at)))),
         }
+    }
+}
+
+impl AtWindow {
+    fn of(about: &About, at: &AboutWindow) -> AtWindow {
+        let need = match at.need {
+            state::WindowNeed::Lock => WindowNeed::Lock,
+            state::WindowNeed::Post => WindowNeed::Post,
+            state::WindowNeed::Complete => WindowNeed::Complete,
+            state::WindowNeed::Answer => WindowNeed::Answer,
+            state::WindowNeed::Unknown => WindowNeed::Unknown,
+        };
+        AtWindow {
+            name: at.name.clone(),
+            rank: about.peer as u32,
+            job_rank: about.proc as u32,
+            need,
+            holder: at.on.filter(|_| need == WindowNeed::Lock),
+            calls: at.on.map(|_| at.calls),
+            is_outside: false,
+        }
+    }
+
+    /// The job rank whose doing ends the wait.
+    pub fn needed(&self) -> u32 {
+        self.holder.unwrap_or(self.job_rank)
     }
 }
 
@@ -177,7 +224,7 @@ impl RankSnapshot {
             call: call(state.call),
             last_call: call(state.last_call),
             calls: state.calls,
-            waiting: Waiting::of(&state.about),
+            waiting: Waiting::of(&state.about, state.at_window.as_ref()),
             waited: (state.since_ns > 0)
                 .then(|| Duration::from_nanos(now_ns.saturating_sub(state.since_ns))),
             round: (round.round > 0).then(|| Round {

@@ -24,7 +24,9 @@ pub enum Language {
 impl Language {
     /// Of a wrapper that is called by this name, as Open MPI and MPICH name theirs.
     pub fn of_wrapper(called: &OsStr) -> Language {
-        match Path::new(called).file_name().and_then(OsStr::to_str) {
+        let name = Path::new(called).file_name().and_then(OsStr::to_str);
+        // Debian has each wrapper also by a name that says whose it is.
+        match name.map(|name| name.trim_end_matches(".portcullis")) {
             Some("mpicxx" | "mpic++" | "mpiCC") => Language::Cxx,
             _ => Language::C,
         }
@@ -325,6 +327,8 @@ mod tests {
             ("mpicc", Language::C),
             ("/opt/p/bin/mpicxx", Language::Cxx),
             ("./mpic++", Language::Cxx),
+            ("/usr/bin/mpicxx.portcullis", Language::Cxx),
+            ("/usr/bin/mpicc.portcullis", Language::C),
             ("", Language::C),
         ] {
             assert_eq!(Language::of_wrapper(called.as_ref()), language, "{called}");

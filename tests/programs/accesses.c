@@ -1,321 +1,399 @@
 /* Random programs of one-sided accesses against a sequential oracle.
  *
  * Every rank makes up the same program for all ranks from one seed and carries out its own part.
- * Part of each window belongs to pairs: block `o` is accessed by origin `o` alone, so what it has to hold is known exactly.
+ * Part of each window belongs to pairs: block `o` is accessed by origin `o` alone, so what it has to hold is known exactly,
+ * also after accumulates that follow each other within one epoch, whose order is kept.
  * The rest belongs to all: accumulates that commute, on one type with one operator in each phase.
- * Arguments: how many phases, and the seed. */
-#include "check.h"
-#include <stdint.h>
+ * Which form of a call is used, with or without a request and with large counts, is each rank's own choice.
+ * Arguments: how many phases for each kind of window, and the seed. */
+#include "layouts.h"
 
-enum { BLOCK = 1024, SHARED = 1024, MOST = 64 };
+enum { BLOCK = 2048, SHARED = 2048, MOST_RANKS = 32, MOST_KEPT = 4096 };
 
-static uint64_t state;
+/* What all ranks choose alike, and what each chooses for itself. */
+static uint64_t common, own;
 
-static uint32_t draw(uint32_t below)
+static unsigned next(uint64_t *state, unsigned below)
 {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % below);
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)((*state >> 33) % below);
 }
 
-typedef struct { MPI_Datatype type; const char *name; int bytes, extent; int kind; } Type;
-enum { INTEGER, REAL, PAIR, COMPLEX };
+static unsigned draw(unsigned below) { return next(&common, below); }
+static unsigned coin(unsigned below) { return next(&own, below); }
 
-typedef struct { short value; int index; } ShortInt;
-typedef struct { double value; int index; } DoubleInt;
-typedef struct { long value; int index; } LongInt;
-typedef struct { long double value; int index; } LongDoubleInt;
-
-static Type types[] = {
-    {.name = "INT8", .bytes = 1, .extent = 1, .kind = INTEGER},
-    {.name = "UINT16", .bytes = 2, .extent = 2, .kind = INTEGER},
-    {.name = "INT", .bytes = 4, .extent = 4, .kind = INTEGER},
-    {.name = "LONG", .bytes = 8, .extent = 8, .kind = INTEGER},
-    {.name = "FLOAT", .bytes = 4, .extent = 4, .kind = REAL},
-    {.name = "DOUBLE", .bytes = 8, .extent = 8, .kind = REAL},
-    {.name = "LONG_DOUBLE", .bytes = 16, .extent = 16, .kind = REAL},
-    {.name = "C_DOUBLE_COMPLEX", .bytes = 16, .extent = 16, .kind = COMPLEX},
-    {.name = "2INT", .bytes = 8, .extent = 8, .kind = PAIR},
-    {.name = "SHORT_INT", .bytes = 6, .extent = sizeof(ShortInt), .kind = PAIR},
-    {.name = "DOUBLE_INT", .bytes = 12, .extent = sizeof(DoubleInt), .kind = PAIR},
-    {.name = "LONG_INT", .bytes = 12, .extent = sizeof(LongInt), .kind = PAIR},
-    {.name = "LONG_DOUBLE_INT", .bytes = 20, .extent = sizeof(LongDoubleInt), .kind = PAIR},
-};
-enum { TYPES = sizeof types / sizeof *types };
-
-static void name_types(void)
-{
-    MPI_Datatype all[] = {MPI_INT8_T, MPI_UINT16_T, MPI_INT, MPI_LONG, MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE,
-        MPI_C_DOUBLE_COMPLEX, MPI_2INT, MPI_SHORT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_LONG_DOUBLE_INT};
-    for (int i = 0; i < TYPES; i++)
-        types[i].type = all[i];
-}
-
-/* Writes a small number as an element; small enough that sums and products of reals are exact. */
-static void number(const Type *t, void *to, int value)
-{
-    memset(to, 0, t->extent);
-    MPI_Datatype d = t->type;
-    if (d == MPI_INT8_T) *(int8_t *)to = (int8_t)value;
-    else if (d == MPI_UINT16_T) *(uint16_t *)to = (uint16_t)value;
-    else if (d == MPI_INT) *(int *)to = value;
-    else if (d == MPI_LONG) *(long *)to = value;
-    else if (d == MPI_FLOAT) *(float *)to = (float)value;
-    else if (d == MPI_DOUBLE) *(double *)to = value;
-    else if (d == MPI_LONG_DOUBLE) *(long double *)to = value;
-    else if (d == MPI_C_DOUBLE_COMPLEX) ((double *)to)[0] = value, ((double *)to)[1] = value / 2;
-    else if (d == MPI_2INT) ((int *)to)[0] = value / 3, ((int *)to)[1] = value;
-    else if (d == MPI_SHORT_INT) ((ShortInt *)to)->value = (short)(value / 3), ((ShortInt *)to)->index = value;
-    else if (d == MPI_DOUBLE_INT) ((DoubleInt *)to)->value = value / 3, ((DoubleInt *)to)->index = value;
-    else if (d == MPI_LONG_INT) ((LongInt *)to)->value = value / 3, ((LongInt *)to)->index = value;
-    else ((LongDoubleInt *)to)->value = value / 3, ((LongDoubleInt *)to)->index = value;
-}
-
-/* The bytes of an element that are data, for comparing: what lies between them is padding. */
-static int same_element(const Type *t, const char *a, const char *b)
-{
-    char pa[32], pb[32];
-    int at = 0, bt = 0;
-    OK(MPI_Pack(a, 1, t->type, pa, sizeof pa, &at, MPI_COMM_SELF));
-    OK(MPI_Pack(b, 1, t->type, pb, sizeof pb, &bt, MPI_COMM_SELF));
-    if (at == bt && memcmp(pa, pb, at) == 0)
-        return 1;
-    /* Of sixteen bytes ten are the number. */
-    if (t->type == MPI_LONG_DOUBLE)
-        return *(long double *)a == *(long double *)b;
-    if (t->type == MPI_LONG_DOUBLE_INT)
-        return ((LongDoubleInt *)a)->value == ((LongDoubleInt *)b)->value && ((LongDoubleInt *)a)->index == ((LongDoubleInt *)b)->index;
-    return 0;
-}
-
-/* Which operators commute on a type and keep small numbers exact. */
-static MPI_Op commuting(const Type *t)
-{
-    MPI_Op integer[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR};
-    MPI_Op real[] = {MPI_SUM, MPI_MIN, MPI_MAX};
-    MPI_Op pair[] = {MPI_MINLOC, MPI_MAXLOC};
-    switch (t->kind) {
-    case INTEGER: return integer[draw(10)];
-    case REAL: return real[draw(3)];
-    case PAIR: return pair[draw(2)];
-    default: return MPI_SUM;
-    }
-}
-
-/* An order in which `n` elements lie in memory: `place[i]` is where element i lies; the datatype says the same. */
-typedef struct { MPI_Datatype type; int count, n, place[MOST], room; } Layout;
-
-static Layout layout(const Type *t, int n)
-{
-    Layout l = {.count = 1, .n = n};
-    int shape = draw(5), gap = 2 + draw(2);
-    int lens[MOST], starts[MOST];
-    l.room = n;
-    switch (shape) {
-    case 0:
-        l.type = t->type, l.count = n;
-        for (int i = 0; i < n; i++) l.place[i] = i;
-        return l;
-    case 1:
-        OK(MPI_Type_contiguous(n, t->type, &l.type));
-        for (int i = 0; i < n; i++) l.place[i] = i;
-        break;
-    case 2:
-        OK(MPI_Type_vector(n, 1, gap, t->type, &l.type));
-        for (int i = 0; i < n; i++) l.place[i] = i * gap;
-        l.room = (n - 1) * gap + 1;
-        break;
-    case 3: /* backwards, so that packed order is not memory order */
-        for (int i = 0; i < n; i++) lens[i] = 1, starts[i] = l.place[i] = n - 1 - i;
-        OK(MPI_Type_indexed(n, lens, starts, t->type, &l.type));
-        break;
-    default: { /* several of a resized one */
-        OK(MPI_Type_create_resized(t->type, 0, (MPI_Aint)gap * t->extent, &l.type));
-        l.count = n;
-        for (int i = 0; i < n; i++) l.place[i] = i * gap;
-        l.room = (n - 1) * gap + 1;
-    }
-    }
-    OK(MPI_Type_commit(&l.type));
-    return l;
-}
-
-static void drop(Layout *l, const Type *t)
-{
-    if (l->type != t->type)
-        OK(MPI_Type_free(&l->type));
-}
+enum { CREATE, UNALIGNED, ALLOC_MEM, MIXED, ALLOCATE, CONTIGUOUS, NONCONTIGUOUS, DYNAMIC, DYNAMIC_ALLOC_MEM, KINDS };
+static const char *const kinds[] = {"create", "unaligned", "alloc_mem", "mixed", "allocate", "shared", "shared noncontiguous", "dynamic", "dynamic alloc_mem"};
 
 static MPI_Win win;
-static char *base, **model;
-static MPI_Aint *at;
-static int bytes, sync_kind, passive;
+static char *base, *model[MOST_RANKS], *given;
+static MPI_Aint at[MOST_RANKS];
+static int kind, unit[MOST_RANKS], has_locks;
 
-static MPI_Aint displacement(int target, int offset) { return at[target] + offset; }
+static int is_dynamic(void) { return kind == DYNAMIC || kind == DYNAMIC_ALLOC_MEM; }
+static int is_from_mpi(void) { return kind == ALLOC_MEM || kind == DYNAMIC_ALLOC_MEM || (kind == MIXED && rank % 2 == 0); }
+static MPI_Aint bytes_of(int r) { return size * BLOCK + SHARED + 64 * r; }
+static MPI_Aint displacement(int target, MPI_Aint offset) { return at[target] + offset / unit[target]; }
 
-/* One access of origin `o` to its block at `target`; carried out if `o` is this rank, and applied to the model by all ranks. */
-static void own_block(int o, int target, char **checks, int *pending)
+static MPI_Info hints(void)
+{
+    static const char *const orders[] = {"rar,raw,war,waw", "raw,war,rar,waw"}, *const sizes[] = {"0", "1", "8", "4096"};
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    has_locks = is_dynamic() || draw(3) > 0;
+    OK(MPI_Info_set(info, "no_locks", has_locks ? "false" : "true"));
+    if (draw(2))
+        OK(MPI_Info_set(info, "accumulate_ordering", orders[draw(2)]));
+    if (draw(2))
+        OK(MPI_Info_set(info, "mpi_accumulate_granularity", sizes[draw(4)]));
+    if (draw(2))
+        OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "4096"));
+    OK(MPI_Info_set(info, "alloc_shared_noncontig", kind == NONCONTIGUOUS ? "true" : "false"));
+    OK(MPI_Info_set(info, "same_disp_unit", "false"));
+    OK(MPI_Info_set(info, "nobody_knows", "true"));
+    return info;
+}
+
+/* Makes a window; false where this kind of window cannot be. */
+static int make_window(void)
+{
+    static const int units[] = {1, 1, 2, 8, 32};
+    MPI_Info info = hints();
+    MPI_Aint bytes = bytes_of(rank), mine;
+    for (int r = 0; r < size; r++) {
+        model[r] = calloc(1, bytes_of(r));
+        at[r] = 0;
+        unit[r] = is_dynamic() ? 1 : units[draw(5)];
+    }
+    int together = 1;
+    if (kind == CONTIGUOUS || kind == NONCONTIGUOUS) {
+        MPI_Comm node;
+        OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+        OK(MPI_Comm_size(node, &together));
+        OK(MPI_Comm_free(&node));
+        together = together == size;
+    }
+    given = NULL;
+    if (is_from_mpi())
+        OK(MPI_Alloc_mem(bytes, MPI_INFO_NULL, &base));
+    else if (kind == CREATE || kind == MIXED || kind == DYNAMIC)
+        base = given = aligned_alloc(64, bytes);
+    else if (kind == UNALIGNED)
+        base = (given = malloc(bytes + 64)) + 3;
+    if (!together) {
+        /* Members that share no memory cannot share a window. */
+    } else if (kind == ALLOCATE)
+        OK(MPI_Win_allocate(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
+    else if (kind == CONTIGUOUS || kind == NONCONTIGUOUS)
+        OK(MPI_Win_allocate_shared(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
+    else if (is_dynamic()) {
+        OK(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
+        /* Two regions that adjoin. */
+        OK(MPI_Win_attach(win, base, bytes / 2));
+        OK(MPI_Win_attach(win, base + bytes / 2, bytes - bytes / 2));
+        OK(MPI_Get_address(base, &mine));
+        OK(MPI_Allgather(&mine, 1, MPI_AINT, at, 1, MPI_AINT, MPI_COMM_WORLD));
+    } else
+        OK(MPI_Win_create(base, bytes, unit[rank], info, MPI_COMM_WORLD, &win));
+    OK(MPI_Info_free(&info));
+    if (together)
+        memset(base, 0, bytes);
+    return together;
+}
+
+static void unmake_window(int made)
+{
+    if (made && is_dynamic()) {
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_detach(win, base + bytes_of(rank) / 2));
+        OK(MPI_Win_detach(win, base));
+    }
+    if (made)
+        OK(MPI_Win_free(&win));
+    if (is_from_mpi())
+        OK(MPI_Free_mem(base));
+    free(given);
+    for (int r = 0; r < size; r++)
+        free(model[r]);
+}
+
+enum { FENCE, PSCW, LOCK_ALL, LOCKS, LOCK_EACH, SYNCS };
+static int sync_kind, nocheck;
+/* By origin, which targets it may access in this phase. */
+static unsigned may_access[MOST_RANKS];
+
+static int is_passive(void) { return sync_kind >= LOCK_ALL; }
+
+/* What an access uses until its epoch ends, and what a fetch has to have brought. */
+typedef struct { const Type *type; Layout result; char *got, *due; int what, target; } Check;
+static Check checks[MOST_KEPT];
+static void *kept[MOST_KEPT];
+static int n_checks, n_kept;
+
+static char *room_for(const Type *t)
+{
+    CHECK(n_kept < MOST_KEPT, "%d buffers", n_kept);
+    return kept[n_kept++] = calloc(4 * MOST_ELEMENTS, t->extent);
+}
+
+static void settle(void)
+{
+    for (int i = 0; i < n_checks; i++) {
+        Check *c = &checks[i];
+        for (int k = 0; k < c->result.n; k++) {
+            int place = c->result.place[k] * c->type->extent;
+            CHECK(same_element(c->type, c->due + place, c->got + place), "%s, sync %d: access %d to rank %d brought another element %d of %s",
+                kinds[kind], sync_kind, c->what, c->target, k, c->type->name);
+        }
+    }
+    for (int i = 0; i < n_kept; i++)
+        free(kept[i]);
+    n_checks = n_kept = 0;
+}
+
+enum { PUT, GET, ACCUMULATE, GET_ACCUMULATE, FETCH_AND_OP, SWAP };
+
+typedef struct {
+    int what, target;
+    MPI_Aint disp;
+    const char *origin, *compare;
+    char *result;
+    Layout from, there, into;
+    const Type *type;
+    MPI_Op op;
+} Access;
+
+/* One of the four forms of a call; those with a request only where they are allowed. */
+#define FORMS(name, ...) \
+    switch (coin(is_passive() ? 4 : 2)) { \
+    case 0: OK(MPI_##name(__VA_ARGS__, win)); break; \
+    case 1: OK(MPI_##name##_c(__VA_ARGS__, win)); break; \
+    case 2: OK(MPI_R##name(__VA_ARGS__, win, &request)); break; \
+    default: OK(MPI_R##name##_c(__VA_ARGS__, win, &request)); \
+    }
+#define MPI_RPut MPI_Rput
+#define MPI_RGet MPI_Rget
+#define MPI_RAccumulate MPI_Raccumulate
+#define MPI_RGet_accumulate MPI_Rget_accumulate
+#if MPI_VERSION >= 4
+#define MPI_RPut_c MPI_Rput_c
+#define MPI_RGet_c MPI_Rget_c
+#define MPI_RAccumulate_c MPI_Raccumulate_c
+#define MPI_RGet_accumulate_c MPI_Rget_accumulate_c
+#else /* There are no large counts yet. */
+#define MPI_Put_c MPI_Put
+#define MPI_Get_c MPI_Get
+#define MPI_Accumulate_c MPI_Accumulate
+#define MPI_Get_accumulate_c MPI_Get_accumulate
+#define MPI_RPut_c MPI_Rput
+#define MPI_RGet_c MPI_Rget
+#define MPI_RAccumulate_c MPI_Raccumulate
+#define MPI_RGet_accumulate_c MPI_Rget_accumulate
+#endif
+
+/* Carries out an access; true if what it brings is there already. */
+static int perform(const Access *a)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    const Layout *f = &a->from, *t = &a->there, *r = &a->into;
+    int reads = a->op == MPI_NO_OP && coin(2);
+    switch (a->what) {
+    case PUT: FORMS(Put, a->origin, f->count, f->type, a->target, a->disp, t->count, t->type); break;
+    case GET: FORMS(Get, a->result, r->count, r->type, a->target, a->disp, t->count, t->type); break;
+    case ACCUMULATE: FORMS(Accumulate, a->origin, f->count, f->type, a->target, a->disp, t->count, t->type, a->op); break;
+    case GET_ACCUMULATE:
+        /* An operator that ignores its origin takes none at all. */
+        FORMS(Get_accumulate, reads ? NULL : a->origin, reads ? 0 : f->count, reads ? MPI_BYTE : f->type,
+            a->result, r->count, r->type, a->target, a->disp, t->count, t->type, a->op);
+        break;
+    case FETCH_AND_OP: OK(MPI_Fetch_and_op(reads ? NULL : a->origin, a->result, a->type->type, a->target, a->disp, a->op, win)); break;
+    default: OK(MPI_Compare_and_swap(a->origin, a->compare, a->result, a->type->type, a->target, a->disp, win));
+    }
+    if (request == MPI_REQUEST_NULL)
+        return 0;
+    if (coin(2))
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    else
+        for (int over = 0; !over;)
+            OK(MPI_Test(&request, &over, MPI_STATUS_IGNORE));
+    return a->what == GET || a->what == GET_ACCUMULATE;
+}
+
+/* Makes up an access of `o` to elements at byte `start` of a target's window, carries it out if `o` is this rank, and applies it to the model. */
+static void access_model(int o, int target, int what, const Type *t, int n, MPI_Op op, int start)
+{
+    Access a = {.what = what, .target = target, .disp = displacement(target, start), .type = t, .op = op};
+    if (what >= FETCH_AND_OP)
+        n = 1;
+    a.from = make_layout(t, n, what >= FETCH_AND_OP ? 0 : draw(LAYOUTS), 2 + draw(2));
+    a.there = make_layout(t, n, what >= FETCH_AND_OP ? 0 : draw(LAYOUTS), 2 + draw(2));
+    a.into = make_layout(t, n, what >= FETCH_AND_OP ? 0 : draw(LAYOUTS), 2 + draw(2));
+    char *origin = room_for(t), *compare = room_for(t), *due = room_for(t), *cells = model[target] + start;
+    a.origin = origin, a.compare = compare, a.result = room_for(t);
+    for (int i = 0; i < n; i++) {
+        t->number(origin + a.from.place[i] * t->extent, (int)draw(7));
+        memcpy(due + a.into.place[i] * t->extent, cells + a.there.place[i] * t->extent, t->extent);
+    }
+    if (what == SWAP) {
+        /* Equal to what is there, or not. */
+        memcpy(compare, cells, t->extent);
+        if (draw(2))
+            compare[0] ^= 1;
+        op = memcmp(compare, cells, t->extent) ? MPI_NO_OP : MPI_REPLACE;
+    }
+    for (int i = 0; i < n && what != GET; i++)
+        apply_element(t, what == PUT ? MPI_REPLACE : op, origin + a.from.place[i] * t->extent, cells + a.there.place[i] * t->extent);
+    if (o == rank) {
+        int is_there = perform(&a);
+        int fetches = what == GET || what >= GET_ACCUMULATE;
+        if (fetches)
+            checks[n_checks++] = (Check){t, a.into, a.result, due, what, target};
+        for (int i = 0; is_there && i < n; i++)
+            CHECK(same_element(t, due + a.into.place[i] * t->extent, a.result + a.into.place[i] * t->extent),
+                "%s: request %d of rank %d is complete, but element %d of %s is not there", kinds[kind], what, target, i, t->name);
+        if (is_passive())
+            switch (coin(6)) {
+            case 0: OK(MPI_Win_flush(target, win)); break;
+            case 1: OK(MPI_Win_flush_local(target, win)); break;
+            case 2: OK(MPI_Win_flush_all(win)); break;
+            case 3: OK(MPI_Win_flush_local_all(win)); break;
+            }
+    }
+    drop_layout(&a.from, t), drop_layout(&a.there, t), drop_layout(&a.into, t);
+}
+
+/* How many elements four times as many of which have room in so many bytes, and where they begin. */
+static int place(const Type *t, int target, int room, int *n, int from)
+{
+    int most = room / (4 * t->extent), step = t->extent > unit[target] ? t->extent : unit[target];
+    *n = 1 + draw(most < MOST_ELEMENTS ? most : MOST_ELEMENTS);
+    return from + step * draw((room - 4 * *n * t->extent) / step + 1);
+}
+
+/* Half a block of `o`: one put or get, or accumulates that follow each other. */
+static void half_block(int o, int target, int half)
 {
     const Type *t = &types[draw(TYPES)];
-    int most = BLOCK / (4 * t->extent), n = 1 + draw(most < MOST ? most : MOST);
-    int what = draw(7);
-    Layout origin = layout(t, n), there = layout(t, n), result = layout(t, n);
-    int start = o * BLOCK;
-    start += t->extent * draw((BLOCK - there.room * t->extent) / t->extent + 1);
-    char *old = calloc(4 * MOST, t->extent), *new = calloc(4 * MOST, t->extent), *got = calloc(4 * MOST, t->extent);
-    for (int i = 0; i < n; i++)
-        number(t, new + origin.place[i] * t->extent, (int)draw(7));
-    MPI_Op op = draw(4) ? commuting(t) : MPI_REPLACE;
-    int reads = what == 3 && draw(3) == 0;
-    if (reads) op = MPI_NO_OP;
+    int n, start = place(t, target, BLOCK / 2, &n, o * BLOCK + half * BLOCK / 2);
+    if (draw(3) == 0) {
+        access_model(o, target, draw(2) ? PUT : GET, t, n, MPI_NO_OP, start);
+        return;
+    }
     /* The block holds anything; it becomes elements of this type first, so that adding to it makes sense. */
-    int me = o == rank;
-    char *block = model[target];
-    MPI_Request request = MPI_REQUEST_NULL;
-    int by_request = passive && draw(2);
-    if (what >= 2) {
-        char *zeros = calloc(4 * MOST, t->extent);
-        for (int i = 0; i < n; i++)
-            number(t, zeros + origin.place[i] * t->extent, 1);
-        if (me)
-            OK(MPI_Accumulate(zeros, origin.count, origin.type, target, displacement(target, start), there.count, there.type, MPI_REPLACE, win));
-        for (int i = 0; i < n; i++) {
-            char one[32];
-            int pos = 0, end = 0;
-            OK(MPI_Pack(zeros + origin.place[i] * t->extent, 1, t->type, one, sizeof one, &end, MPI_COMM_SELF));
-            OK(MPI_Unpack(one, end, &pos, block + start + there.place[i] * t->extent, 1, t->type, MPI_COMM_SELF));
-        }
-        /* In use until the epoch ends. */
-        if (me)
-            checks[(*pending)++] = NULL, checks[(*pending)++] = zeros;
+    char *ones = room_for(t);
+    for (int i = 0; i < 4 * n; i++) {
+        t->number(ones + i * t->extent, 1);
+        apply_element(t, MPI_REPLACE, ones + i * t->extent, model[target] + start + i * t->extent);
+    }
+    if (o == rank)
+        OK(MPI_Accumulate(ones, 4 * n, t->type, target, displacement(target, start), 4 * n, t->type, MPI_REPLACE, win));
+    for (int more = 1 + draw(4); more > 0; more--) {
+        int what = ACCUMULATE + draw(is_swappable(t) ? 4 : 3);
+        MPI_Op op = draw(4) ? operator_of(t, draw(60), 0) : MPI_REPLACE;
+        /* All bytes of the block are compared. */
+        if (has_padding(t))
+            op = MPI_REPLACE;
+        if (what > ACCUMULATE && draw(4) == 0)
+            op = MPI_NO_OP;
+        access_model(o, target, what, t, n, op, start);
+    }
+}
+
+/* What all ranks update: the outcome is the same in any order. */
+static void shared_part(int o, int target, const Type *t, MPI_Op op)
+{
+    int n, start = place(t, target, SHARED, &n, size * BLOCK), shape = draw(LAYOUTS), gap = 2 + draw(2);
+    Access a = {.what = draw(2) ? ACCUMULATE : GET_ACCUMULATE, .target = target, .disp = displacement(target, start), .type = t, .op = op};
+    a.from = make_layout(t, n, draw(LAYOUTS), gap);
+    a.there = make_layout(t, n, shape, gap);
+    a.into = make_layout(t, n, draw(LAYOUTS), gap);
+    char *origin = room_for(t);
+    a.origin = origin, a.result = room_for(t);
+    for (int i = 0; i < n; i++) {
+        t->number(origin + a.from.place[i] * t->extent, (int)draw(5));
+        apply_element(t, op, origin + a.from.place[i] * t->extent, model[target] + start + a.there.place[i] * t->extent);
+    }
+    if (o == rank)
+        perform(&a);
+    drop_layout(&a.from, t), drop_layout(&a.there, t), drop_layout(&a.into, t);
+}
+
+/* A target that `o` may access, or -1. */
+static int some_target(int o)
+{
+    int first = draw(size);
+    for (int i = 0; i < size; i++)
+        if (may_access[o] >> (first + i) % size & 1)
+            return (first + i) % size;
+    return -1;
+}
+
+static MPI_Group group_of(int targets)
+{
+    int ranks[MOST_RANKS], n = 0;
+    MPI_Group all, some;
+    for (int r = 0; r < size; r++)
+        if (targets ? may_access[rank] >> r & 1 : may_access[r] >> rank & 1)
+            ranks[n++] = r;
+    OK(MPI_Win_get_group(win, &all));
+    OK(MPI_Group_incl(all, n, ranks, &some));
+    OK(MPI_Group_free(&all));
+    return some;
+}
+
+static void begin_epoch(int asserts)
+{
+    MPI_Group origins, targets;
+    switch (sync_kind) {
+    case FENCE: OK(MPI_Win_fence(asserts ? MPI_MODE_NOPRECEDE : 0, win)); break;
+    case PSCW:
+        origins = group_of(0), targets = group_of(1);
+        OK(MPI_Win_post(origins, nocheck ? MPI_MODE_NOCHECK : 0, win));
+        /* Without a check the program has to see to it that the post comes first. */
+        if (nocheck)
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_start(targets, nocheck ? MPI_MODE_NOCHECK : 0, win));
+        OK(MPI_Group_free(&origins));
+        OK(MPI_Group_free(&targets));
+        break;
+    case LOCK_ALL: OK(MPI_Win_lock_all(coin(2) ? MPI_MODE_NOCHECK : 0, win)); break;
+    case LOCKS: for (int r = 0; r < size; r++) OK(MPI_Win_lock(MPI_LOCK_SHARED, r, coin(3) ? 0 : MPI_MODE_NOCHECK, win));
+    }
+}
+
+static void end_epoch(int asserts)
+{
+    switch (sync_kind) {
+    case FENCE: OK(MPI_Win_fence(MPI_MODE_NOSUCCEED | (asserts ? MPI_MODE_NOSTORE | MPI_MODE_NOPUT : 0), win)); break;
+    case PSCW:
+        OK(MPI_Win_complete(win));
+        if (coin(2))
+            OK(MPI_Win_wait(win));
         else
-            free(zeros);
-    }
-    for (int i = 0; i < n; i++)
-        memcpy(old + result.place[i] * t->extent, block + start + there.place[i] * t->extent, t->extent);
-    switch (what) {
-    case 0: /* put */
-    case 1: /* get */
-        if (me && what == 0 && by_request)
-            OK(MPI_Rput(new, origin.count, origin.type, target, displacement(target, start), there.count, there.type, win, &request));
-        else if (me && what == 0)
-            OK(MPI_Put(new, origin.count, origin.type, target, displacement(target, start), there.count, there.type, win));
-        else if (me && by_request)
-            OK(MPI_Rget(got, result.count, result.type, target, displacement(target, start), there.count, there.type, win, &request));
-        else if (me)
-            OK(MPI_Get(got, result.count, result.type, target, displacement(target, start), there.count, there.type, win));
-        op = what == 0 ? MPI_REPLACE : MPI_NO_OP;
+            for (int over = 0; !over;)
+                OK(MPI_Win_test(win, &over));
         break;
-    case 2:
-        if (op == MPI_NO_OP) op = MPI_SUM;
-        if (me && by_request)
-            OK(MPI_Raccumulate(new, origin.count, origin.type, target, displacement(target, start), there.count, there.type, op, win, &request));
-        else if (me)
-            OK(MPI_Accumulate(new, origin.count, origin.type, target, displacement(target, start), there.count, there.type, op, win));
-        break;
-    case 3:
-        if (me && by_request)
-            OK(MPI_Rget_accumulate(reads ? NULL : new, reads ? 0 : origin.count, reads ? MPI_BYTE : origin.type, got, result.count, result.type, target, displacement(target, start), there.count, there.type, op, win, &request));
-        else if (me)
-            OK(MPI_Get_accumulate(reads ? NULL : new, reads ? 0 : origin.count, reads ? MPI_BYTE : origin.type, got, result.count, result.type, target, displacement(target, start), there.count, there.type, op, win));
-        break;
-    default: /* one element: fetch and op, compare and swap that does, compare and swap that does not */
-        n = 1;
-        if (what == 4 || t->kind != INTEGER) {
-            if (me)
-                OK(MPI_Fetch_and_op(new + origin.place[0] * t->extent, got + result.place[0] * t->extent, t->type, target, displacement(target, start + there.place[0] * t->extent), op, win));
-        } else {
-            char compare[32];
-            number(t, compare, what == 5 ? 1 : 2);
-            if (me)
-                OK(MPI_Compare_and_swap(new + origin.place[0] * t->extent, compare, got + result.place[0] * t->extent, t->type, target, displacement(target, start + there.place[0] * t->extent), win));
-            op = what == 5 ? MPI_REPLACE : MPI_NO_OP;
-        }
+    case LOCK_ALL: OK(MPI_Win_unlock_all(win)); break;
+    case LOCKS: for (int r = size - 1; r >= 0; r--) OK(MPI_Win_unlock(r, win));
     }
-    if (me && request != MPI_REQUEST_NULL)
-        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    for (int i = 0; i < n; i++) {
-        char *cell = block + start + there.place[i] * t->extent;
-        char element[32], one[32];
-        int pos = 0, end = 0;
-        memcpy(element, cell, t->extent);
-        if (op == MPI_REPLACE)
-            memcpy(element, new + origin.place[i] * t->extent, t->extent);
-        else if (op != MPI_NO_OP)
-            OK(MPI_Reduce_local(new + origin.place[i] * t->extent, element, 1, t->type, op));
-        /* Only what is data. */
-        OK(MPI_Pack(element, 1, t->type, one, sizeof one, &end, MPI_COMM_SELF));
-        OK(MPI_Unpack(one, end, &pos, cell, 1, t->type, MPI_COMM_SELF));
-    }
-    if (me && (what == 1 || what >= 3)) {
-        /* Compared when the epoch is over. */
-        char *check = malloc(sizeof(int) * 4 + sizeof(Layout) + 2 * 4 * MOST * t->extent);
-        int head[4] = {(int)(t - types), n, what, target};
-        memcpy(check, head, sizeof head);
-        memcpy(check + sizeof head, &result, sizeof result);
-        memcpy(check + sizeof head + sizeof result, old, 4 * MOST * t->extent);
-        memcpy(check + sizeof head + sizeof result + 4 * MOST * t->extent, &got, sizeof got);
-        checks[(*pending)++] = check;
-    } else
-        free(got);
-    if (me)
-        checks[(*pending)++] = NULL, checks[(*pending)++] = new;
+}
+
+/* A rank may look at its own part and store to it between these two. */
+static void take_hold(void)
+{
+    if (has_locks)
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win));
     else
-        free(new);
-    free(old);
-    drop(&origin, t);
-    drop(&there, t);
-    drop(&result, t);
+        OK(MPI_Win_fence(0, win));
 }
 
-static void settle(char **checks, int pending)
+static void let_go(void)
 {
-    for (int i = 0; i < pending; i++) {
-        if (!checks[i]) {
-            free(checks[++i]);
-            continue;
-        }
-        int head[4];
-        Layout result;
-        char *got;
-        memcpy(head, checks[i], sizeof head);
-        memcpy(&result, checks[i] + sizeof head, sizeof result);
-        const Type *t = &types[head[0]];
-        char *old = checks[i] + sizeof head + sizeof result;
-        memcpy(&got, old + 4 * MOST * t->extent, sizeof got);
-        for (int k = 0; k < head[1]; k++)
-            CHECK(same_element(t, old + result.place[k] * t->extent, got + result.place[k] * t->extent),
-                "access %d to rank %d brought another element %d of %s", head[2], head[3], k, t->name);
-        free(got);
-        free(checks[i]);
-    }
-}
-
-/* All ranks accumulate to the shared elements. */
-static void shared_part(const Type *t, MPI_Op op, int o)
-{
-    int most = SHARED / (3 * t->extent), target = draw(size), n = 1 + draw(most < MOST ? most : MOST);
-    Layout origin = layout(t, n), there = layout(t, n);
-    int start = size * BLOCK + t->extent * draw((SHARED - there.room * t->extent) / t->extent + 1);
-    char *new = calloc(4 * MOST, t->extent), *got = calloc(4 * MOST, t->extent);
-    for (int i = 0; i < n; i++)
-        number(t, new + origin.place[i] * t->extent, (int)draw(5));
-    int fetches = draw(2);
-    if (o == rank && fetches)
-        OK(MPI_Get_accumulate(new, origin.count, origin.type, got, n, t->type, target, displacement(target, start), there.count, there.type, op, win));
-    else if (o == rank)
-        OK(MPI_Accumulate(new, origin.count, origin.type, target, displacement(target, start), there.count, there.type, op, win));
-    if (o == rank && passive)
-        OK(MPI_Win_flush(target, win));
-    for (int i = 0; i < n; i++) {
-        char *cell = model[target] + start + there.place[i] * t->extent;
-        OK(MPI_Reduce_local(new + origin.place[i] * t->extent, cell, 1, t->type, op));
-    }
-    if (o == rank && !passive) {
-        /* The origin and the result are in use until the epoch ends; they stay, as the program is short. */
-    } else
-        free(new), free(got);
-    drop(&origin, t);
-    drop(&there, t);
+    if (has_locks)
+        OK(MPI_Win_unlock(rank, win));
+    else
+        OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
 /* All ranks set what belongs to all to elements of the phase's type. */
@@ -323,105 +401,78 @@ static void reset_shared(const Type *t)
 {
     for (int r = 0; r < size; r++)
         for (int i = 0; i < SHARED / t->extent; i++)
-            number(t, model[r] + size * BLOCK + i * t->extent, i % 4);
-    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win));
+            t->number(model[r] + size * BLOCK + i * t->extent, i % 4);
+    take_hold();
     memcpy(base + size * BLOCK, model[rank] + size * BLOCK, SHARED);
-    OK(MPI_Win_unlock(rank, win));
-    OK(MPI_Barrier(MPI_COMM_WORLD));
+    let_go();
 }
 
 static void compare(int phase, const Type *t)
 {
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win));
+    take_hold();
     for (int i = 0; i < size * BLOCK; i++)
-        CHECK(base[i] == model[rank][i], "phase %d, sync %d: byte %d of block %d is %d, not %d", phase, sync_kind, i % BLOCK, i / BLOCK, base[i], model[rank][i]);
-    for (int i = 0; i < SHARED / t->extent; i++) {
-        char *cell = base + size * BLOCK + i * t->extent, *due = model[rank] + size * BLOCK + i * t->extent;
-        CHECK(same_element(t, cell, due), "phase %d, sync %d: shared element %d of %s differs", phase, sync_kind, i, t->name);
+        CHECK(base[i] == model[rank][i], "%s, phase %d, sync %d: byte %d of block %d is %d, not %d", kinds[kind], phase, sync_kind, i % BLOCK, i / BLOCK, base[i], model[rank][i]);
+    for (int i = 0; i < SHARED / t->extent; i++)
+        CHECK(same_element(t, base + size * BLOCK + i * t->extent, model[rank] + size * BLOCK + i * t->extent),
+            "%s, phase %d, sync %d: shared element %d of %s differs", kinds[kind], phase, sync_kind, i, t->name);
+    let_go();
+}
+
+/* Accesses of one origin, in an epoch that is open or in ones of their own. */
+static void accesses_of(int o, const Type *t, MPI_Op op)
+{
+    for (int half = 0; half < 2; half++) {
+        int target = some_target(o), how = draw(2) ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, more = draw(3);
+        if (target < 0)
+            return;
+        if (sync_kind == LOCK_EACH && o == rank)
+            OK(MPI_Win_lock(how, target, 0, win));
+        half_block(o, target, half);
+        for (; more > 0; more--)
+            shared_part(o, target, t, op);
+        if (sync_kind == LOCK_EACH && o == rank)
+            OK(MPI_Win_unlock(target, win));
     }
-    OK(MPI_Win_unlock(rank, win));
-    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (o == rank)
+        OK(MPI_Put(base, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win));
+}
+
+static void phase(int number)
+{
+    const Type *t = &types[draw(TYPES)];
+    MPI_Op op = operator_of(t, draw(60), 1);
+    /* Letters can only be replaced, and the last of several is none in particular. */
+    while (t->kind == LETTER)
+        t = &types[draw(TYPES)], op = operator_of(t, draw(60), 1);
+    sync_kind = draw(has_locks ? SYNCS : LOCK_ALL);
+    nocheck = draw(2);
+    int asserts = draw(2);
+    for (int r = 0; r < size; r++)
+        may_access[r] = sync_kind == PSCW && draw(3) ? draw(1u << size) : (1u << size) - 1;
+    reset_shared(t);
+    begin_epoch(asserts);
+    for (int o = 0; o < size; o++)
+        accesses_of(o, t, op);
+    end_epoch(asserts);
+    settle();
+    compare(number, t);
 }
 
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     name_types();
-    int phases = argc > 1 ? atoi(argv[1]) : 40;
+    int phases = argc > 1 ? atoi(argv[1]) : 30;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    MPI_Group world;
-    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
-    bytes = size * BLOCK + SHARED;
-    model = malloc(size * sizeof *model);
-    at = calloc(size, sizeof *at);
-    for (int r = 0; r < size; r++)
-        model[r] = malloc(bytes);
-    for (int kind = 0; kind < 5; kind++) {
-        void *given = NULL;
-        state = seed * 977 + kind;
-        memset(at, 0, size * sizeof *at);
-        for (int r = 0; r < size; r++)
-            memset(model[r], 0, bytes);
-        switch (kind) {
-        case 0: OK(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win)); break;
-        case 1: base = given = aligned_alloc(64, bytes); OK(MPI_Win_create(base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)); break;
-        case 2: /* ordinary memory that is aligned to nothing */
-            given = malloc(bytes + 64);
-            base = (char *)given + 3;
-            OK(MPI_Win_create(base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-            break;
-        case 3: OK(MPI_Alloc_mem(bytes, MPI_INFO_NULL, &base)); OK(MPI_Win_create(base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)); break;
-        default: {
-            MPI_Aint mine;
-            base = given = aligned_alloc(64, bytes);
-            OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-            OK(MPI_Win_attach(win, base, bytes));
-            OK(MPI_Get_address(base, &mine));
-            OK(MPI_Allgather(&mine, 1, MPI_AINT, at, 1, MPI_AINT, MPI_COMM_WORLD));
-        }
-        }
-        memset(base, 0, bytes);
-        OK(MPI_Barrier(MPI_COMM_WORLD));
-        for (int phase = 0; phase < phases; phase++) {
-            const Type *t = &types[draw(TYPES)];
-            MPI_Op op = commuting(t);
-            char *checks[1024];
-            int pending = 0;
-            sync_kind = draw(4);
-            passive = sync_kind >= 2;
-            /* Pairs with holes lie at any place of a window that is aligned to nothing, which C does not allow to look at. */
-            reset_shared(t);
-            switch (sync_kind) {
-            case 0: OK(MPI_Win_fence(0, win)); break;
-            case 1: OK(MPI_Win_post(world, 0, win)); OK(MPI_Win_start(world, 0, win)); break;
-            case 2: OK(MPI_Win_lock_all(0, win)); break;
-            default: for (int r = 0; r < size; r++) OK(MPI_Win_lock(MPI_LOCK_SHARED, r, 0, win));
-            }
-            for (int o = 0; o < size; o++) {
-                /* One access to each block: more would need an order that MPI does not give. */
-                own_block(o, draw(size), checks, &pending);
-                for (int i = draw(4); i > 0; i--)
-                    shared_part(t, op, o);
-            }
-            switch (sync_kind) {
-            case 0: OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win)); break;
-            case 1: OK(MPI_Win_complete(win)); OK(MPI_Win_wait(win)); break;
-            case 2: OK(MPI_Win_unlock_all(win)); break;
-            default: for (int r = 0; r < size; r++) OK(MPI_Win_unlock(r, win));
-            }
-            settle(checks, pending);
-            compare(phase, t);
-        }
-        if (kind == 4) {
-            OK(MPI_Barrier(MPI_COMM_WORLD));
-            OK(MPI_Win_detach(win, base));
-        }
-        OK(MPI_Win_free(&win));
-        if (kind == 3)
-            OK(MPI_Free_mem(base));
-        free(given);
+    CHECK(size <= 16, "%d ranks", size);
+    own = seed + 77 * rank;
+    for (kind = 0; kind < KINDS; kind++) {
+        common = seed * 977 + kind;
+        int made = make_window();
+        for (int i = 0; made && i < phases; i++)
+            phase(i);
+        unmake_window(made);
     }
-    OK(MPI_Group_free(&world));
     return finish("accesses");
 }

@@ -1,4 +1,5 @@
-/* A mistake to be explained: rank 1 locks rank 0's window and goes away to wait for a message that rank 2 never sends, while rank 2 waits for the lock. */
+/* A mistake to be explained: rank 1 locks rank 0's window and goes away to wait for a message that rank 2 never sends, while rank 2 waits for the lock.
+ * With the argument "computes" rank 1 calls nothing any more; with "post" rank 2 waits to be let in by it, with "complete" it waits until rank 1 has ended its accesses. */
 #include "check.h"
 
 int main(int argc, char **argv)
@@ -8,10 +9,29 @@ int main(int argc, char **argv)
     long *base;
     OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     OK(MPI_Win_set_name(win, "board"));
-    int word = 0;
-    if (rank == 1) {
+    int word = 0, one = 1, two = 2;
+    const char *how = argc > 1 ? argv[1] : "";
+    MPI_Group world, first, second;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    OK(MPI_Group_incl(world, 1, &one, &first));
+    OK(MPI_Group_incl(world, 1, &two, &second));
+    if (!strcmp(how, "post") || !strcmp(how, "complete")) {
+        int exposes = !strcmp(how, "complete");
+        if (rank == 1 && exposes)
+            OK(MPI_Win_start(second, 0, win));
+        if (rank == 2 && exposes)
+            OK(MPI_Win_post(first, 0, win));
+        if (rank == 1)
+            nap(100000000);
+        if (rank == 2 && exposes)
+            OK(MPI_Win_wait(win));
+        else if (rank == 2)
+            OK(MPI_Win_start(first, 0, win));
+    } else if (rank == 1) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
         OK(MPI_Barrier(MPI_COMM_WORLD));
+        if (!strcmp(how, "computes"))
+            nap(100000000);
         OK(MPI_Recv(&word, 1, MPI_INT, 2, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         OK(MPI_Win_unlock(0, win));
     } else {

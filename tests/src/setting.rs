@@ -74,12 +74,13 @@ pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
     let folder = workspace::target().join("test-programs");
     let program = folder.join(program);
     let source = workspace::programs().join(name).with_extension("c");
-    let inputs = [
+    let headers = ["check.h", "elements.h", "layouts.h"];
+    let mut inputs: Vec<PathBuf> = headers.map(|name| workspace::programs().join(name)).into();
+    inputs.extend([
         source.clone(),
-        workspace::programs().join("check.h"),
         prefix.join("include/mpi.h"),
         prefix.join("bin/mpicc"),
-    ];
+    ]);
     if inputs.iter().all(|input| is_newer(&program, input)) {
         return program;
     }

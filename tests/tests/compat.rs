@@ -62,6 +62,7 @@ const BOTH: &[(&str, &str)] = &[
     ("threads", ""),
     ("errors", ""),
     ("accesses", ""),
+    ("window_reports", ""),
     ("files", ""),
     ("file_accesses", "20"),
 ];

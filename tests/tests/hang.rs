@@ -62,9 +62,35 @@ fn who_holds_the_lock_that_a_rank_waits_for_is_named_and_part_of_the_circle() {
     let report = report_of(Job::of("held_lock").ranks(3));
     for line in [
         "ranks 1, 2 wait for each other in a circle:",
-        "rank 2 waits in MPI_Win_lock for the lock of rank 0 of a window, which rank 1 of the job holds",
+        "rank 2 waits in MPI_Win_lock for the lock of rank 0 of window board, held by rank 1 of the job",
     ] {
         assert!(report.contains(line), "no {line:?} in:\n{report}");
+    }
+}
+
+#[test]
+fn what_a_rank_waits_for_at_a_window_is_named() {
+    let ways = [
+        (
+            "computes",
+            "rank 2 waits in MPI_Win_lock for the lock of rank 0 of window board, held by rank 1 of the job",
+        ),
+        (
+            "post",
+            "rank 2 waits in MPI_Win_start for rank 1 to call MPI_Win_post on window board",
+        ),
+        (
+            "complete",
+            "rank 2 waits in MPI_Win_wait for rank 1 to call MPI_Win_complete on window board",
+        ),
+    ];
+    // How long the other has been outside MPI is told where that is long enough to be known.
+    for (way, line) in ways {
+        let report = report_of(Job::of("held_lock").arg(way).ranks(3));
+        assert!(report.contains(line), "no {line:?} in:\n{report}");
+        let culprit = "waits for rank 1, which computes";
+        let found = report.contains(culprit) || report.contains("wait for rank 1, which computes");
+        assert!(found, "no {culprit:?} in:\n{report}");
     }
 }
 

@@ -50,6 +50,26 @@ fn a_cancelled_receive_is_cancelled_again_although_its_message_is_faster_this_ti
 }
 
 #[test]
+fn locks_and_accesses_of_windows_come_in_the_recorded_order() {
+    let place = tempfile::tempdir().expect("a folder");
+    let run = |option: &str, folder: &str| -> Vec<String> {
+        let folder = place.path().join(folder);
+        let job = Job::of("turns").ranks(3).limit(30);
+        let outcome = job.with([option.as_ref(), folder.as_os_str()]).succeeds();
+        let lines = outcome.stdout.lines().filter(|line| line.contains("seen"));
+        let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let recorded = run("--record", "first");
+    assert_eq!(recorded.len(), 3, "{recorded:?}");
+    assert_ne!(recorded, run("--record", "second"));
+    for _ in 0..10 {
+        assert_eq!(run("--replay", "first"), recorded);
+    }
+}
+
+#[test]
 fn ranks_of_two_hosts_repeat_a_run_as_those_of_one() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);

@@ -71,6 +71,27 @@ fn every_send_has_its_receive_and_is_before_it() {
 }
 
 #[test]
+fn calls_on_windows_name_the_window_the_target_and_the_displacement() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("trace.json");
+    traced(Job::of("left_windows").ranks(3), &file).holds();
+    let events = events(&file);
+    let args = |call: &str| {
+        let calls = of(&events, "X").into_iter();
+        let of_rank_0 = calls.filter(|event| event["name"] == call && event["pid"] == 0);
+        of_rank_0.map(|event| event["args"].clone()).next()
+    };
+    let target = serde_json::json!({"window": "board", "target": 2});
+    for call in ["MPI_Win_lock", "MPI_Win_flush", "MPI_Win_unlock"] {
+        assert_eq!(args(call), Some(target.clone()), "{call}");
+    }
+    let mut put = target;
+    put["displacement"] = 3.into();
+    put["bytes"] = 8.into();
+    assert_eq!(args("MPI_Put"), Some(put));
+}
+
+#[test]
 fn calls_follow_each_other_and_collectives_say_what_they_are() {
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("trace.json");

@@ -1,7 +1,7 @@
 //! `cargo xtask install`: an installation that can be moved as a whole.
 //!
 //! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins,
-//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/pkgconfig/`,
+//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those of the standard over other libraries, `lib/pkgconfig/`,
 //! `share/` the manual page and the shells' completions, which `mpirun` makes from the definition of its options.
 //! Every file is written beside its place and renamed into it, so a program that runs meanwhile keeps what it has mapped.
 
@@ -42,8 +42,8 @@ const PLUGIN_MADE: &str = "libcoll_hwbarr_plugin.so";
 /// Its name in `lib/portcullis`: framework and component.
 pub const PLUGIN: &str = "coll_hwbarr.so";
 
-/// The libraries for programs of other MPI ABIs.
-const COMPAT_PACKAGES: &[&str] = &["compat-mpich", "compat-openmpi"];
+/// The libraries for programs of other MPI ABIs, and those for programs of the standard on other libraries.
+const COMPAT_PACKAGES: &[&str] = &["compat-mpich", "compat-openmpi", "on-mpich", "on-openmpi"];
 /// The file cargo makes of each, and where it lies: in a folder of its own, which nothing searches unless it is asked for.
 const COMPAT: &[(&str, &str)] = &[
     (
@@ -53,6 +53,11 @@ const COMPAT: &[(&str, &str)] = &[
     (
         "libcompat_openmpi.so",
         "lib/portcullis/compat/openmpi/libmpi.so.40",
+    ),
+    ("libon_mpich.so", "lib/portcullis/on/mpich/libmpi_abi.so.1"),
+    (
+        "libon_openmpi.so",
+        "lib/portcullis/on/openmpi/libmpi_abi.so.1",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! The workshop of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | rsmpi | hpcc | gen | install | fpga | nightly-qemu | bench`.
+//! The workshop of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | pnetcdf | rsmpi | hpcc | gen | install | fpga | nightly-qemu | bench`.
 //!
 //! Promise: one command takes a fresh Debian machine with Rust, gcc and git to a result that is explained on the screen.
 //! What is missing is installed when we may, and otherwise named together with the command that installs it.
@@ -22,6 +22,7 @@ pub mod install;
 pub mod mpi4py;
 pub mod mpich_tests;
 pub mod packages;
+pub mod pnetcdf;
 pub mod rsmpi;
 pub mod test;
 pub mod ui;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    bench, cargo::Profile, demo, fpga, generate, guests, hpcc, install, mpi4py, mpich_tests, rsmpi,
-    test,
+    bench, cargo::Profile, demo, fpga, generate, guests, hpcc, install, mpi4py, mpich_tests,
+    pnetcdf, rsmpi, test,
 };
 
 /// Builds, shows, tests, measures and installs Portcullis.
@@ -27,6 +27,8 @@ enum Task {
     Mpi4py(mpi4py::Options),
     /// Run MPICH's own tests on our library and compare with the list of those known to fail
     MpichTests(mpich_tests::Options),
+    /// Build PnetCDF with our mpicc and run its own tests
+    Pnetcdf(pnetcdf::Options),
     /// Build the crate mpi (rsmpi) with our mpicc and run its examples
     Rsmpi(rsmpi::Options),
     /// Build the HPC Challenge benchmark with our mpicc and run it, also with MPICH and Open MPI
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options).map_err(|e| e.to_string()),
         Task::Mpi4py(options) => mpi4py::run(&options).map_err(|e| e.to_string()),
         Task::MpichTests(options) => mpich_tests::run(&options).map_err(|e| e.to_string()),
+        Task::Pnetcdf(options) => pnetcdf::run(&options).map_err(|e| e.to_string()),
         Task::Rsmpi(options) => rsmpi::run(&options).map_err(|e| e.to_string()),
         Task::Hpcc(options) => hpcc::run(&options).map_err(|e| e.to_string()),
         Task::Gen => generate::run(),

@@ -97,6 +97,15 @@ const BLAS: &[(Sign, &str, &str)] = &[(
     "the linear algebra of hpcc",
 )];
 
+/// What makes the `configure` of a source package that brings none.
+const AUTOTOOLS: &[(Sign, &str, &str)] = &[
+    (Sign::Program("autoreconf"), "autoconf", "making configure"),
+    (Sign::Program("automake"), "automake", "making makefiles"),
+    (Sign::Program("libtoolize"), "libtool", "building libraries"),
+    (Sign::Program("m4"), "m4", "making PnetCDF's sources"),
+    (Sign::Program("make"), "make", "building PnetCDF"),
+];
+
 /// Something is missing and we could not or may not install it.
 #[derive(Debug)]
 pub enum PackagesError {
@@ -139,6 +148,11 @@ pub fn ensure_bindgen() -> Result<(), PackagesError> {
 /// The same for the linear algebra that hpcc is linked with.
 pub fn ensure_blas() -> Result<(), PackagesError> {
     ensure_all(BLAS.iter().copied())
+}
+
+/// The same for what makes `configure`.
+pub fn ensure_autotools() -> Result<(), PackagesError> {
+    ensure_all(AUTOTOOLS.iter().copied())
 }
 
 fn ensure_all(

@@ -1,14 +1,23 @@
 //! Writes the exported functions of a family: arguments in, the call, results out, the code.
 
+use crate::below::{base, ident, is_function, is_handle, parameter, parameters};
 use crate::families::variant;
-use crate::standard::{base, ident, is_function, is_handle, parameter, parameters};
 use crate::table::{Function, Param};
 use crate::tables::{HANDLES, Tables, is_of_standard_abi_only};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Stands above the body of each exported function.
 const PROMISE: &str = "// SAFETY: the caller's arguments, which are what the standard demands of them; that is the caller's promise.";
+
+/// Which library the entries call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Below {
+    /// `libmpi_abi.so.1`, for programs of other libraries.
+    Standard,
+    /// Another library, for programs of the standard ABI. It may call the exported functions itself, with its own arguments.
+    Foreign,
+}
 
 /// How each function is served; the report of the build.
 #[derive(Clone, Debug, Default)]
@@ -22,17 +31,21 @@ pub struct Served {
 }
 
 /// The exported functions of a family that is in scope as `F`, and how each is served.
-pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<(String, Served), String> {
+pub fn write(
+    tables: &Tables,
+    below: Below,
+    by_hand: &BTreeMap<String, &'static str>,
+) -> Result<(String, Served), String> {
     let (mut out, mut served) = (String::new(), Served::default());
     for f in &tables.functions {
-        if is_of_standard_abi_only(&f.name) {
+        if below == Below::Standard && is_of_standard_abi_only(&f.name) {
             served.left_out.push(f.name.clone());
             continue;
         }
-        let body = if by_hand.contains(&f.name) {
+        let body = if let Some(module) = by_hand.get(&f.name) {
             served.by_hand.push(f.name.clone());
             let names: Vec<String> = parameters(f).map(|p| ident(&p.name)).collect();
-            format!("compat::hand::{}::<F>({})", f.name, names.join(", "))
+            format!("compat::{module}::{}::<F>({})", f.name, names.join(", "))
         } else {
             served.generated.push(f.name.clone());
             Body::of(tables, f)?.write()
@@ -47,6 +60,10 @@ pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<(String, Ser
         let (params, names) = (params.join(", "), names.join(", "));
         let result = base(&f.returns, "Handle", "usize", "Status");
         let name = &f.name;
+        let body = match below {
+            Below::Standard => body,
+            Below::Foreign => guarded(f, &names, &body),
+        };
         let _ = writeln!(
             out,
             "#[inline(always)]\nunsafe fn body_{name}({params}) -> {result} {{\n    {PROMISE}\n    unsafe {{ {body} }}\n}}"
@@ -60,6 +77,20 @@ pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<(String, Ser
         }
     }
     Ok((out, served))
+}
+
+/// A body that passes on unconverted what the library below calls itself.
+fn guarded(f: &Function, names: &str, body: &str) -> String {
+    let types: Vec<String> = parameters(f)
+        .map(|p| parameter(p, "Handle", "usize", "Status"))
+        .collect();
+    let result = base(&f.returns, "Handle", "usize", "Status");
+    format!(
+        "if inside::is_set() {{ return unconverted::<unsafe extern \"C\" fn({}) -> {result}>({})({names}); }} \
+         inside::enter(); let result = {{ {body} }}; inside::leave(); result",
+        types.join(", "),
+        format_args!("below::slot::{}", f.name),
+    )
 }
 
 /// A handle's type, as a constant of `Kind`.
@@ -130,10 +161,16 @@ impl<'a> Body<'a> {
         };
         let start = match p.inout {
             true => format!(
-                "if {name}.is_null() {{ 0 }} else {{ {} }}",
+                "if {name}.is_null() {{ {} }} else {{ {} }}",
+                if file {
+                    "F::no_file()".to_string()
+                } else {
+                    format!("F::null(Kind::{kind})")
+                },
                 conversion("in", &format!("*{name}"))
             ),
-            false => format!("Kind::{kind}.null()"),
+            false if file => "F::no_file()".into(),
+            false => format!("F::null(Kind::{kind})"),
         };
         let _ = write!(self.before, "let mut made_{0} = {start}; ", p.name);
         self.arguments.push(format!(
@@ -145,6 +182,14 @@ impl<'a> Body<'a> {
             "if !{name}.is_null() {{ *{name} = {}; }} ",
             conversion("out", &format!("made_{}", p.name))
         );
+        if p.inout && p.base == "MPI_Request" {
+            let _ = write!(self.before, "let before_{0} = made_{0}; ", p.name);
+            let _ = write!(
+                self.after,
+                "if made_{0} != before_{0} {{ F::request_left(before_{0}); }} ",
+                p.name
+            );
+        }
     }
 
     fn status(&mut self, p: &Param, name: &str) {
@@ -163,11 +208,7 @@ impl<'a> Body<'a> {
             );
             self.arguments
                 .push(format!("given_{}.argument_mut()", p.name));
-            let _ = write!(
-                self.on_success,
-                "given_{0}.write_back::<F>({name}); ",
-                p.name
-            );
+            let _ = write!(self.on_success, "given_{0}.write_back({name}); ", p.name);
         } else {
             let _ = write!(
                 self.before,
@@ -277,7 +318,7 @@ impl<'a> Body<'a> {
 
     fn write(&self) -> String {
         let f = self.function;
-        let call = format!("(standard::{}())({})", f.name, self.arguments.join(", "));
+        let call = format!("(below::{}::<F>())({})", f.name, self.arguments.join(", "));
         if f.returns_value() {
             debug_assert!(!HANDLES.contains(&f.returns.as_str()));
             return format!("{}{call}", self.before);

@@ -1,5 +1,6 @@
 //! Writes the leaf conversions of each family: words, and predefined handles.
 
+use crate::entries::Below;
 use crate::tables::{HANDLES, Tables, Word};
 use std::fmt::Write;
 
@@ -44,9 +45,11 @@ pub fn words(tables: &Tables) -> String {
     out
 }
 
-/// What becomes of a value that neither ABI names.
-fn default_arm(word: &Word, into_standard: bool) -> &'static str {
-    match (word.name.as_str(), into_standard) {
+/// What becomes of a value that neither ABI names, on its way into the library below or out of it.
+fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
+    match (word.name.as_str(), inward) {
+        ("keyval", true) if below == Below::Foreign => "other => added_keyval_in(other)",
+        ("keyval", false) if below == Below::Foreign => "other => added_keyval_out(other)",
         ("error", true) => "other => added_error_in(other)",
         ("error", false) => "other => added_error_out(other)",
         ("rank" | "tag", true) => "other => unnamed(other)",
@@ -57,9 +60,10 @@ fn default_arm(word: &Word, into_standard: bool) -> &'static str {
 }
 
 /// The functions `word_in` and `word_out` of a family.
-pub fn word_functions(tables: &Tables, which: Which) -> String {
+pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     let mut out = String::new();
-    for (name, into_standard) in [("word_in", true), ("word_out", false)] {
+    for (name, inward) in [("word_in", true), ("word_out", false)] {
+        let into_standard = inward == (below == Below::Standard);
         let _ = writeln!(
             out,
             "#[inline(always)]\npub fn {name}(word: Word, value: c_int) -> c_int {{\n    match word {{"
@@ -88,7 +92,7 @@ pub fn word_functions(tables: &Tables, which: Which) -> String {
             }
             if pairs.is_empty() {
                 // The family has none of these constants; a match of one arm is no match.
-                let default = default_arm(word, into_standard).replacen("other => ", "", 1);
+                let default = default_arm(word, inward, below).replacen("other => ", "", 1);
                 let default = default.replace("other", "value");
                 let _ = writeln!(out, "        Word::{variant} => {{ {default} }}");
                 continue;
@@ -107,7 +111,7 @@ pub fn word_functions(tables: &Tables, which: Which) -> String {
             let _ = writeln!(
                 out,
                 "            {},\n        }},",
-                default_arm(word, into_standard)
+                default_arm(word, inward, below)
             );
         }
         out.push_str("    }\n}\n");
@@ -226,4 +230,31 @@ pub fn openmpi_handles(tables: &Tables) -> String {
         "/// Type of handle, number in Fortran, the standard's handle.\npub const FORTRAN: &[(usize, c_int, usize)] = &{fortran:?};"
     );
     out
+}
+
+/// Where a library below has its predefined handles: by the standard's handle, the symbol, and what stands in where a library
+/// has no such symbol.
+pub fn openmpi_symbols(tables: &Tables) -> String {
+    let null = |kind: usize| {
+        let mut nulls = tables.handles.iter().filter(|h| h.kind == kind);
+        nulls
+            .find(|h| h.name.ends_with("_NULL"))
+            .map_or(0, |h| h.standard)
+    };
+    let mut rows = Vec::new();
+    for handle in &tables.handles {
+        let symbol = handle.openmpi.as_ref().map_or("", |(symbol, ..)| symbol);
+        rows.push(format!(
+            "    ({:#x}, {}, {:#x}, c\"{symbol}\"),\n",
+            handle.standard,
+            handle.kind,
+            null(handle.kind)
+        ));
+    }
+    format!(
+        "/// The standard's handle, its type, the null handle of the type, the symbol of a library.\n\
+         pub static SYMBOLS: [(usize, usize, usize, &CStr); {}] = [\n{}];\n",
+        rows.len(),
+        rows.concat()
+    )
 }

@@ -10,13 +10,15 @@
 #[allow(dead_code)] // The header's part of the table.
 pub mod table;
 
+pub mod below;
 pub mod entries;
+pub mod fallbacks;
 pub mod families;
 pub mod mock;
-pub mod standard;
 pub mod tables;
 
-use std::collections::BTreeSet;
+use entries::Below;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The repository's root, from the folder of a package `depth` folders below it.
@@ -33,15 +35,35 @@ pub fn write(name: &str, text: &str) -> Result<(), String> {
     std::fs::write(&path, text).map_err(|e| format!("{} cannot be written: {e}", path.display()))
 }
 
-/// The functions that are written by hand: each `pub unsafe fn MPI_X<F: Family>` below `compat/src/hand`.
-pub fn by_hand(root: &Path) -> Result<BTreeSet<String>, String> {
-    let folder = root.join("compat/src/hand");
+/// The functions that are written by hand for both directions or for one: each with the module that has it.
+pub fn by_hand(root: &Path, below: Below) -> Result<BTreeMap<String, &'static str>, String> {
+    let own = match below {
+        Below::Standard => "standard_below",
+        Below::Foreign => "foreign_below",
+    };
+    let mut found = BTreeMap::new();
+    for module in ["hand", own] {
+        found.extend(
+            written_in(root, module)?
+                .into_iter()
+                .map(|name| (name, module)),
+        );
+    }
+    Ok(found)
+}
+
+/// Each `pub unsafe fn MPI_X<F: Family>` below `compat/src/MODULE`.
+pub fn written_in(root: &Path, module: &str) -> Result<BTreeSet<String>, String> {
+    let folder = root.join("compat/src").join(module);
     println!("cargo:rerun-if-changed={}", folder.display());
     let listed = std::fs::read_dir(&folder)
         .map_err(|e| format!("{} cannot be listed: {e}", folder.display()))?;
     let mut found = BTreeSet::new();
     for entry in listed {
         let path = entry.map_err(|e| e.to_string())?.path();
+        if path.is_dir() {
+            continue;
+        }
         let text = std::fs::read_to_string(&path)
             .map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
         // In front of each `<F: Family>` stands a name.

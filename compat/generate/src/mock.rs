@@ -1,9 +1,383 @@
-//! Writes a mock of the library below and the calls that check it: to come.
+//! Writes a mock of the library below, and for each function that is written from the tables a call that checks it.
+//!
+//! The call has a constant of the program's ABI wherever a table says that the ABIs differ, and numbers and addresses of which
+//! no two are equal elsewhere. The mock notes what arrives and writes constants of its own ABI where results go. What must have
+//! arrived and what the program must find comes from the tables of constants, not from the conversions.
 
-use crate::entries::Served;
+use crate::below::{base, ident, is_function, is_handle, parameter, parameters, result};
+use crate::entries::{Below, Served};
 use crate::families::Which;
-use crate::tables::Tables;
+use crate::table::{Function, Param};
+use crate::tables::{HANDLES, Tables};
+use std::fmt::Write;
 
-pub fn write(_tables: &Tables, _which: Which, _served: &Served) -> Result<String, String> {
-    Ok(String::new())
+/// The tests' text; the module that includes it has `address`, `see` and the other helpers of `compat::mock`.
+pub fn write(
+    tables: &Tables,
+    which: Which,
+    below: Below,
+    served: &Served,
+) -> Result<String, String> {
+    let mut out = String::new();
+    let mut calls = String::new();
+    for (id, f) in tables.functions.iter().enumerate() {
+        if !served.generated.contains(&f.name) {
+            continue;
+        }
+        let mut mock = Mock {
+            tables,
+            which,
+            below,
+            function: f,
+            before: String::new(),
+            arguments: Vec::new(),
+            sees: String::new(),
+            writes: String::new(),
+            expects: String::new(),
+            after: String::new(),
+        };
+        for (i, p) in parameters(f).enumerate() {
+            mock.parameter(i, p)
+                .map_err(|what| format!("mock of {}, parameter {}: {what}", f.name, p.name))?;
+        }
+        out.push_str(&mock.text(id));
+        let _ = writeln!(calls, "    check_{}();", f.name);
+    }
+    let _ = writeln!(
+        out,
+        "/// Calls each function once and returns how many there are.\nfn check_all() -> usize {{\n{calls}    {}\n}}",
+        served.generated.len()
+    );
+    Ok(out)
+}
+
+struct Mock<'a> {
+    tables: &'a Tables,
+    which: Which,
+    below: Below,
+    function: &'a Function,
+    before: String,
+    arguments: Vec<String>,
+    sees: String,
+    writes: String,
+    expects: String,
+    after: String,
+}
+
+impl Mock<'_> {
+    /// A constant as the program has it, and as the library below has it.
+    fn sides(&self, standard: String, theirs: String) -> (String, String) {
+        match self.below {
+            Below::Standard => (theirs, standard),
+            Below::Foreign => (standard, theirs),
+        }
+    }
+
+    /// A predefined handle that both sides have, null if there is no other.
+    fn handle(&self, base: &str, null: bool) -> Result<(String, String), String> {
+        let kind = HANDLES.iter().position(|h| *h == base);
+        let kind = kind.ok_or_else(|| format!("{base} is no handle"))?;
+        let theirs = |h: &crate::tables::Handle| match self.which {
+            Which::Mpich => h
+                .mpich
+                .filter(|value| *value != 0x0c00_0000 || h.name.ends_with("_NULL"))
+                .map(|value| format!("{value:#x}")),
+            Which::OpenMpi => h
+                .openmpi
+                .as_ref()
+                .map(|(symbol, ..)| format!("address!({symbol})")),
+        };
+        let mut known = self.tables.handles.iter().filter(|h| h.kind == kind);
+        let is_null = |h: &&crate::tables::Handle| h.name.ends_with("_NULL");
+        let found = match null {
+            true => known.find(|h| is_null(h)),
+            false => known
+                .clone()
+                .filter(|h| theirs(h).is_some())
+                .find(|h| !is_null(h))
+                .or_else(|| known.find(|h| is_null(h))),
+        };
+        let found = found.ok_or("no predefined handle")?;
+        let theirs = theirs(found).ok_or("no handle of the other ABI")?;
+        Ok(self.sides(format!("{:#x}", found.standard), theirs))
+    }
+
+    /// A constant of a set; of flags all at once.
+    fn word(&self, word: &str) -> Result<(String, String), String> {
+        let word = self
+            .tables
+            .word(word)
+            .ok_or_else(|| format!("no word {word}"))?;
+        let mut both = word
+            .values
+            .iter()
+            .filter_map(|value| Some((value.1, self.which.of(value)?)));
+        let (standard, theirs) = match word.bits {
+            true => both.fold((0, 0), |(s, t), (a, b)| (s | a, t | b)),
+            // The last one that is not the same on both sides tells most.
+            false => {
+                let all: Vec<(i64, i64)> = both.by_ref().collect();
+                let differs = all.iter().rev().find(|(s, t)| s != t);
+                match differs.or(all.last()) {
+                    Some(pair) => *pair,
+                    None => return Ok(("0".into(), "0".into())),
+                }
+            }
+        };
+        Ok(self.sides(standard.to_string(), theirs.to_string()))
+    }
+
+    fn see(&mut self, i: usize, value: &str) {
+        let _ = write!(self.sees, "see({i}, {value}); ");
+    }
+
+    fn expect(&mut self, i: usize, p: &Param, value: &str) {
+        let _ = write!(
+            self.expects,
+            "assert_eq!(seen({i}), ({value}) as i64 as u64, \"{}, {}: what arrives below\"); ",
+            self.function.name, p.name
+        );
+    }
+
+    fn finds(&mut self, p: &Param, found: &str, value: &str) {
+        let _ = write!(
+            self.after,
+            "assert_eq!({found} as i64, ({value}) as i64, \"{}, {}: what the program finds\"); ",
+            self.function.name, p.name
+        );
+    }
+
+    fn parameter(&mut self, i: usize, p: &Param) -> Result<(), String> {
+        let meaning = self.tables.meaning(&self.function.name, &p.name);
+        let meaning = meaning.map(|(m, n)| (m.to_string(), n.map(str::to_string)));
+        if is_function(p) {
+            return Err("a function of the program is handed on by hand".into());
+        }
+        match (&meaning, p.stars, p.array.as_str()) {
+            (Some((meaning, length)), ..) => self.meant(i, p, meaning, length.as_deref()),
+            (None, 0, "") if is_handle(&p.base) => {
+                let (program, below) = self.handle(&p.base, false)?;
+                self.arguments.push(format!("{program} as _"));
+                self.see(i, &format!("a{i} as i64 as u64"));
+                self.expect(i, p, &below);
+                Ok(())
+            }
+            (None, 1, "") if is_handle(&p.base) && !p.is_const => self.handle_out(i, p),
+            (None, 1, "") if p.base == "MPI_Status" => {
+                self.status(i, p);
+                Ok(())
+            }
+            _ => {
+                self.plain(i, p);
+                Ok(())
+            }
+        }
+    }
+
+    fn handle_out(&mut self, i: usize, p: &Param) -> Result<(), String> {
+        let (program, below) = self.handle(&p.base, false)?;
+        let (null, null_below) = self.handle(&p.base, true)?;
+        let kind = if p.base == "MPI_File" {
+            "usize"
+        } else {
+            "Handle"
+        };
+        let start = if p.inout { &program } else { &null };
+        let _ = write!(self.before, "let mut v{i}: {kind} = {start} as _; ");
+        self.arguments.push(format!("&raw mut v{i}"));
+        if p.inout {
+            self.see(i, &format!("*a{i} as i64 as u64"));
+            self.expect(i, p, &below);
+            let _ = write!(self.writes, "*a{i} = {null_below} as _; ");
+            self.finds(p, &format!("v{i}"), &null);
+        } else {
+            let _ = write!(self.writes, "*a{i} = {below} as _; ");
+            self.finds(p, &format!("v{i}"), &program);
+        }
+        Ok(())
+    }
+
+    fn status(&mut self, i: usize, p: &Param) {
+        let (source, source_below) = self.word("rank").unwrap_or_default();
+        let (tag, tag_below) = self.word("tag").unwrap_or_default();
+        let filled = |source: &str, tag: &str| {
+            format!(
+                "StandardStatus {{ source: {source}, tag: {tag}, error: 0, ..StandardStatus::with(0x1_0000_0007, false) }}"
+            )
+        };
+        let given = p.is_const || self.function.name.starts_with("MPI_Status_set");
+        if given {
+            let _ = write!(
+                self.before,
+                "let mut v{i}: Status = F::status_out(&{}); ",
+                filled(&source, &tag)
+            );
+            let _ = write!(
+                self.sees,
+                "let given = F::status_above(&*a{i}); see({i}, given.source as i64 as u64); see({}, given.tag as i64 as u64); see({}, given.bytes() as u64); ",
+                i + 20,
+                i + 30
+            );
+            self.expect(i, p, &source_below);
+            self.expect(i + 20, p, &tag_below);
+            self.expect(i + 30, p, "0x1_0000_0007u64");
+        } else {
+            let _ = write!(
+                self.before,
+                "let mut v{i}: Status = F::status_out(&StandardStatus::default()); "
+            );
+            let _ = write!(
+                self.writes,
+                "*a{i} = F::status_below(&{}); ",
+                filled(&source_below, &tag_below)
+            );
+            let found = format!("F::status_in(&v{i})");
+            self.finds(p, &format!("{found}.source"), &source);
+            self.finds(p, &format!("{found}.tag"), &tag);
+            self.finds(p, &format!("{found}.bytes()"), "0x1_0000_0007i64");
+        }
+        let pointer = if p.is_const { "const" } else { "mut" };
+        self.arguments.push(format!("&raw {pointer} v{i}"));
+    }
+
+    /// A number or an address that goes through as it is.
+    fn plain(&mut self, i: usize, p: &Param) {
+        let lengths = parameters(self.function).filter_map(|q| {
+            let (_, length) = self.tables.meaning(&self.function.name, &q.name)?;
+            length.map(str::to_string)
+        });
+        let is_length = lengths.into_iter().any(|length| length == p.name);
+        if p.by_value() {
+            let value = if is_length { 2 } else { 1000 + i };
+            self.arguments.push(format!("{value} as _"));
+            self.see(i, &format!("a{i} as i64 as u64"));
+            self.expect(i, p, &value.to_string());
+        } else {
+            self.arguments.push(format!("scratch({i}) as _"));
+            self.see(i, &format!("a{i}.addr() as u64"));
+            self.expect(i, p, &format!("scratch({i}).addr()"));
+        }
+    }
+
+    fn constant(&mut self, i: usize, p: &Param, name: &str) {
+        self.arguments.push(format!("PROGRAM.{name}() as _"));
+        let value = match p.by_value() {
+            true => format!("a{i} as i64 as u64"),
+            false => format!("a{i}.addr() as u64"),
+        };
+        self.see(i, &value);
+        self.expect(i, p, &format!("BELOW.{name}()"));
+    }
+
+    fn meant(
+        &mut self,
+        i: usize,
+        p: &Param,
+        meaning: &str,
+        length: Option<&str>,
+    ) -> Result<(), String> {
+        if meaning.starts_with("text.") {
+            let _ = write!(self.before, "let mut v{i} = [1 as c_char; 16]; ");
+            self.arguments.push(format!("v{i}.as_mut_ptr()"));
+            let _ = write!(
+                self.writes,
+                "std::ptr::copy_nonoverlapping(c\"mock\".as_ptr(), a{i}, 5); "
+            );
+            self.finds(p, &format!("v{i}[3]"), "b'k'");
+            self.finds(p, &format!("v{i}[4]"), "0");
+            return Ok(());
+        }
+        match meaning {
+            "textlen" => {
+                let _ = write!(self.before, "let mut v{i}: c_int = -1; ");
+                self.arguments.push(format!("&raw mut v{i}"));
+                let _ = write!(self.writes, "*a{i} = 4; ");
+                self.finds(p, &format!("v{i}"), "4");
+            }
+            "buffer" => self.constant(i, p, "in_place"),
+            "weights" => self.constant(i, p, "unweighted"),
+            "pvar" => self.constant(i, p, "all_handles"),
+            "displacement" => self.constant(i, p, "displacement_current"),
+            "attached" => {
+                let _ = write!(self.before, "let mut v{i}: *mut c_void = null_mut(); ");
+                self.arguments.push(format!("(&raw mut v{i}).cast()"));
+                let _ = write!(
+                    self.writes,
+                    "*a{i}.cast::<*mut c_void>() = scratch({i}).cast(); "
+                );
+                self.finds(p, &format!("v{i}.addr()"), &format!("scratch({i}).addr()"));
+            }
+            word => {
+                let (program, below) = self.word(word)?;
+                match length {
+                    None if p.by_value() => {
+                        self.arguments.push(program);
+                        self.see(i, &format!("a{i} as i64 as u64"));
+                        self.expect(i, p, &below);
+                    }
+                    None => {
+                        let start = if p.inout { &program } else { "0" };
+                        let _ = write!(self.before, "let mut v{i}: c_int = {start}; ");
+                        self.arguments.push(format!("&raw mut v{i}"));
+                        if p.inout {
+                            self.see(i, &format!("*a{i} as i64 as u64"));
+                            self.expect(i, p, &below);
+                        }
+                        let _ = write!(self.writes, "*a{i} = {below}; ");
+                        self.finds(p, &format!("v{i}"), &program);
+                    }
+                    Some(_) if p.is_const => {
+                        let _ = write!(self.before, "let v{i}: [c_int; 2] = [{program}; 2]; ");
+                        self.arguments.push(format!("v{i}.as_ptr()"));
+                        self.see(i, &format!("*a{i}.add(1) as i64 as u64"));
+                        self.expect(i, p, &below);
+                    }
+                    Some(_) => {
+                        let _ = write!(self.before, "let mut v{i}: [c_int; 2] = [0; 2]; ");
+                        self.arguments.push(format!("v{i}.as_mut_ptr()"));
+                        let _ = write!(self.writes, "*a{i} = {below}; *a{i}.add(1) = {below}; ");
+                        self.finds(p, &format!("v{i}[1]"), &program);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, id: usize) -> String {
+        let f = self.function;
+        let params: Vec<String> = parameters(f)
+            .enumerate()
+            .map(|(i, p)| {
+                let kind = parameter(p, "Below", "usize", "BelowStatus");
+                format!("a{i}: {kind}")
+            })
+            .collect();
+        let name = ident(&f.name);
+        let returned = result(f)
+            .replace("F::BelowStatus", "BelowStatus")
+            .replace("F::Below", "Below");
+        let value = match (f.returns_value(), base(&f.returns, "H", "H", "S").as_str()) {
+            (false, _) => "0",
+            (true, "f64") => "42.0",
+            (true, _) => "42",
+        };
+        let checked = match value {
+            "0" => format!("assert_eq!(code, 0, \"{name}\"); "),
+            value => format!("assert_eq!(code, {value} as _, \"{name}: the value\"); "),
+        };
+        format!(
+            "unsafe extern \"C\" fn mock_{name}({}) -> {returned} {{ unsafe {{ arrived(); {}{} }} {value} as _ }}\n\
+             fn check_{name}() {{ begin({id}, mock_{name} as *mut c_void); {}\
+             let code = unsafe {{ crate::entries::{name}({}) }}; {checked}\
+             assert!(called(), \"{name} is not called below\"); {}{} }}\n",
+            params.join(", "),
+            self.sees,
+            self.writes,
+            self.before,
+            self.arguments.join(", "),
+            self.expects,
+            self.after,
+        )
+    }
 }

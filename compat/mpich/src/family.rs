@@ -8,24 +8,13 @@ use compat::family::{
     BUFFER_AUTOMATIC, FIRST_DYNAMIC, FIRST_KEYVAL, IN_PLACE, INVALID, KEYVAL_INVALID, NO_HANDLE,
     PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
 };
+pub use compat::layout::MpichStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{c_int, c_void};
 
 /// Programs of MPICH and of Intel MPI.
 #[derive(Clone, Copy, Debug)]
 pub struct Mpich;
-
-/// What a receive left behind.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MpichStatus {
-    pub count_low: c_int,
-    /// The upper bits of the count, above the bit of a cancelled operation.
-    pub count_high_and_cancelled: c_int,
-    pub source: c_int,
-    pub tag: c_int,
-    pub error: c_int,
-}
 
 mod words {
     use super::*;
@@ -102,8 +91,32 @@ const BUFFER_AUTOMATIC_THERE: usize = usize::MAX - 1;
 impl Family for Mpich {
     type Handle = u32;
     type Status = MpichStatus;
+    type Below = usize;
+    type BelowStatus = StandardStatus;
 
     const STATUS_IGNORE: usize = 1;
+    const BELOW_STATUS_IGNORE: usize = 0;
+    const DISPLACEMENT_CURRENT: i64 = -54_278_278;
+    const BELOW_DISPLACEMENT_CURRENT: i64 = -1;
+
+    fn is_none(handle: usize) -> bool {
+        handle == NO_HANDLE
+    }
+
+    #[inline(always)]
+    fn null(kind: Kind) -> usize {
+        kind.null()
+    }
+
+    #[inline(always)]
+    fn no_file() -> usize {
+        Kind::File.null()
+    }
+
+    #[inline(always)]
+    fn standard(_word: Word, below: c_int) -> c_int {
+        below
+    }
 
     #[inline(always)]
     fn handle_in(kind: Kind, handle: u32) -> usize {
@@ -194,27 +207,27 @@ impl Family for Mpich {
 
     #[inline(always)]
     fn status_in(status: &MpichStatus) -> StandardStatus {
-        let high = i64::from(status.count_high_and_cancelled as u32 >> 1);
-        let bytes = high << 32 | i64::from(status.count_low as u32);
-        StandardStatus {
-            source: status.source,
-            tag: status.tag,
-            error: status.error,
-            ..StandardStatus::with(bytes, status.count_high_and_cancelled & 1 != 0)
-        }
+        status.to_standard()
     }
 
     #[inline(always)]
     fn status_out(status: &StandardStatus) -> MpichStatus {
-        let bytes = status.bytes();
-        MpichStatus {
-            count_low: bytes as c_int,
-            count_high_and_cancelled: ((bytes >> 32) as c_int) << 1
-                | c_int::from(status.is_cancelled()),
-            source: status.source,
-            tag: status.tag,
-            error: status.error,
-        }
+        MpichStatus::of_standard(status)
+    }
+
+    #[inline(always)]
+    fn status_below(status: &StandardStatus) -> StandardStatus {
+        *status
+    }
+
+    #[inline(always)]
+    fn status_above(status: &StandardStatus) -> StandardStatus {
+        *status
+    }
+
+    /// Null is the predefined function that does nothing.
+    fn no_functions(_kind: Kind) -> (usize, usize) {
+        (0, 0)
     }
 
     fn status_error(status: &MpichStatus) -> c_int {

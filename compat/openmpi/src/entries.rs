@@ -9,8 +9,8 @@
 )]
 
 use crate::family::OpenMpi as F;
+use compat::below;
 use compat::convert::*;
-use compat::standard;
 use compat::{Family as _, Kind, Limit, Word};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;

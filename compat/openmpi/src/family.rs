@@ -10,6 +10,7 @@ use compat::family::{
     BUFFER_AUTOMATIC, FIRST_DYNAMIC, FIRST_KEYVAL, INVALID, KEYVAL_INVALID, NO_HANDLE,
     PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
 };
+pub use compat::layout::OpenMpiStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -17,17 +18,6 @@ use std::ffi::{c_int, c_void};
 /// Programs of Open MPI.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenMpi;
-
-/// What a receive left behind.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenMpiStatus {
-    pub source: c_int,
-    pub tag: c_int,
-    pub error: c_int,
-    pub cancelled: c_int,
-    pub count: usize,
-}
 
 /// The object behind a predefined handle, of the size that programs know: the standard's handle, then nothing. It lies in
 /// memory that can be written, as Open MPI's do.
@@ -119,8 +109,32 @@ fn handle_out(kind: Kind, handle: usize) -> usize {
 impl Family for OpenMpi {
     type Handle = usize;
     type Status = OpenMpiStatus;
+    type Below = usize;
+    type BelowStatus = StandardStatus;
 
     const STATUS_IGNORE: usize = 0;
+    const BELOW_STATUS_IGNORE: usize = 0;
+    const DISPLACEMENT_CURRENT: i64 = -54_278_278;
+    const BELOW_DISPLACEMENT_CURRENT: i64 = -1;
+
+    fn is_none(handle: usize) -> bool {
+        handle == NO_HANDLE
+    }
+
+    #[inline(always)]
+    fn null(kind: Kind) -> usize {
+        kind.null()
+    }
+
+    #[inline(always)]
+    fn no_file() -> usize {
+        Kind::File.null()
+    }
+
+    #[inline(always)]
+    fn standard(_word: Word, below: c_int) -> c_int {
+        below
+    }
 
     #[inline(always)]
     fn handle_in(_kind: Kind, handle: usize) -> usize {
@@ -193,23 +207,27 @@ impl Family for OpenMpi {
 
     #[inline(always)]
     fn status_in(status: &OpenMpiStatus) -> StandardStatus {
-        StandardStatus {
-            source: status.source,
-            tag: status.tag,
-            error: status.error,
-            ..StandardStatus::with(status.count as i64, status.cancelled != 0)
-        }
+        status.to_standard()
     }
 
     #[inline(always)]
     fn status_out(status: &StandardStatus) -> OpenMpiStatus {
-        OpenMpiStatus {
-            source: status.source,
-            tag: status.tag,
-            error: status.error,
-            cancelled: status.is_cancelled().into(),
-            count: status.bytes() as usize,
-        }
+        OpenMpiStatus::of_standard(status)
+    }
+
+    #[inline(always)]
+    fn status_below(status: &StandardStatus) -> StandardStatus {
+        *status
+    }
+
+    #[inline(always)]
+    fn status_above(status: &StandardStatus) -> StandardStatus {
+        *status
+    }
+
+    /// Null is the predefined function that does nothing.
+    fn no_functions(_kind: Kind) -> (usize, usize) {
+        (0, 0)
     }
 
     fn status_error(status: &OpenMpiStatus) -> c_int {

@@ -20,7 +20,7 @@ mod removed;
 
 /// Opens the library below when the program's loader starts this one.
 extern "C" fn start() {
-    compat::standard::open(start as *const std::ffi::c_void);
+    compat::below::open(start as *const std::ffi::c_void);
 }
 
 // SAFETY: the loader calls each function of this section once, before any that depends on this library.

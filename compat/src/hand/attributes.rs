@@ -1,9 +1,9 @@
 //! Values of predefined attributes that are constants themselves: ranks, error codes, kinds of windows.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
-use crate::standard;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -15,7 +15,9 @@ const CREATE_FLAVOR: c_int = 604;
 const MODEL: c_int = 605;
 
 /// The small numbers that constants of these attributes are, to point to.
-static SMALL: [c_int; 16] = [-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7];
+static SMALL: [c_int; 22] = [
+    -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 311, 312, 313, 314, 321, 322,
+];
 
 /// The last code that the program's ABI knows, kept where the attribute points to.
 static LAST_CODE: AtomicI32 = AtomicI32::new(0);
@@ -53,9 +55,10 @@ macro_rules! getter {
             unsafe {
                 let keyval = F::word_in(Word::Keyval, keyval);
                 let object = F::handle_in(Kind::$kind, object);
-                let code = (standard::$name())(object, keyval, value, flag);
+                let code = (below::$name::<F>())(object, keyval, value, flag);
                 if code == 0 && !value.is_null() && !flag.is_null() && flag.read() != 0 {
                     let place = value.cast::<*mut c_void>();
+                    let keyval = F::standard(Word::Keyval, keyval);
                     place.write(value_out::<F>(keyval, place.read()));
                 }
                 code_out::<F>(code)

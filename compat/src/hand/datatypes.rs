@@ -1,9 +1,9 @@
 //! Datatypes made of several, and what they were made of.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::{code_out, handles_in};
 use crate::family::{Family, Kind, Word};
-use crate::standard;
 use std::ffi::c_int;
 
 /// Combiners of the standard whose integers hold constants.
@@ -20,8 +20,8 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let list = handles_in::<F>(Kind::Datatype, types, count);
-        let mut new = Kind::Datatype.null();
-        let code = (standard::MPI_Type_create_struct())(
+        let mut new = F::null(Kind::Datatype);
+        let code = (below::MPI_Type_create_struct::<F>())(
             count,
             lengths,
             displacements,
@@ -44,8 +44,8 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     unsafe {
         // More types than an int counts do not fit into memory beside their lengths.
         let list = handles_in::<F>(Kind::Datatype, types, c_int::try_from(count).unwrap_or(0));
-        let mut new = Kind::Datatype.null();
-        let code = (standard::MPI_Type_create_struct_c())(
+        let mut new = F::null(Kind::Datatype);
+        let code = (below::MPI_Type_create_struct_c::<F>())(
             count,
             lengths,
             displacements,
@@ -58,7 +58,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
 }
 
 /// Where the call is to write a handle, null if the program gave no place.
-fn place<H>(theirs: *mut H, ours: &mut usize) -> *mut usize {
+fn place<H, B>(theirs: *mut H, ours: &mut B) -> *mut B {
     if theirs.is_null() {
         std::ptr::null_mut()
     } else {
@@ -66,7 +66,7 @@ fn place<H>(theirs: *mut H, ours: &mut usize) -> *mut usize {
     }
 }
 
-unsafe fn hand_back<F: Family>(theirs: *mut F::Handle, ours: usize) {
+unsafe fn hand_back<F: Family>(theirs: *mut F::Handle, ours: F::Below) {
     if !theirs.is_null() {
         // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         unsafe { theirs.write(F::handle_out(Kind::Datatype, ours)) };
@@ -74,7 +74,7 @@ unsafe fn hand_back<F: Family>(theirs: *mut F::Handle, ours: usize) {
 }
 
 /// Converts the first `count` handles that a call wrote into the program's array, which it may have read as wider ones.
-unsafe fn datatypes_out<F: Family>(from: &[usize], to: *mut F::Handle) {
+unsafe fn datatypes_out<F: Family>(from: &[F::Below], to: *mut F::Handle) {
     for (i, datatype) in from.iter().enumerate() {
         // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
         unsafe { to.add(i).write(F::handle_out(Kind::Datatype, *datatype)) };
@@ -136,7 +136,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
-        let code = (standard::MPI_Type_get_envelope())(
+        let code = (below::MPI_Type_get_envelope::<F>())(
             datatype,
             &mut many,
             &mut addressed,
@@ -147,8 +147,8 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
             return code_out::<F>(code);
         }
         // The library writes as many as the envelope says, whatever room there is.
-        let mut list = vec![Kind::Datatype.null(); usize::try_from(typed).unwrap_or(0).max(1)];
-        let code = (standard::MPI_Type_get_contents())(
+        let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
+        let code = (below::MPI_Type_get_contents::<F>())(
             datatype,
             max_integers,
             max_addresses,
@@ -167,7 +167,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
                 datatypes_out::<F>(&list, datatypes);
             }
             integers_out::<F>(
-                combiner,
+                F::standard(Word::Combiner, combiner),
                 integers,
                 usize::try_from(many).unwrap_or(0),
                 false,
@@ -192,7 +192,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);
-        let code = (standard::MPI_Type_get_envelope_c())(
+        let code = (below::MPI_Type_get_envelope_c::<F>())(
             datatype,
             &mut many,
             &mut addressed,
@@ -203,8 +203,8 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
         if code != 0 {
             return code_out::<F>(code);
         }
-        let mut list = vec![Kind::Datatype.null(); usize::try_from(typed).unwrap_or(0).max(1)];
-        let code = (standard::MPI_Type_get_contents_c())(
+        let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
+        let code = (below::MPI_Type_get_contents_c::<F>())(
             datatype,
             max_integers,
             max_addresses,
@@ -225,6 +225,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
                 datatypes_out::<F>(&list, datatypes);
             }
             let count = usize::try_from(many).unwrap_or(0);
+            let combiner = F::standard(Word::Combiner, combiner);
             integers_out::<F>(combiner, integers, count, large > 0);
         }
         code_out::<F>(code)

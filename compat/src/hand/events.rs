@@ -3,9 +3,9 @@
 //! What stands behind a function that the library took lives as long as the process: it may be running when it is replaced.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
-use crate::standard;
 use std::ffi::{c_int, c_void};
 
 /// The program's function and its data.
@@ -67,12 +67,12 @@ pub unsafe fn MPI_T_event_register_callback<F: Family>(
         let info = F::handle_in(Kind::Info, info);
         if function == 0 {
             let code =
-                (standard::MPI_T_event_register_callback())(registration, safety, info, data, 0);
+                (below::MPI_T_event_register_callback::<F>())(registration, safety, info, data, 0);
             return code_out::<F>(code);
         }
         let ours: OnEvent = on_event::<F>;
         let listener = listener(function, data);
-        let code = (standard::MPI_T_event_register_callback())(
+        let code = (below::MPI_T_event_register_callback::<F>())(
             registration,
             safety,
             info,
@@ -92,12 +92,12 @@ pub unsafe fn MPI_T_event_handle_free<F: Family>(
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         if function == 0 {
-            let code = (standard::MPI_T_event_handle_free())(registration, data, 0);
+            let code = (below::MPI_T_event_handle_free::<F>())(registration, data, 0);
             return code_out::<F>(code);
         }
         let ours: OnFree = on_free::<F>;
         let listener = listener(function, data);
-        let code = (standard::MPI_T_event_handle_free())(registration, listener, ours as usize);
+        let code = (below::MPI_T_event_handle_free::<F>())(registration, listener, ours as usize);
         unless_taken(code, listener);
         code_out::<F>(code)
     }
@@ -110,6 +110,6 @@ pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
     function: usize,
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
-    let code = unsafe { (standard::MPI_T_event_set_dropped_handler())(registration, function) };
+    let code = unsafe { (below::MPI_T_event_set_dropped_handler::<F>())(registration, function) };
     code_out::<F>(code)
 }

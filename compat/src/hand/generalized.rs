@@ -1,9 +1,9 @@
 //! Generalized requests and data representations: functions of the program that get an extra state.
 #![allow(unsafe_code)]
 
-use crate::convert::{code_out, load};
-use crate::family::{Family, Kind, StandardStatus, Word};
-use crate::standard;
+use crate::below;
+use crate::convert::{code_out, load, status_to_program};
+use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int, c_void};
 
 type Query<F> = unsafe extern "C" fn(*mut c_void, *mut <F as Family>::Status) -> c_int;
@@ -18,20 +18,14 @@ struct Request {
     extra_state: *mut c_void,
 }
 
-unsafe extern "C" fn query<F: Family>(request: *mut c_void, status: *mut StandardStatus) -> c_int {
+unsafe extern "C" fn query<F: Family>(request: *mut c_void, status: *mut F::BelowStatus) -> c_int {
     // SAFETY: the extra state is a request of `MPI_Grequest_start` that is not freed; `status` is the library's.
     unsafe {
         let request = &*request.cast::<Request>();
         let function: Query<F> = std::mem::transmute(request.query);
-        let ours = status.read();
-        let mut theirs = F::status_out(&StandardStatus {
-            source: F::word_out(Word::Rank, ours.source),
-            tag: F::word_out(Word::Tag, ours.tag),
-            error: F::word_out(Word::Error, ours.error),
-            ..ours
-        });
-        let code = function(request.extra_state, &mut theirs);
-        status.write(load::<F>(&theirs));
+        let mut theirs = status_to_program::<F>(&status.read());
+        let code = F::program(|| function(request.extra_state, &mut theirs));
+        status.write(F::status_below(&load::<F>(&theirs)));
         F::word_in(Word::Error, code)
     }
 }
@@ -41,7 +35,7 @@ unsafe extern "C" fn free<F: Family>(request: *mut c_void) -> c_int {
     unsafe {
         let request = Box::from_raw(request.cast::<Request>());
         let function: Free = std::mem::transmute(request.free);
-        F::word_in(Word::Error, function(request.extra_state))
+        F::word_in(Word::Error, F::program(|| function(request.extra_state)))
     }
 }
 
@@ -50,7 +44,10 @@ unsafe extern "C" fn cancel<F: Family>(request: *mut c_void, complete: c_int) ->
     unsafe {
         let request = &*request.cast::<Request>();
         let function: Cancel = std::mem::transmute(request.cancel);
-        F::word_in(Word::Error, function(request.extra_state, complete))
+        F::word_in(
+            Word::Error,
+            F::program(|| function(request.extra_state, complete)),
+        )
     }
 }
 
@@ -68,13 +65,13 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
         extra_state,
     }));
     let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
-    let ours_query: unsafe extern "C" fn(*mut c_void, *mut StandardStatus) -> c_int = query::<F>;
+    let ours_query: unsafe extern "C" fn(*mut c_void, *mut F::BelowStatus) -> c_int = query::<F>;
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
-    let mut made = Kind::Request.null();
+    let mut made = F::null(Kind::Request);
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let code = (standard::MPI_Grequest_start())(
+        let code = (below::MPI_Grequest_start::<F>())(
             given(query_function, ours_query as usize),
             given(free_function, ours_free as usize),
             given(cancel_function, ours_cancel as usize),
@@ -115,7 +112,7 @@ struct Representation {
 }
 
 unsafe extern "C" fn extent<F: Family>(
-    datatype: usize,
+    datatype: F::Below,
     extent: *mut isize,
     representation: *mut c_void,
 ) -> c_int {
@@ -124,13 +121,14 @@ unsafe extern "C" fn extent<F: Family>(
         let known = &*representation.cast::<Representation>();
         let function: Extent<F> = std::mem::transmute(known.extent);
         let datatype = F::handle_out(Kind::Datatype, datatype);
-        F::word_in(Word::Error, function(datatype, extent, known.extra_state))
+        let code = F::program(|| function(datatype, extent, known.extra_state));
+        F::word_in(Word::Error, code)
     }
 }
 
 unsafe extern "C" fn convert<F: Family, C, const READ: bool>(
     memory: *mut c_void,
-    datatype: usize,
+    datatype: F::Below,
     count: C,
     file: *mut c_void,
     position: i64,
@@ -142,7 +140,8 @@ unsafe extern "C" fn convert<F: Family, C, const READ: bool>(
         let function = if READ { known.read } else { known.write };
         let function: Conversion<F, C> = std::mem::transmute(function);
         let datatype = F::handle_out(Kind::Datatype, datatype);
-        let code = function(memory, datatype, count, file, position, known.extra_state);
+        let code =
+            F::program(|| function(memory, datatype, count, file, position, known.extra_state));
         F::word_in(Word::Error, code)
     }
 }
@@ -156,11 +155,11 @@ macro_rules! register {
             extent_function: usize,
             extra_state: *mut c_void,
         ) -> c_int {
-            type Ours<C> =
-                unsafe extern "C" fn(*mut c_void, usize, C, *mut c_void, i64, *mut c_void) -> c_int;
-            let ours_read: Ours<$count> = convert::<F, $count, true>;
-            let ours_write: Ours<$count> = convert::<F, $count, false>;
-            let ours_extent: unsafe extern "C" fn(usize, *mut isize, *mut c_void) -> c_int =
+            type Ours<B, C> =
+                unsafe extern "C" fn(*mut c_void, B, C, *mut c_void, i64, *mut c_void) -> c_int;
+            let ours_read: Ours<F::Below, $count> = convert::<F, $count, true>;
+            let ours_write: Ours<F::Below, $count> = convert::<F, $count, false>;
+            let ours_extent: unsafe extern "C" fn(F::Below, *mut isize, *mut c_void) -> c_int =
                 extent::<F>;
             let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
             let known = Box::into_raw(Box::new(Representation {
@@ -171,7 +170,7 @@ macro_rules! register {
             }));
             // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
             unsafe {
-                let code = (standard::$name())(
+                let code = (below::$name::<F>())(
                     name,
                     given(read, ours_read as usize),
                     given(write, ours_write as usize),

@@ -4,9 +4,9 @@
 //! stands there for three equal addresses is made once and lives as long as the process, since attributes outlive keyvals.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
-use crate::standard;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
@@ -29,6 +29,9 @@ fn kept(functions: Functions) -> *mut c_void {
         .or_insert_with(|| Box::leak(Box::new(functions)));
     (&raw const *kept).cast_mut().cast()
 }
+
+/// The predefined copy function of the standard; programs of other libraries have the address of a function there.
+const DUPLICATE: usize = 1;
 
 const COMM: u8 = 0;
 const WIN: u8 = 1;
@@ -55,7 +58,7 @@ type Delete<F> =
 
 /// What the library below calls to copy an attribute.
 unsafe extern "C" fn copy<F: Family, const OF: u8>(
-    object: usize,
+    object: F::Below,
     keyval: c_int,
     functions: *mut c_void,
     value: *mut c_void,
@@ -65,22 +68,29 @@ unsafe extern "C" fn copy<F: Family, const OF: u8>(
     // SAFETY: the extra state is what `kept` made, and its function has the type of the program's ABI.
     unsafe {
         let functions = *functions.cast::<Functions>();
+        if functions.copy == DUPLICATE {
+            copied.cast::<*mut c_void>().write(value);
+            flag.write(1);
+            return 0;
+        }
         let function: Copy<F> = std::mem::transmute(functions.copy);
-        let code = function(
-            F::handle_out(kind(OF), object),
-            F::word_out(Word::Keyval, keyval),
-            functions.extra_state as *mut c_void,
-            value,
-            copied,
-            flag,
-        );
+        let code = F::program(|| {
+            function(
+                F::handle_out(kind(OF), object),
+                F::word_out(Word::Keyval, keyval),
+                functions.extra_state as *mut c_void,
+                value,
+                copied,
+                flag,
+            )
+        });
         F::word_in(Word::Error, code)
     }
 }
 
 /// What it calls to delete one.
 unsafe extern "C" fn delete<F: Family, const OF: u8>(
-    object: usize,
+    object: F::Below,
     keyval: c_int,
     value: *mut c_void,
     functions: *mut c_void,
@@ -89,12 +99,14 @@ unsafe extern "C" fn delete<F: Family, const OF: u8>(
     unsafe {
         let functions = *functions.cast::<Functions>();
         let function: Delete<F> = std::mem::transmute(functions.delete);
-        let code = function(
-            F::handle_out(kind(OF), object),
-            F::word_out(Word::Keyval, keyval),
-            value,
-            functions.extra_state as *mut c_void,
-        );
+        let code = F::program(|| {
+            function(
+                F::handle_out(kind(OF), object),
+                F::word_out(Word::Keyval, keyval),
+                value,
+                functions.extra_state as *mut c_void,
+            )
+        });
         F::word_in(Word::Error, code)
     }
 }
@@ -112,24 +124,30 @@ macro_rules! maker {
                 delete: delete_function,
                 extra_state: extra_state.addr(),
             });
-            // A null pointer is the predefined function that does nothing, in the standard and in MPICH.
-            let given = |function: usize, ours: usize| if function == 0 { 0 } else { ours };
+            let given = |function: usize, ours: usize, nothing: usize| {
+                if function == 0 { nothing } else { ours }
+            };
+            let (no_copy, no_delete) = F::no_functions(kind($of));
             let ours_copy: unsafe extern "C" fn(
-                usize,
+                F::Below,
                 c_int,
                 *mut c_void,
                 *mut c_void,
                 *mut c_void,
                 *mut c_int,
             ) -> c_int = copy::<F, $of>;
-            let ours_delete: unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int =
-                delete::<F, $of>;
+            let ours_delete: unsafe extern "C" fn(
+                F::Below,
+                c_int,
+                *mut c_void,
+                *mut c_void,
+            ) -> c_int = delete::<F, $of>;
             let mut made = 0;
             // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
             let code = unsafe {
-                (standard::$name())(
-                    given(copy_function, ours_copy as usize),
-                    given(delete_function, ours_delete as usize),
+                (below::$name::<F>())(
+                    given(copy_function, ours_copy as usize, no_copy),
+                    given(delete_function, ours_delete as usize, no_delete),
                     if keyval.is_null() {
                         std::ptr::null_mut()
                     } else {

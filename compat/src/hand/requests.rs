@@ -1,14 +1,14 @@
 //! Arrays of requests, which are updated where they lie, and arrays of statuses.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::{Array, BLANK, StatusOut, code_out, handles_in, store};
-use crate::family::{Family, Kind, StandardStatus};
-use crate::standard;
+use crate::family::{Family, Kind};
 use std::ffi::c_int;
 
 /// The program's requests in the standard's form.
 struct Requests<F: Family> {
-    converted: Array<usize>,
+    converted: Array<F::Below>,
     place: *mut F::Handle,
 }
 
@@ -25,7 +25,7 @@ impl<F: Family> Requests<F> {
     }
 
     #[inline]
-    fn argument(&mut self) -> *mut usize {
+    fn argument(&mut self) -> *mut F::Below {
         self.converted.argument_mut()
     }
 
@@ -40,7 +40,9 @@ impl<F: Family> Requests<F> {
             // SAFETY: the program's array has that many.
             unsafe {
                 let place = self.place.add(i);
-                if place.read_unaligned() != now {
+                let before = place.read_unaligned();
+                if before != now {
+                    F::request_left(F::handle_in(Kind::Request, before));
                     place.write_unaligned(now);
                 }
             }
@@ -50,7 +52,7 @@ impl<F: Family> Requests<F> {
 
 /// The program's array of statuses, which the call fills as far as it goes.
 struct Statuses<F: Family> {
-    filled: Array<StandardStatus>,
+    filled: Array<F::BelowStatus>,
     place: *mut F::Status,
 }
 
@@ -59,13 +61,16 @@ impl<F: Family> Statuses<F> {
     fn new(place: *mut F::Status, count: c_int) -> Self {
         let ignored = place.is_null() || place.addr() == F::STATUS_IGNORE;
         Statuses {
-            filled: Array::new(ignored, count, |_| BLANK),
+            filled: Array::new(ignored, count, |_| F::status_below(&BLANK)),
             place,
         }
     }
 
     #[inline]
-    fn argument(&mut self) -> *mut StandardStatus {
+    fn argument(&mut self) -> *mut F::BelowStatus {
+        if self.filled.is_null() {
+            return std::ptr::without_provenance_mut(F::BELOW_STATUS_IGNORE);
+        }
         self.filled.argument_mut()
     }
 
@@ -89,7 +94,7 @@ pub unsafe fn MPI_Waitall<F: Family>(
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
-        let code = (standard::MPI_Waitall())(count, list.argument(), filled.argument());
+        let code = (below::MPI_Waitall::<F>())(count, list.argument(), filled.argument());
         list.finish();
         filled.finish();
         code_out::<F>(code)
@@ -106,7 +111,7 @@ pub unsafe fn MPI_Testall<F: Family>(
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
-        let code = (standard::MPI_Testall())(count, list.argument(), flag, filled.argument());
+        let code = (below::MPI_Testall::<F>())(count, list.argument(), flag, filled.argument());
         list.finish();
         filled.finish();
         code_out::<F>(code)
@@ -123,7 +128,7 @@ pub unsafe fn MPI_Waitany<F: Family>(
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = StatusOut::<F>::new(status);
-        let code = (standard::MPI_Waitany())(count, list.argument(), index, filled.argument());
+        let code = (below::MPI_Waitany::<F>())(count, list.argument(), index, filled.argument());
         list.finish();
         filled.finish();
         code_out::<F>(code)
@@ -142,7 +147,7 @@ pub unsafe fn MPI_Testany<F: Family>(
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = StatusOut::<F>::new(status);
         let code =
-            (standard::MPI_Testany())(count, list.argument(), index, flag, filled.argument());
+            (below::MPI_Testany::<F>())(count, list.argument(), index, flag, filled.argument());
         list.finish();
         filled.finish();
         code_out::<F>(code)
@@ -160,7 +165,7 @@ pub unsafe fn MPI_Waitsome<F: Family>(
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
-        let code = (standard::MPI_Waitsome())(
+        let code = (below::MPI_Waitsome::<F>())(
             count,
             list.argument(),
             completed,
@@ -184,7 +189,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
-        let code = (standard::MPI_Testsome())(
+        let code = (below::MPI_Testsome::<F>())(
             count,
             list.argument(),
             completed,
@@ -201,7 +206,7 @@ pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) ->
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut list = Requests::<F>::new(requests, count);
-        let code = (standard::MPI_Startall())(count, list.argument());
+        let code = (below::MPI_Startall::<F>())(count, list.argument());
         list.finish();
         code_out::<F>(code)
     }
@@ -217,7 +222,7 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
     unsafe {
         let list = handles_in::<F>(Kind::Request, requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
-        let code = (standard::MPI_Request_get_status_all())(
+        let code = (below::MPI_Request_get_status_all::<F>())(
             count,
             list.argument(),
             flag,
@@ -239,7 +244,7 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
     unsafe {
         let list = handles_in::<F>(Kind::Request, requests, count);
         let mut filled = StatusOut::<F>::new(status);
-        let code = (standard::MPI_Request_get_status_any())(
+        let code = (below::MPI_Request_get_status_any::<F>())(
             count,
             list.argument(),
             index,
@@ -262,7 +267,7 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
     unsafe {
         let list = handles_in::<F>(Kind::Request, requests, count);
         let mut filled = Statuses::<F>::new(statuses, count);
-        let code = (standard::MPI_Request_get_status_some())(
+        let code = (below::MPI_Request_get_status_some::<F>())(
             count,
             list.argument(),
             completed,

@@ -1,17 +1,17 @@
 //! Starting processes: error codes one by one, infos of several commands.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::{code_out, handles_in, words_out};
 use crate::family::{Family, Kind, Word};
-use crate::standard;
 use std::ffi::{c_char, c_int};
 
 /// The processes that an intercommunicator leads to, none if there is no intercommunicator.
-unsafe fn started(intercomm: usize) -> c_int {
+unsafe fn started<F: Family>(intercomm: F::Below) -> c_int {
     let mut size = 0;
-    if intercomm != Kind::Comm.null() {
+    if intercomm != F::null(Kind::Comm) {
         // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
-        unsafe { (standard::MPI_Comm_remote_size())(intercomm, &mut size) };
+        unsafe { (below::MPI_Comm_remote_size::<F>())(intercomm, &mut size) };
     }
     size
 }
@@ -28,8 +28,8 @@ pub unsafe fn MPI_Comm_spawn<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
-        let mut made = Kind::Comm.null();
-        let code = (standard::MPI_Comm_spawn())(
+        let mut made = F::null(Kind::Comm);
+        let code = (below::MPI_Comm_spawn::<F>())(
             command,
             argv,
             maxprocs,
@@ -47,7 +47,7 @@ pub unsafe fn MPI_Comm_spawn<F: Family>(
             intercomm.write(F::handle_out(Kind::Comm, made));
         }
         if code == 0 {
-            words_out::<F>(Word::Error, errcodes, started(made));
+            words_out::<F>(Word::Error, errcodes, started::<F>(made));
         }
         code_out::<F>(code)
     }
@@ -69,13 +69,13 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
         let comm = F::handle_in(Kind::Comm, comm);
         let root = F::word_in(Word::Rank, root);
         let mut rank = -1;
-        if comm != Kind::Comm.null() {
-            (standard::MPI_Comm_rank())(comm, &mut rank);
+        if comm != F::null(Kind::Comm) {
+            (below::MPI_Comm_rank::<F>())(comm, &mut rank);
         }
         // Only the root's arrays mean anything.
         let infos = handles_in::<F>(Kind::Info, infos, if rank == root { count } else { 0 });
-        let mut made = Kind::Comm.null();
-        let code = (standard::MPI_Comm_spawn_multiple())(
+        let mut made = F::null(Kind::Comm);
+        let code = (below::MPI_Comm_spawn_multiple::<F>())(
             count,
             commands,
             argvs,
@@ -94,7 +94,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
             intercomm.write(F::handle_out(Kind::Comm, made));
         }
         if code == 0 {
-            words_out::<F>(Word::Error, errcodes, started(made));
+            words_out::<F>(Word::Error, errcodes, started::<F>(made));
         }
         code_out::<F>(code)
     }

@@ -1,9 +1,9 @@
 //! Tool variables that are bound to an object: what the program points to is its own handle.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
-use crate::standard;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
@@ -22,26 +22,36 @@ const BOUND: [Kind; 11] = [
     Kind::Session,
 ];
 
+/// A handle in the form of the library below.
+enum Object<F: Family> {
+    File(usize),
+    Other(F::Below),
+}
+
 /// The object that a program points to, in the standard's form; none where the variable has none.
-unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<usize> {
+unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<F>> {
+    let bind = F::standard(Word::Bind, bind);
     let kind = *BOUND.get(usize::try_from(bind - 2).ok()?)?;
     if pointer.is_null() {
         return None;
     }
     Some(match kind {
         // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
-        Kind::File => F::file_in(unsafe { pointer.cast::<usize>().read_unaligned() }),
+        Kind::File => Object::File(F::file_in(unsafe {
+            pointer.cast::<usize>().read_unaligned()
+        })),
         // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
-        kind => F::handle_in(kind, unsafe {
+        kind => Object::Other(F::handle_in(kind, unsafe {
             pointer.cast::<F::Handle>().read_unaligned()
-        }),
+        })),
     })
 }
 
 /// The pointer that goes on: to the converted handle where there is one.
-fn pointer(converted: &mut Option<usize>, given: *mut c_void) -> *mut c_void {
+fn pointer<F: Family>(converted: &mut Option<Object<F>>, given: *mut c_void) -> *mut c_void {
     match converted {
-        Some(handle) => (&raw mut *handle).cast(),
+        Some(Object::File(file)) => (&raw mut *file).cast(),
+        Some(Object::Other(handle)) => (&raw mut *handle).cast(),
         None => given,
     }
 }
@@ -55,7 +65,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut bind = 0;
-        (standard::MPI_T_cvar_get_info())(
+        (below::MPI_T_cvar_get_info::<F>())(
             index,
             null_mut(),
             null_mut(),
@@ -68,7 +78,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
             null_mut(),
         );
         let mut converted = object::<F>(bind, given);
-        let code = (standard::MPI_T_cvar_handle_alloc())(
+        let code = (below::MPI_T_cvar_handle_alloc::<F>())(
             index,
             pointer(&mut converted, given),
             handle,
@@ -88,7 +98,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut bind = 0;
-        (standard::MPI_T_pvar_get_info())(
+        (below::MPI_T_pvar_get_info::<F>())(
             index,
             null_mut(),
             null_mut(),
@@ -104,7 +114,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
             null_mut(),
         );
         let mut converted = object::<F>(bind, given);
-        let code = (standard::MPI_T_pvar_handle_alloc())(
+        let code = (below::MPI_T_pvar_handle_alloc::<F>())(
             session,
             index,
             pointer(&mut converted, given),
@@ -124,7 +134,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let mut bind = 0;
-        (standard::MPI_T_event_get_info())(
+        (below::MPI_T_event_get_info::<F>())(
             index,
             null_mut(),
             null_mut(),
@@ -139,7 +149,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
             &mut bind,
         );
         let mut converted = object::<F>(bind, given);
-        let code = (standard::MPI_T_event_handle_alloc())(
+        let code = (below::MPI_T_event_handle_alloc::<F>())(
             index,
             pointer(&mut converted, given),
             F::handle_in(Kind::Info, info),
@@ -170,9 +180,9 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
         } else {
             usize::try_from(elements.read()).unwrap_or(0)
         };
-        let mut list = vec![Kind::Datatype.null(); room.max(1)];
-        let mut made = Kind::Info.null();
-        let code = (standard::MPI_T_event_get_info())(
+        let mut list = vec![F::null(Kind::Datatype); room.max(1)];
+        let mut made = F::null(Kind::Info);
+        let code = (below::MPI_T_event_get_info::<F>())(
             index,
             name,
             name_len,

@@ -349,6 +349,8 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
     let object = freeable(unsafe { read(comm, "comm")? })?;
     // What the program can wait for, it has waited for (section 11.10.4); what it has freed the handles of, is waited for here.
     wait_for_orphans(&object)?;
+    // And nobody leaves before all members have come, so that no message is still on its way.
+    state::engine()?.block_on(object.comm.farewell())?;
     // SAFETY: passed on.
     unsafe { MPI_Comm_free(comm) }
 }

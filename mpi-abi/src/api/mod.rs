@@ -14,6 +14,7 @@ pub mod collective;
 pub mod comm;
 pub mod completion;
 pub mod datatype;
+pub mod dynamic;
 pub mod environment;
 pub mod errors;
 pub mod file;

@@ -4,7 +4,7 @@ use super::Failure;
 use crate::abi::*;
 use mpi_core::Error;
 use mpi_core::coll::{CollError, Unserved};
-use mpi_core::comm::CommError;
+use mpi_core::comm::{CommError, LeaderError};
 use mpi_core::datatype::{NoMemory, TypeError};
 use mpi_core::group::GroupError;
 use mpi_core::io::{IoClass, IoError};
@@ -193,6 +193,7 @@ fn comm_class(e: &CommError) -> Option<c_int> {
         CommError::Rank { .. } => Some(MPI_ERR_RANK),
         CommError::Outsider { .. } => Some(MPI_ERR_GROUP),
         // The class that this crate has told the leader's group.
+        CommError::LeaderError { astray, .. } if astray.code == LeaderError::LOST => None,
         CommError::LeaderError { astray, .. } => Some(astray.code),
         CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. } => {
             Some(MPI_ERR_COMM)

@@ -13,7 +13,7 @@ mod outcome;
 
 pub use free_cancel::{FreedGeneral, Orphan, cancel, free, reap_orphans, wait_for_orphans};
 pub use general::{General, complete_general};
-pub use handles::{DONE, persistent, persistent_in, register, running, running_for};
+pub use handles::{DONE, persistent, persistent_in, register, running, running_for, running_on};
 pub use outcome::{
     EMPTY, Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, peek,
 };

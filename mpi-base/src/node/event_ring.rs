@@ -65,6 +65,10 @@ pub enum EventKind {
     FileName = 7,
     /// Three counters of file `number`, from the one with number `tag` on: in `comm`, `bytes` and `extra`.
     FileTotals = 8,
+    /// A call on a window is about a member: `peer` is its rank, `comm` the window, `extra` the displacement, `bytes` the length.
+    Access = 9,
+    /// Three words of the name of window `comm`: in `bytes`, `number` (five bytes only) and `extra`.
+    WindowName = 10,
 }
 
 /// An event; which fields mean something follows from the kind.
@@ -139,6 +143,8 @@ impl Event {
             6 => EventKind::File,
             7 => EventKind::FileName,
             8 => EventKind::FileTotals,
+            9 => EventKind::Access,
+            10 => EventKind::WindowName,
             _ => return None,
         };
         Some(Event {

@@ -10,7 +10,7 @@ use mpi_transport::rte::SharedBoard;
 use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,8 @@ pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
 
 /// Where the ranks of a job find each other.
 struct Meeting {
+    /// No other job of the process is called so.
+    job: String,
     board: SharedBoard,
     fence: Barrier,
 }
@@ -83,7 +85,10 @@ impl Job {
         let create = |node| Node::create(seated(node).count() as u32).expect("a node segment");
         let nodes: Vec<std::os::fd::OwnedFd> = (0..self.nodes).map(create).collect();
         let failed = Arc::new(AtomicBool::new(false));
+        static JOBS: AtomicU32 = AtomicU32::new(0);
+        let number = JOBS.fetch_add(1, Ordering::Relaxed);
         let meeting = Meeting {
+            job: format!("test {} {number}", std::process::id()),
             board: SharedBoard::default(),
             fence: Barrier::new(self.ranks as usize),
         };
@@ -151,6 +156,7 @@ impl Job {
         Engine::new(Parts {
             me,
             size: self.ranks,
+            job: meeting.job.clone(),
             params,
             node,
             neighbours,

@@ -3,6 +3,8 @@
 //! It knows collective operations as values ([`coll::Call`]) and the components that carry them out by two traits ([`coll::Framework`], [`coll::Collectives`]);
 //! no component and no algorithm can be named here, since the package does not depend on theirs.
 //!
+//! [`dynamic`] connects jobs: ports, accept and connect.
+//!
 //! What the layers above use beside [`Engine`] and [`comm::Comm`]:
 //! * [`comm::Conversation`], [`comm::ControlGroup`], [`comm::U64Buf`]: messages of the library's own among members;
 //! * [`engine::ProgressHook`], [`engine::PollAlways`]: being asked whenever this process makes progress;
@@ -13,6 +15,7 @@
 pub mod buffered;
 pub mod coll;
 pub mod comm;
+pub mod dynamic;
 pub mod engine;
 mod observer;
 pub mod partitioned;

@@ -169,9 +169,9 @@ fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
         let part = side(engine, &world, u64::from(engine.me() == 2));
         let too_many = u64::MAX - 1;
         if engine.me() == 2 {
-            let (said, heard) = (U64Buf::of(&[too_many]), U64Buf::new(1));
+            let (said, heard) = (U64Buf::of(&[too_many, 0]), U64Buf::new(2));
             let cx = world.group_conversation(3);
-            let (said, heard) = (said.send(0..1), heard.recv(0..1));
+            let (said, heard) = (said.send(0..2), heard.recv(0..2));
             let swapped = cx.sendrecv(said, 0, heard, 0);
             engine.block_on(swapped).expect("swapped");
             return;

@@ -29,7 +29,7 @@ enum Sink<'a> {
 }
 
 /// What failed, for the sentence.
-fn failed(doing: &str, errno: Errno) -> IoError {
+pub(super) fn failed(doing: &str, errno: Errno) -> IoError {
     let said = std::io::Error::from(errno);
     IoError::new(IoClass::of(errno), format!("{doing} failed: {said}"))
 }

@@ -1,14 +1,14 @@
 //! Data representations (MPI 5.0, section 14.5): what data look like in the file.
 
 use super::error::IoError;
-use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use std::fmt;
 use std::rc::Rc;
 
 /// A representation that the program registered.
 pub trait Conversion {
-    /// The bytes of one element in the file.
-    fn file_bytes(&self, datatype: &Datatype) -> Result<i64, IoError>;
+    /// The bytes of one element of a predefined type in the file.
+    fn file_bytes(&self, basic: Named) -> Result<i64, IoError>;
     /// Whether data differ from memory; if not, they are written as they are.
     fn converts_writes(&self) -> bool;
     fn converts_reads(&self) -> bool;
@@ -52,8 +52,23 @@ impl Representation {
         Ok(match self {
             Self::Native | Self::Internal => datatype.bytes(count),
             Self::External32 => datatype.external_bytes(count),
-            Self::User(_, conversion) => conversion.file_bytes(datatype)?.saturating_mul(count),
+            Self::User(..) => self.in_file(datatype)?.size().saturating_mul(count),
         })
+    }
+
+    /// What lies in the file where memory has this type: each basic type has its length there and no holes.
+    /// Displacements that the program gave in bytes are those in the file; counts of elements follow the lengths (section 14.5.1).
+    pub(super) fn in_file(&self, datatype: &Datatype) -> Result<Datatype, IoError> {
+        let bytes = |count| Ok(Datatype::contiguous(count, &Named::BYTE.into())?);
+        match self {
+            Self::Native | Self::Internal => Ok(datatype.clone()),
+            Self::External32 => {
+                datatype.over(&mut |basic| bytes(Datatype::from(basic).external_bytes(1)))
+            }
+            Self::User(_, conversion) => {
+                datatype.over(&mut |basic| bytes(conversion.file_bytes(basic)?))
+            }
+        }
     }
 
     /// Whether what is written differs from memory.
@@ -89,7 +104,7 @@ impl Representation {
     pub(super) fn decode(&self, to: &mut RecvBuf, file: &mut [u8]) -> Result<(), IoError> {
         match self {
             Self::User(_, conversion) => {
-                let each = conversion.file_bytes(to.datatype())?.max(1);
+                let each = self.file_bytes(to.datatype(), 1)?.max(1);
                 conversion.read(to, file.len() as i64 / each, file)
             }
             _ => {

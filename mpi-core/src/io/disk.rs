@@ -140,6 +140,36 @@ impl Disk {
         })
     }
 
+    /// Reads what the system has in memory, without waiting for the disk.
+    pub(super) fn pread_cached(&self, room: &mut [u8], at: u64) -> Result<usize, Errno> {
+        self.call(FileCall::Pread, (at, room.len() as u64), |fd| {
+            let mut room = [std::io::IoSliceMut::new(room)];
+            rustix::io::preadv2(fd, &mut room, at, rustix::io::ReadWriteFlags::NOWAIT)
+        })
+    }
+
+    /// Waits for something that the system reads.
+    pub(super) fn waits_for_piece<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.engine
+            .state()
+            .enters_file_call(FileCall::Pread, now_ns(), &self.name);
+        let done = wait();
+        self.engine.state().leaves_file_call();
+        done
+    }
+
+    /// The system has read something by itself.
+    pub(super) fn count_piece(&self, offset: u64, bytes: usize) {
+        if let Some((log, record)) = &self.counted {
+            let about = (offset, bytes as u64);
+            log.system_call(record, FileCall::Pread, (log.now(), 0), about);
+        }
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     pub(super) fn fsync(&self) -> Result<(), Errno> {
         self.call(FileCall::Fsync, (0, 0), |fd| rustix::fs::fsync(fd))
     }

@@ -1,5 +1,6 @@
 //! What can go wrong with a file: a class, and a sentence that names file, rank and what the system said.
 
+use crate::datatype::TypeError;
 use rustix::io::Errno;
 use std::fmt;
 
@@ -99,6 +100,12 @@ impl IoError {
     pub(super) fn system(doing: &str, errno: Errno) -> IoError {
         let said = std::io::Error::from(errno);
         IoError::new(IoClass::of(errno), format!("{doing}: {said}"))
+    }
+}
+
+impl From<TypeError> for IoError {
+    fn from(error: TypeError) -> IoError {
+        IoError::new(IoClass::Type, error.to_string())
     }
 }
 

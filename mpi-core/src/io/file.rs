@@ -7,29 +7,33 @@
 use super::amode::{self, Amode, delete};
 use super::disk::{self, Disk};
 use super::error::{IoClass, IoError};
-use super::hints::{Tuning, WORDS};
+use super::hints::Tuning;
+use super::seating::Seating;
 use super::shared::SharedPointer;
 use super::transfer::{Split, Staging};
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
 use crate::group::Group;
+use crate::osc::is_direct_allowed;
 use mpi_base::state::FileCall;
 use rustix::fs::OFlags;
 use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 pub struct File {
     pub(super) comm: Comm,
     pub(super) path: String,
     pub(super) amode: Amode,
-    pub(super) disk: Disk,
+    pub(super) disk: Rc<Disk>,
     pub(super) view: RefCell<View>,
     /// The individual pointer, in etypes.
     pub(super) position: Cell<i64>,
     pub(super) shared: SharedPointer,
     pub(super) atomic: Cell<bool>,
     pub(super) split: RefCell<Option<Split>>,
+    pub(super) seating: Seating,
     /// The shared memory of collective accesses, made by the first that wants it.
     pub(super) stages: RefCell<Staging>,
 }
@@ -55,17 +59,22 @@ fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, E
     Err(IoError::new(class, sentence).into())
 }
 
+/// A failure with what file and rank it is about.
+pub(super) fn told(rank: u32, path: &str, error: &IoError) -> IoError {
+    let sentence = format!("rank {rank} on file {path}: {error}");
+    IoError::new(error.class, sentence)
+}
+
 fn opens(comm: &Comm, path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoError> {
     disk::on_page(comm.engine(), FileCall::Open, path, || {
         amode::open(path, flags, mode)
     })
 }
 
-/// As many aggregators as cores, if no hint says how many: that is rank 0's number, since it may differ between hosts.
-fn resolved(mut tuning: Tuning) -> Tuning {
+/// What hints leave open follows from where the members sit.
+fn resolved(mut tuning: Tuning, seating: &Seating) -> Tuning {
     if tuning.cb_nodes == 0 {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        tuning.cb_nodes = u32::try_from(cores).unwrap_or(1);
+        tuning.cb_nodes = seating.usual_aggregators();
     }
     tuning
 }
@@ -81,12 +90,18 @@ impl File {
     ) -> Result<File, Error> {
         let own = comm.engine().block_on(comm.dup())?;
         agree(&own, path, amode.check())?;
+        let engine = own.engine();
+        let seat = Seating::words(engine.node_id(), is_direct_allowed(engine.params()));
         let mut words = vec![amode.bits()];
-        words.extend(resolved(tuning).words());
-        let all = own.engine().block_on(own.share(&words))?;
-        let mut modes = all.chunks_exact(1 + WORDS).map(|words| words[0]);
+        words.extend(seat);
+        words.extend(tuning.words());
+        let all = engine.block_on(own.share(&words))?;
+        let mut modes = all.chunks_exact(words.len()).map(|words| words[0]);
+        let seats = all.chunks_exact(words.len());
+        let seats = seats.map(|words| std::array::from_fn(|which| words[1 + which]));
+        let seating = Seating::of(&seats.collect::<Vec<_>>());
         // Hints may differ, and then rank 0's are used.
-        let tuning = Tuning::from_words(&all[1..1 + WORDS]);
+        let tuning = resolved(Tuning::from_words(&all[1 + seat.len()..]), &seating);
         if let Some(rank) = modes.position(|bits| bits != all[0]) {
             let sentence = format!("on file {path} rank {rank} gives another amode than rank 0");
             return Err(IoError::new(IoClass::NotSame, sentence).into());
@@ -102,7 +117,7 @@ impl File {
             None => opens(&own, path, amode.flags(false), permissions),
         };
         let fd = agree(&own, path, opened)?;
-        let disk = Disk::new(fd, own.engine(), path, tuning);
+        let disk = Rc::new(Disk::new(fd, own.engine(), path, tuning));
         let shared = SharedPointer::new(&own)?;
         let file = File {
             comm: own,
@@ -114,6 +129,7 @@ impl File {
             shared,
             atomic: Cell::new(false),
             split: RefCell::default(),
+            seating,
             stages: RefCell::default(),
         };
         if amode.append {
@@ -163,11 +179,7 @@ impl File {
 
     /// Adds what file and rank it is about.
     pub(super) fn told<T>(&self, outcome: Result<T, IoError>) -> Result<T, Error> {
-        outcome.map_err(|error| {
-            let rank = self.comm.rank();
-            let sentence = format!("rank {rank} on file {}: {error}", self.path);
-            IoError::new(error.class, sentence).into()
-        })
+        outcome.map_err(|error| told(self.comm.rank(), &self.path, &error).into())
     }
 
     pub(super) fn meet(&self) -> Result<(), Error> {
@@ -176,9 +188,10 @@ impl File {
 
     /// `MPI_File_set_info`; every member calls, and rank 0's hints are used.
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
-        let words = resolved(tuning).words();
-        let all = self.comm.engine().block_on(self.comm.share(&words))?;
-        self.disk.set_tuning(Tuning::from_words(&all[..WORDS]));
+        let engine = self.comm.engine();
+        let all = engine.block_on(self.comm.share(&tuning.words()))?;
+        self.disk
+            .set_tuning(resolved(Tuning::from_words(&all), &self.seating));
         Ok(())
     }
 
@@ -189,7 +202,8 @@ impl File {
 
     /// How many aggregators a collective access has at most.
     pub fn aggregators(&self) -> u32 {
-        self.disk.tuning().cb_nodes.min(self.comm.size())
+        let most = self.seating.aggregators(self.comm.size());
+        self.disk.tuning().cb_nodes.min(most)
     }
 
     /// How error texts call it.

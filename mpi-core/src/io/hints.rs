@@ -77,7 +77,7 @@ pub struct Tuning {
     /// Whether accesses of one process touch what lies between their pieces, to make fewer calls of the system.
     pub ds_read: Switch,
     pub ds_write: Switch,
-    /// Aggregators; 0: as many as cores, at most.
+    /// Aggregators, at most; 0: as many as follows from cores and nodes.
     pub cb_nodes: u32,
     /// Bytes of an aggregator's buffer.
     pub cb_buffer_size: i64,
@@ -104,7 +104,7 @@ impl Default for Tuning {
 }
 
 /// Words of a [`Tuning`] on its way to other members.
-pub(super) const WORDS: usize = 9;
+const WORDS: usize = 9;
 
 /// Buffers have this many bytes at least, and at most.
 const BUFFERS: std::ops::RangeInclusive<i64> = 4096..=1 << 30;

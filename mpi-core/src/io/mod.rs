@@ -12,7 +12,11 @@
 //! | [`transfer`] | reading and writing |
 //! | [`report`] | what is counted for `mpirun --io-report` and written to the tape |
 //! | [`two_phase`] | collective accesses whose pieces interleave, by messages |
-//! | `staged` | the same on one node, through shared memory |
+//! | `staged` | the same through memory that a node shares; `stage` is one buffer of it, `walk` the way of the pieces |
+//! | `across` | and between nodes, after each has merged its own; `marks` says which bytes of a part |
+//! | `plan` | what the members decide together; `seating` is where they sit |
+//! | `background` | long nonblocking reads, by io_uring |
+//! | `post` | messages that are under way together |
 //! | [`hints`] | the values that accesses follow |
 //! | [`shared`] | the shared pointer |
 //! | [`conversion`] | data representations |
@@ -23,25 +27,34 @@
 //!
 //! An access is carried out by the rank that asks for it, but collective ones whose pieces interleave by a few for all.
 //! Collective accesses agree on their outcome afterwards.
-//! Nonblocking ones are done when they are begun, so their requests are complete from the start (section 14.4.5 lets them be).
+//! Nonblocking ones are done when they are begun, so their requests are complete from the start (section 14.4.5 lets them be);
+//! but long reads of what is not in memory go on while the program computes.
 
 #![allow(unsafe_code)]
 
 pub mod access;
+mod across;
 pub mod amode;
+mod background;
 pub mod conversion;
 pub mod disk;
 pub mod error;
 pub mod file;
 pub mod hints;
+mod marks;
+mod plan;
 pub mod position;
+mod post;
 pub mod report;
+mod seating;
 pub mod shared;
 pub mod size;
+mod stage;
 mod staged;
 pub mod transfer;
 pub mod two_phase;
 pub mod view;
+mod walk;
 
 pub use amode::{Amode, delete};
 pub use conversion::{Conversion, Representation};
@@ -49,5 +62,5 @@ pub use error::{IoClass, IoError};
 pub use file::File;
 pub use hints::Tuning;
 pub use position::Whence;
-pub use transfer::Place;
+pub use transfer::{Begun, Place};
 pub use view::View;

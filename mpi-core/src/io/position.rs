@@ -140,10 +140,7 @@ impl File {
     /// `MPI_File_get_type_extent`.
     pub fn type_extent(&self, datatype: &Datatype) -> Result<i64, Error> {
         let view = self.view.borrow();
-        let extent = match &view.representation {
-            Representation::Native | Representation::Internal => Ok(datatype.extent()),
-            other => other.file_bytes(datatype, 1),
-        };
-        self.told(extent)
+        let there = view.representation.in_file(datatype);
+        self.told(there.map(|there| there.extent()))
     }
 }

@@ -74,12 +74,25 @@ impl File {
     }
 
     /// `MPI_File_sync`; every member calls.
+    ///
+    /// The members of a node write through one cache of the system: when all have come, one of them brings to the disk what all have written.
     pub fn sync(&self) -> Result<(), Error> {
-        let done = match self.disk.fsync() {
+        self.meet()?;
+        let done = match self.is_first_of_node() {
+            true => self.disk.fsync(),
+            false => Ok(()),
+        };
+        self.agree(match done {
             // What cannot be synchronised has nothing to be.
             Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             Err(errno) => Err(IoError::system("fsync", errno)),
-        };
-        self.agree(done)
+        })
+    }
+
+    /// Whether no member of a lower rank is on this node.
+    fn is_first_of_node(&self) -> bool {
+        let here = self.comm.engine().members_here(self.comm.group());
+        here.map(|(rank, _)| rank)
+            .all(|rank| rank >= self.comm.rank())
     }
 }

@@ -1,16 +1,22 @@
 //! Reading and writing: by one process, by all, in the order of ranks, and in two halves (MPI 5.0, section 14.4).
 
 use super::access::{self, RangeLock};
+use super::background::{LONG, Start};
 use super::disk::now_ns;
 use super::error::{IoClass, IoError};
-use super::file::File;
+use super::file::{File, told};
 use super::hints::Switch;
+use super::plan::Plan;
 use super::report::Counter;
 use super::staged::{self, Stages};
-use super::two_phase::{self, Plan};
+use super::two_phase;
 use super::view::View;
 use crate::Error;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::engine::Engine;
+use crate::request::{Body, Req, Status};
+use std::cell::RefCell;
+use std::future::Future;
 use std::rc::Rc;
 
 /// Which pointer an access uses and moves.
@@ -34,8 +40,48 @@ pub(super) enum Staging {
     #[default]
     Untried,
     Ready(Rc<Stages>),
-    /// The members are on several nodes.
+    /// Memory cannot be shared, or the members are on several nodes that have one each.
     Impossible,
+}
+
+/// How a nonblocking access began.
+pub enum Begun {
+    /// It is done: the bytes of the buffer that were moved.
+    Done(i64),
+    /// Its request.
+    Under(Req),
+}
+
+/// The operations that complete requests of accesses, until they have ended.
+#[derive(Default)]
+struct Workers(RefCell<Vec<Req>>);
+
+/// A request of an access that goes on by itself.
+fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> + 'static) -> Req {
+    let requests = engine.pml().requests();
+    let access = requests.begin(Body::General);
+    let (completes, at) = (access.clone(), engine.clone());
+    let worker = engine.spawn(Box::pin(async move {
+        let _always = at.poll_always();
+        let status = outcome.await.map(|bytes| Status {
+            bytes: bytes.max(0) as u64,
+            ..Status::EMPTY
+        });
+        let requests = at.pml().requests();
+        requests.complete(&completes, status.map_err(Error::from));
+        Ok(())
+    }));
+    let workers = engine.extension(Workers::default);
+    let mut all = workers.0.borrow_mut();
+    all.push(worker);
+    all.retain(|worker| {
+        let ended = worker.is_complete();
+        if ended {
+            requests.release(worker);
+        }
+        !ended
+    });
+    access
 }
 
 impl File {
@@ -155,6 +201,54 @@ impl File {
         self.told(from.and_then(|from| self.read_from(from, buf)))
     }
 
+    /// Begins a read by this process alone. One that is long, contiguous and not in the system's memory goes on by itself.
+    ///
+    /// # Safety
+    /// The buffer is nobody else's until the request is complete.
+    pub unsafe fn begin_read(&self, place: Place, buf: &mut RecvBuf) -> Result<Begun, Error> {
+        let begin = now_ns();
+        let about = (&buf.datatype().clone(), buf.bytes());
+        let from = self.part(place, self.may_read(), about)?;
+        let long = from
+            .as_ref()
+            .ok()
+            .and_then(|from| self.long_run(*from, buf));
+        let (Some(offset), Some(room)) = (long, buf.contiguous()) else {
+            let act = || self.told(from.and_then(|from| self.read_from(from, buf)));
+            return self.counted(false, false, act).map(Begun::Done);
+        };
+        // SAFETY: passed on.
+        let start = self.told(unsafe { Start::of(&self.disk, room, offset) })?;
+        let disk = self.disk.clone();
+        let count = move |bytes: usize| {
+            if let Some(record) = disk.record() {
+                record.call(false, bytes as u64, now_ns().saturating_sub(begin));
+            }
+            bytes as i64
+        };
+        let reading = match start {
+            Start::Done(bytes) => return Ok(Begun::Done(count(bytes))),
+            Start::Under(reading) => reading,
+        };
+        let (rank, path) = (self.comm.rank(), self.path.clone());
+        let outcome = async move {
+            let read = reading.over().await;
+            read.map(count).map_err(|error| told(rank, &path, &error))
+        };
+        Ok(Begun::Under(goes_on(self.comm.engine(), outcome)))
+    }
+
+    /// Where a read begins in the file that is worth going on by itself.
+    fn long_run(&self, from: i64, buf: &RecvBuf) -> Option<i64> {
+        let view = self.view.borrow();
+        let suits =
+            buf.bytes() >= LONG && !self.atomic.get() && !view.representation.converts_reads();
+        match suits {
+            true => view.one_run(from, buf.bytes()),
+            false => None,
+        }
+    }
+
     /// A write by this process alone; the bytes of the buffer that were written.
     pub fn write(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
         self.counted(true, false, || self.write_now(place, buf))
@@ -202,10 +296,16 @@ impl File {
             Ok(from) => (*from, bytes),
             Err(_) => (0, 0),
         };
-        Plan::agree(&self.comm, (wanted, &tuning), view, from, bytes)
+        Plan::agree(
+            &self.comm,
+            (wanted, &tuning, &self.seating),
+            view,
+            from,
+            bytes,
+        )
     }
 
-    /// The shared memory for a plan; nothing where members are on several nodes.
+    /// The shared memory for a plan; nothing where messages have to serve.
     fn stages(&self, plan: &Plan) -> Result<Option<Rc<Stages>>, Error> {
         match &*self.stages.borrow() {
             Staging::Impossible => return Ok(None),
@@ -215,7 +315,7 @@ impl File {
         if let Staging::Ready(old) = self.stages.replace(Staging::Untried) {
             old.free()?;
         }
-        let made = Stages::new(&self.comm, plan)?.map(Rc::new);
+        let made = Stages::new(&self.comm, &self.seating, plan)?.map(Rc::new);
         *self.stages.borrow_mut() = match &made {
             Some(stages) => Staging::Ready(stages.clone()),
             None => Staging::Impossible,

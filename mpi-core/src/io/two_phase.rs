@@ -8,113 +8,22 @@
 //! and sends each rank its bytes, as far as the file goes.
 //!
 //! Every rank takes part in every round, whatever it has and whatever has failed before, so no rank waits for another that has given up.
-//! Members on one node have a shorter way, through memory that they share ([`super::staged`]).
+//! Members on one node have a shorter way, through memory that they share ([`super::staged`]); where several nodes have several members
+//! each, the same messages go between the nodes' leaders, with what their memory has merged ([`super::across`]).
 //!
 //! All decisions follow from facts that all members share. Memory is bounded by the parts, whatever the number of pieces.
 
 use super::access::{read_all, write_all};
 use super::disk::Disk;
 use super::error::IoError;
-use super::hints::{Switch, Tuning};
+use super::plan::Plan;
+use super::post::Post;
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
-use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
-use crate::pml::Mode;
-use crate::pml::ob1::Sent;
+use crate::datatype::{RecvBuf, SendBuf};
 
-/// Where the mean piece is longer, each rank may as well go by itself.
-pub(super) const LONG: i64 = 256 << 10;
-
-const TAG: i32 = 1;
 const WORD: usize = 8;
-
-/// What every member knows of a collective access.
-pub(super) struct Plan {
-    low: i64,
-    high: i64,
-    aggregators: u32,
-    /// The bytes of the file that an aggregator handles in a round.
-    part: i64,
-}
-
-/// What a rank says of its part: first byte in the file, the one behind the last, bytes, runs, and whether its runs go forward only.
-const FACTS: usize = 5;
-
-impl Plan {
-    /// Shares what each member has; a plan if aggregating pays. Every member calls, with no bytes where its part has failed.
-    pub fn agree(
-        comm: &Comm,
-        (wanted, tuning): (Switch, &Tuning),
-        view: &View,
-        from: i64,
-        bytes: i64,
-    ) -> Result<Option<Plan>, Error> {
-        let facts = match bytes {
-            1.. => [
-                view.byte_offset(from),
-                view.byte_offset(from + bytes - 1) + 1,
-                bytes,
-                view.run_estimate(bytes),
-                i64::from(view.goes_forward()),
-            ],
-            _ => [0, 0, 0, 0, 1],
-        };
-        let all = comm
-            .engine()
-            .block_on(comm.share(&facts.map(|fact| fact as u64)))?;
-        let all = all
-            .chunks_exact(FACTS)
-            .map(|rank| -> [i64; FACTS] { std::array::from_fn(|which| rank[which] as i64) });
-        let busy: Vec<_> = all.filter(|rank| rank[2] > 0).collect();
-        let forward = busy.iter().all(|rank| rank[4] == 1);
-        let low = busy.iter().map(|rank| rank[0]).min().unwrap_or(0);
-        let high = busy.iter().map(|rank| rank[1]).max().unwrap_or(0);
-        let spans: i64 = busy.iter().map(|rank| rank[1] - rank[0]).sum();
-        let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
-        // Ranks whose spans do not overlap do not interleave.
-        let interleaved = spans > high - low;
-        // A stretch that is nearly empty is not worth reading or assembling.
-        let dense = bytes >= (high - low) / 16;
-        let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < LONG;
-        if !forward || busy.is_empty() || !(pays || wanted == Switch::Enable) {
-            return Ok(None);
-        }
-        let part = tuning.cb_buffer_size;
-        let parts = (high - low + part - 1) / part;
-        let aggregators = parts.clamp(1, tuning.cb_nodes.clamp(1, comm.size()).into()) as u32;
-        Ok(Some(Plan {
-            low,
-            high,
-            aggregators,
-            part,
-        }))
-    }
-
-    pub fn aggregators(&self) -> u32 {
-        self.aggregators
-    }
-
-    /// The bytes of the file that an aggregator handles in a round.
-    pub fn part_bytes(&self) -> i64 {
-        self.part
-    }
-
-    /// The first byte of the file behind what all members touch.
-    pub fn high(&self) -> i64 {
-        self.high
-    }
-
-    pub fn rounds(&self) -> i64 {
-        let window = i64::from(self.aggregators) * self.part;
-        (self.high - self.low + window - 1) / window
-    }
-
-    /// Where the part of an aggregator begins in a round.
-    pub fn part(&self, round: i64, aggregator: i64) -> i64 {
-        self.low + (round * i64::from(self.aggregators) + aggregator) * self.part
-    }
-}
 
 /// A piece: where it lies in the file, how long it is, and where its bytes are in the rank's part of the stream.
 #[derive(Clone, Copy)]
@@ -133,14 +42,14 @@ fn pieces(
     round: i64,
     done: &mut i64,
 ) -> Vec<Vec<Piece>> {
-    let mut parts = vec![Vec::new(); plan.aggregators as usize];
+    let mut parts = vec![Vec::new(); plan.aggregators() as usize];
     let begin = plan.part(round, 0);
     let end = plan.part(round + 1, 0);
     view.runs(from + *done, len - *done, |run| {
         let (mut offset, mut left) = (run.offset, run.len);
         while left > 0 && offset < end {
-            let part = (offset - begin) / plan.part;
-            let room = begin + (part + 1) * plan.part - offset;
+            let part = (offset - begin) / plan.part_bytes();
+            let room = begin + (part + 1) * plan.part_bytes() - offset;
             let piece = Piece {
                 offset,
                 len: left.min(room),
@@ -191,22 +100,21 @@ fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8])
     (named.filter(fits).collect(), data)
 }
 
-fn bytes() -> Datatype {
-    Named::BYTE.into()
-}
-
 /// Sends each aggregator its message, and gives an aggregator those of all ranks.
-fn exchange(comm: &Comm, plan: &Plan, mut messages: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
+pub(super) fn exchange(
+    comm: &Comm,
+    plan: &Plan,
+    mut messages: Vec<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>, Error> {
     let sizes: Vec<u64> = messages
         .iter()
         .map(|message| message.len() as u64)
         .collect();
     let all = comm.engine().block_on(comm.share(&sizes))?;
-    let (me, aggregators) = (comm.rank() as usize, plan.aggregators as usize);
-    let aggregates = me < aggregators;
+    let (me, aggregators) = (comm.rank() as usize, plan.aggregators() as usize);
     let mut come = Vec::new();
-    let mut coming = Vec::new();
-    if aggregates {
+    let mut post = Post::new(comm);
+    if me < aggregators {
         come = (0..comm.size() as usize)
             .map(|rank| match rank == me {
                 true => std::mem::take(&mut messages[me]),
@@ -215,30 +123,18 @@ fn exchange(comm: &Comm, plan: &Plan, mut messages: Vec<Vec<u8>>) -> Result<Vec<
             .collect();
         for (rank, room) in come.iter_mut().enumerate() {
             if rank != me && !room.is_empty() {
-                // SAFETY: the room stays where it is until the receive has ended, below.
-                let buf = unsafe { RecvBuf::new(room.as_mut_ptr(), room.len() as i64, bytes()) };
-                coming.push(comm.irecv(buf, rank as i32, TAG)?);
+                // SAFETY: the room stays where it is until the post is done, and is not looked at.
+                unsafe { post.expect(rank, room.as_mut_ptr(), room.len())? };
             }
         }
     }
-    let mut going = Vec::new();
     for (to, message) in messages.iter().enumerate() {
         if to != me && !message.is_empty() {
-            // SAFETY: the message stays where it is until the send has ended, below.
-            let buf = unsafe { SendBuf::new(message.as_ptr(), message.len() as i64, bytes()) };
-            going.push(comm.isend(buf, to as i32, TAG, Mode::Standard)?);
+            // SAFETY: the message stays as it is until the post is done.
+            unsafe { post.send(to, message)? };
         }
     }
-    let mut outcome = Ok(());
-    for req in coming {
-        outcome = outcome.and(comm.engine().wait(&req).map(drop));
-    }
-    for sent in going {
-        if let Sent::Pending(req) = sent {
-            outcome = outcome.and(comm.engine().wait(&req).map(drop));
-        }
-    }
-    outcome.map(|()| come)
+    post.done().map(|_| come)
 }
 
 /// What is covered, in stretches that do not touch.
@@ -284,7 +180,7 @@ pub(super) fn write(
         });
         let come = exchange(comm, plan, messages.collect())?;
         if outcome.is_ok() && !come.is_empty() {
-            let part = (plan.part(round, comm.rank().into()), plan.part);
+            let part = (plan.part(round, comm.rank().into()), plan.part_bytes());
             if let Err(error) = assemble(disk, part, &come, &mut stage) {
                 outcome = Err(error);
             }
@@ -335,23 +231,9 @@ pub(super) fn read(
     let mut stage = Vec::new();
     for round in 0..plan.rounds() {
         let mine = pieces(plan, view, from, len, round, &mut done);
-        let wanted = mine.iter().map(|pieces| match pieces.is_empty() {
-            true => Vec::new(),
-            false => heads(pieces),
-        });
-        let come = exchange(comm, plan, wanted.collect())?;
-        let mut answers = Vec::new();
-        if !come.is_empty() {
-            let part = (plan.part(round, comm.rank().into()), plan.part);
-            match fetch(disk, part, &come, &mut stage) {
-                Ok(found) => answers = found,
-                Err(error) => {
-                    outcome = Err(error);
-                    answers = vec![Vec::new(); come.len()];
-                }
-            }
-        }
-        for (pieces, data) in mine.iter().zip(answered(comm, &mine, answers)?) {
+        let (there, read) = asked(comm, plan, disk, round, &mine, &mut stage)?;
+        outcome = outcome.and(read);
+        for (pieces, data) in mine.iter().zip(there) {
             if let Some(first) = pieces.first() {
                 buf.unpack_at(first.at, &data);
                 filled += data.len() as i64;
@@ -359,6 +241,35 @@ pub(super) fn read(
         }
     }
     Ok(outcome.map(|()| filled))
+}
+
+/// For each aggregator the bytes of its pieces, as far as the file goes.
+type Answers = Vec<Vec<u8>>;
+
+/// Asks the aggregators for pieces and answers those that ask this rank: the bytes of each aggregator's pieces, as far as the file goes.
+/// The inner error is this rank's own reading's, and those that have asked it get nothing.
+fn asked(
+    comm: &Comm,
+    plan: &Plan,
+    disk: &Disk,
+    round: i64,
+    mine: &[Vec<Piece>],
+    stage: &mut Vec<u8>,
+) -> Result<(Answers, Result<(), IoError>), Error> {
+    let wanted = mine.iter().map(|pieces| match pieces.is_empty() {
+        true => Vec::new(),
+        false => heads(pieces),
+    });
+    let come = exchange(comm, plan, wanted.collect())?;
+    let (mut answers, mut outcome) = (Vec::new(), Ok(()));
+    if !come.is_empty() {
+        let part = (plan.part(round, comm.rank().into()), plan.part_bytes());
+        answers = fetch(disk, part, &come, stage).unwrap_or_else(|error| {
+            outcome = Err(error);
+            vec![Vec::new(); come.len()]
+        });
+    }
+    Ok((answered(comm, mine, answers)?, outcome))
 }
 
 /// What each rank wants of a part, as far as the file goes.
@@ -410,38 +321,26 @@ fn answered(
         .iter()
         .map(|pieces| vec![0; pieces.iter().map(|piece| piece.len).sum::<i64>() as usize])
         .collect();
-    let mut coming = Vec::new();
+    let mut post = Post::new(comm);
     for (from, room) in rooms.iter_mut().enumerate() {
         if from != me && !room.is_empty() {
-            // SAFETY: the room stays where it is until the receive has ended, below.
-            let buf = unsafe { RecvBuf::new(room.as_mut_ptr(), room.len() as i64, bytes()) };
-            coming.push((from, comm.irecv(buf, from as i32, TAG)?));
+            // SAFETY: the room stays where it is until the post is done, and is not looked at.
+            unsafe { post.expect(from, room.as_mut_ptr(), room.len())? };
         }
     }
-    let mut going = Vec::new();
     for (to, answer) in answers.iter().enumerate() {
         if to != me && all[to * mine.len() + me] == 1 {
-            // SAFETY: the answer stays where it is until the send has ended, below.
-            let buf = unsafe { SendBuf::new(answer.as_ptr(), answer.len() as i64, bytes()) };
-            going.push(comm.isend(buf, to as i32, TAG, Mode::Standard)?);
+            // SAFETY: the answer stays as it is until the post is done.
+            unsafe { post.send(to, answer)? };
         }
     }
-    let mut outcome = Ok(());
-    for (from, req) in coming {
-        match comm.engine().wait(&req) {
-            Ok(status) => rooms[from].truncate(status.bytes as usize),
-            Err(error) => outcome = outcome.and(Err(error)),
-        }
-    }
-    for sent in going {
-        if let Sent::Pending(req) = sent {
-            outcome = outcome.and(comm.engine().wait(&req).map(drop));
-        }
+    for (from, bytes) in post.done()? {
+        rooms[from].truncate(bytes);
     }
     if let (Some(own), Some(room)) = (answers.into_iter().nth(me), rooms.get_mut(me)) {
         *room = own;
     }
-    outcome.map(|()| rooms)
+    Ok(rooms)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! The data bytes that a view shows form a stream, which offsets count in etypes. Where byte a of the stream lies in the file
 //! follows from the filetype: its copies lie one extent apart from the displacement on, and its runs are the datatype engine's.
+//! In a representation other than that of memory this filetype is the one that the basic types' lengths in the file make of the program's.
 
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};
@@ -15,6 +16,8 @@ pub struct View {
     pub representation: Representation,
     /// The bytes of an etype in the file.
     each: i64,
+    /// The filetype as it is in the file.
+    tile: Datatype,
     /// Whether the stream lies in the file as it is.
     dense: bool,
 }
@@ -28,6 +31,7 @@ impl View {
             filetype: Named::BYTE.into(),
             representation: Representation::Native,
             each: 1,
+            tile: Named::BYTE.into(),
             dense: true,
         }
     }
@@ -49,19 +53,21 @@ impl View {
                 return wrong(IoClass::Type, format!("{name} has not been committed"));
             }
         }
-        let (size, tile) = (etype.size(), filetype.size());
-        if size <= 0 || tile % size != 0 {
+        let (size, bytes) = (etype.size(), filetype.size());
+        if size <= 0 || bytes % size != 0 {
             let sentence = format!(
-                "filetype has {tile} bytes of data, which is no multiple of the {size} of etype"
+                "filetype has {bytes} bytes of data, which is no multiple of the {size} of etype"
             );
             return wrong(IoClass::Arg, sentence);
         }
-        if filetype.true_lb() < 0 {
+        let tile = representation.in_file(filetype)?;
+        tile.commit()?;
+        if tile.true_lb() < 0 {
             return wrong(IoClass::Io, "filetype has a negative displacement".into());
         }
         let (mut begin, mut end) = (i64::MIN, i64::MIN);
         // One copy of the filetype says it of all; a few runs are enough to look at where it is regular.
-        for run in filetype.runs(1, 0..tile) {
+        for run in tile.runs(1, 0..tile.size()) {
             if run.offset < begin {
                 let sentence = "the displacements of filetype do not grow";
                 return wrong(IoClass::Io, sentence.into());
@@ -74,22 +80,16 @@ impl View {
             (begin, end) = (run.offset, run.offset + run.len);
         }
         let each = representation.file_bytes(etype, 1)?;
-        let dense = tile > 0
-            && filetype.extent() == tile
-            && filetype.contiguous_bytes(2) == Some((0, 2 * tile));
-        if each != size && !dense {
-            let sentence = format!(
-                "an etype has {size} bytes in memory and {each} in {}, where only views without holes are supported",
-                representation.name()
-            );
-            return wrong(IoClass::UnsupportedDatarep, sentence);
-        }
+        let bytes = tile.size();
+        let dense =
+            bytes > 0 && tile.extent() == bytes && tile.contiguous_bytes(2) == Some((0, 2 * bytes));
         Ok(View {
             disp,
             etype: etype.clone(),
             filetype: filetype.clone(),
             representation,
             each,
+            tile,
             dense,
         })
     }
@@ -106,12 +106,12 @@ impl View {
 
     /// Whether later bytes of the stream lie further behind in the file.
     pub(super) fn goes_forward(&self) -> bool {
-        self.dense || self.filetype.extent() >= self.filetype.true_extent()
+        self.dense || self.tile.extent() >= self.tile.true_extent()
     }
 
     /// About how many runs so many bytes are.
     pub(super) fn run_estimate(&self, bytes: i64) -> i64 {
-        let tile = self.filetype.size();
+        let tile = self.tile.size();
         if self.dense || tile <= 0 {
             return 1;
         }
@@ -135,7 +135,7 @@ impl View {
             each(Run::new(self.disp.saturating_add(from), len));
             return;
         }
-        let (tile, extent) = (self.filetype.size(), self.filetype.extent());
+        let (tile, extent) = (self.tile.size(), self.tile.extent());
         if tile <= 0 {
             return;
         }
@@ -143,11 +143,23 @@ impl View {
         let begin = from - before * tile;
         let end = begin + len;
         let base = self.disp + before * extent;
-        for run in self.filetype.runs((end + tile - 1) / tile, begin..end) {
+        for run in self.tile.runs((end + tile - 1) / tile, begin..end) {
             if !each(Run::new(base + run.offset, run.len)) {
                 return;
             }
         }
+    }
+
+    /// Where `len` bytes of the stream from `from` on lie in the file, if they lie there in one run.
+    pub(super) fn one_run(&self, from: i64, len: i64) -> Option<i64> {
+        let (mut begin, mut end) = (None, 0);
+        self.runs(from, len, |run| {
+            let goes_on = begin.is_none() || run.offset == end;
+            begin = begin.or(Some(run.offset)).filter(|_| goes_on);
+            end = run.offset + run.len;
+            goes_on
+        });
+        begin
     }
 
     /// Where byte `at` of the stream lies in the file.
@@ -166,17 +178,17 @@ impl View {
         if behind <= 0 {
             return 0;
         }
-        let (tile, extent) = (self.filetype.size(), self.filetype.extent());
+        let (tile, extent) = (self.tile.size(), self.tile.extent());
         if self.dense || tile <= 0 || extent <= 0 {
             return behind;
         }
         // Tiles that begin before the end; the last ones may end behind it.
-        let reach = self.filetype.true_lb() + self.filetype.true_extent();
+        let reach = self.tile.true_lb() + self.tile.true_extent();
         let whole = ((behind - reach).div_euclid(extent) + 1).max(0);
         let mut bytes = whole * tile;
         let tiles = behind / extent + 1;
         for number in whole..tiles {
-            for run in self.filetype.runs(1, 0..tile) {
+            for run in self.tile.runs(1, 0..tile) {
                 let at = number * extent + run.offset;
                 bytes += (behind - at).clamp(0, run.len);
             }

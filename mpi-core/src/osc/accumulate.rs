@@ -91,7 +91,7 @@ impl Win {
         self.check_alike(CALL, &combine, origin.datatype())?;
         self.check_lengths(CALL, origin.bytes(), &there)?;
         let does = Does::Update(combine.named().info().kind);
-        self.note(CALL, does, target, &there)?;
+        let _turn = self.note(CALL, does, target, &there)?;
         self.lock_before_message(target)?;
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => {
@@ -137,7 +137,7 @@ impl Win {
         };
         self.check_lengths(CALL, result.bytes(), &there)?;
         let does = Does::Update(combine.named().info().kind);
-        self.note(CALL, does, target, &there)?;
+        let _turn = self.note(CALL, does, target, &there)?;
         self.lock_before_message(target)?;
         let bytes = match reads_only {
             true => result.bytes().min(bytes),
@@ -270,7 +270,7 @@ impl Win {
             return Err(OscError::new(OscClass::Type, sentence).into());
         };
         let does = Does::Update(named.info().kind);
-        self.note("MPI_Compare_and_swap", does, target, &there)?;
+        let _turn = self.note("MPI_Compare_and_swap", does, target, &there)?;
         self.lock_before_message(target)?;
         let (origin, compare) = (packed(origin), packed(compare));
         match self.spot(target, there.disp, 1, there.datatype)? {

@@ -3,13 +3,14 @@
 //! Each member has a block in its own arena, laid out by the number of members on the node and in the window:
 //!
 //! ```text
-//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | arrivals | a line for each writer | slots of waiters
+//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | arrivals | turns | a line for each writer | slots of waiters
 //! ```
 //!
 //! Promise: every word is an atomic; what is read from it is compared or checked, never followed.
 
 #![allow(unsafe_code)]
 
+use super::turns::Turns;
 use super::{OscClass, OscError};
 use crate::engine::Engine;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -37,6 +38,9 @@ pub(super) struct Head {
 // SAFETY: atomics only.
 unsafe impl Shared for Head {}
 
+// SAFETY: atomics only.
+unsafe impl Shared for Turns {}
+
 /// How long the parts are.
 #[derive(Clone, Copy)]
 struct Parts {
@@ -56,7 +60,8 @@ impl Parts {
     const STRIPES_AT: usize = 2 * LINE;
     const HEAD: usize = Self::STRIPES_AT + STRIPES * LINE;
     const ARRIVALS: usize = Self::HEAD + LINE;
-    const LINES: usize = Self::ARRIVALS + LINE;
+    const TURNS: usize = Self::ARRIVALS + LINE;
+    const LINES: usize = Self::TURNS + LINE;
 
     fn slots_at(self) -> usize {
         Self::LINES + self.here * LINE
@@ -73,12 +78,13 @@ pub(super) fn take(node: &Node, here: usize, members: usize) -> Option<ShmBlock>
 }
 
 /// One member's words.
-pub(super) struct U64Buf {
+pub(super) struct MemberWords {
     pub lock: Held<Lock>,
     announced: Held<Announced>,
     pub stripes: Held<[Stripe]>,
     pub head: Held<Head>,
     arrivals: Held<Arrivals>,
+    pub turns: Held<Turns>,
     lines: Held<[Line]>,
     slots: Held<[AtomicU32]>,
     inbox: Held<Inbox>,
@@ -88,15 +94,22 @@ pub(super) struct U64Buf {
     pub rank: u32,
 }
 
-impl U64Buf {
-    fn find(node: &Node, at: ShmOffset, parts: Parts, place: u32, rank: u32) -> Option<U64Buf> {
+impl MemberWords {
+    fn find(
+        node: &Node,
+        at: ShmOffset,
+        parts: Parts,
+        place: u32,
+        rank: u32,
+    ) -> Option<MemberWords> {
         let part = |offset: usize| ShmOffset(at.0.wrapping_add(offset as u64));
-        Some(U64Buf {
+        Some(MemberWords {
             lock: node.hold(at)?,
             announced: node.hold(part(Parts::ANNOUNCED))?,
             stripes: node.hold_all(part(Parts::STRIPES_AT), STRIPES)?,
             head: node.hold(part(Parts::HEAD))?,
             arrivals: node.hold(part(Parts::ARRIVALS))?,
+            turns: node.hold(part(Parts::TURNS))?,
             lines: node.hold_all(part(Parts::LINES), parts.here)?,
             slots: node.hold_all(part(parts.slots_at()), parts.slots)?,
             inbox: node.inbox(place).ok()?,
@@ -119,7 +132,7 @@ impl U64Buf {
 /// All words of a window on this node.
 pub(super) struct Control {
     /// The members here, by rank.
-    here: Vec<U64Buf>,
+    here: Vec<MemberWords>,
     /// Which of them this process is.
     me: usize,
 }
@@ -135,7 +148,7 @@ impl Control {
         let parts = Parts::new(members.len(), size);
         let mut here = Vec::with_capacity(members.len());
         for &(rank, place, at) in members {
-            let words = U64Buf::find(node, at, parts, place, rank).ok_or_else(|| {
+            let words = MemberWords::find(node, at, parts, place, rank).ok_or_else(|| {
                 OscError::new(
                     OscClass::NoMemory,
                     format!("rank {rank} named a place for its window's control words that is outside of the node's memory"),
@@ -157,13 +170,13 @@ impl Control {
 
     /// The words of the member at `index` among those here.
     #[inline]
-    pub fn of(&self, index: usize) -> &U64Buf {
+    pub fn of(&self, index: usize) -> &MemberWords {
         &self.here[index]
     }
 
     /// Our own.
     #[inline]
-    pub fn mine(&self) -> &U64Buf {
+    pub fn mine(&self) -> &MemberWords {
         &self.here[self.me]
     }
 
@@ -263,12 +276,12 @@ impl Control {
     #[inline]
     pub fn release_all(&self) {
         if self.mine().lines[self.me].release_all(self.announced()) {
-            self.here.iter().for_each(U64Buf::ring);
+            self.here.iter().for_each(MemberWords::ring);
         }
     }
 
-    /// The rank that holds the lock of member `index` exclusively, or has locked all members; for reports.
-    pub fn holder(&self, index: usize) -> Option<u32> {
+    /// The member that holds the lock of member `index` exclusively, or has locked all members; for reports.
+    pub fn holder(&self, index: usize) -> Option<&MemberWords> {
         let exclusive = self.here[index].lock.holder();
         let place = exclusive.and_then(|place| self.here.iter().find(|w| w.place == place));
         let all = || {
@@ -276,6 +289,6 @@ impl Control {
             let found = each.find(|(index, words)| words.lines[*index].holds_all());
             found.map(|(_, words)| words)
         };
-        place.or_else(all).map(|words| words.rank)
+        place.or_else(all)
     }
 }

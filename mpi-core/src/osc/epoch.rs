@@ -13,6 +13,7 @@ use crate::Error;
 use crate::coll::Call;
 use crate::group::Group;
 use mpi_base::atomic::{Ordering, fence};
+use mpi_base::state::{About, AboutWindow, WindowNeed};
 use mpi_base::window::has_reached;
 use std::cell::{Cell, RefCell};
 
@@ -109,6 +110,11 @@ impl Epochs {
 }
 
 impl Win {
+    /// What keeps it from being freed now: an epoch that is open.
+    pub fn what_is_open(&self) -> Option<&'static str> {
+        self.0.epochs.what_is_open()
+    }
+
     /// A sentence about a call that does not fit the epoch.
     #[cold]
     pub(super) fn misfit(&self, call: &str, why: &str) -> Error {
@@ -139,7 +145,7 @@ impl Win {
             self.0.comm.collective(Call::Barrier)?;
             fence(Ordering::SeqCst);
         }
-        self.0.accesses.forget(None);
+        self.0.accesses.forget_phase();
         epochs.set(match assert.nosucceed {
             true => Access::None,
             false => Access::Fence,
@@ -188,7 +194,7 @@ impl Win {
     /// Waits until all of `ranks` have come, which `has_come` says of each.
     fn wait_for_all(
         &self,
-        call: &str,
+        (call, need): (&str, WindowNeed),
         ranks: &[u32],
         has_come: impl Fn(&Target) -> bool,
     ) -> Result<(), Error> {
@@ -209,7 +215,7 @@ impl Win {
             || all_in() || lost(),
             || {
                 if let Some(whom) = first() {
-                    self.tell(whom);
+                    self.tell(whom, need);
                 }
             },
         );
@@ -243,7 +249,7 @@ impl Win {
         // A program that asserts that they have posted has synchronised by itself.
         if !assert.nocheck {
             let expected = |target: &Target| epochs.seen.borrow()[target.rank as usize].posts;
-            self.wait_for_all("MPI_Win_start", &ranks, |target| {
+            self.wait_for_all(("MPI_Win_start", WindowNeed::Post), &ranks, |target| {
                 has_reached(self.posts_of(target), expected(target))
             })?;
         }
@@ -284,6 +290,7 @@ impl Win {
             let target = &self.0.targets[*rank as usize];
             outcome = outcome.and(self.flush_remote(Some(target)));
         }
+        self.0.accesses.forget(None);
         fence(Ordering::SeqCst);
         for rank in &ranks {
             let target = &self.0.targets[*rank as usize];
@@ -293,7 +300,6 @@ impl Win {
                 None => outcome = outcome.and(self.send_complete(target)),
             }
         }
-        self.0.accesses.forget(None);
         epochs.set(Access::None);
         outcome
     }
@@ -303,7 +309,7 @@ impl Win {
         let Some(ranks) = self.0.epochs.exposed.take() else {
             return Err(self.misfit("MPI_Win_wait", "MPI_Win_post has not exposed it"));
         };
-        self.wait_for_all("MPI_Win_wait", &ranks, |origin| {
+        self.wait_for_all(("MPI_Win_wait", WindowNeed::Complete), &ranks, |origin| {
             has_reached(
                 self.completions_of(origin),
                 self.next_completion(origin.rank),
@@ -329,6 +335,13 @@ impl Win {
 
     /// `MPI_Win_test`: as [`Win::wait`], if that would not wait.
     pub fn test(&self) -> Result<bool, Error> {
+        match self.0.engine.script() {
+            Some(script) => self.test_scripted(script),
+            None => self.test_now(),
+        }
+    }
+
+    pub(super) fn test_now(&self) -> Result<bool, Error> {
         let Some(ranks) = self.0.epochs.exposed.take() else {
             return Err(self.misfit("MPI_Win_test", "MPI_Win_post has not exposed it"));
         };
@@ -350,7 +363,7 @@ impl Win {
     /// Waits for something that member `whom` has to do, unless it cannot be reached any more.
     pub(super) fn wait_for(
         &self,
-        call: &str,
+        (call, need): (&str, WindowNeed),
         whom: &Target,
         done: impl Fn() -> bool,
     ) -> Result<(), Error> {
@@ -361,7 +374,7 @@ impl Win {
         let lost = || whom.here.is_none() && service.is_lost(whom.proc);
         self.0
             .engine
-            .wait_publishing(|| done() || lost(), || self.tell(whom));
+            .wait_publishing(|| done() || lost(), || self.tell(whom, need));
         if done() {
             return Ok(());
         }
@@ -380,23 +393,31 @@ impl Win {
         OscError::new(OscClass::Gone, sentence).into()
     }
 
-    /// Says on the state page whom this process waits for.
+    /// Says on the state page whom this process waits for, and whose doing ends the wait, as far as this node knows.
     #[cold]
-    fn tell(&self, whom: &Target) {
-        use mpi_base::state::{About, Waits};
-        let holder = whom
-            .here
-            .and_then(|index| self.0.control.holder(index))
-            .and_then(|rank| self.group().proc(rank));
-        self.0.engine.state().about(&About {
-            waits: Waits::Window,
+    fn tell(&self, whom: &Target, need: WindowNeed) {
+        let control = &self.0.control;
+        let on = whom.here.and_then(|index| match need {
+            WindowNeed::Lock => control.holder(index),
+            _ => Some(control.of(index)),
+        });
+        let on = on.and_then(|member| Some((self.group().proc(member.rank)?, member.place)));
+        let page = |place| self.0.engine.node().state(place).ok();
+        let about = About {
             comm: self.id(),
             peer: whom.rank as i32,
             proc: whom.proc as i32,
-            tag: holder.map_or(mpi_base::state::NO_TAG, |proc| proc as i32),
-            bytes: 0,
-            requests: 0,
-        });
+            ..About::default()
+        };
+        let at = AboutWindow {
+            name: self.name(),
+            need,
+            on: on.map(|(proc, _)| proc),
+            calls: on
+                .and_then(|(_, place)| page(place))
+                .map_or(0, |page| page.calls()),
+        };
+        self.0.engine.state().about_window(&about, &at);
     }
 
     /// Whether this process holds the lock of a member, however.

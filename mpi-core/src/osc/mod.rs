@@ -20,6 +20,9 @@
 //! | [`apply`] | one operator on elements in memory |
 //! | [`attach`] | memory attached to dynamic windows |
 //! | [`check`] | finding accesses that conflict |
+//! | [`neighbours`] | what others access at the same time |
+//! | [`traced`] | what a trace is told |
+//! | [`turns`] | the order of all this in a run that is recorded |
 //! | [`control`] | the words that members on one node share |
 //! | [`am`] | the same by messages |
 
@@ -31,12 +34,15 @@ mod check;
 mod control;
 mod epoch;
 mod error;
+mod neighbours;
 mod passive;
 mod runs;
 mod target;
 #[cfg(test)]
 mod tests;
+mod traced;
 mod transfer;
+mod turns;
 mod win;
 
 pub use am::Service;

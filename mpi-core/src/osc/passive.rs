@@ -11,11 +11,12 @@ use super::{OscClass, OscError};
 use crate::Error;
 use crate::request::PROC_NULL;
 use mpi_base::atomic::{Ordering, fence};
+use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
 
 impl Win {
     /// Whether all members share this node's memory.
-    fn is_all_here(&self) -> bool {
+    pub(super) fn is_all_here(&self) -> bool {
         self.0.control.count() == self.0.targets.len()
     }
 
@@ -41,6 +42,7 @@ impl Win {
         let Some(target) = self.target(rank)? else {
             return Ok(());
         };
+        self.traces(target);
         if target.held.get() != Held::Nothing {
             let why = format!("it holds the lock of rank {rank} already");
             return Err(self.misfit(CALL, &why));
@@ -67,8 +69,10 @@ impl Win {
 
     fn acquire(&self, call: &str, target: &Target, index: usize, mode: Mode) -> Result<(), Error> {
         let control = &self.0.control;
-        let ticket = control.draw(index, mode);
-        self.wait_for(call, target, || control.admits(index, ticket))?;
+        let ticket = self.draw_ticket(call, target, index, mode)?;
+        self.wait_for((call, WindowNeed::Lock), target, || {
+            control.admits(index, ticket)
+        })?;
         control.enter(index, ticket);
         Ok(())
     }
@@ -92,6 +96,7 @@ impl Win {
         let Some(target) = self.target(rank)? else {
             return Ok(());
         };
+        self.traces(target);
         let Access::Locks(n) = self.0.epochs.access() else {
             return Err(self.misfit(CALL, self.0.epochs.describe()));
         };
@@ -121,7 +126,7 @@ impl Win {
             _ => return Err(self.misfit(CALL, epochs.describe())),
         }
         self.lockable(CALL)?;
-        let by_flag = assert.nocheck || self.0.control.hold_all();
+        let by_flag = assert.nocheck || (self.may_use_flag() && self.0.control.hold_all());
         epochs.by_flag.set(by_flag && !assert.nocheck);
         let singly = !(by_flag && self.is_all_here() && !assert.nocheck);
         for target in self.0.targets.iter().filter(|_| singly) {
@@ -206,6 +211,7 @@ impl Win {
         let Some(target) = self.target(rank)? else {
             return Ok(());
         };
+        self.traces(target);
         if !self.holds(target) {
             let why = format!("it does not hold the lock of rank {rank}");
             return Err(self.misfit(call, &why));

@@ -208,27 +208,28 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
     let conflicts = |engine: &Engine| {
         let win = allocate(engine, 64);
         let (long, int) = (Datatype::from(Named::INT64), Datatype::from(Named::INT32));
-        let value = 5;
-        let put = |disp| win.put(&send(&value), there(&long, 1, disp));
+        // Each has a target of its own.
+        let (value, to) = (5, 1 - engine.me());
+        let put = |disp| win.put(&send(&value), there(&long, to, disp));
         win.lock_all(Assert::default()).expect("a lock of all");
         put(0).expect("a put");
         put(1).expect("a put beside it");
         let second = put(1);
-        win.flush(1).expect("a flush");
+        win.flush(to as i32).expect("a flush");
         put(1).expect("a put after a flush");
         let mut read = 0;
-        let get = win.get(&mut recv(&mut read), there(&long, 1, 1));
+        let get = win.get(&mut recv(&mut read), there(&long, to, 1));
         let get = get.map(|req| win.give_up(req));
-        add(&win, 1, 2);
+        add(&win, to, 2);
         let sum = Op::Predefined(Predefined::Sum);
         // Added to as another type, with nothing between.
         let one = 1;
-        let long_add = win.accumulate(&send(&one), there(&long, 1, 3), &sum);
+        let long_add = win.accumulate(&send(&one), there(&long, to, 3), &sum);
         long_add.expect("an accumulate");
         let small = 1i32;
         // SAFETY: a local that lives until the access has read it.
         let small = unsafe { SendBuf::new((&raw const small).cast(), 1, int.clone()) };
-        let mixed = win.accumulate(&small, there(&int, 1, 3), &sum);
+        let mixed = win.accumulate(&small, there(&int, to, 3), &sum);
         win.unlock_all().expect("its end");
         win.free().expect("freeing");
         [second, get, mixed].map(|outcome| match outcome {
@@ -239,6 +240,57 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
     let found = Job::of(2).with("osc_base_check", "true").run(conflicts);
     assert_eq!(found, [[Some((OscClass::Conflict, true)); 3]; 2]);
     assert_eq!(Job::of(2).run(conflicts), [[None; 3]; 2]);
+}
+
+/// Two origins at once; and one after the other, in every way in which the first can be complete.
+#[test]
+fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
+    let conflicts = |engine: &Engine| {
+        let win = allocate(engine, 64);
+        let long = Datatype::from(Named::INT64);
+        let (me, value) = (engine.me(), 5);
+        let put = |disp| win.put(&send(&value), there(&long, 0, disp));
+        let turn = |rank: u32, access: &dyn Fn() -> Result<(), Error>| {
+            let outcome = if me == rank { access() } else { Ok(()) };
+            barrier(engine);
+            outcome
+        };
+        win.lock_all(Assert::default()).expect("a lock of all");
+        turn(1, &|| put(0)).expect("the first put");
+        let second = turn(2, &|| put(0));
+        turn(2, &|| put(1)).expect("a put beside it");
+        turn(1, &|| win.flush(0)).expect("a flush");
+        turn(2, &|| put(0)).expect("a put after the flush");
+        win.unlock_all().expect("its end");
+        barrier(engine);
+        // Sums of one type do not conflict.
+        win.lock_all(Assert::default()).expect("a lock of all");
+        add(&win, 0, 2);
+        barrier(engine);
+        win.unlock_all().expect("its end");
+        for _ in 0..20 {
+            win.lock(LockMode::Exclusive, 0, Assert::default())
+                .expect("a lock");
+            put(3).expect("a put under an exclusive lock");
+            win.unlock(0).expect("its end");
+        }
+        win.fence(Assert::default()).expect("a fence");
+        for round in 0..60 {
+            if round % 3 == me {
+                put(4).expect("a put of a phase of its own");
+            }
+            win.fence(Assert::default()).expect("a fence");
+        }
+        win.free().expect("freeing");
+        let error = second.err()?;
+        let error: &OscError = error.find()?;
+        assert!(error.sentence.contains("rank 2"), "{error}");
+        assert!(error.sentence.contains("rank 1"), "{error}");
+        Some(error.class)
+    };
+    let job = Job::of(3).with("osc_base_check", "true");
+    assert_eq!(job.run(conflicts), [None, None, Some(OscClass::Conflict)]);
+    assert_eq!(Job::of(3).run(conflicts), [None; 3]);
 }
 
 /// What a peer sends that fits no window, or names memory outside of it, changes nothing.

@@ -85,7 +85,7 @@ impl Win {
         };
         self.check_access(target)?;
         self.check_lengths("MPI_Put", origin.bytes(), &there)?;
-        self.note("MPI_Put", Does::Write, target, &there)?;
+        let _turn = self.note("MPI_Put", Does::Write, target, &there)?;
         self.lock_before_message(target)?;
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => match memory.reach {
@@ -122,7 +122,7 @@ impl Win {
         if bytes > origin.bytes() {
             return Err(self.too_long("MPI_Get", bytes, origin.bytes(), there.rank));
         }
-        self.note("MPI_Get", Does::Read, target, &there)?;
+        let _turn = self.note("MPI_Get", Does::Read, target, &there)?;
         self.lock_before_message(target)?;
         match self.spot(target, there.disp, there.count, there.datatype)? {
             Spot::Direct(memory) => match memory.reach {

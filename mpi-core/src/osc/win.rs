@@ -10,12 +10,14 @@ use super::attach::Attached;
 use super::check::{Accesses, CHECK};
 use super::control::{self, Control};
 use super::epoch::Epochs;
+use super::neighbours::{self, Neighbours};
 use super::target::{Held, Route, Target};
 use super::{Flavor, Hints, OscClass, OscError, SharedSegment, Spec, is_direct_allowed};
 use crate::Error;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::group::Group;
+use crate::trace::Trace;
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -35,6 +37,7 @@ pub(super) struct Inner {
     pub remote: Remote,
     pub attached: Attached,
     pub accesses: Accesses,
+    pub trace: Option<Rc<Trace>>,
     /// Operators as they were used last.
     pub combine: Cell<Option<super::apply::Combine>>,
     name: RefCell<String>,
@@ -52,13 +55,15 @@ enum Own {
 }
 
 /// Words that members tell each other.
-const EACH: usize = 6;
+const EACH: usize = 7;
 const KIND: usize = 0;
 const PLACE: usize = 1;
 const ADDRESS: usize = 2;
 const SIZE: usize = 3;
 const UNIT: usize = 4;
 const CONTROL: usize = 5;
+/// Where the table of [`super::neighbours`] is, or 0.
+const WATCHED: usize = 6;
 
 /// What a member says of its memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,7 +120,13 @@ impl Win {
             Some(_) => part.kind,
             None => Memory::Lacking,
         };
+        // A value that cannot be read is reported when the process starts.
+        let checks = engine.params().get(&CHECK).unwrap_or(false);
+        let table = (checks && members.len() > 1)
+            .then(|| neighbours::take(engine.node()))
+            .flatten();
         let mut words = [0; EACH];
+        words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
         words[KIND] = kind as u64;
         words[PLACE] = part.place;
         words[ADDRESS] = part.address;
@@ -139,8 +150,13 @@ impl Win {
             .map(|(rank, place)| (*rank, *place, ShmOffset(said(*rank as usize, CONTROL))))
             .collect();
         let control = Control::find(&engine, &places, own.size() as usize)?;
-        // A value that cannot be read is reported when the process starts.
-        let checks = engine.params().get(&CHECK).unwrap_or(false);
+        let watched =
+            |rank: u32| Some(ShmOffset(said(rank as usize, WATCHED))).filter(|at| at.0 != 0);
+        let me = own.rank();
+        let others = members.iter().filter(|(rank, _)| *rank != me);
+        let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
+        let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
+        let trace = super::traced::trace_of(&engine);
         let mut targets = Vec::with_capacity(own.size() as usize);
         for rank in 0..own.size() {
             let words: [u64; EACH] = std::array::from_fn(|which| said(rank as usize, which));
@@ -150,7 +166,10 @@ impl Win {
                 &members,
                 rank,
                 &words,
-                (part.address, checks),
+                (
+                    part.address,
+                    checks || trace.is_some() || engine.script().is_some(),
+                ),
             )?);
         }
         let any_far = targets.iter().any(|target| target.here.is_none());
@@ -158,7 +177,8 @@ impl Win {
             epochs: Epochs::default(),
             remote: Remote::new(own.size()),
             attached: Attached::new(own.size()),
-            accesses: Accesses::new(checks, own.size()),
+            accesses: Accesses::new(checks, own.size(), neighbours),
+            trace,
             combine: Cell::new(None),
             engine,
             flavor: spec.flavor,
@@ -229,6 +249,7 @@ impl Win {
     /// As `MPI_Win_set_name`.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
+        self.traces_name();
     }
 
     /// What sentences call it.
@@ -416,7 +437,7 @@ fn target(
     members: &[(u32, u32)],
     rank: u32,
     words: &[u64; EACH],
-    (my_address, checks): (u64, bool),
+    (my_address, looks_on): (u64, bool),
 ) -> Result<Target, Error> {
     let here = members.iter().position(|(member, _)| *member == rank);
     let node = engine.node();
@@ -442,7 +463,7 @@ fn target(
         },
     };
     let plain = match route {
-        Route::Here(base) if !checks => base,
+        Route::Here(base) if !looks_on => base,
         _ => std::ptr::null_mut(),
     };
     Ok(Target {

@@ -1,6 +1,7 @@
 //! Bytes between processes ([`btl`], [`bml`]) and how processes find each other ([`rte`]).
 //!
 //! A transport carries active messages and never sees a tag, a communicator or a datatype: the package depends on none of them.
+//! [`universe`] numbers processes of other jobs.
 //! [`trial`] finds the faster of two protocols by measuring both; the layers above choose their protocols by it, too.
 
 #![deny(unsafe_code)]
@@ -9,3 +10,4 @@ pub mod bml;
 pub mod btl;
 pub mod rte;
 pub mod trial;
+pub mod universe;

@@ -3,7 +3,7 @@
 use mpirun::cli::{self, CliError, Request};
 use mpirun::launch::program::Plan;
 use mpirun::launch::srun::{self, Launcher};
-use mpirun::launch::{self, daemon, frontend};
+use mpirun::launch::{self, daemon, frontend, theirs};
 use std::io::Write;
 
 fn main() {
@@ -45,6 +45,19 @@ fn run(plan: &Plan) -> i32 {
             let _ = writeln!(std::io::stderr(), "mpirun: {sentence}");
         }
     }
+    match theirs::launcher(plan) {
+        Ok(None) => {}
+        Ok(Some(command)) => {
+            let name = command.get_program().to_string_lossy().into_owned();
+            let error = srun::become_command(command, plan.verbose);
+            eprintln!("mpirun: {name} cannot be started: {error}");
+            return 1;
+        }
+        Err(error) => {
+            eprintln!("mpirun: {error}");
+            return 2;
+        }
+    }
     match srun::launcher(plan, |name| std::env::var(name).ok()) {
         Ok(Launcher::Ourselves) => frontend::run(plan),
         Ok(Launcher::OurselvesBecause(why)) => {
@@ -54,7 +67,7 @@ fn run(plan: &Plan) -> i32 {
             frontend::run(plan)
         }
         Ok(Launcher::Srun(command)) => {
-            let error = srun::become_srun(*command, plan.verbose);
+            let error = srun::become_command(*command, plan.verbose);
             eprintln!("mpirun: srun cannot be started: {error}");
             1
         }

@@ -6,7 +6,7 @@ use super::placement::{placement, rank_by_node, rankfile};
 use super::values::{absolute, far, io, time, timeout};
 use super::witness::witness;
 use super::{CliError, soft};
-use crate::foreign::COMPAT;
+use crate::foreign::{COMPAT, on};
 use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, clean_env, set_env};
@@ -102,6 +102,10 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     }
     if let Some(word) = &options.compat {
         set_env(&mut env, COMPAT, word);
+    }
+    if let Some(word) = &options.on {
+        let library = on::find(word, &env).map_err(CliError::On)?;
+        set_env(&mut env, on::ON, library);
     }
     if let Some(mode) = options.stream_buffering {
         let name = STREAM_BUFFERING.about().full_name();
@@ -251,6 +255,11 @@ pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> App {
     };
     let named = info("host").or_else(|| info("hosts"));
     let named = named.and_then(|names| named::list(&names.to_string_lossy()).ok());
+    let lines = app.info.iter().filter(|(name, _)| name == "env");
+    let env = lines.filter_map(|(_, line)| {
+        let (name, value) = split_at_sign(line)?;
+        Some((name.to_owned(), value.to_owned()))
+    });
     let index = |host: &Host| hosts.iter().position(|known| is_same(known, host));
     App {
         procs: Some(app.procs),
@@ -259,8 +268,8 @@ pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> App {
         seats: None,
         dir: info("wdir").map(PathBuf::from),
         path: info("path"),
+        env: env.collect(),
         program: app.program,
         args: app.args,
-        env: Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::configfile::ConfigError;
 use super::help;
+use crate::foreign::on::OnError;
 use crate::hosts::HostError;
 use crate::hosts::map::MapError;
 use crate::hosts::rankfile::RankfileError;
@@ -45,6 +46,8 @@ pub enum CliError {
     Parameter(mpi_base::param::ParamError),
     /// A hostfile, `--host` or the allocation cannot be read, or names no host.
     Hosts(HostError),
+    /// The library of `--on` is not there or is none.
+    On(OnError),
     /// The ranks do not fit on the hosts.
     Map(MapError),
     /// The rankfile cannot be read, or does not fit the job.
@@ -93,6 +96,7 @@ impl fmt::Display for CliError {
             ),
             CliError::Parameter(error) => error.fmt(f),
             CliError::Hosts(error) => error.fmt(f),
+            CliError::On(error) => error.fmt(f),
             CliError::Map(error) => error.fmt(f),
             CliError::Rankfile(error) => error.fmt(f),
             CliError::Config(error) => error.fmt(f),

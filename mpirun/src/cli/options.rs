@@ -94,6 +94,10 @@ pub struct Options {
     #[arg(long, value_name = "MODE", help_heading = OUTPUT, hide_short_help = true, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub stream_buffering: Option<u8>,
 
+    /// Run on another MPI library: openmpi, mpich, intel or its path
+    #[arg(long, value_name = "LIBRARY", help_heading = RANKS, hide_short_help = true)]
+    pub on: Option<String>,
+
     /// "no": programs of MPICH and Open MPI keep the library that they are linked to
     #[arg(long, value_name = "WORD", help_heading = RANKS, hide_short_help = true, value_parser = ["yes", "no"])]
     pub compat: Option<String>,

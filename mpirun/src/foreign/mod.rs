@@ -9,8 +9,11 @@
 //! With `--compat no`, or in an installation without these libraries, a program gets the library that it is linked to.
 //! MPICH's speaks PMI-1 and is served. Open MPI's speaks PMIx to its launcher; without one each rank is a job of its own,
 //! prints "0 of 1" and ends well, so there is a warning.
+//!
+//! The other way round, a program of the standard ABI runs on another library with `--on` ([`on`]).
 
 mod dynamic;
+pub mod on;
 
 use crate::launch::program::set_env;
 use dynamic::Dynamic;
@@ -74,6 +77,9 @@ pub enum Served {
 
 /// Prepares the environment of a program's ranks; `folder` is where the stand-ins' folders lie.
 pub fn serve(program: &Path, ranks: usize, folder: Option<&Path>, env: &mut Env) -> Served {
+    if on::wanted(env).is_some() {
+        return on::serve(program, env);
+    }
     let folder = folder.filter(|_| get(env, COMPAT) != Some(OsStr::new("no")));
     let Some(dynamic) = Dynamic::of(program) else {
         offer_both(folder, env);

@@ -1,7 +1,7 @@
 //! What a rank does, in words.
 
 use super::Seen;
-use crate::rank_snapshot::{Comm, Partner, Round, Stage, Waiting};
+use crate::rank_snapshot::{AtWindow, Comm, Partner, Round, Stage, Waiting, WindowNeed};
 use std::fmt;
 use std::time::Duration;
 
@@ -46,11 +46,24 @@ impl Seen {
                 _ => format!("waits in {call} for a message {waiting}"),
             },
             (Some(waiting), _) => format!("waits in {call} {waiting}"),
+            // A fence is a barrier of the window's own communicator.
+            (None, Some(round)) if call.starts_with("MPI_Win_") => {
+                format!("waits in {call} ({})", Told(round))
+            }
             (None, Some(round)) => format!("waits in {}", Told(round)),
             (None, None) => format!("is in {call}"),
         };
         if let Some(waited) = snapshot.waited {
-            text += &format!(", for {}", Seconds(waited));
+            text += &match &snapshot.waiting {
+                Some(Waiting::Window(at)) if at.is_outside => {
+                    let whose = match at.holder {
+                        Some(_) => "which".to_owned(),
+                        None => format!("and rank {}", at.rank),
+                    };
+                    format!(", {whose} has been outside MPI for {}", Seconds(waited))
+                }
+                _ => format!(", for {}", Seconds(waited)),
+            };
         }
         text
     }
@@ -113,15 +126,32 @@ impl fmt::Display for Waiting {
             }
             Waiting::Collective => write!(f, "for the other members"),
             Waiting::Any { requests } => write!(f, "for one of {requests} requests"),
-            Waiting::Window {
-                rank,
-                holder: Some(holder),
-                ..
-            } => write!(
+            Waiting::Window(at) => at.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for AtWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AtWindow { rank, .. } = self;
+        let window = match self.name.as_str() {
+            "" => "a window without a name".to_owned(),
+            name => format!("window {name}"),
+        };
+        match (self.need, self.holder) {
+            (WindowNeed::Lock, Some(holder)) => write!(
                 f,
-                "for the lock of rank {rank} of a window, which rank {holder} of the job holds"
+                "for the lock of rank {rank} of {window}, held by rank {holder} of the job"
             ),
-            Waiting::Window { rank, .. } => write!(f, "for rank {rank} of a window"),
+            (WindowNeed::Lock, None) => write!(f, "for the lock of rank {rank} of {window}"),
+            (WindowNeed::Post, _) => write!(f, "for rank {rank} to call MPI_Win_post on {window}"),
+            (WindowNeed::Complete, _) => {
+                write!(f, "for rank {rank} to call MPI_Win_complete on {window}")
+            }
+            (WindowNeed::Answer, _) => {
+                write!(f, "for rank {rank} to carry out accesses to {window}")
+            }
+            (WindowNeed::Unknown, _) => write!(f, "for rank {rank} of {window}"),
         }
     }
 }

@@ -157,14 +157,17 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Ranks that others exchange messages with and that wait for nobody themselves, each with those.
+/// Ranks that others exchange messages with, or need at a window, and that wait for nobody themselves, each with those.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (at, seen) in ranks.iter().enumerate() {
-        let messages = seen.snapshot.as_ref().is_some_and(|snapshot| {
-            matches!(snapshot.waiting, Some(Waiting::Send(_) | Waiting::Recv(_)))
+        let is_for_one = seen.snapshot.as_ref().is_some_and(|snapshot| {
+            matches!(
+                snapshot.waiting,
+                Some(Waiting::Send(_) | Waiting::Recv(_) | Waiting::Window(_))
+            )
         });
-        if let (true, Needs::All(others)) = (messages, graph.needs(at)) {
+        if let (true, Needs::All(others)) = (is_for_one, graph.needs(at)) {
             for &other in others {
                 waiting.entry(other).or_default().push(seen.rank);
             }

@@ -120,11 +120,8 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
         }
         // The holder of a lock has to give it back; without a holder the member itself has something to do.
-        Some(Waiting::Window {
-            job_rank, holder, ..
-        }) => {
-            let needed = holder.unwrap_or(*job_rank);
-            let known = ranks.iter().position(|seen| seen.rank == needed);
+        Some(Waiting::Window(at)) => {
+            let known = ranks.iter().position(|seen| seen.rank == at.needed());
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
         }
         Some(Waiting::RecvAny { .. } | Waiting::Any { .. }) => Needs::Any,

@@ -16,7 +16,7 @@ mod graph;
 #[cfg(test)]
 mod tests;
 
-use crate::rank_snapshot::{RankSnapshot, Stage};
+use crate::rank_snapshot::{RankSnapshot, Stage, Waiting};
 use mpi_base::ranges;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -117,7 +117,8 @@ pub struct Report {
 
 impl Report {
     /// Looks for what is worth saying among what the ranks of a job were seen doing.
-    pub fn of(job: usize, ranks: Vec<Seen>) -> Report {
+    pub fn of(job: usize, mut ranks: Vec<Seen>) -> Report {
+        find_outsiders(&mut ranks);
         Report {
             job,
             findings: find::all(&ranks),
@@ -305,6 +306,23 @@ impl fmt::Display for Finding {
                     entered + late.len()
                 )
             }
+        }
+    }
+}
+
+/// Marks those who wait at a window for a rank that has made no call since: it has been outside MPI for as long as they wait.
+fn find_outsiders(ranks: &mut [Seen]) {
+    let outside: BTreeMap<u32, u64> = ranks
+        .iter()
+        .filter(|seen| seen.alive)
+        .filter_map(|seen| Some((seen.rank, seen.snapshot.as_ref()?)))
+        .filter(|(_, snapshot)| snapshot.call.is_none() && snapshot.stage == Stage::Running)
+        .map(|(rank, snapshot)| (rank, snapshot.calls))
+        .collect();
+    for snapshot in ranks.iter_mut().filter_map(|seen| seen.snapshot.as_mut()) {
+        if let Some(Waiting::Window(at)) = &mut snapshot.waiting {
+            let now = outside.get(&at.needed()).copied();
+            at.is_outside = at.calls.is_some() && at.calls == now;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Claims about reports, from glimpses made by hand; that real jobs give such glimpses is shown by `tests/tests/hang.rs`.
 
 use super::*;
-use crate::rank_snapshot::{Comm, Gate, Partner, Round, Waiting};
+use crate::rank_snapshot::{AtWindow, Comm, Gate, Partner, Round, Waiting, WindowNeed};
 use std::time::Duration;
 
 fn idle(rank: u32) -> Seen {
@@ -259,4 +259,44 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
     ranks[0] = idle(0);
     let told = report(ranks);
     assert!(!told.contains("coll_base_check"), "{told}");
+}
+
+fn locks(rank: u32, holder: u32, calls_then: u64) -> Seen {
+    let at = AtWindow {
+        name: "board".into(),
+        rank: 0,
+        job_rank: 0,
+        need: WindowNeed::Lock,
+        holder: Some(holder),
+        calls: Some(calls_then),
+        is_outside: false,
+    };
+    calls(rank, "MPI_Win_lock", Waiting::Window(Box::new(at)))
+}
+
+#[test]
+fn who_holds_a_lock_and_makes_no_call_has_been_outside_for_as_long_as_the_others_wait() {
+    let text = Report::of(0, vec![idle(0), locks(1, 2, 4), idle(2)]).to_string();
+    let line = "rank 1 waits in MPI_Win_lock for the lock of rank 0 of window board, held by rank 2 of the job, which has been outside MPI for 31 s";
+    assert!(text.contains(line), "{text}");
+    assert!(
+        text.contains("rank 1 waits for rank 2, which computes"),
+        "{text}"
+    );
+    // It has made calls meanwhile.
+    let text = Report::of(0, vec![idle(0), locks(1, 2, 2), idle(2)]).to_string();
+    assert!(
+        text.contains("held by rank 2 of the job, for 31 s"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_fence_is_called_by_its_name() {
+    let fence = with(meets(0, "MPI_Barrier", 2), |snapshot| {
+        snapshot.call = Some("MPI_Win_fence".into());
+    });
+    let text = Report::of(0, vec![fence, idle(1)]).to_string();
+    let line = "rank 0 waits in MPI_Win_fence (MPI_Barrier #2 on";
+    assert!(text.contains(line), "{text}");
 }

@@ -1,3 +1,5 @@
+//! What the report of files says of known numbers, as a table and as JSON.
+
 use super::*;
 use mpi_base::node::Played;
 

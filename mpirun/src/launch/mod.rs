@@ -17,6 +17,7 @@
 //! * Children of ranks: the agent is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
 //!
 //! Inside a Slurm allocation other hosts are Slurm's business: the process becomes [`srun`].
+//! Ranks on Open MPI's library are that launcher's business: the process becomes it ([`theirs`]).
 //!
 //! Once the job runs, each of these processes gives back what only the start needed (`slim`).
 //!
@@ -36,6 +37,7 @@ pub mod srun;
 pub(crate) mod stdin_fanout;
 pub(crate) mod supervisor;
 pub(crate) mod sys;
+pub mod theirs;
 pub(crate) mod trim_memory;
 pub(crate) mod wire;
 

@@ -68,7 +68,7 @@ pub enum Launcher {
     Ourselves,
     /// This program, though the job is in an allocation, for this reason.
     OurselvesBecause(String),
-    /// Slurm: this process is to become that command, see [`become_srun`].
+    /// Slurm: this process is to become that command, see [`become_command`].
     Srun(Box<Command>),
 }
 
@@ -266,8 +266,8 @@ fn find(name: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Puts srun in this process's place; comes back only if that fails.
-pub fn become_srun(mut command: Command, verbose: bool) -> io::Error {
+/// Puts another launcher in this process's place; comes back only if that fails.
+pub fn become_command(mut command: Command, verbose: bool) -> io::Error {
     if verbose {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let line: Vec<u8> = words

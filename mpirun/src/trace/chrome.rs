@@ -59,7 +59,9 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         }
         let owners = threads(&lane.tape.events);
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut rounds: Vec<&Event> = Vec::new();
+        // What calls told of themselves while they ran, and how windows are called.
+        let mut told: Vec<&Event> = Vec::new();
+        let mut windows: HashMap<u64, String> = HashMap::new();
         for (place, event) in lane.tape.events.iter().enumerate() {
             let next = numbers.len();
             let tid = *numbers.entry(owners[place]).or_insert(next);
@@ -76,11 +78,19 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
                         json!(event.until.saturating_sub(event.at) as f64 / 1000.0),
                     );
                     // What the call told of itself while it ran came before it on the tape.
-                    let inside = rounds.pop().filter(|round| round.at >= event.at);
-                    set("args", inside.map_or(json!({}), round_args));
+                    let mut inside = told.drain(..).filter(|inside| inside.at >= event.at);
+                    let args = inside.next_back().map(|inside| match inside.kind {
+                        EventKind::Access => access_args(inside, &windows),
+                        _ => round_args(inside),
+                    });
+                    set("args", args.unwrap_or_else(|| json!({})));
                 }
-                EventKind::Round => {
-                    rounds = vec![event];
+                EventKind::Round | EventKind::Access => {
+                    told = vec![event];
+                    continue;
+                }
+                EventKind::WindowName => {
+                    windows.insert(event.comm, Tracer::window_name(event));
                     continue;
                 }
                 EventKind::Sent | EventKind::Received => {
@@ -154,6 +164,24 @@ fn round_args(round: &Event) -> Value {
         "communicator": Comm(round.comm).to_string(),
         "number": round.number,
     })
+}
+
+fn access_args(access: &Event, windows: &HashMap<u64, String>) -> Value {
+    let name = windows.get(&access.comm).cloned();
+    let unnamed = || {
+        Comm(access.comm)
+            .to_string()
+            .replace("communicator", "window")
+    };
+    let mut args = json!({
+        "window": name.unwrap_or_else(unnamed),
+        "target": access.peer,
+    });
+    if access.bytes > 0 {
+        args["displacement"] = (access.extra as i64).into();
+        args["bytes"] = access.bytes.into();
+    }
+    args
 }
 
 fn message_args(event: &Event, sent: bool) -> Value {

@@ -74,7 +74,11 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
                     changes.push((at, received, receives));
                 }
                 // A waveform shows levels of the rank, and files have many.
-                EventKind::File | EventKind::FileName | EventKind::FileTotals => {}
+                EventKind::File
+                | EventKind::FileName
+                | EventKind::FileTotals
+                | EventKind::Access
+                | EventKind::WindowName => {}
                 EventKind::Wire => {
                     changes.push((at, wire_out, event.number % 2 == 1));
                     changes.push((at, wire_in, event.extra % 2 == 1));

@@ -105,6 +105,8 @@ impl Setting {
             // A star at the front alone, so that a test is not left out for the name of another.
             .args(done.iter().map(|test| format!("-x*{test}")))
             .env("LD_LIBRARY_PATH", self.prefix.join("lib"))
+            // Workers that a test has spawned unpickle its functions, which are in its module.
+            .env("PYTHONPATH", &self.tests)
             .env("TMPDIR", &temporary);
         let (mut seen, mut since) = (0, Duration::ZERO);
         let outcome = Running::start(&mut command)

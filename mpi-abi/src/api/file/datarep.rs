@@ -7,7 +7,7 @@ use crate::api::args::string;
 use crate::error::{Failure, Outcome};
 use crate::object::datatype::{handle_of, remove};
 use crate::state::state;
-use mpi_core::datatype::{Datatype, RecvBuf, SendBuf};
+use mpi_core::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use mpi_core::io::{Conversion, IoClass, IoError, Representation};
 use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
@@ -69,7 +69,8 @@ impl Registered {
 }
 
 impl Conversion for Registered {
-    fn file_bytes(&self, datatype: &Datatype) -> Result<i64, IoError> {
+    fn file_bytes(&self, basic: Named) -> Result<i64, IoError> {
+        let datatype = &Datatype::from(basic);
         let Some(function) = self.extent else {
             return Ok(datatype.size());
         };

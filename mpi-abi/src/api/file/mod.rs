@@ -20,10 +20,10 @@ use super::args::{out, recv_buf, send_buf};
 use super::completion::set_status;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::object::request::{c_status, running_for};
+use crate::object::request::{c_status, running_for, running_on};
 use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
-use mpi_core::io::{File, Place};
+use mpi_core::io::{Begun, File, Place};
 use mpi_core::request::{Body, Status};
 use std::ffi::c_void;
 
@@ -113,7 +113,7 @@ unsafe fn completed(bytes: i64, request: *mut MPI_Request) -> Outcome {
     unsafe { out(request, running_for(req, None)?, "request") }
 }
 
-/// A nonblocking read, which is done when it is begun.
+/// A nonblocking read, which is mostly done when it is begun.
 ///
 /// # Safety
 /// The arguments are the caller's.
@@ -127,8 +127,10 @@ unsafe fn begins_reading(
     // SAFETY: a buffer of the caller, and an output argument.
     unsafe {
         let mut buf = recv_buf(buf, count, datatype)?;
-        let bytes = read(&object.file, Comes::Alone(place), &mut buf)?;
-        completed(bytes, request)
+        match object.file.begin_read(place, &mut buf)? {
+            Begun::Done(bytes) => completed(bytes, request),
+            Begun::Under(req) => out(request, running_on(req, object)?, "request"),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{int, look_up, result, text, wanted};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::tool::{Category, at, known};
+use crate::tool::{Category, at, known, pvar};
 use std::ffi::{c_char, c_int};
 
 /// The category at an index.
@@ -33,7 +33,7 @@ pub unsafe fn MPI_T_category_get_info(
         text(name, name_len, category.name);
         text(desc, desc_len, category.what);
         wanted(num_cvars, int(category.len));
-        wanted(num_pvars, 0);
+        wanted(num_pvars, int(pvar::of_category(category.name).1));
         wanted(num_categories, 0);
     }
     Ok(())
@@ -56,24 +56,37 @@ pub unsafe fn MPI_T_category_get_cvars(
     len: c_int,
     indices: *mut c_int,
 ) -> Outcome {
-    let category = category(cat_index)?;
-    let room = usize::try_from(len).unwrap_or(0).min(category.len);
+    let Category {
+        first, len: all, ..
+    } = *category(cat_index)?;
+    // SAFETY: passed on.
+    unsafe { indices_from(first, all, len, indices) }
+}
+
+/// As many of `all` indices from `first` on as there is room for.
+///
+/// # Safety
+/// A pointer that is not null has room for `len` indices.
+unsafe fn indices_from(first: usize, all: usize, len: c_int, indices: *mut c_int) -> Outcome {
+    let room = usize::try_from(len).unwrap_or(0).min(all);
     if room > 0 && indices.is_null() {
         return Err(Failure::new(MPI_T_ERR_INVALID, "indices is a null pointer"));
     }
     for i in 0..room {
         // SAFETY: not null, and room for `len` indices by the caller's promise.
-        unsafe { indices.add(i).write(int(category.first + i)) };
+        unsafe { indices.add(i).write(int(first + i)) };
     }
     Ok(())
 }
 
 pub unsafe fn MPI_T_category_get_pvars(
     cat_index: c_int,
-    _len: c_int,
-    _indices: *mut c_int,
+    len: c_int,
+    indices: *mut c_int,
 ) -> Outcome {
-    category(cat_index).map(|_| ())
+    let (first, all) = pvar::of_category(category(cat_index)?.name);
+    // SAFETY: passed on.
+    unsafe { indices_from(first, all, len, indices) }
 }
 
 pub unsafe fn MPI_T_category_get_events(

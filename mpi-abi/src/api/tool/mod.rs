@@ -3,6 +3,7 @@
 pub mod category;
 pub mod cvar;
 pub mod none;
+pub mod pvar;
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};

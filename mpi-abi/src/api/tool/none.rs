@@ -1,10 +1,12 @@
-//! Performance variables, events and sources of events (sections 15.3.7 and 15.3.8), of which there are none.
+//! Enumerations, events and sources of events (sections 15.3.5 and 15.3.8), of which there are none.
+//!
+//! So no handle of one is ever given out, and each that is shown is a wrong one.
 
 use super::{look_up, result};
 use crate::abi::*;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::tool::{at, known};
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
 /// How many there are.
 ///
@@ -30,38 +32,6 @@ unsafe fn nameless(name: *const c_char, what: &str, index: *mut c_int) -> Outcom
     known()?;
     // SAFETY: passed on.
     unsafe { look_up(name, std::iter::empty(), what, index) }
-}
-
-pub unsafe fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> Outcome {
-    // SAFETY: passed on.
-    unsafe { number(num_pvar, "num_pvar") }
-}
-
-pub unsafe fn MPI_T_pvar_get_info(
-    pvar_index: c_int,
-    _name: *mut c_char,
-    _name_len: *mut c_int,
-    _verbosity: *mut c_int,
-    _var_class: *mut c_int,
-    _datatype: *mut MPI_Datatype,
-    _enumtype: *mut MPI_T_enum,
-    _desc: *mut c_char,
-    _desc_len: *mut c_int,
-    _bind: *mut c_int,
-    _readonly: *mut c_int,
-    _continuous: *mut c_int,
-    _atomic: *mut c_int,
-) -> Outcome {
-    none(pvar_index, "performance variables")
-}
-
-pub unsafe fn MPI_T_pvar_get_index(
-    name: *const c_char,
-    _var_class: c_int,
-    pvar_index: *mut c_int,
-) -> Outcome {
-    // SAFETY: passed on.
-    unsafe { nameless(name, "performance variable", pvar_index) }
 }
 
 pub unsafe fn MPI_T_event_get_num(num_events: *mut c_int) -> Outcome {
@@ -115,4 +85,120 @@ pub unsafe fn MPI_T_source_get_timestamp(
     _timestamp: *mut MPI_Count,
 ) -> Outcome {
     none(source_index, "sources of events")
+}
+
+/// The failure of a handle, since none was given out.
+fn stranger(handle: usize, what: &str) -> Outcome {
+    known()?;
+    let sentence = format!("{handle:#x} is no {what}, of which there are none");
+    Err(Failure::new(MPI_T_ERR_INVALID_HANDLE, sentence))
+}
+
+pub unsafe fn MPI_T_event_handle_alloc(
+    event_index: c_int,
+    _obj_handle: *mut c_void,
+    _info: MPI_Info,
+    _registration: *mut MPI_T_event_registration,
+) -> Outcome {
+    none(event_index, "events")
+}
+
+pub unsafe fn MPI_T_event_handle_free(
+    registration: MPI_T_event_registration,
+    _user_data: *mut c_void,
+    _free_cb_function: MPI_T_event_free_cb_function,
+) -> Outcome {
+    stranger(registration.0, "registration of an event")
+}
+
+pub unsafe fn MPI_T_event_handle_get_info(
+    registration: MPI_T_event_registration,
+    _info_used: *mut MPI_Info,
+) -> Outcome {
+    stranger(registration.0, "registration of an event")
+}
+
+pub unsafe fn MPI_T_event_handle_set_info(
+    registration: MPI_T_event_registration,
+    _info: MPI_Info,
+) -> Outcome {
+    stranger(registration.0, "registration of an event")
+}
+
+pub unsafe fn MPI_T_event_register_callback(
+    registration: MPI_T_event_registration,
+    _cb_safety: MPI_T_cb_safety,
+    _info: MPI_Info,
+    _user_data: *mut c_void,
+    _event_cb_function: MPI_T_event_cb_function,
+) -> Outcome {
+    stranger(registration.0, "registration of an event")
+}
+
+pub unsafe fn MPI_T_event_callback_get_info(
+    registration: MPI_T_event_registration,
+    _cb_safety: MPI_T_cb_safety,
+    _info_used: *mut MPI_Info,
+) -> Outcome {
+    stranger(registration.0, "registration of an event")
+}
+
+pub unsafe fn MPI_T_event_callback_set_info(
+    registration: MPI_T_event_registration,
+    _cb_safety: MPI_T_cb_safety,
+    _info: MPI_Info,
+) -> Outcome {
+    stranger(registration.0, "registration of an event")
+}
+
+pub unsafe fn MPI_T_event_set_dropped_handler(
+    registration: MPI_T_event_registration,
+    _dropped_cb_function: MPI_T_event_dropped_cb_function,
+) -> Outcome {
+    stranger(registration.0, "registration of an event")
+}
+
+pub unsafe fn MPI_T_event_read(
+    instance: MPI_T_event_instance,
+    _element_index: c_int,
+    _buffer: *mut c_void,
+) -> Outcome {
+    stranger(instance.0, "instance of an event")
+}
+
+pub unsafe fn MPI_T_event_copy(instance: MPI_T_event_instance, _buffer: *mut c_void) -> Outcome {
+    stranger(instance.0, "instance of an event")
+}
+
+pub unsafe fn MPI_T_event_get_timestamp(
+    instance: MPI_T_event_instance,
+    _event_timestamp: *mut MPI_Count,
+) -> Outcome {
+    stranger(instance.0, "instance of an event")
+}
+
+pub unsafe fn MPI_T_event_get_source(
+    instance: MPI_T_event_instance,
+    _source_index: *mut c_int,
+) -> Outcome {
+    stranger(instance.0, "instance of an event")
+}
+
+pub unsafe fn MPI_T_enum_get_info(
+    enumtype: MPI_T_enum,
+    _num: *mut c_int,
+    _name: *mut c_char,
+    _name_len: *mut c_int,
+) -> Outcome {
+    stranger(enumtype.0, "enumeration")
+}
+
+pub unsafe fn MPI_T_enum_get_item(
+    enumtype: MPI_T_enum,
+    _indx: c_int,
+    _value: *mut c_int,
+    _name: *mut c_char,
+    _name_len: *mut c_int,
+) -> Outcome {
+    stranger(enumtype.0, "enumeration")
 }

@@ -4,7 +4,7 @@
 //! Nobody can be told that it failed, so that ends the job (section 3.7.3).
 //! A freed generalized request goes on as well: the program still has its handle and says when it is complete (section 13.2).
 
-use super::handles::{DONE, object, remove};
+use super::handles::{DONE, file_of, object, remove};
 use super::{General, RequestObject};
 use crate::abi::*;
 use crate::call::{Target, id_of};
@@ -65,8 +65,14 @@ pub fn reap_orphans() {
     let requests = engine.pml().requests();
     state().orphans.borrow_mut().retain(|orphan| {
         let ended = orphan.req.is_complete();
-        if ended && let Err(error) = requests.finish(&orphan.req) {
-            orphan.end_job(error.into());
+        if ended {
+            // Errors of files are told to those that ask, and end no job.
+            let of_file = file_of(&orphan.req).is_some();
+            if let Err(error) = requests.finish(&orphan.req)
+                && !of_file
+            {
+                orphan.end_job(error.into());
+            }
         }
         !ended
     });

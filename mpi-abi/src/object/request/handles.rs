@@ -9,6 +9,7 @@ use crate::abi::*;
 use crate::error::Failure;
 use crate::handle::{self, Kind, wrong};
 use crate::object::comm::CommObject;
+use crate::object::file::FileObject;
 use crate::state::state;
 use mpi_core::comm::Comm;
 use mpi_core::request::{Operation, Persistent, Req, Table};
@@ -39,21 +40,47 @@ pub fn running(req: Req, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> 
 /// The same, perhaps without a communicator.
 #[inline(always)]
 pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request, Failure> {
+    match direct_handle(&req) {
+        Some(handle) => {
+            req.hold(handle.0 as u32, comm.map(|comm| comm as Rc<dyn Any>));
+            Ok(handle)
+        }
+        None => register(RequestObject::Running {
+            req,
+            also: None,
+            comm,
+        }),
+    }
+}
+
+/// The same for an access to a file, whose error handler hears of its failure.
+pub fn running_on(req: Req, file: Rc<FileObject>) -> Result<MPI_Request, Failure> {
+    match direct_handle(&req) {
+        Some(handle) => {
+            req.hold(handle.0 as u32, Some(file));
+            Ok(handle)
+        }
+        None => running_for(req, None),
+    }
+}
+
+/// The handle of an operation whose place in the engine's table is within its reach.
+#[inline(always)]
+fn direct_handle(req: &Req) -> Option<MPI_Request> {
+    let index = req.index() as usize;
     // The last index is left out: with it a handle could be `DONE`.
-    if (req.index() as usize) < DIRECT - 1 {
-        let handle = handle::make(
+    (index < DIRECT - 1).then(|| {
+        MPI_Request(handle::make(
             Kind::Request,
             req.generation(),
-            req.index() as usize | DIRECT,
-        );
-        req.hold(handle as u32, comm.map(|comm| comm as Rc<dyn Any>));
-        return Ok(MPI_Request(handle));
-    }
-    register(RequestObject::Running {
-        req,
-        also: None,
-        comm,
+            index | DIRECT,
+        ))
     })
+}
+
+/// The file that a request is an access to.
+pub(super) fn file_of(req: &Req) -> Option<Rc<FileObject>> {
+    req.held().and_then(|held| held.downcast().ok())
 }
 
 /// The place in the engine's table that a handle leads to, if it leads there, and the name by which the engine knows it.

@@ -1,11 +1,12 @@
 //! How operations ended: taking it, which ends the request, or looking at it.
 
 use super::RequestObject;
-use super::handles::{DONE, direct, object};
+use super::handles::{DONE, direct, file_of, object};
 use crate::abi::*;
 use crate::call::Target;
 use crate::error::Failure;
 use crate::object::comm::CommObject;
+use crate::object::file::FileObject;
 use crate::state::{self, state};
 use mpi_core::request::Status;
 use std::rc::Rc;
@@ -48,6 +49,7 @@ pub fn failed_status(error: &mpi_core::Error) -> MPI_Status {
 fn settle(
     outcome: Result<Status, mpi_core::Error>,
     comm: Option<&Rc<CommObject>>,
+    file: Option<&Rc<FileObject>>,
 ) -> (MPI_Status, Option<Failure>) {
     match outcome {
         Ok(status) => (c_status(status), None),
@@ -56,7 +58,7 @@ fn settle(
             let failure = Failure::from(e);
             let failure = match comm {
                 Some(comm) => failure.of(comm),
-                None => failure.on(Target::None),
+                None => failure.on(file.map_or(Target::None, |file| Target::File(file.handle()))),
             };
             let status = MPI_Status {
                 MPI_ERROR: failure.code(),
@@ -89,15 +91,17 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
                 }
             };
             let sent = also.as_ref().map_or(Ok(Status::EMPTY), |r| table.finish(r));
+            let file = comm.is_none().then(|| file_of(req)).flatten();
             let received = table.finish(req);
             settle(
                 received.and_then(|status| sent.map(|_| status)),
                 object.comm(),
+                file.as_ref(),
             )
         }
         RequestObject::Persistent(p) => {
             let outcome = p.operation.borrow_mut().finish();
-            settle(outcome, object.comm())
+            settle(outcome, object.comm(), None)
         }
         RequestObject::General(g) => g.query(),
     };
@@ -156,8 +160,10 @@ pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failur
     }
     let object = object(handle)?;
     Ok(match &object {
-        RequestObject::Running { req, .. } => settle(req.peek(), object.comm()),
-        RequestObject::Persistent(p) => settle(p.operation.borrow().peek(), object.comm()),
+        RequestObject::Running { req, .. } => {
+            settle(req.peek(), object.comm(), file_of(req).as_ref())
+        }
+        RequestObject::Persistent(p) => settle(p.operation.borrow().peek(), object.comm(), None),
         RequestObject::General(g) => g.query(),
     })
 }

@@ -107,7 +107,7 @@ struct Place {
 impl HanModule {
     async fn make_levels(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
-        let node = comm.engine().node_id().into();
+        let node = comm.engine().node_id();
         let told = comm.share(&[node, self.blocks_up_to]).await;
         let told = told.map_err(failed)?;
         let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();

@@ -15,7 +15,7 @@ impl ControlGroup<'_> {
         let engine = self.engine();
         let leader = self.group().proc(0).unwrap_or(engine.me());
         let make = |word| -> Result<(Comm, Box<dyn Proposal>), Error> {
-            let context = Context::new(leader, context_id::told(leader, word)?);
+            let context = Context::numbered(context_id::told(leader, word)?);
             let group = self.group().clone();
             let comm = Comm::assemble(engine, context, group, self.rank(), String::new());
             comm.0.purpose.set(purpose);
@@ -24,7 +24,7 @@ impl ControlGroup<'_> {
         };
         let (made, words);
         if self.rank() == 0 {
-            let word = engine.next_serials(1);
+            let word = engine.next_numbers(1, engine.is_mixed(self.group()));
             made = make(word);
             let mut own = word.to_le_bytes().to_vec();
             if let Ok((comm, stand)) = &made {

@@ -1,27 +1,39 @@
 //! The numbers by which processes tell apart the communicators that they lead.
 //!
-//! A leader counts, and tells the others in what it tells them anyway.
+//! Where all members are of its own job, a leader counts, and tells the others in what it tells them anyway.
 //! One whose counter has come to its end tells that in place of a number: nobody waits for it in vain,
 //! and all whom it was to lead fail with the same sentence.
+//! Where members are of several jobs, whose ranks are equal, the number is drawn at random.
 
 use super::CommError;
 use crate::btl::ProcId;
 use crate::engine::Engine;
+use crate::group::Group;
 use crate::pml::Context;
+use mpi_base::fdpass::Key;
 
 /// What is told by who has no number left; no number is so high.
 const NONE_LEFT: u64 = u64::MAX;
 
 impl Engine {
     /// The first of several numbers in a row for communicators that this process leads, as it is told to their members.
-    pub(super) fn next_serials(&self, how_many: u32) -> u64 {
+    /// `mixed` if some of them are of other jobs.
+    pub(super) fn next_numbers(&self, how_many: u32, mixed: bool) -> u64 {
+        if mixed {
+            return random_number(how_many);
+        }
         let first = self.serial().get();
         let next = first.saturating_add(how_many);
         if next > Context::LAST_SERIAL + 1 {
             return NONE_LEFT;
         }
         self.serial().set(next);
-        first.into()
+        Context::new(self.me(), first).number()
+    }
+
+    /// Whether some members of a group are of other jobs.
+    pub fn is_mixed(&self, group: &Group) -> bool {
+        group.iter().any(|proc| self.universe().is_foreign(proc))
     }
 
     /// As after very many communicators.
@@ -31,7 +43,23 @@ impl Engine {
     }
 }
 
+/// The first of `how_many` numbers in a row, of those that are drawn at random.
+///
+/// With a million communicators alive in one process two have the same with a probability below 10^-6.
+fn random_number(how_many: u32) -> u64 {
+    let Ok(random) = Key::random() else {
+        return NONE_LEFT;
+    };
+    let mut word = [0; 8];
+    word.copy_from_slice(&random.bytes()[..8]);
+    let most = Context::FIRST_RANDOM - u64::from(how_many);
+    Context::FIRST_RANDOM + u64::from_le_bytes(word) % most
+}
+
 /// The number that `leader` has told, or why there is none.
-pub(super) fn told(leader: ProcId, word: u64) -> Result<u32, CommError> {
-    u32::try_from(word).map_err(|_| CommError::NoNumber { leader })
+pub(super) fn told(leader: ProcId, word: u64) -> Result<u64, CommError> {
+    match word {
+        NONE_LEFT => Err(CommError::NoNumber { leader }),
+        number => Ok(number),
+    }
 }

@@ -84,11 +84,11 @@ impl Comm {
         }
         const NO_COLOR: u64 = u64::MAX;
         // Whoever leads a part has told its number already.
-        let serial = self.engine().next_serials(1);
+        let number = self.engine().next_numbers(1, self.is_mixed());
         let color = mine.color.unwrap_or(NO_COLOR);
         const EACH: usize = 3;
         let words = self
-            .tell_all(&[color, i64::from(mine.key) as u64, serial])
+            .tell_all(&[color, i64::from(mine.key) as u64, number])
             .await?;
         let said = |rank: u32, which: usize| words.get(rank as usize * EACH + which);
         if color == NO_COLOR {
@@ -110,7 +110,7 @@ impl Comm {
             .unwrap_or(0) as u32;
         let leader = members.first().map_or(0, |(_, r)| *r);
         let proc = self.group().proc(leader).unwrap_or(0);
-        let context = Context::new(proc, context_id::told(proc, said(leader, 2))?);
+        let context = Context::numbered(context_id::told(proc, said(leader, 2))?);
         let part = Comm::assemble(self.engine(), context, group, rank, String::new());
         part.choose_coll().await?;
         Ok(Some(part))

@@ -5,7 +5,7 @@
 //! A conversation there is named by a hash of the program's string and of what is being made;
 //! the standard leaves it to the program that strings of calls which overlap in time differ.
 
-use super::{Comm, Context, ControlGroup, LeaderError, Purpose};
+use super::{Comm, CommError, Context, ControlGroup, LeaderError, Purpose};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::{Engine, MEETING_SERIAL};
@@ -34,6 +34,9 @@ impl Engine {
         let Some(rank) = group.rank_of(self.me()) else {
             return Ok(None);
         };
+        if self.is_mixed(group) {
+            return Err(CommError::Strangers.into());
+        }
         let meeting = self.meeting();
         let cx = meeting.group_conversation(conversation("communicator", text));
         let circle = ControlGroup::of(&cx, group, rank);

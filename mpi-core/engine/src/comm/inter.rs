@@ -5,17 +5,19 @@
 //!
 //! Protocol of every way to make one, in hidden conversations:
 //! 1. the leaders swap what their groups have to say ([`swap`]) and each tells its group both;
-//! 2. each leader's words begin with its number in the job and the first of some serial numbers that it has set aside,
+//! 2. each leader's words begin with its name and the first of some numbers for communicators that it has set aside,
 //!    or that it has none left ([`context_id`]), which ends the call at all members of both groups;
 //!    a leader that cannot reach the other one tells its own group why ([`leader_error`]), which ends the call there;
-//! 3. the leader of the lower number names the new context, and each leader names that of its own group.
+//! 3. the higher of both is the new communicator's, and the next of each leader's is that of its own group.
+//!
+//! Where processes of several jobs are among them, both groups show each other their cards first ([`introduce`]).
 //!
 //! So both groups come to the same result without another word.
 
 use super::create::is_part;
 use super::leader_error::{self, LEADER_ERROR, LeaderError};
 use super::u64_buf::U64Buf;
-use super::{Comm, CommError, Context, Conversation, SplitKey, context_id};
+use super::{Comm, CommError, Context, Conversation, SplitKey, context_id, introduce};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::Engine;
@@ -23,15 +25,17 @@ use crate::group::Group;
 
 /// What the leader of a group says on its behalf.
 struct Side {
-    leader: ProcId,
-    /// The first serial number that the leader has set aside: two for each communicator.
-    serial: u32,
+    /// The first number that the leader has set aside: two for each communicator.
+    number: u64,
     /// The rest, which differs by what is being made.
     words: Vec<u64>,
 }
 
 /// How many words say who leads, and which numbers it has set aside.
 const HEAD: usize = 2;
+
+/// More words come from no job that there is, which has at most 2^24 ranks.
+const MOST_WORDS: usize = 3 << 24;
 
 /// How many words of a split say what one member wants.
 const EACH: usize = 3;
@@ -41,58 +45,84 @@ type Link = Option<Result<(Conversation, u32), LeaderError>>;
 
 impl Side {
     /// What the leader tells.
-    fn told(engine: &Engine, comms: u32, words: Vec<u64>) -> Vec<u64> {
-        let head = [u64::from(engine.me()), engine.next_serials(2 * comms)];
+    fn told(engine: &Engine, comms: u32, mixed: bool, words: Vec<u64>) -> Vec<u64> {
+        let head = [
+            engine.name_of(engine.me()),
+            engine.next_numbers(2 * comms, mixed),
+        ];
         head.into_iter().chain(words).collect()
     }
 
-    fn from_words(words: &[u64]) -> Result<Side, CommError> {
+    fn from_words(engine: &Engine, words: &[u64]) -> Result<Side, CommError> {
         // Both sides run this library, so the head is there.
         let head = |i: usize| words.get(i).copied().unwrap_or_default();
-        let leader = head(0) as ProcId;
+        let leader = engine.proc_named(head(0))?;
         Ok(Side {
-            leader,
-            serial: context_id::told(leader, head(1))?,
+            number: context_id::told(leader, head(1))?,
             words: words.get(HEAD..).unwrap_or_default().to_vec(),
         })
     }
 
-    fn group(&self) -> Group {
-        Group::from_procs(self.words.iter().map(|p| *p as ProcId).collect())
+    fn group(&self, engine: &Engine) -> Result<Group, CommError> {
+        let procs = self.words.iter().map(|name| engine.proc_named(*name));
+        Ok(Group::from_procs(procs.collect::<Result<_, _>>()?))
     }
 }
 
-/// Words of a group.
-fn procs(group: &Group) -> Vec<u64> {
-    group.iter().map(u64::from).collect()
+/// Words of a group: the names of its members.
+fn names(engine: &Engine, group: &Group) -> Vec<u64> {
+    group.iter().map(|proc| engine.name_of(proc)).collect()
 }
 
 /// Both leaders' words, at every member of both groups: ours first.
 async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Side, Side), Error> {
     let here = local.hidden();
-    let lens = U64Buf::new(2);
+    // Ours and theirs: how many words, and whether a process of another job is among us.
+    let lens = U64Buf::new(4);
     match &link {
         Some(Ok((across, peer))) => {
             lens.set(0, mine.len() as u64);
-            let (send, recv) = (lens.send(0..1), lens.recv(1..2));
-            across.sendrecv(send, *peer, recv, *peer).await?;
+            let mixed = local.is_mixed() || across.comm().is_mixed();
+            lens.set(1, mixed.into());
+            let (send, recv) = (lens.send(0..2), lens.recv(2..4));
+            let met = across.sendrecv(send, *peer, recv, *peer).await;
+            if let Err(error) = met {
+                // The rest of the group waits for this leader's words.
+                let astray = LeaderError::lost(error);
+                lens.set(0, LEADER_ERROR);
+                local
+                    .engine()
+                    .coll()
+                    .bcast(&here, &lens.recv(0..4), leader)
+                    .await?;
+                let told = leader_error::share(local, leader, Some(&astray)).await?;
+                return Err(told.into());
+            }
         }
         Some(Err(_)) => lens.set(0, LEADER_ERROR),
         None => {}
     }
     let coll = local.engine().coll();
-    coll.bcast(&here, &lens.recv(0..2), leader).await?;
+    coll.bcast(&here, &lens.recv(0..4), leader).await?;
     if lens.get(0) == LEADER_ERROR {
         let why = link.as_ref().and_then(|link| link.as_ref().err());
         return Err(leader_error::share(local, leader, why).await?.into());
     }
+    let mixed = lens.get(1) | lens.get(3) != 0;
     // What is said of a process is at most what a split says of it; more comes from a leader that does something else.
-    let most = HEAD + EACH * local.engine().size() as usize;
-    if lens.get(1) > most as u64 {
-        let words = lens.get(1);
+    let most = match mixed {
+        true => MOST_WORDS,
+        false => HEAD + EACH * local.engine().size() as usize,
+    };
+    if lens.get(2) > most as u64 {
+        let words = lens.get(2);
         return Err(CommError::Strange { words }.into());
     }
-    let (ours, theirs) = (lens.get(0) as usize, lens.get(1) as usize);
+    if mixed {
+        let across = link.as_ref().and_then(|link| link.as_ref().ok());
+        introduce::show_cards(local, leader, across).await?;
+    }
+    let (ours, theirs) = (lens.get(0) as usize, lens.get(2) as usize);
     let words = U64Buf::new(ours + theirs);
     if let Some(Ok((across, peer))) = &link {
         for (i, word) in mine.iter().enumerate() {
@@ -105,7 +135,8 @@ async fn swap(local: &Comm, leader: u32, link: Link, mine: &[u64]) -> Result<(Si
     coll.bcast(&here, &all, leader).await?;
     let all: Vec<u64> = (0..ours + theirs).map(|i| words.get(i)).collect();
     let (ours, theirs) = all.split_at(ours);
-    Ok((Side::from_words(ours)?, Side::from_words(theirs)?))
+    let side = |words| Side::from_words(local.engine(), words);
+    Ok((side(ours)?, side(theirs)?))
 }
 
 /// The `which`-th communicator of those that two leaders have set numbers aside for.
@@ -124,13 +155,9 @@ async fn connect(
     if let Some(proc) = group.iter().find(|p| remote.rank_of(*p).is_some()) {
         return Err(CommError::Overlap { proc }.into());
     }
-    let namer = if ours.leader < theirs.leader {
-        ours
-    } else {
-        theirs
-    };
-    let context = Context::new(namer.leader, namer.serial + 2 * which);
-    let inside = Context::new(ours.leader, ours.serial + 2 * which + 1);
+    let which = 2 * u64::from(which);
+    let context = Context::numbered(ours.number.max(theirs.number) + which);
+    let inside = Context::numbered(ours.number + which + 1);
     let local = Comm::assemble(engine, inside, group.clone(), rank, String::new());
     let (ours, other) = ((group, rank), (remote, Some(local)));
     let comm = Comm::between(engine, context, ours, other, String::new());
@@ -139,6 +166,23 @@ async fn connect(
 }
 
 impl Comm {
+    /// A communicator between this process and one other, of a number that both know and nobody else has.
+    pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
+        let local = engine.myself().ok_or_else(|| CommError::Unreachable {
+            why: "MPI is not running in this process".into(),
+        })?;
+        let (own, other) = (Group::range(engine.me(), 1), Group::range(proc, 1));
+        let context = Context::numbered(number);
+        let name = String::new();
+        Ok(Comm::between(
+            engine,
+            context,
+            (own, 0),
+            (other, Some(local)),
+            name,
+        ))
+    }
+
     /// On an intercommunicator, its own group among itself; `operation` is for the sentence if there is none.
     pub fn local(&self, operation: &'static str) -> Result<&Comm, Error> {
         let inter = false;
@@ -171,12 +215,14 @@ impl Comm {
             && let Some(bridge) = bridge
         {
             link = Some(bridge.map(|(bridge, peer)| {
-                mine = Side::told(self.engine(), 1, procs(&group));
+                // The numbers are random if anybody may be of another job, which the other leader may know alone.
+                let mixed = self.is_mixed() || bridge.is_mixed();
+                mine = Side::told(self.engine(), 1, mixed, names(self.engine(), &group));
                 (bridge.group_conversation(tag), peer)
             }));
         }
         let (ours, theirs) = swap(self, leader, link, &mine).await?;
-        let remote = theirs.group();
+        let remote = theirs.group(self.engine())?;
         let made = connect(self.engine(), (&ours, group), (&theirs, remote), 0).await?;
         // Every caller is a member of its own group, and no communicator is empty.
         made.ok_or_else(|| self.no_rank(i64::from(self.rank())))
@@ -185,7 +231,10 @@ impl Comm {
     /// The leader's words and its way to the other leader; the first member of each group leads.
     fn lead(&self, link: Conversation, comms: u32, words: Vec<u64>) -> (Vec<u64>, Link) {
         match self.rank() {
-            0 => (Side::told(self.engine(), comms, words), Some(Ok((link, 0)))),
+            0 => {
+                let told = Side::told(self.engine(), comms, self.is_mixed(), words);
+                (told, Some(Ok((link, 0))))
+            }
             _ => (Vec::new(), None),
         }
     }
@@ -202,12 +251,12 @@ impl Comm {
     /// Everybody looks at what both leaders say, so that a wrong group on one side fails on both.
     pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
         let local = self.local("MPI_Comm_create")?;
-        let (mine, link) = self.lead(self.hidden(), 1, procs(group));
+        let (mine, link) = self.lead(self.hidden(), 1, names(self.engine(), group));
         let (ours, theirs) = swap(local, 0, link, &mine).await?;
-        let remote = theirs.group();
+        let remote = theirs.group(self.engine())?;
         let (this, that) = ("this side", "the other side");
         let sides = [
-            (&ours.group(), this, self.group()),
+            (&ours.group(self.engine())?, this, self.group()),
             (&remote, that, self.peers()),
             (group, this, self.group()),
         ];
@@ -223,7 +272,7 @@ impl Comm {
         let local = self.local("MPI_Comm_split")?;
         let hidden = self.hidden();
         let color = mine.color.unwrap_or(NO_COLOR);
-        let me = u64::from(self.engine().me());
+        let me = self.engine().name_of(self.engine().me());
         let said = local
             .share(&[color, i64::from(mine.key) as u64, me])
             .await?;
@@ -233,13 +282,14 @@ impl Comm {
         if color == NO_COLOR {
             return Ok(None);
         }
-        let members = |side: &Side, color: u64| {
+        let members = |side: &Side, color: u64| -> Result<Group, CommError> {
             let of_color = side.words.chunks_exact(EACH).filter(|w| w[0] == color);
-            let mut keyed: Vec<(i64, ProcId)> =
-                of_color.map(|w| (w[1] as i64, w[2] as ProcId)).collect();
+            let keyed = of_color.map(|w| Ok((w[1] as i64, self.engine().proc_named(w[2])?)));
+            let mut keyed: Vec<(i64, ProcId)> = keyed.collect::<Result<_, CommError>>()?;
             // Stable: ties keep the order of the parent.
             keyed.sort_by_key(|(key, _)| *key);
-            Group::from_procs(keyed.into_iter().map(|(_, proc)| proc).collect())
+            let procs = keyed.into_iter().map(|(_, proc)| proc).collect();
+            Ok(Group::from_procs(procs))
         };
         let colors = |side: &Side| -> std::collections::BTreeSet<u64> {
             side.words.chunks_exact(EACH).map(|w| w[0]).collect()
@@ -250,8 +300,8 @@ impl Comm {
             return Ok(None);
         };
         let pair = (
-            (&ours, members(&ours, color)),
-            (&theirs, members(&theirs, color)),
+            (&ours, members(&ours, color)?),
+            (&theirs, members(&theirs, color)?),
         );
         connect(self.engine(), pair.0, pair.1, which as u32).await
     }
@@ -261,14 +311,14 @@ impl Comm {
         let local = self.local("MPI_Intercomm_merge")?;
         let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()]);
         let (ours, theirs) = swap(local, 0, link, &mine).await?;
-        let order = |side: &Side| (side.words.first().copied(), side.leader);
+        let order = |side: &Side| (side.words.first().copied(), side.number);
         let we_first = order(&ours) < order(&theirs);
         let (low, group) = match we_first {
             true => (&ours, self.group().union(self.peers())),
             false => (&theirs, self.peers().union(self.group())),
         };
         let rank = group.rank_of(self.engine().me()).unwrap_or(0);
-        let context = Context::new(low.leader, low.serial);
+        let context = Context::numbered(low.number);
         self.finish(context, group, rank).await
     }
 }

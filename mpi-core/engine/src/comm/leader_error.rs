@@ -31,6 +31,17 @@ const HEAD: usize = 3;
 const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
 
 impl LeaderError {
+    /// The other leader cannot be reached; the error is not the program's.
+    pub(super) fn lost(error: Error) -> LeaderError {
+        LeaderError {
+            code: LeaderError::LOST,
+            why: error.to_string(),
+        }
+    }
+
+    /// The code of an error that is not the program's; all others are the caller's own.
+    pub const LOST: i32 = -1;
+
     fn told(&self, leader: ProcId) -> U64Buf {
         let longest = LONGEST.min(self.why.len());
         let mut ends = (0..=longest).rev();

@@ -13,6 +13,7 @@ mod conversation;
 mod create;
 mod from_group;
 mod inter;
+mod introduce;
 mod leader_error;
 mod p2p;
 mod replay;
@@ -26,6 +27,7 @@ pub use leader_error::LeaderError;
 pub use p2p::{CommError, Probed};
 pub use u64_buf::U64Buf;
 
+use crate::btl::ProcId;
 use crate::coll::{Call, CallId, CallSignature, Collectives, FastCall, Unserved};
 use crate::engine::Engine;
 use crate::group::{Comparison, Group};
@@ -80,6 +82,8 @@ struct Inner {
     /// The next tag of a partition that this process sends.
     next_partition: Cell<i32>,
     name: RefCell<String>,
+    /// Its members of other jobs, on both sides.
+    foreign: Box<[ProcId]>,
 }
 
 /// What carries out the calls of a communicator.
@@ -122,6 +126,7 @@ impl Comm {
         name: String,
     ) -> Comm {
         let plane = |p| engine.pml().matching_among(context.plane(p), &peers);
+        let foreign = foreign_members(engine, &group, local.is_some().then_some(&peers));
         Comm(Rc::new(Inner {
             planes: [
                 plane(Plane::User),
@@ -141,6 +146,7 @@ impl Comm {
             next_partition: Cell::new(0),
             rare_planes: Default::default(),
             name: RefCell::new(name),
+            foreign,
         }))
     }
 
@@ -214,6 +220,11 @@ impl Comm {
     /// Whether messages go from one group to another.
     pub fn is_inter(&self) -> bool {
         self.0.local.is_some()
+    }
+
+    /// Whether some members, on either side, are of other jobs.
+    pub fn is_mixed(&self) -> bool {
+        !self.0.foreign.is_empty()
     }
 
     /// The remote group of an intercommunicator.
@@ -304,6 +315,22 @@ impl Comm {
         self.engine().coll().barrier(&self.hidden()).await
     }
 
+    /// What comes before a communicator is left for good: returns after every member, on both sides, has called it.
+    pub async fn farewell(&self) -> Result<(), Error> {
+        let Some(local) = &self.0.local else {
+            return self.fence().await;
+        };
+        local.fence().await?;
+        // The first of each side tells the other one's, and each then tells its own side.
+        if self.rank() == 0 {
+            let (across, none) = (self.hidden(), U64Buf::new(2));
+            across
+                .sendrecv(none.send(0..1), 0, none.recv(1..2), 0)
+                .await?;
+        }
+        local.fence().await
+    }
+
     /// A conversation in the hidden plane; members must begin them in the same order.
     pub fn hidden(&self) -> Conversation {
         let tag = self.0.next_hidden.get();
@@ -356,6 +383,15 @@ impl Comm {
     }
 }
 
+/// The members of other jobs, whom the new communicator holds from now on.
+fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Box<[ProcId]> {
+    let universe = engine.universe();
+    let both = group.iter().chain(remote.into_iter().flat_map(Group::iter));
+    let foreign: Box<[ProcId]> = both.filter(|proc| universe.is_foreign(*proc)).collect();
+    universe.hold(foreign.iter().copied());
+    foreign
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(chosen) = self.coll.get() {
@@ -367,6 +403,9 @@ impl Drop for Inner {
         }
         for plane in Plane::ALL {
             self.engine.pml().forget(self.context.plane(plane));
+        }
+        if !self.foreign.is_empty() {
+            self.engine.part_from(&self.foreign);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::pml::ob1::matching::Key;
 use crate::pml::ob1::{Message, Sent};
 use crate::pml::{Context, Envelope, Mode, Plane};
 use crate::request::{ANY_SOURCE, Outcome, PROC_NULL, Req, Status};
+use mpi_transport::universe::Name;
 use std::fmt;
 
 /// Why a communicator could not even start an operation.
@@ -26,6 +27,12 @@ pub enum CommError {
     },
     /// The process that was to number a communicator has no number left.
     NoNumber { leader: ProcId },
+    /// A communicator was to be made out of a group alone that has members of other jobs.
+    Strangers,
+    /// A process was named that this process has never heard of.
+    Unknown { name: u64 },
+    /// This process cannot be reached from other jobs.
+    Unreachable { why: String },
     /// The leader of a group was told a wrong way to the other group.
     LeaderError { leader: ProcId, astray: LeaderError },
     /// The other leader announced so many words, more than any operation of this library says.
@@ -73,10 +80,25 @@ impl fmt::Display for CommError {
                     Context::LAST_SERIAL
                 )
             }
+            CommError::Strangers => f.write_str(
+                "no communicator was made: the group has processes of other jobs, which can only be found by way of a communicator that connects them with this job",
+            ),
+            CommError::Unknown { name } => {
+                let name = Name(*name);
+                write!(
+                    f,
+                    "no communicator was made: rank {} of the job with the number {:x} is a process that this one has never heard of",
+                    name.rank(),
+                    name.job()
+                )
+            }
+            CommError::Unreachable { why } => {
+                write!(f, "processes of other jobs cannot be reached: {why}")
+            }
             CommError::LeaderError { leader, astray } => {
                 write!(
                     f,
-                    "no intercommunicator was made: rank {leader} of the job, the leader of its group, was told a wrong way to the other group: {}",
+                    "no intercommunicator was made: rank {leader} of the job, the leader of its group, does not reach the other group: {}",
                     astray.why
                 )
             }

@@ -4,11 +4,12 @@ use super::{Comm, SplitKey};
 use crate::Error;
 use crate::topo::reorder::Place;
 use mpi_base::hardware::{Confinement, Kind};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl Comm {
     /// Members that share this process's memory.
     pub async fn split_shared(&self, key: i32) -> Result<Option<Comm>, Error> {
-        let color = Some(u64::from(self.engine().node_id()));
+        let color = Some(self.engine().node_id());
         self.split(SplitKey { color, key }).await
     }
 
@@ -92,14 +93,20 @@ impl Comm {
 
     /// A place of this node among those of all nodes.
     fn whole_place(&self, here: &Confinement) -> Place {
-        let node = u64::from(self.engine().node_id()) << 32;
         // The machine's own number says nothing; the node's does. Where a process is free it is beside the others that are.
-        here.words().map(|word| node | u64::from(word))
+        here.words().map(|word| self.instance_here(word))
     }
 
     /// An instance of a kind of hardware as a number that no other machine of the job uses.
     fn place(&self, confinement: &Confinement, kind: Kind) -> Option<u64> {
         let instance = confinement.instance(kind)?;
-        Some(u64::from(self.engine().node_id()) << 32 | u64::from(instance))
+        Some(self.instance_here(instance))
+    }
+
+    /// Equal for processes of one job that name one thing on one node; below the colour of those that want none.
+    fn instance_here(&self, instance: u32) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.engine().node_id(), instance).hash(&mut hasher);
+        hasher.finish() >> 1
     }
 }

@@ -20,6 +20,7 @@ use crate::btl::{ProcId, Transport};
 use crate::buffered::Buffer;
 use crate::coll::Framework;
 use crate::comm::Comm;
+use crate::dynamic::Ports;
 use crate::group::Group;
 use crate::pml::Context;
 use crate::pml::ob1::{Config, Ob1};
@@ -36,9 +37,11 @@ use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
 use mpi_base::yield_now::yield_now;
+use mpi_transport::universe::{Universe, job_number};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Set by `mpirun --explain`.
@@ -69,6 +72,8 @@ impl WeakEngine {
 pub struct Parts {
     pub me: ProcId,
     pub size: u32,
+    /// What the launcher calls the job.
+    pub job: String,
     pub params: Params,
     pub node: Node,
     /// Job ranks of this node's processes, by rank on the node.
@@ -95,6 +100,8 @@ pub struct Threads {
 struct Inner {
     me: ProcId,
     size: u32,
+    universe: Arc<Universe>,
+    ports: OnceCell<Rc<Ports>>,
     params: Params,
     node: Node,
     neighbours: Vec<ProcId>,
@@ -150,6 +157,7 @@ impl Engine {
         let Parts {
             me,
             size,
+            job,
             params,
             node,
             neighbours,
@@ -175,6 +183,8 @@ impl Engine {
         Ok(Engine(Rc::new(Inner {
             me,
             size,
+            universe: Arc::new(Universe::new(job_number(&job), me, size)),
+            ports: OnceCell::new(),
             params,
             node,
             neighbours,
@@ -328,9 +338,19 @@ impl Engine {
         neighbours.filter_map(|(place, proc)| Some((group.rank_of(*proc)?, place)))
     }
 
-    /// A number that the processes of a node share and no other node has.
-    pub fn node_id(&self) -> u32 {
-        self.0.neighbours.first().copied().unwrap_or(self.0.me)
+    /// A number that the processes of a job on a node share, and no other node and no other job has.
+    pub fn node_id(&self) -> u64 {
+        let first = self.0.neighbours.first().copied().unwrap_or(self.0.me);
+        self.name_of(first)
+    }
+
+    /// The processes that this one knows, those of other jobs too.
+    pub fn universe(&self) -> &Arc<Universe> {
+        &self.0.universe
+    }
+
+    pub(crate) fn ports(&self) -> &OnceCell<Rc<Ports>> {
+        &self.0.ports
     }
 
     /// Where this process may run.

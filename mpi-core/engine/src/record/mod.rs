@@ -1,7 +1,8 @@
 //! Recording and replaying what depends on who was faster, so that a run that failed can be repeated.
 //!
 //! An MPI program whose processes are deterministic by themselves meets chance at few places: which message a receive with a wildcard takes,
-//! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, and whether `MPI_Cancel` comes in time
+//! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` comes in time,
+//! and in which order ranks of one node lock and access windows
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
 //! Each of these is a *decision*; they are written to one file for each rank in the order in which the program asked ([`word`], [`file`](mod@file)).
 //! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake,
@@ -353,6 +354,14 @@ impl Script {
                 .collect::<Result<Vec<_>, _>>()
                 .map(Some),
             other => Err(self.impossible(asker, other, "that is about messages".into())),
+        }
+    }
+
+    /// The number that was drawn when this was recorded.
+    pub fn number_of(&self, asker: Asker) -> Result<u32, RecordError> {
+        match self.next(asker)? {
+            Decision::Place(number) => Ok(number),
+            other => Err(self.impossible(asker, other, "that is no number".into())),
         }
     }
 

@@ -18,10 +18,15 @@ pub enum Asker {
     Waitsome = 8,
     GetStatus = 9,
     Cancel = 10,
+    WinTest = 11,
+    /// A lock of a member of a window: its ticket.
+    Lock = 12,
+    /// An access to a member of a window: its turn.
+    Access = 13,
 }
 
 impl Asker {
-    const ALL: [(Asker, &'static str); 11] = [
+    const ALL: [(Asker, &'static str); 14] = [
         (Asker::Recv, "a receive with a wildcard"),
         (Asker::Probe, "MPI_Probe or MPI_Mprobe with a wildcard"),
         (Asker::Iprobe, "MPI_Iprobe or MPI_Improbe"),
@@ -33,6 +38,9 @@ impl Asker {
         (Asker::Waitsome, "MPI_Waitsome"),
         (Asker::GetStatus, "MPI_Request_get_status or one of its kin"),
         (Asker::Cancel, "MPI_Cancel"),
+        (Asker::WinTest, "MPI_Win_test"),
+        (Asker::Lock, "MPI_Win_lock or MPI_Win_lock_all"),
+        (Asker::Access, "an access to a window"),
     ];
 }
 

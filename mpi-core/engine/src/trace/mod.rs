@@ -178,6 +178,39 @@ impl Trace {
         });
     }
 
+    /// The call that runs is about a member of a window, at a displacement if it accesses its memory.
+    pub fn accesses(&self, window: u64, rank: u32, (displacement, bytes): (i64, u64)) {
+        self.fresh.set(0);
+        self.tape.write(&Event {
+            peer: rank as i32,
+            comm: window,
+            bytes,
+            extra: displacement as u64,
+            ..Event::new(EventKind::Access, self.tape.now())
+        });
+    }
+
+    /// A window is called so from now on.
+    pub fn names_window(&self, window: u64, name: &str) {
+        let [first, second, third] = window_name_words(name);
+        self.tape.write(&Event {
+            comm: window,
+            bytes: first,
+            number: second,
+            extra: third,
+            ..Event::new(EventKind::WindowName, self.tape.now())
+        });
+    }
+
+    /// What [`Trace::names_window`] wrote, for the reader of the tape.
+    pub fn window_name(event: &Event) -> String {
+        let [first, third] = [event.bytes, event.extra].map(u64::to_le_bytes);
+        let second = event.number.to_le_bytes();
+        let bytes = [&first[..], &second[..NUMBER_BYTES], &third[..]].concat();
+        let end = bytes.iter().rposition(|byte| *byte != 0);
+        String::from_utf8_lossy(&bytes[..end.map_or(0, |at| at + 1)]).into_owned()
+    }
+
     /// The wire of the hardware barrier has entered and released so many.
     pub(crate) fn wire(&self, wire: u32, entered: u64, released: u64) {
         self.tape.write(&Event {
@@ -189,9 +222,45 @@ impl Trace {
     }
 }
 
+/// As many bytes of an event's number are kept.
+const NUMBER_BYTES: usize = 5;
+
+/// The beginning of a window's name as three words, of which the second has [`NUMBER_BYTES`].
+fn window_name_words(name: &str) -> [u64; 3] {
+    let mut bytes = name.bytes();
+    [8, NUMBER_BYTES, 8].map(|len| {
+        let mut word = [0; 8];
+        for (place, byte) in word[..len].iter_mut().zip(bytes.by_ref().take(len)) {
+            *place = byte;
+        }
+        u64::from_le_bytes(word)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_windows_name_is_kept() {
+        for name in [
+            "",
+            "board",
+            "exactly twenty-one by",
+            "twenty-one bytes and more",
+        ] {
+            let [bytes, number, extra] = window_name_words(name);
+            let event = Event {
+                bytes,
+                number,
+                extra,
+                ..Event::new(EventKind::WindowName, 1)
+            };
+            // As it is written to the tape.
+            let event = Event::of(event.words()).expect("an event");
+            assert_eq!(Trace::window_name(&event), name[..name.len().min(21)]);
+        }
+    }
 
     #[test]
     fn messages_are_counted_for_each_key_whatever_comes_between() {

@@ -27,7 +27,7 @@ pub struct Envelope {
 
 /// A communicator's number, the same at all of its members, and the plane within it.
 ///
-/// The number is (job rank of the process that chose it, that process's own serial number), so choosing one needs no agreement and never runs out in practice.
+/// In one job the number is (job rank of the process that chose it, that process's own serial number), so choosing one needs no agreement and never runs out in practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context(pub u64);
 
@@ -67,6 +67,21 @@ impl Context {
     pub fn new(chooser: ProcId, serial: u32) -> Context {
         debug_assert!(serial >> SERIAL_BITS == 0);
         Context(u64::from(chooser) << 32 | u64::from(serial) << PLANE_BITS)
+    }
+
+    /// The context of a communicator of this number, in the plane of the user's messages.
+    pub fn numbered(number: u64) -> Context {
+        Context(number << PLANE_BITS)
+    }
+
+    /// The lowest number of a communicator with members of several jobs; below it are those whose members are ranks of one job.
+    ///
+    /// Ranks of two jobs are equal, so these numbers do not begin with the chooser's; they are drawn at random from 2^60.
+    pub const FIRST_RANDOM: u64 = 1 << (63 - PLANE_BITS);
+
+    /// Whether it is the context of a communicator with members of several jobs.
+    pub fn is_random(self) -> bool {
+        self.number() >= Context::FIRST_RANDOM
     }
 
     /// This communicator's context in one plane.

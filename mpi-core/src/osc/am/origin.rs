@@ -13,6 +13,7 @@ use crate::btl::{Am, Header};
 use crate::datatype::{Named, RecvBuf, SendBuf};
 use crate::op::Predefined;
 use crate::request::Req;
+use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, has_reached};
 use std::rc::Rc;
 
@@ -38,7 +39,9 @@ impl Win {
         };
         let peer = service.peer(target.proc).map_err(named)?;
         if peer.queued.get() > QUEUED {
-            self.wait_for("an access", target, || peer.queued.get() <= QUEUED / 2)?;
+            self.wait_for(("an access", WindowNeed::Answer), target, || {
+                peer.queued.get() <= QUEUED / 2
+            })?;
         }
         if service.is_lost(target.proc) {
             return Err(self.gone("an access", target));
@@ -79,7 +82,9 @@ impl Win {
         if far.due.get() <= ASKED {
             return Ok(());
         }
-        self.wait_for("an access", target, || far.due.get() <= ASKED / 2)
+        self.wait_for(("an access", WindowNeed::Answer), target, || {
+            far.due.get() <= ASKED / 2
+        })
     }
 
     /// Notes that `bytes` bytes are to come for `buf`.
@@ -238,7 +243,7 @@ impl Win {
             let far = self.far(target);
             let number = far.asked.get();
             let done = || has_reached(far.answered.get(), number) && far.due.get() == 0;
-            outcome = outcome.and(self.wait_for("a flush", target, done));
+            outcome = outcome.and(self.wait_for(("a flush", WindowNeed::Answer), target, done));
             self.0.remote.ends(far);
             if let Some(refused) = far.refused.take() {
                 outcome = outcome.and(Err(refused.into()));
@@ -253,7 +258,7 @@ impl Win {
         let number = far.wanted.get();
         let exclusive = u64::from(mode == Mode::Exclusive);
         self.say(target, wire::LOCK, [self.id(), exclusive], Vec::new())?;
-        self.wait_for("MPI_Win_lock", target, || {
+        self.wait_for(("MPI_Win_lock", WindowNeed::Lock), target, || {
             has_reached(far.granted.get(), number)
         })
     }

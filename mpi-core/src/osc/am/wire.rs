@@ -34,9 +34,12 @@ pub const COMPLETE: Am = Family::Osc.am(11);
 /// An access was refused. Header: [window, class]; payload: the token of what waits for an answer, or 0, then a sentence.
 pub const REFUSED: Am = Family::Osc.am(12);
 
-/// Bytes of a run on the wire, and of the number of runs in front of them.
+/// Bytes of a run on the wire, and of the number of rows in front of them.
 pub const RUN: usize = 16;
 pub const COUNT: usize = 8;
+
+/// In the length of a row: how far apart its runs are and how many there are follows.
+const SEVERAL: u64 = 1 << 63;
 
 pub fn put_word(to: &mut Vec<u8>, word: u64) {
     to.extend_from_slice(&word.to_le_bytes());
@@ -49,9 +52,87 @@ pub fn take_word(from: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*word))
 }
 
-/// Runs of a window as a message names them: number of runs, then offset and length of each.
+/// Runs of one length at equal distances that do not overlap, as vectors and arrays have them: they cost no more than two single ones.
+#[derive(Clone, Copy)]
+struct Row {
+    at: u64,
+    len: u64,
+    stride: u64,
+    count: u64,
+}
+
+impl Row {
+    fn single(at: u64, len: u64) -> Row {
+        Row {
+            at,
+            len,
+            stride: len,
+            count: 1,
+        }
+    }
+
+    /// Takes a run in, if it goes on where this row ends.
+    fn extend(&mut self, at: u64, len: u64) -> bool {
+        if len != self.len || at < self.at {
+            return false;
+        }
+        let ahead = at - self.at;
+        match self.count {
+            1 if ahead >= len => self.stride = ahead,
+            1 => return false,
+            _ if self.stride.checked_mul(self.count) == Some(ahead) => {}
+            _ => return false,
+        }
+        self.count += 1;
+        true
+    }
+
+    /// Bytes on the wire.
+    fn cost(&self) -> usize {
+        match self.count {
+            1 => RUN,
+            _ => 2 * RUN,
+        }
+    }
+
+    fn put(&self, to: &mut Vec<u8>) {
+        put_word(to, self.at);
+        match self.count {
+            1 => put_word(to, self.len),
+            _ => {
+                put_word(to, self.len | SEVERAL);
+                put_word(to, self.stride);
+                put_word(to, self.count);
+            }
+        }
+    }
+
+    /// Takes one from the front of a payload; nothing where its runs overlap or end beyond all numbers.
+    fn take(from: &mut &[u8]) -> Option<Row> {
+        let (at, len) = (take_word(from)?, take_word(from)?);
+        let row = match len & SEVERAL {
+            0 => Row::single(at, len),
+            _ => Row {
+                at,
+                len: len & !SEVERAL,
+                stride: take_word(from)?,
+                count: take_word(from)?,
+            },
+        };
+        let apart = row.count == 1 || (row.count > 1 && row.len > 0 && row.stride >= row.len);
+        row.end()?;
+        apart.then_some(row)
+    }
+
+    fn end(&self) -> Option<u64> {
+        let last = self.stride.checked_mul(self.count.checked_sub(1)?)?;
+        self.at.checked_add(last)?.checked_add(self.len)
+    }
+}
+
+/// Runs of a window as a message names them: number of rows, then each, a single run as offset and length.
 pub struct Runs {
-    runs: Vec<(u64, u64)>,
+    rows: Vec<Row>,
     bytes: u64,
 }
 
@@ -62,15 +143,14 @@ impl Runs {
         if count > from.len() / RUN {
             return None;
         }
-        let mut runs = Vec::with_capacity(count);
+        let mut rows = Vec::with_capacity(count);
         let mut bytes = 0u64;
         for _ in 0..count {
-            let (at, len) = (take_word(from)?, take_word(from)?);
-            at.checked_add(len)?;
-            bytes = bytes.checked_add(len)?;
-            runs.push((at, len));
+            let row = Row::take(from)?;
+            bytes = bytes.checked_add(row.len.checked_mul(row.count)?)?;
+            rows.push(row);
         }
-        Some(Runs { runs, bytes })
+        Some(Runs { rows, bytes })
     }
 
     pub fn bytes(&self) -> u64 {
@@ -79,15 +159,17 @@ impl Runs {
 
     /// From the lowest byte to the end of the highest.
     pub fn span(&self) -> std::ops::Range<u64> {
-        let lowest = self.runs.iter().map(|(at, _)| *at).min().unwrap_or(0);
-        let highest = self.runs.iter().map(|(at, len)| at + len).max();
+        let lowest = self.rows.iter().map(|row| row.at).min().unwrap_or(0);
+        let highest = self.rows.iter().filter_map(Row::end).max();
         lowest..highest.unwrap_or(lowest)
     }
 
     /// Counted from `start`.
     pub fn from(&self, start: u64) -> impl Iterator<Item = Run> + '_ {
-        let relative = move |(at, len): &(u64, u64)| Run::new((at - start) as i64, *len as i64);
-        self.runs.iter().map(relative)
+        self.rows.iter().flat_map(move |row| {
+            let first = row.at - start;
+            (0..row.count).map(move |i| Run::new((first + i * row.stride) as i64, row.len as i64))
+        })
     }
 }
 
@@ -107,28 +189,28 @@ pub fn pieces(
     mut emit: impl FnMut(Piece) -> Result<(), crate::Error>,
 ) -> Result<(), crate::Error> {
     let mut position = 0u64;
-    let (mut bytes, mut count) = (0usize, 0usize);
-    let mut list = Vec::new();
-    let mut close = |list: &mut Vec<u8>, bytes: &mut usize, count: &mut usize| {
-        let mut words = Vec::with_capacity(COUNT + list.len());
-        put_word(&mut words, *count as u64);
-        words.append(list);
+    let (mut bytes, mut cost) = (0usize, 0usize);
+    let mut rows: Vec<Row> = Vec::new();
+    let mut close = |rows: &mut Vec<Row>, bytes: &mut usize, cost: &mut usize| {
+        let mut words = Vec::with_capacity(COUNT + *cost);
+        put_word(&mut words, rows.len() as u64);
+        rows.drain(..).for_each(|row| row.put(&mut words));
         let piece = Piece {
             position,
             bytes: *bytes,
             runs: words,
         };
         position += *bytes as u64;
-        (*bytes, *count) = (0, 0);
+        (*bytes, *cost) = (0, 0);
         emit(piece)
     };
     for run in runs {
         let (mut offset, mut left) = (at.wrapping_add_signed(run.offset), run.len as usize);
         while left > 0 {
-            let used = COUNT + count * RUN + bytes;
+            let used = COUNT + cost + bytes;
             let inside = bytes % size;
             if inside == 0 && bytes > 0 && used + RUN + size > budget {
-                close(&mut list, &mut bytes, &mut count)?;
+                close(&mut rows, &mut bytes, &mut cost)?;
                 continue;
             }
             let room = budget.saturating_sub(used + RUN).max(size - inside);
@@ -140,17 +222,24 @@ pub fn pieces(
                     false => left.min(size - inside),
                 };
             }
-            put_word(&mut list, offset);
-            put_word(&mut list, take as u64);
-            count += 1;
+            let before = rows.last().map_or(0, Row::cost);
+            let extended = rows
+                .last_mut()
+                .is_some_and(|row| row.extend(offset, take as u64));
+            if extended {
+                cost -= before;
+            } else {
+                rows.push(Row::single(offset, take as u64));
+            }
+            cost += rows.last().map_or(0, Row::cost);
             bytes += take;
             offset = offset.wrapping_add(take as u64);
             left -= take;
         }
     }
-    match count {
-        0 => Ok(()),
-        _ => close(&mut list, &mut bytes, &mut count),
+    match rows.is_empty() {
+        true => Ok(()),
+        false => close(&mut rows, &mut bytes, &mut cost),
     }
 }
 
@@ -206,11 +295,32 @@ mod tests {
         }
 
         #[test]
+        fn what_lies_at_equal_distances_is_one_row(
+            start in 0i64..100, len in 1i64..50, gap in 0i64..50, count in 2i64..400,
+        ) {
+            let runs = (0..count).map(|i| Run::new(start + i * (len + gap), len));
+            let mut pieces_made = 0;
+            pieces(runs.clone(), 0, 1, 1 << 20, |piece| {
+                pieces_made += 1;
+                assert_eq!(piece.runs.len(), COUNT + 2 * RUN);
+                let read = Runs::take(&mut &piece.runs[..]).unwrap();
+                let again: Vec<Run> = read.from(0).collect();
+                assert_eq!(again, runs.clone().collect::<Vec<_>>());
+                assert_eq!(read.span(), start as u64..(start + (count - 1) * (len + gap) + len) as u64);
+                Ok(())
+            }).unwrap();
+            prop_assert_eq!(pieces_made, 1);
+        }
+
+        #[test]
         fn whatever_comes_is_read_or_refused(payload in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut rest = &payload[..];
             if let Some(runs) = Runs::take(&mut rest) {
                 let span = runs.span();
                 prop_assert!(span.start <= span.end);
+                // Runs of one row do not overlap, so no row asks for more than the span.
+                let rows = runs.rows.len() as u64;
+                prop_assert!(u128::from(runs.bytes()) <= u128::from(rows) * u128::from(span.end - span.start));
             }
         }
     }

@@ -15,7 +15,7 @@ mod tests;
 use crate::btl::{Btl, Dispatch, Endpoint, ProcId, Reach, Registry, Sink, Transport};
 use multirail::Multirail;
 use poll_throttle::PollThrottle;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -30,6 +30,11 @@ pub struct Bml {
     /// How many of them, at the front, cost no system call to look at.
     cheap: usize,
     attention: PollThrottle,
+    /// Ranks of the job are below it, processes of other jobs above.
+    job_size: u32,
+    /// The transports to processes of other jobs, which join while the job runs, and whether there are any.
+    joined: RefCell<Vec<Rc<dyn Btl>>>,
+    has_joined: Cell<bool>,
     /// The handlers of active messages that are not point-to-point messages.
     handlers: Registry,
 }
@@ -79,6 +84,9 @@ impl Bml {
             btls,
             polled,
             attention: PollThrottle::default(),
+            job_size: size,
+            joined: RefCell::default(),
+            has_joined: Cell::new(false),
             handlers: Registry::default(),
         }
     }
@@ -93,8 +101,46 @@ impl Bml {
         &self.btls
     }
 
+    /// From now on this transport may reach processes of other jobs.
+    pub fn join(&self, transport: Transport) {
+        self.joined
+            .borrow_mut()
+            .push(Rc::from(transport as Box<dyn Btl>));
+        self.has_joined.set(true);
+    }
+
+    /// Nothing more is meant for a process of another job.
+    pub fn part_from(&self, peer: ProcId) {
+        self.joined
+            .borrow()
+            .iter()
+            .for_each(|btl| btl.part_from(peer));
+    }
+
+    fn route_abroad(&self, peer: ProcId) -> Route {
+        let mut reasons = Vec::new();
+        for btl in &*self.joined.borrow() {
+            match btl.reach(peer) {
+                Reach::Yes(endpoint) => return Route::Via(btl.clone(), endpoint),
+                Reach::No(reason) => {
+                    let btl = btl.name();
+                    reasons.push(Rejection { btl, reason }.to_string());
+                }
+            }
+        }
+        if reasons.is_empty() {
+            reasons.push(format!("the job has {} ranks", self.job_size));
+        }
+        Route::None {
+            reasons: reasons.join("; "),
+        }
+    }
+
     /// The best transport to a peer; a lesser one is not even asked, since its answer may take a trip to the launcher.
     pub fn route(&self, peer: ProcId) -> Route {
+        if peer >= self.job_size {
+            return self.route_abroad(peer);
+        }
         let mut rejections = Vec::new();
         match self.ask(peer, &mut rejections) {
             Some((index, endpoint)) => {
@@ -148,10 +194,14 @@ impl Bml {
     #[inline]
     fn poll(&self, sink: &dyn Sink) -> usize {
         let by_memory = self.look(0..self.cheap, sink);
-        if self.cheap == self.btls.len() || !self.attention.is_due(by_memory) {
+        let no_wire = self.cheap == self.btls.len() && !self.has_joined.get();
+        if no_wire || !self.attention.is_due(by_memory) {
             return by_memory;
         }
-        let by_wire = self.look(self.cheap..self.btls.len(), sink);
+        let mut by_wire = self.look(self.cheap..self.btls.len(), sink);
+        if self.has_joined.get() {
+            by_wire += self.look_abroad(sink);
+        }
         if by_wire > 0 {
             self.attention.attend();
         }
@@ -165,32 +215,49 @@ impl Bml {
         polled.map(|(btl, _)| btl.progress(sink)).sum()
     }
 
+    fn look_abroad(&self, sink: &dyn Sink) -> usize {
+        let joined = self.joined.borrow();
+        joined.iter().map(|btl| btl.progress(sink)).sum()
+    }
+
     /// Sees to it that the next [`Bml::progress`] looks at every transport, for calls that look only once.
     #[inline]
     pub fn attend(&self) {
         self.attention.attend();
     }
 
-    /// What becomes readable when a transport that does not ring the bell has something.
-    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+    /// Shows `look` what becomes readable when a transport that does not ring the bell has something.
+    pub fn with_descriptors<R>(&self, look: impl FnOnce(&[BorrowedFd<'_>]) -> R) -> R {
+        let joined = self.joined.borrow().clone();
         let mut all = Vec::new();
         self.btls.iter().for_each(|btl| btl.descriptors(&mut all));
-        all
+        joined.iter().for_each(|btl| btl.descriptors(&mut all));
+        look(&all)
+    }
+
+    /// All transports, those that have joined behind the others.
+    fn each(&self, mut what: impl FnMut(&dyn Btl)) {
+        self.btls.iter().for_each(|btl| what(&**btl));
+        let joined = self.joined.borrow().clone();
+        joined.iter().for_each(|btl| what(&**btl));
     }
 
     /// Waits until what every transport took is out of this process's hands.
     pub fn settle(&self) {
-        self.btls.iter().for_each(|btl| btl.settle());
+        self.each(|btl| btl.settle());
     }
 
     /// Lets every transport say its last word.
     pub fn leave(&self) {
-        self.btls.iter().for_each(|btl| btl.leave());
+        self.each(|btl| btl.leave());
     }
 
     /// Whether any transport holds a message to deliver.
     pub fn pending(&self) -> bool {
-        let pending = self.btls.iter().any(|btl| btl.pending());
+        let mut pending = self.btls.iter().any(|btl| btl.pending());
+        if self.has_joined.get() {
+            pending |= self.joined.borrow().iter().any(|btl| btl.pending());
+        }
         if pending {
             // Whatever it is, the next look has to find it.
             self.attend();

@@ -27,6 +27,8 @@ pub enum Family {
     OscMore = 2,
     /// Files: `io`.
     Io = 3,
+    /// Ports, at which processes of different jobs meet: `dynamic`.
+    Ports = 4,
     /// What transports above transports say to each other: `bml::multirail`. None of it reaches the registry.
     Multirail = 7,
 }

@@ -30,12 +30,13 @@ pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
 pub use decorate::Decorator;
 pub use mpi_base::cma::Region;
-use open::never;
 pub use open::{
-    BUILT_IN, Component, DECORATORS, Modex, OpenContext, OpenError, Opened, SELECTION, SelectError,
-    Transport, open_all,
+    BUILT_IN, Component, DECORATORS, Modex, Names, OpenContext, OpenError, Opened, SELECTION,
+    SelectError, Transport, open_all,
 };
+use open::{JobNames, never};
 pub use sm::may_copy_once;
+pub use tcp::open_to_other_jobs;
 
 use std::cell::Cell;
 use std::fmt;
@@ -389,6 +390,9 @@ pub trait Btl {
     /// Called when all processes of the job have come to their end; a transport that is dropped without it does the same.
     /// It may be used again afterwards.
     fn leave(&self) {}
+
+    /// This process has nothing more to do with a process of another job; what was taken for it still gets there.
+    fn part_from(&self, _peer: ProcId) {}
 
     /// Whether it may ask for messages that overtake others a second time ([`Sink::again`]),
     /// so that their sender has to have them until it knows that the receiver has.

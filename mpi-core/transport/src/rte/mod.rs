@@ -19,6 +19,7 @@ mod cards;
 mod pmi1;
 mod pmix;
 mod singleton;
+mod spawn;
 mod sys;
 pub mod wire;
 
@@ -36,6 +37,7 @@ pub use board::Board;
 #[cfg(any(test, feature = "testing"))]
 pub use board::SharedBoard;
 pub(crate) use cards::machine;
+pub use spawn::{SpawnRequest, SpawnedApp};
 
 /// Which components may serve.
 pub static SELECT: Param<Selection> = Param::selection(
@@ -131,6 +133,39 @@ pub trait Rte: Send + Sync {
 
     /// What has gone away that this process cannot go on without, before we were done with it.
     fn lost(&self) -> Option<Lost>;
+
+    /// Makes the name of a port known under the name of a service (MPI 5.0, section 11.9.4).
+    fn publish(&self, _service: &str, _port: &str) -> Result<(), RteError> {
+        Err(self.lacks("place where names are published"))
+    }
+
+    /// The port that was published for a service.
+    fn lookup(&self, _service: &str) -> Result<Option<String>, RteError> {
+        Err(self.lacks("place where names are published"))
+    }
+
+    /// Takes a name back; false if there is none.
+    fn unpublish(&self, _service: &str) -> Result<bool, RteError> {
+        Err(self.lacks("place where names are published"))
+    }
+
+    /// Starts a job whose parent is this one, all of it or nothing.
+    fn spawn(&self, _request: &SpawnRequest) -> Result<(), RteError> {
+        Err(self.lacks("way to start processes while a job runs"))
+    }
+
+    /// What the parent has left for this job under a key ([`SpawnRequest::left`]).
+    fn left_by_parent(&self, _key: &str) -> Option<String> {
+        None
+    }
+
+    /// The error of something that this launcher does not have.
+    fn lacks(&self, what: &'static str) -> RteError {
+        RteError::Lacks {
+            component: self.component(),
+            what,
+        }
+    }
 
     /// Says good-bye: from now on this process may end with any exit code.
     fn finalize(&self) -> Result<(), RteError>;
@@ -268,6 +303,15 @@ pub enum RteError {
         key: String,
         rank: u32,
     },
+    /// The launcher has not started the processes that were asked for.
+    NotStarted {
+        why: String,
+    },
+    /// Something that this launcher does not have.
+    Lacks {
+        component: &'static str,
+        what: &'static str,
+    },
     /// A key the protocol cannot carry.
     BadKey {
         key: String,
@@ -342,6 +386,20 @@ impl fmt::Display for RteError {
             RteError::System { doing, error } => write!(f, "{doing} failed: {error}"),
             RteError::NoSuchKey { key, rank } => {
                 write!(f, "rank {rank} has not made \"{key}\" known")
+            }
+            RteError::NotStarted { why } => {
+                write!(f, "the launcher has not started the processes: {why}")
+            }
+            RteError::Lacks { component, what } => {
+                let launcher = match *component {
+                    "singleton" => "this process was started without a launcher, which",
+                    "pmix" => "the launcher, which speaks PMIx,",
+                    _ => "the launcher",
+                };
+                write!(
+                    f,
+                    "{launcher} offers no {what}; start the program with the mpirun of this library"
+                )
             }
             RteError::BadKey { key } => write!(
                 f,

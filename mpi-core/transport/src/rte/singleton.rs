@@ -3,6 +3,7 @@
 //! It refuses where the environment shows that a launcher has started several of us without wire-up, as plain `srun` does.
 
 use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, pmix, sys};
+use mpi_base::fdpass::Key;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use std::collections::HashMap;
@@ -22,6 +23,13 @@ struct Silent {
     /// Set for each process, with the number of processes.
     size: &'static str,
     advice: &'static str,
+}
+
+/// A name that no other process has, on this machine or another.
+fn alone() -> String {
+    let random = Key::random().map(|key| key.to_hex()).unwrap_or_default();
+    let random = random.get(..16).unwrap_or_default();
+    format!("singleton_{}_{random}", std::process::id())
 }
 
 const SILENT: &[Silent] = &[
@@ -53,7 +61,7 @@ fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
     }
     Ok(Offer::Here(Box::new(Singleton {
         identity: Identity {
-            job: format!("singleton_{}", std::process::id()),
+            job: alone(),
             rank: 0,
             size: 1,
             appnum: None,

@@ -38,6 +38,7 @@ mod f90;
 mod layout;
 mod named;
 mod normalise;
+mod over;
 mod scratch;
 mod signature;
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl Ob1 {
                 drop(peer.queue.borrow_mut().remove(at));
                 self.was_cancelled(req);
             }
-            None => self.control(peer, wire::CANCEL, header, req.id().0.to_le_bytes()),
+            None => self.control(&peer, wire::CANCEL, header, req.id().0.to_le_bytes()),
         }
         true
     }
@@ -56,7 +56,7 @@ impl Ob1 {
             })
         });
         if dropped.is_some() {
-            self.control(peer, wire::CANCELLED, [sender, 0], [0; 8]);
+            self.control(&peer, wire::CANCELLED, [sender, 0], [0; 8]);
         }
     }
 

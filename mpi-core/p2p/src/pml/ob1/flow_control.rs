@@ -59,7 +59,7 @@ impl Ob1 {
             && !peer.throttled.replace(true)
         {
             charge.asking.borrow_mut().push(peer.clone());
-            self.send_throttle(peer);
+            self.send_throttle(&peer);
         }
     }
 

@@ -99,7 +99,7 @@ impl Ob1 {
             let fragment = peer.btl.fragment(wanted, packed, alone);
             send.begin(Stream::new(wire::FRAG, ReqId(header[1]), wanted, fragment));
         }
-        self.enqueue_stream(peer, req);
+        self.enqueue_stream(&peer, req);
     }
 
     /// Puts a send at the end of its peer's line.

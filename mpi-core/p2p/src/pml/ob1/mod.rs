@@ -50,7 +50,7 @@ use crate::observer::Observer;
 use crate::request::{ANY_SOURCE, Body, ReqId, Table};
 use matching::{Key, Posted, Unexpected, WordMap};
 use mpi_base::state::{About, NO_PEER, Waits};
-use peer::{Peer, Queued};
+use peer::{Peer, PeerRef, Queued};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -137,6 +137,8 @@ pub struct Ob1 {
     bml: Bml,
     requests: Table,
     peers: Vec<OnceCell<Rc<Peer>>>,
+    /// Peers of other jobs.
+    foreign: RefCell<HashMap<ProcId, Rc<Peer>>>,
     contexts: RefCell<WordMap<Context, Rc<Matching>>>,
     /// The context of the last message; most messages come in runs.
     recent: RefCell<Option<Rc<Matching>>>,
@@ -170,6 +172,7 @@ impl Ob1 {
             bml,
             requests: Table::default(),
             peers: (0..job_size).map(|_| OnceCell::new()).collect(),
+            foreign: RefCell::default(),
             contexts: RefCell::default(),
             recent: RefCell::default(),
             slot: fast_path::Slot::default(),
@@ -248,32 +251,44 @@ impl Ob1 {
     }
 
     #[inline]
-    fn peer(&self, proc: ProcId) -> Result<&Rc<Peer>, PmlError> {
+    fn peer(&self, proc: ProcId) -> Result<PeerRef<'_>, PmlError> {
         match self.peers.get(proc as usize).and_then(OnceCell::get) {
-            Some(peer) => Ok(peer),
+            Some(peer) => Ok(PeerRef::OfJob(peer)),
             None => self.meet(proc),
         }
     }
 
     #[cold]
-    fn meet(&self, proc: ProcId) -> Result<&Rc<Peer>, PmlError> {
-        let Some(cell) = self.peers.get(proc as usize) else {
-            let reasons = format!("the job has {} ranks", self.peers.len());
-            return Err(PmlError::Unreachable {
-                peer: proc,
-                reasons,
-            });
-        };
+    fn meet(&self, proc: ProcId) -> Result<PeerRef<'_>, PmlError> {
+        let cell = self.peers.get(proc as usize);
+        if cell.is_none()
+            && let Some(peer) = self.foreign.borrow().get(&proc)
+        {
+            return Ok(PeerRef::Foreign(peer.clone()));
+        }
         match self.bml.route(proc) {
             Route::Via(btl, endpoint) => {
                 let peer = || Rc::new(Peer::new(btl, endpoint, self.config.sharing));
-                Ok(cell.get_or_init(peer))
+                Ok(match cell {
+                    Some(cell) => PeerRef::OfJob(cell.get_or_init(peer)),
+                    None => {
+                        let mut foreign = self.foreign.borrow_mut();
+                        PeerRef::Foreign(foreign.entry(proc).or_insert_with(peer).clone())
+                    }
+                })
             }
             Route::None { reasons } => Err(PmlError::Unreachable {
                 peer: proc,
                 reasons,
             }),
         }
+    }
+
+    /// Forgets a process of another job, which no communicator names any more.
+    pub fn part_from(&self, proc: ProcId) {
+        self.foreign.borrow_mut().remove(&proc);
+        self.losses.borrow_mut().remove(&proc);
+        self.bml.part_from(proc);
     }
 
     /// Polls the transports and moves what is queued; returns whether anything happened.
@@ -416,7 +431,8 @@ impl Ob1 {
                 .ok()
                 .and_then(|source| peers.proc(source))
         });
-        (matching.context.chooser() as usize) < self.peers.len()
+        let context = matching.context;
+        (context.is_random() || (context.chooser() as usize) < self.peers.len())
             && names.is_none_or(|proc| proc == Some(from))
     }
 

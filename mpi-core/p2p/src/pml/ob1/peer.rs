@@ -5,6 +5,7 @@ use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, SendError};
 use crate::request::{Req, ReqId};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::rc::Rc;
 
 /// Something for the peer that the transport had no room for.
@@ -55,6 +56,24 @@ pub struct Peer {
     pub streaming: Cell<bool>,
     /// The receive into whose memory a long eager message of the peer is being read.
     pub landing: Cell<Option<ReqId>>,
+}
+
+/// A peer that was looked up: those of the own job stay, those of other jobs go when no communicator names them any more.
+pub enum PeerRef<'a> {
+    OfJob(&'a Rc<Peer>),
+    Foreign(Rc<Peer>),
+}
+
+impl Deref for PeerRef<'_> {
+    type Target = Rc<Peer>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Rc<Peer> {
+        match self {
+            PeerRef::OfJob(peer) => peer,
+            PeerRef::Foreign(peer) => peer,
+        }
+    }
 }
 
 impl Peer {

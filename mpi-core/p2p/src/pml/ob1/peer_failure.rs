@@ -156,7 +156,7 @@ impl Ob1 {
                     .iter()
                     .any(|item| matches!(item, super::Queued::Send(r) if Rc::ptr_eq(r, req)))
         };
-        self.peer(peer).is_ok_and(|peer| waits(peer))
+        self.peer(peer).is_ok_and(|peer| waits(&peer))
     }
 
     /// Makes a request of the receive that waits in the express lane's slot, and lets no other in.

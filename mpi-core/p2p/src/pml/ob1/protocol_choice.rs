@@ -367,7 +367,7 @@ mod tests {
             let ob1 = alone(pml);
             let peer = ob1.peer(0).expect("a peer");
             peer.pace.turn.set(Some(Way::Fragments));
-            let transfer = TimedTransfer::begin(peer, 1 << 16);
+            let transfer = TimedTransfer::begin(&peer, 1 << 16);
             transfer.put(|| std::thread::sleep(Duration::from_millis(1)));
             let period = peer.pace.periods[Way::Fragments as usize].get();
             let work = period.expect("one under way").work;
@@ -531,10 +531,10 @@ mod tests {
         let ob1 = alone(Config::default());
         let peer = ob1.peer(0).expect("a peer");
         let samples = || peer.pace.known[2].get().tries(Way::Copy);
-        drop(TimedTransfer::begin(peer, 1 << 16));
+        drop(TimedTransfer::begin(&peer, 1 << 16));
         assert!(peer.pace.is_idle());
         assert_eq!(samples(), 0);
-        TimedTransfer::begin(peer, 1 << 16).ends();
+        TimedTransfer::begin(&peer, 1 << 16).ends();
         assert!(peer.pace.is_idle());
         assert_eq!(samples(), 1);
     }

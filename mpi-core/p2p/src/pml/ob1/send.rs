@@ -111,14 +111,14 @@ impl Ob1 {
         if let Some(witness) = self.witness.get() {
             witness.sends(&envelope, bytes);
         }
-        if self.is_eager(peer, mode, &buf) && peer.lets_through(bytes as usize) {
-            match self.send_eager(peer, &envelope, &buf) {
+        if self.is_eager(&peer, mode, &buf) && peer.lets_through(bytes as usize) {
+            match self.send_eager(&peer, &envelope, &buf) {
                 Ok(()) => return Ok(Sent::Done),
                 Err(SendError::WouldBlock) => {}
                 Err(_) => return Err(self.gone(envelope.proc, envelope.tag, bytes).into()),
             }
         }
-        self.isend_slow(peer, envelope, buf, mode)
+        self.isend_slow(&peer, envelope, buf, mode)
     }
 
     #[cold]

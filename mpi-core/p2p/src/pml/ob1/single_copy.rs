@@ -287,7 +287,7 @@ impl Ob1 {
         };
         let put = match &*req.body.borrow() {
             Body::Send(send) if send.proc() == from && !req.is_complete() => {
-                let put = together(peer).and_then(|together| {
+                let put = together(&peer).and_then(|together| {
                     send.in_runs(help.wanted, |data| {
                         together.help(peer.endpoint, help.number, data, help.place.regions())
                     })
@@ -306,7 +306,7 @@ impl Ob1 {
             Err(_) => 0,
         };
         let sender = header[0].to_le_bytes();
-        self.control(peer, wire::ASSIST_DONE, [header[1], bytes], sender);
+        self.control(&peer, wire::ASSIST_DONE, [header[1], bytes], sender);
     }
 
     /// The sender's part of a copy is done, or has failed.
@@ -316,12 +316,13 @@ impl Ob1 {
         };
         let Some(req) = self.requests.get(ReqId(header[0])) else {
             // The receive was given up meanwhile; the sender need not wait for it.
-            return self.finished(peer, ReqId(sender));
+            return self.finished(&peer, ReqId(sender));
         };
         match &mut *req.body.borrow_mut() {
             Body::Recv(recv) => match recv.incoming() {
                 Some(incoming) if incoming.from == from && incoming.shared.is_some() => {
-                    if let (Some(shared), Some(together)) = (&mut incoming.shared, together(peer)) {
+                    if let (Some(shared), Some(together)) = (&mut incoming.shared, together(&peer))
+                    {
                         // It leaves nothing unless it has failed, and then nothing more is to be copied.
                         together.close(shared.number);
                         shared.open = false;
@@ -332,7 +333,7 @@ impl Ob1 {
             },
             _ => return self.protocol_error(),
         }
-        self.continue_cooperative(peer, &req);
+        self.continue_cooperative(&peer, &req);
     }
 
     /// Sees to it that the sender does not write any more for a receive that is given up;
@@ -351,10 +352,10 @@ impl Ob1 {
             _ => return,
         };
         let Ok(peer) = self.peer(from) else { return };
-        if let Some(together) = together(peer) {
+        if let Some(together) = together(&peer) {
             let left = together.close(shared.number) as u64;
             if shared.ours + left == wanted {
-                return self.finished(peer, shared.sender);
+                return self.finished(&peer, shared.sender);
             }
             while together.is_helping(peer.endpoint, shared.number) {
                 std::thread::yield_now();

@@ -28,7 +28,7 @@ impl Ob1 {
     pub fn uses_eager_pipeline_to(&self, peer: ProcId, buf: &SendBuf) -> bool {
         self.peer(peer).is_ok_and(|peer| {
             peer.follow.count();
-            self.eager_pipeline_fragment(peer, buf).is_some()
+            self.eager_pipeline_fragment(&peer, buf).is_some()
         })
     }
 

@@ -6,7 +6,7 @@ use super::incoming::Incoming;
 use super::peer::{Fate, Peer};
 use super::rendezvous_points::{Met, News, Settled};
 use super::{Tcp, board_key};
-use crate::btl::{SendError, Sink};
+use crate::btl::{ProcId, SendError, Sink};
 use mpi_base::fdpass::Key;
 use rustix::event::epoll;
 use std::os::fd::AsFd;
@@ -15,18 +15,11 @@ use std::time::Duration;
 impl Tcp {
     /// A peer's card, read once, with the addresses worth trying.
     pub(super) fn candidates(&self, peer: &Peer) -> Result<(Key, Vec<Candidate>), String> {
-        let card = peer.card.get_or_init(|| {
-            let bytes = self.board.get(peer.proc, &board_key(self.link))?;
-            let card = AddressRecord::decode(&bytes).ok_or("what it made known is not a card of ours")?;
-            if card.links != self.ours.links {
-                return Err(format!(
-                    "it has {} links and this process {}; btl_tcp_links must be the same everywhere",
-                    card.links, self.ours.links
-                ));
-            }
-            Ok(card)
-        });
-        let card = card.as_ref().map_err(String::clone)?;
+        let mut known = peer.card.borrow_mut();
+        let card = match &mut *known {
+            Some(card) => card,
+            unknown => unknown.insert(self.card(peer.proc())?),
+        };
         let candidates = address::candidates(
             &self.ours.addresses,
             &card.addresses,
@@ -42,6 +35,20 @@ impl Tcp {
             ));
         }
         Ok((card.key, candidates))
+    }
+
+    /// What a peer has made known.
+    fn card(&self, of: ProcId) -> Result<AddressRecord, String> {
+        let bytes = self.board.get(of, &board_key(self.link))?;
+        let card =
+            AddressRecord::decode(&bytes).ok_or("what it made known is not a card of ours")?;
+        if card.links != self.ours.links {
+            return Err(format!(
+                "it has {} links and this process {}; btl_tcp_links must be the same everywhere",
+                card.links, self.ours.links
+            ));
+        }
+        Ok(card)
     }
 
     /// Listens again: this process makes progress, so it has come back to MPI after it had left.
@@ -68,7 +75,7 @@ impl Tcp {
         let begun =
             self.candidates(peer)
                 .and_then(|(key, candidates)| match self.lobby.try_borrow_mut() {
-                    Ok(mut lobby) => lobby.call(peer.proc, key, candidates, self.patience(peer)),
+                    Ok(mut lobby) => lobby.call(peer.proc(), key, candidates, self.patience(peer)),
                     Err(_) => Err("a connection is being made".into()),
                 });
         match begun {
@@ -100,19 +107,19 @@ impl Tcp {
         *peer.incoming.borrow_mut() = Some(Incoming::new(self.limits.max_send));
         peer.fate.set(Fate::Up);
         peer.was_up.set(true);
-        self.up.borrow_mut().push(peer.proc);
+        self.up.borrow_mut().push(peer.proc());
         self.flush(peer);
     }
 
     /// The slower of the two interfaces that a connection uses, as far as it is known.
     fn speed(&self, peer: &Peer) -> u32 {
         let remote = peer.socket.borrow().as_ref().and_then(|met| met.remote);
-        let card = peer.card.get().and_then(|card| card.as_ref().ok());
+        let card = peer.card.borrow();
         let theirs = |card: &AddressRecord| {
             let at = |local: &&Local| Some(local.ip) == remote.map(|r| r.ip());
             card.addresses.iter().find(at).map(|local| local.megabits)
         };
-        card.and_then(theirs).unwrap_or(0)
+        card.as_ref().and_then(theirs).unwrap_or(0)
     }
 
     #[cold]
@@ -140,10 +147,10 @@ impl Tcp {
     #[cold]
     pub(super) fn lose(&self, peer: &Peer, what: &str, sink: &dyn Sink) {
         peer.fate.set(Fate::Lost);
-        let (me, proc) = (self.me, peer.proc);
+        let ends = self.names.ends(self.me, peer.proc());
         sink.lost(
-            proc,
-            &format!("the connection between job ranks {me} and {proc} {what}"),
+            peer.proc(),
+            &format!("the connection between {ends} {what}"),
         );
     }
 }

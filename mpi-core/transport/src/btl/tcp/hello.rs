@@ -16,18 +16,17 @@
 //!
 //! All messages have fixed lengths, and every reader here is total.
 
-use super::super::ProcId;
 use hmac::{Hmac, KeyInit, Mac};
 use mpi_base::fdpass::Key;
 use sha2::Sha256;
 
 /// Names the protocol and its version; a program of another version is a stranger.
-const MAGIC: [u8; 8] = *b"PORTCLS1";
+const MAGIC: [u8; 8] = *b"PORTCLS2";
 
 const MAC: usize = 32;
 const NONCE: usize = 16;
 /// A hello without its MAC.
-const FIELDS: usize = MAGIC.len() + 3 * 4 + NONCE;
+const FIELDS: usize = MAGIC.len() + 2 * 8 + 4 + NONCE;
 
 pub const HELLO: usize = FIELDS + MAC;
 pub const CHALLENGE: usize = NONCE + MAC;
@@ -37,11 +36,11 @@ pub const WELCOME: usize = MAC;
 /// A number that is used once.
 pub type Nonce = [u8; NONCE];
 
-/// Who wants to speak to whom, over which of several links.
+/// Which process wants to speak to which, by the names that both ends have for them ([`Names`](super::super::Names)), over which of several links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    pub from: ProcId,
-    pub to: ProcId,
+    pub from: u64,
+    pub to: u64,
     pub link: u32,
     pub nonce: Nonce,
 }
@@ -50,10 +49,10 @@ impl Hello {
     fn fields(&self) -> [u8; FIELDS] {
         let mut out = [0; FIELDS];
         out[..8].copy_from_slice(&MAGIC);
-        out[8..12].copy_from_slice(&self.from.to_le_bytes());
-        out[12..16].copy_from_slice(&self.to.to_le_bytes());
-        out[16..20].copy_from_slice(&self.link.to_le_bytes());
-        out[20..].copy_from_slice(&self.nonce);
+        out[8..16].copy_from_slice(&self.from.to_le_bytes());
+        out[16..24].copy_from_slice(&self.to.to_le_bytes());
+        out[24..28].copy_from_slice(&self.link.to_le_bytes());
+        out[28..].copy_from_slice(&self.nonce);
         out
     }
 
@@ -67,17 +66,19 @@ impl Hello {
     /// Reads a hello; `None` if it is not one or comes from somebody who does not know the key.
     pub fn decode(bytes: &[u8], key: &Key) -> Option<Hello> {
         let bytes: &[u8; HELLO] = bytes.try_into().ok()?;
-        let word = |at: usize| {
-            let mut word = [0; 4];
-            word.copy_from_slice(&bytes[at..at + 4]);
-            u32::from_le_bytes(word)
+        let name = |at: usize| {
+            let mut name = [0; 8];
+            name.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(name)
         };
+        let mut link = [0; 4];
+        link.copy_from_slice(&bytes[24..28]);
         let mut nonce = [0; NONCE];
-        nonce.copy_from_slice(&bytes[20..FIELDS]);
+        nonce.copy_from_slice(&bytes[28..FIELDS]);
         let hello = Hello {
-            from: word(8),
-            to: word(12),
-            link: word(16),
+            from: name(8),
+            to: name(16),
+            link: u32::from_le_bytes(link),
             nonce,
         };
         let known = bytes[..8] == MAGIC;

@@ -27,6 +27,7 @@ mod incoming;
 mod outgoing;
 mod params;
 mod peer;
+mod peers;
 mod poll;
 mod rendezvous_points;
 mod shutdown;
@@ -34,21 +35,23 @@ mod shutdown;
 mod tests;
 
 use super::{
-    Am, Btl, Component, Endpoint, Header, Lending, Limits, Modex, OpenContext, OpenError, Payload,
-    ProcId, Reach, SELECTION, SendError, Sink, Transport,
+    Am, Btl, Component, Endpoint, Header, JobNames, Lending, Limits, Modex, Names, OpenContext,
+    OpenError, Payload, ProcId, Reach, SELECTION, SendError, Sink, Transport,
 };
 use crate::rte;
+use crate::universe::Universe;
 use address_record::AddressRecord;
 use frame::Frame;
 use mpi_base::fdpass::Key;
-use mpi_base::param::ParamError;
+use mpi_base::param::{ParamError, Params};
 use outgoing::{Outgoing, Refused};
 use params::Settings;
 use peer::{Fate, Peer};
+use peers::Peers;
 use rendezvous_points::{Connector, On};
 use rustix::event::{Timespec, epoll};
 use rustix::net::Shutdown;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -56,6 +59,8 @@ use std::time::Duration;
 
 /// So many connections are read without asking the poller first; a read in vain costs about as much as a question.
 const DIRECT: usize = 4;
+/// A card of so many bytes fits the name of a port of 255 characters, which programs and other libraries have room for.
+const IN_PORT_NAME: usize = 152;
 /// The poller is asked once in so many looks while nothing is known to wait there.
 const ASK: u32 = 64;
 /// Events taken from the poller at once.
@@ -82,12 +87,39 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     }
     let settings = Settings::read(around.params).map_err(OpenError::Param)?;
     (0..settings.links)
-        .map(|link| Ok(Box::new(Tcp::open(around, &settings, link)?) as Transport))
+        .map(|link| {
+            let names = Arc::new(JobNames { size: around.size });
+            let tcp = Tcp::open(around, &settings, link, names)?;
+            Ok(Box::new(tcp) as Transport)
+        })
         .collect()
+}
+
+/// The transport to processes of other jobs, which `universe` knows: it puts this process's addresses on its own card
+/// and finds those of others on theirs.
+pub fn open_to_other_jobs(
+    params: &Params,
+    universe: &Arc<Universe>,
+) -> Result<Transport, OpenError> {
+    let mut settings = Settings::read(params).map_err(OpenError::Param)?;
+    settings.links = 1;
+    settings.most_card = IN_PORT_NAME;
+    // A set port is that of the connections within the job.
+    settings.port = 0;
+    let around = OpenContext {
+        me: universe.me(),
+        size: 0,
+        node: None,
+        params,
+        board: Some(universe.clone()),
+    };
+    let tcp = Tcp::open(&around, &settings, 0, universe.clone())?;
+    Ok(Box::new(tcp))
 }
 
 struct Tcp {
     me: ProcId,
+    names: Arc<dyn Names>,
     link: u32,
     settings: Settings,
     limits: Limits,
@@ -95,11 +127,13 @@ struct Tcp {
     ours: AddressRecord,
     epoll: OwnedFd,
     lobby: RefCell<Connector>,
-    peers: Vec<OnceCell<Box<Peer>>>,
+    peers: Peers,
     /// Who is connected.
     up: RefCell<Vec<ProcId>>,
     /// Whose connection has ended and is to be closed.
     ended: RefCell<Vec<ProcId>>,
+    /// Who is parted from and has not been told goodbye.
+    leaving: RefCell<Vec<ProcId>>,
     /// Looks since the poller was last asked.
     looks: Cell<u32>,
     /// How many peers' sockets had no room when they were last asked.
@@ -115,7 +149,15 @@ struct Tcp {
 }
 
 impl Tcp {
-    fn open(around: &OpenContext<'_>, settings: &Settings, link: u32) -> Result<Tcp, OpenError> {
+    fn open(
+        around: &OpenContext<'_>,
+        settings: &Settings,
+        link: u32,
+        names: Arc<dyn Names>,
+    ) -> Result<Tcp, OpenError> {
+        let called = names
+            .name(around.me)
+            .ok_or(OpenError::NotHere { me: around.me })?;
         let board = around.board.clone().ok_or_else(|| OpenError::NoBoard {
             reason: "there is no launcher".into(),
         })?;
@@ -134,8 +176,8 @@ impl Tcp {
             false => On::Addresses(addresses.iter().map(|local| local.ip).collect()),
         };
         let (lobby, port) = Connector::open(
-            around.me,
-            around.size,
+            called,
+            names.clone(),
             link,
             key,
             (on, settings.port(link)),
@@ -147,18 +189,22 @@ impl Tcp {
         lobby
             .watch(epoll.as_fd())
             .map_err(|e| system("watching a TCP port")(rendezvous_points::text(e)))?;
-        let ours = AddressRecord {
+        let mut ours = AddressRecord {
             links: settings.links as u8,
             port,
             machine: rte::machine(),
             key,
             addresses,
         };
+        while ours.encode().len() > settings.most_card && ours.addresses.len() > 1 {
+            ours.addresses.pop();
+        }
         board
             .put(&board_key(link), &ours.encode())
             .map_err(|reason| OpenError::NoBoard { reason })?;
         Ok(Tcp {
             me: around.me,
+            names,
             link,
             limits: settings.limits,
             settings: settings.clone(),
@@ -166,9 +212,10 @@ impl Tcp {
             ours,
             epoll,
             lobby: RefCell::new(lobby),
-            peers: (0..around.size).map(|_| OnceCell::new()).collect(),
+            peers: Peers::new(around.size),
             up: RefCell::default(),
             ended: RefCell::default(),
+            leaving: RefCell::default(),
             looks: Cell::new(0),
             stuck: Cell::new(0),
             starving: Cell::new(false),
@@ -179,8 +226,11 @@ impl Tcp {
     }
 
     fn peer(&self, proc: ProcId) -> Option<&Peer> {
-        let cell = self.peers.get(proc as usize)?;
-        Some(cell.get_or_init(|| Box::new(Peer::new(proc))))
+        match self.peers.known(proc) {
+            Some(peer) => Some(peer),
+            // What is called by nobody's name is nobody.
+            None => self.names.name(proc).and_then(|_| self.peers.meet(proc)),
+        }
     }
 
     /// Hands a message to what waits for its peer, who is called first if need be.
@@ -243,10 +293,15 @@ impl Btl for Tcp {
         if peer == self.me {
             return Reach::No("it is this process itself".into());
         }
+        // One of another job that has called has a connection, and perhaps nobody has shown its card yet.
+        let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
+        if self.peer(peer).is_some_and(is_up) {
+            return Reach::Yes(Endpoint(peer));
+        }
         match self.peer(peer).map(|peer| self.candidates(peer)) {
             Some(Ok(_)) => Reach::Yes(Endpoint(peer)),
             Some(Err(why)) => Reach::No(why),
-            None => Reach::No(format!("the job has {} ranks", self.peers.len())),
+            None => Reach::No("it is no process that this one knows".into()),
         }
     }
 
@@ -322,6 +377,10 @@ impl Btl for Tcp {
         }
     }
 
+    fn part_from(&self, peer: ProcId) {
+        Tcp::part_from(self, peer);
+    }
+
     fn settle(&self) {
         self.wait_while(|peer| {
             matches!(peer.fate.get(), Fate::Up | Fate::Calling)
@@ -336,8 +395,9 @@ impl Btl for Tcp {
         self.wait_while(|peer| peer.fate.get() == Fate::Up);
         self.up.take();
         self.ended.take();
+        self.leaving.take();
         self.stuck.set(0);
-        for peer in self.peers.iter().filter_map(OnceCell::get) {
+        for peer in self.peers.iter() {
             peer.stuck.set(false);
             peer.reset();
         }

@@ -136,12 +136,14 @@ pub(super) struct Settings {
     pub limits: Limits,
     pub links: u32,
     pub filter: Filter,
-    port: u32,
+    pub port: u32,
     pub buffers: Buffers,
     dead_after: Duration,
     /// How long a peer that refuses is called again.
     pub refused_for: Duration,
     pub megabits: u32,
+    /// How many bytes what this process makes known of itself may have; addresses that do not fit are left out.
+    pub most_card: usize,
 }
 
 impl Settings {
@@ -163,6 +165,7 @@ impl Settings {
             dead_after: params.get(&DEAD_AFTER)?,
             refused_for: params.get(&REFUSED_FOR)?,
             megabits: params.get(&BANDWIDTH)?,
+            most_card: usize::MAX,
         })
     }
 

@@ -5,21 +5,24 @@ use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::rendezvous_points::Met;
 use crate::btl::ProcId;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 
 /// A process we have had to do with.
 pub(super) struct Peer {
-    pub proc: ProcId,
+    proc: Cell<ProcId>,
     pub fate: Cell<Fate>,
     /// There was a connection once, so nothing between the two machines refuses connections.
     pub was_up: Cell<bool>,
-    pub card: OnceCell<Result<AddressRecord, String>>,
+    /// Where it can be reached, once that was asked.
+    pub card: RefCell<Option<AddressRecord>>,
     pub socket: RefCell<Option<Met>>,
     pub megabits: Cell<u32>,
     pub outgoing: RefCell<Outgoing>,
     pub incoming: RefCell<Option<Incoming>>,
     /// The poller reports when the socket is writable.
     pub stuck: Cell<bool>,
+    /// We have said goodbye, and forget it when it has said so too.
+    pub is_leaving: Cell<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +36,34 @@ pub(super) enum Fate {
 impl Peer {
     pub fn new(proc: ProcId) -> Peer {
         Peer {
-            proc,
+            proc: Cell::new(proc),
             fate: Cell::new(Fate::Fresh),
             was_up: Cell::new(false),
-            card: OnceCell::new(),
+            card: RefCell::default(),
             socket: RefCell::default(),
             megabits: Cell::new(0),
             outgoing: RefCell::default(),
             incoming: RefCell::default(),
             stuck: Cell::new(false),
+            is_leaving: Cell::new(false),
         }
+    }
+
+    /// This process's number for it.
+    #[inline]
+    pub fn proc(&self) -> ProcId {
+        self.proc.get()
+    }
+
+    /// Forgets everything; from now on this is another process.
+    pub fn become_another(&self, proc: ProcId) {
+        self.reset();
+        self.proc.set(proc);
+        self.was_up.set(false);
+        self.card.take();
+        self.megabits.set(0);
+        self.stuck.set(false);
+        self.is_leaving.set(false);
     }
 
     /// Forgets the connection; the next message makes a new one.

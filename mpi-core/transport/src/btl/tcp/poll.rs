@@ -7,7 +7,6 @@ use super::{ASK, DIRECT, EVENTS, Tcp};
 use crate::btl::{ProcId, Sink};
 use rustix::event::{Timespec, epoll};
 use rustix::net::Shutdown;
-use std::cell::OnceCell;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
@@ -26,12 +25,15 @@ impl Tcp {
             direct
         };
         for proc in direct {
-            if let Some(peer) = self.peers.get(proc as usize).and_then(OnceCell::get) {
+            if let Some(peer) = self.peers.known(proc) {
                 delivered += self.receive(peer, sink);
             }
         }
         if !self.ended.borrow().is_empty() {
             self.bury();
+        }
+        if !self.leaving.borrow().is_empty() {
+            self.part_from_all();
         }
         let looks = self.looks.get() + 1;
         self.looks.set(looks);
@@ -54,7 +56,10 @@ impl Tcp {
         let mut guests = false;
         for event in events {
             let token = { event.data }.u64();
-            let Some(peer) = u32::try_from(token).ok().and_then(|proc| self.peer(proc)) else {
+            let Some(peer) = u32::try_from(token)
+                .ok()
+                .and_then(|proc| self.peers.known(proc))
+            else {
                 guests = true;
                 continue;
             };
@@ -95,7 +100,7 @@ impl Tcp {
         };
         let mut events = epoll::EventFlags::IN;
         events.set(epoll::EventFlags::OUT, stuck);
-        let token = epoll::EventData::new_u64(peer.proc.into());
+        let token = epoll::EventData::new_u64(peer.proc().into());
         if epoll::modify(&self.epoll, socket, token, events).is_ok() {
             peer.stuck.set(stuck);
             let count = self.stuck.get();
@@ -113,7 +118,7 @@ impl Tcp {
         let Some(reader) = &mut *incoming else {
             return 0;
         };
-        let Turn { delivered, end } = reader.progress(met.socket.as_fd(), peer.proc, sink);
+        let Turn { delivered, end } = reader.progress(met.socket.as_fd(), peer.proc(), sink);
         if let Some(end) = end {
             *incoming = None;
             self.part(peer, met, end, sink);
@@ -124,10 +129,10 @@ impl Tcp {
     /// A connection has ended; it is closed when nobody looks at it any more.
     #[cold]
     fn part(&self, peer: &Peer, met: &Met, end: End, sink: &dyn Sink) {
-        self.up.borrow_mut().retain(|&proc| proc != peer.proc);
+        self.up.borrow_mut().retain(|&proc| proc != peer.proc());
         self.ask_for_room(peer, false);
         let _ = epoll::delete(&self.epoll, &met.socket);
-        self.ended.borrow_mut().push(peer.proc);
+        self.ended.borrow_mut().push(peer.proc());
         let why = match end {
             End::Goodbye => return,
             End::Closed => {
@@ -145,7 +150,11 @@ impl Tcp {
     #[cold]
     pub(super) fn bury(&self) {
         for proc in self.ended.take() {
-            if let Some(peer) = self.peer(proc) {
+            if let Some(peer) = self.peers.known(proc) {
+                if peer.is_leaving.get() {
+                    self.peers.forget(proc);
+                    continue;
+                }
                 let lost = peer.fate.get() == Fate::Lost;
                 peer.reset();
                 if lost {

@@ -7,7 +7,6 @@ use super::rendezvous_points::Met;
 use super::{SHUTDOWN, Tcp};
 use crate::btl::{Am, Btl, Header, Payload, ProcId, Sink};
 use rustix::net::Shutdown;
-use std::cell::OnceCell;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -16,8 +15,8 @@ impl Tcp {
     pub(super) fn wait_while(&self, some: impl Fn(&Peer) -> bool) {
         let deadline = Instant::now() + SHUTDOWN;
         let mut nap = Duration::from_micros(10);
-        let peers = || self.peers.iter().filter_map(OnceCell::get);
-        while peers().any(|peer| some(peer)) && Instant::now() < deadline {
+        let peers = || self.peers.iter();
+        while peers().any(&some) && Instant::now() < deadline {
             self.poll(&Nobody);
             self.bury();
             std::thread::sleep(nap);
@@ -28,23 +27,63 @@ impl Tcp {
     /// Behind everything else that was taken.
     pub(super) fn send_goodbye(&self) {
         self.settle();
+        self.peers.iter().for_each(|peer| self.say_goodbye(peer));
+    }
+
+    /// Behind everything else that was taken for one peer.
+    fn say_goodbye(&self, peer: &Peer) {
         let goodbye = Frame {
             kind: Kind::Goodbye,
             am: 0,
             header: [0; 2],
             len: 0,
         };
-        for peer in self.peers.iter().filter_map(OnceCell::get) {
-            let met = peer.socket.borrow();
-            if let (Fate::Up, Some(Met { socket, .. })) = (peer.fate.get(), &*met) {
-                let mut outgoing = peer.outgoing.borrow_mut();
-                if outgoing.is_empty() {
-                    let nothing = Payload::Bytes(&[]);
-                    let _ = outgoing.send(Some(socket.as_fd()), &goodbye.encode(), nothing);
-                }
-                let _ = rustix::net::shutdown(socket, Shutdown::Write);
+        let met = peer.socket.borrow();
+        if let (Fate::Up, Some(Met { socket, .. })) = (peer.fate.get(), &*met) {
+            let mut outgoing = peer.outgoing.borrow_mut();
+            if outgoing.is_empty() {
+                let nothing = Payload::Bytes(&[]);
+                let _ = outgoing.send(Some(socket.as_fd()), &goodbye.encode(), nothing);
             }
+            let _ = rustix::net::shutdown(socket, Shutdown::Write);
         }
+    }
+
+    /// Ends the connection to one peer in order; nothing more is meant for it, and its goodbye closes the connection.
+    pub(super) fn part_from(&self, proc: ProcId) {
+        let Some(peer) = self.peers.known(proc) else {
+            return;
+        };
+        match peer.fate.get() {
+            Fate::Up | Fate::Calling => {
+                peer.is_leaving.set(true);
+                self.leaving.borrow_mut().push(proc);
+                self.part_from_all();
+            }
+            Fate::Fresh | Fate::Lost => self.peers.forget(proc),
+        }
+    }
+
+    /// Says goodbye to those that are parted from, as soon as everything that was taken for them is out of this process's hands.
+    #[cold]
+    pub(super) fn part_from_all(&self) {
+        self.leaving.borrow_mut().retain(|&proc| {
+            let Some(peer) = self.peers.known(proc) else {
+                return false;
+            };
+            let waits = match peer.fate.get() {
+                Fate::Calling => true,
+                Fate::Up => peer.outgoing.borrow().is_on_its_way(),
+                Fate::Fresh | Fate::Lost => {
+                    self.peers.forget(proc);
+                    return false;
+                }
+            };
+            if !waits {
+                self.say_goodbye(peer);
+            }
+            waits
+        });
     }
 }
 

@@ -22,7 +22,13 @@ fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
                 params: &params,
                 board: Some(board.of(me)),
             };
-            Tcp::open(&around, &settings, 0).unwrap()
+            Tcp::open(
+                &around,
+                &settings,
+                0,
+                Arc::new(JobNames { size: around.size }),
+            )
+            .unwrap()
         })
         .collect()
 }

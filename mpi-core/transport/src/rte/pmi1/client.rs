@@ -3,10 +3,10 @@
 //! A value of ours becomes one or more values of the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
 //! `name.rank.2` and so on hold the rest of the digits.
 
-use super::super::RteError;
 use super::super::wire::{
     KEY_MAX, Line, Lines, Message, SEND_MAX, VALUE_MAX, WireError, hex, unhex,
 };
+use super::super::{RteError, SpawnRequest};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
@@ -175,6 +175,104 @@ impl Client {
         self.ask(Line::cmd("barrier_in"), "barrier_out").map(drop)
     }
 
+    /// Names of services and ports may hold anything, so they travel as digits.
+    pub fn publish(&mut self, service: &str, port: &str) -> Result<(), RteError> {
+        let line = Line::cmd("publish_name")
+            .with("service", hex(service.as_bytes()))
+            .with("port", hex(port.as_bytes()));
+        self.ask(line, "publish_result").map(drop)
+    }
+
+    /// `None` where the server does not know the service.
+    pub fn lookup(&mut self, service: &str) -> Result<Option<String>, RteError> {
+        let line = Line::cmd("lookup_name").with("service", hex(service.as_bytes()));
+        match self.ask(line, "lookup_result") {
+            Ok(message) => {
+                let port = message.get("port").and_then(unhex);
+                Ok(port.and_then(|bytes| String::from_utf8(bytes).ok()))
+            }
+            Err(error) if is_refusal(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// False where the server does not know the service.
+    pub fn unpublish(&mut self, service: &str) -> Result<bool, RteError> {
+        let line = Line::cmd("unpublish_name").with("service", hex(service.as_bytes()));
+        match self.ask(line, "unpublish_result") {
+            Ok(_) => Ok(true),
+            Err(error) if is_refusal(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A value that the parent has left under a key.
+    pub fn left_by_parent(&mut self, key: &str) -> Option<String> {
+        let line = Line::cmd("get")
+            .with("kvsname", &self.kvsname)
+            .with("key", key);
+        let message = self.ask(line, "get_result").ok()?;
+        message.get("value").map(str::to_string)
+    }
+
+    /// Asks for a new job: a block of lines for each program, in which a value runs to the end of its line.
+    pub fn spawn(&mut self, request: &SpawnRequest) -> Result<(), RteError> {
+        let doing = "spawn";
+        let mut text = String::new();
+        for (number, app) in request.apps.iter().enumerate() {
+            let mut line = |key: &str, value: &str| {
+                // A value that does not fit a line would be read as another line.
+                match value.contains(['\n', '\0']) {
+                    true => Err(RteError::Wire {
+                        doing: doing.into(),
+                        reason: WireError::Unsendable {
+                            key: key.into(),
+                            value: super::super::wire::shown(value.as_bytes()),
+                        },
+                    }),
+                    false => {
+                        text.push_str(&format!("{key}={value}\n"));
+                        Ok(())
+                    }
+                }
+            };
+            line("mcmd", "spawn")?;
+            line("nprocs", &app.procs.to_string())?;
+            line("execname", &app.program)?;
+            line("totspawns", &request.apps.len().to_string())?;
+            line("spawnssofar", &(number + 1).to_string())?;
+            for (at, arg) in app.args.iter().enumerate() {
+                line(&format!("arg{}", at + 1), arg)?;
+            }
+            line("argcnt", &app.args.len().to_string())?;
+            line("preput_num", &request.left.len().to_string())?;
+            for (at, (key, value)) in request.left.iter().enumerate() {
+                line(&format!("preput_key_{at}"), key)?;
+                line(&format!("preput_val_{at}"), value)?;
+            }
+            line("info_num", &app.info.len().to_string())?;
+            for (at, (key, value)) in app.info.iter().enumerate() {
+                line(&format!("info_key_{at}"), key)?;
+                line(&format!("info_val_{at}"), value)?;
+            }
+            text.push_str("endcmd\n");
+        }
+        send_all(&self.socket, text.as_bytes()).map_err(|error| lost_or(error, doing))?;
+        let message = self.expect("spawn_result", doing)?;
+        let all_started = message
+            .get("errcodes")
+            .is_none_or(|codes| codes.split(',').all(|code| code == "0"));
+        match message.succeeded() && all_started {
+            true => Ok(()),
+            false => Err(RteError::NotStarted {
+                why: message
+                    .get("msg")
+                    .unwrap_or("it says no more")
+                    .replace('_', " "),
+            }),
+        }
+    }
+
     pub fn finalize(&mut self) -> Result<(), RteError> {
         self.ask(Line::cmd("finalize"), "finalize_ack").map(drop)
     }
@@ -230,6 +328,13 @@ impl Client {
         }
         Ok(message)
     }
+}
+
+fn is_refusal(error: &RteError) -> bool {
+    let RteError::Wire { reason, .. } = error else {
+        return false;
+    };
+    matches!(reason, WireError::Refused { .. })
 }
 
 fn lost_or(error: Errno, doing: &str) -> RteError {

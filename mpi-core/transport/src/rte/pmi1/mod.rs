@@ -10,7 +10,9 @@
 
 mod client;
 
-use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, cards, sys};
+use super::{
+    Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest, cards, sys,
+};
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
 use mpi_base::param::{Param, Params};
@@ -187,6 +189,26 @@ impl Rte for Pmi1 {
             }),
             None => cards::meet(self, self.patience),
         }
+    }
+
+    fn publish(&self, service: &str, port: &str) -> Result<(), RteError> {
+        self.client().publish(service, port)
+    }
+
+    fn lookup(&self, service: &str) -> Result<Option<String>, RteError> {
+        self.client().lookup(service)
+    }
+
+    fn unpublish(&self, service: &str) -> Result<bool, RteError> {
+        self.client().unpublish(service)
+    }
+
+    fn spawn(&self, request: &SpawnRequest) -> Result<(), RteError> {
+        self.client().spawn(request)
+    }
+
+    fn left_by_parent(&self, key: &str) -> Option<String> {
+        self.client().left_by_parent(key)
     }
 
     fn launcher(&self) -> Option<BorrowedFd<'_>> {

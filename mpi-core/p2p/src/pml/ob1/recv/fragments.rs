@@ -108,7 +108,7 @@ impl Ob1 {
         if let Some((from, sender)) = waiting
             && let Ok(peer) = self.peer(from)
         {
-            self.finished(peer, sender);
+            self.finished(&peer, sender);
         }
     }
 

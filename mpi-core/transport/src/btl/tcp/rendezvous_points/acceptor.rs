@@ -3,7 +3,7 @@
 use super::super::hello::{self, Hello, Nonce};
 use super::socket::{Heard, Met, say, watch};
 use super::{Connector, DOOR, MOST_ACCEPTED, News, PATIENCE, Settled, Step, nonce};
-use crate::btl::ProcId;
+use crate::btl::{Names, ProcId};
 use mpi_base::fdpass::Key;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -58,7 +58,7 @@ impl Connector {
         let mut at = 0;
         while let Some(guest) = self.guests.get_mut(at) {
             let step = loop {
-                match guest.listen(self.me, self.size, self.link, &self.key) {
+                match guest.listen(self.me, &*self.names, self.link, &self.key) {
                     Step::On => {}
                     step => break step,
                 }
@@ -70,18 +70,22 @@ impl Connector {
                     _ => true,
                 },
                 Step::Done => {
-                    let from = guest.from();
+                    let name = guest.from();
+                    let Some(from) = self.names.admit(name) else {
+                        self.guests.remove(at);
+                        continue;
+                    };
                     let ours = self.calls.iter().position(|call| call.proc == from);
                     if settled(from) == Settled::Yes {
                         false
-                    } else if ours.is_some() && self.me < from {
+                    } else if ours.is_some() && self.me < name {
                         true
                     } else {
                         if let Some(ours) = ours {
                             self.calls.remove(ours);
                         }
                         let guest = self.guests.remove(at);
-                        news.extend(guest.welcome(&self.key).map(News::Met));
+                        news.extend(guest.welcome(from, &self.key).map(News::Met));
                         continue;
                     }
                 }
@@ -96,14 +100,15 @@ impl Connector {
 }
 
 impl Accepted {
-    pub(super) fn from(&self) -> ProcId {
+    /// What the caller is called, or says that it is.
+    pub(super) fn from(&self) -> u64 {
         match &self.stage {
             AcceptedStage::Challenged(hello, _) | AcceptedStage::Proven(hello, _) => hello.from,
-            AcceptedStage::Silent => ProcId::MAX,
+            AcceptedStage::Silent => u64::MAX,
         }
     }
 
-    fn listen(&mut self, me: ProcId, size: u32, link: u32, key: &Key) -> Step {
+    fn listen(&mut self, me: u64, names: &dyn Names, link: u32, key: &Key) -> Step {
         let len = match self.stage {
             AcceptedStage::Silent => hello::HELLO,
             AcceptedStage::Challenged(..) => hello::PROOF,
@@ -128,7 +133,7 @@ impl Accepted {
                 let Some(hello) = Hello::decode(&bytes, key) else {
                     return stranger();
                 };
-                let right = hello.to == me && hello.from < size && hello.link == link;
+                let right = hello.to == me && hello.link == link && names.may_call(hello.from);
                 if !right || hello.from == me {
                     return stranger();
                 }
@@ -151,11 +156,11 @@ impl Accepted {
     }
 
     /// Lets a proven guest in.
-    pub(super) fn welcome(self, key: &Key) -> Option<Met> {
+    pub(super) fn welcome(self, proc: ProcId, key: &Key) -> Option<Met> {
         let AcceptedStage::Proven(hello, nonce) = self.stage else {
             return None;
         };
         say(&self.socket, &hello.welcome(key, &nonce)).ok()?;
-        Some(Met::new(hello.from, self.socket))
+        Some(Met::new(proc, self.socket))
     }
 }

@@ -52,7 +52,7 @@ impl Connector {
     ) -> Result<(), String> {
         let hello = Hello {
             from: self.me,
-            to: proc,
+            to: self.names.name(proc).ok_or("it is not known any more")?,
             link: self.link,
             nonce: nonce()?,
         };
@@ -139,9 +139,9 @@ impl Connector {
             return true;
         }
         let reserve = self.guests.iter().position(|guest| {
-            matches!(guest.stage, AcceptedStage::Proven(..)) && guest.from() == call.proc
+            matches!(guest.stage, AcceptedStage::Proven(..)) && guest.from() == call.hello.to
         });
-        match reserve.and_then(|at| self.guests.remove(at).welcome(&self.key)) {
+        match reserve.and_then(|at| self.guests.remove(at).welcome(call.proc, &self.key)) {
             Some(met) => news.push(News::Met(met)),
             None => {
                 call.failures.dedup();

@@ -8,9 +8,9 @@
 //! A peer that has left MPI does not listen, and listens again at the same port when it comes back (a session after `MPI_Finalize`);
 //! so an address that refuses is called again, for as long as the caller of [`Connector::call`] says.
 //!
-//! **Two that call each other** keep one connection: that of the lower rank.
-//! The higher rank gives its own call up when the lower one's guest has proved itself;
-//! the lower rank keeps a proven guest in reserve until its own call has ended, for it may be that only one direction works.
+//! **Two that call each other** keep one connection: that of the process with the lower name, which in a job is the lower rank.
+//! The other gives its own call up when the lower one's guest has proved itself;
+//! the lower one keeps a proven guest in reserve until its own call has ended, for it may be that only one direction works.
 //!
 //! **Strangers** are dropped at the first byte that is wrong.
 //! Those who stay silent are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] are in the room: a flood turns out those who have said least and waited longest.
@@ -25,13 +25,14 @@ pub use listeners::On;
 pub use socket::{Buffers, Met, text};
 
 use super::hello::Nonce;
-use crate::btl::ProcId;
+use crate::btl::{Names, ProcId};
 use acceptor::Accepted;
 use dialer::Call;
 use listeners::Listeners;
 use mpi_base::fdpass::Key;
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long an address may keep silent before the next one joins the race.
@@ -51,8 +52,9 @@ const RETRIES: u32 = 50;
 pub const TOKEN: u64 = u64::MAX;
 
 pub struct Connector {
-    me: ProcId,
-    size: u32,
+    /// What this process is called.
+    me: u64,
+    names: Arc<dyn Names>,
     link: u32,
     key: Key,
     listeners: Listeners,
@@ -101,8 +103,8 @@ fn nonce() -> Result<Nonce, String> {
 impl Connector {
     /// Listens on `port` or, if it is zero, on one the system chooses.
     pub fn open(
-        me: ProcId,
-        size: u32,
+        me: u64,
+        names: Arc<dyn Names>,
         link: u32,
         key: Key,
         (on, port): (On, u16),
@@ -112,7 +114,7 @@ impl Connector {
         let port = listeners.port();
         let lobby = Connector {
             me,
-            size,
+            names,
             link,
             key,
             listeners,

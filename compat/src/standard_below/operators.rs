@@ -1,9 +1,9 @@
 //! Operators whose function belongs to the program: it is called with the program's handle of the datatype.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::code_out;
-use crate::family::{Family, Kind};
-use crate::standard;
+use crate::family::{Family, Kind, OnStandard};
 use std::ffi::{c_int, c_void};
 
 type Small<F> =
@@ -12,7 +12,7 @@ type Large<F> =
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
 
 /// What the library below calls; the context is the program's function.
-unsafe extern "C" fn small<F: Family>(
+unsafe extern "C" fn small<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
     inout: *mut c_void,
@@ -28,7 +28,7 @@ unsafe extern "C" fn small<F: Family>(
     }
 }
 
-unsafe extern "C" fn large<F: Family>(
+unsafe extern "C" fn large<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
     inout: *mut c_void,
@@ -46,7 +46,7 @@ unsafe extern "C" fn large<F: Family>(
 /// The program's function is not ours to free.
 pub(super) unsafe extern "C" fn keep(_: *mut c_void) {}
 
-unsafe fn create<F: Family>(
+unsafe fn create<F: OnStandard>(
     call: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
     most: i64,
     function: usize,
@@ -62,7 +62,7 @@ unsafe fn create<F: Family>(
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let function = function as *mut c_void;
-        let code = (standard::make_operator())(call, most, function, keep, commute, place);
+        let code = (below::make_operator())(call, most, function, keep, commute, place);
         if !op.is_null() {
             op.write(F::handle_out(Kind::Op, made));
         }
@@ -70,7 +70,7 @@ unsafe fn create<F: Family>(
     }
 }
 
-pub unsafe fn MPI_Op_create<F: Family>(
+pub unsafe fn MPI_Op_create<F: OnStandard>(
     function: usize,
     commute: c_int,
     op: *mut F::Handle,
@@ -79,7 +79,7 @@ pub unsafe fn MPI_Op_create<F: Family>(
     unsafe { create::<F>(small::<F>, c_int::MAX.into(), function, commute, op) }
 }
 
-pub unsafe fn MPI_Op_create_c<F: Family>(
+pub unsafe fn MPI_Op_create_c<F: OnStandard>(
     function: usize,
     commute: c_int,
     op: *mut F::Handle,

@@ -1,13 +1,13 @@
 //! Nonblocking duplication, whose handle is written only when the operation ends: by this library, in the program's form.
 #![allow(unsafe_code)]
 
+use crate::below;
 use crate::convert::code_out;
-use crate::family::{Family, Kind};
-use crate::standard;
+use crate::family::{Kind, OnStandard};
 use std::ffi::{c_int, c_void};
 
 /// What the library below calls with the handle; the place is the program's output argument.
-unsafe extern "C" fn deliver<F: Family>(place: *mut c_void, comm: usize) {
+unsafe extern "C" fn deliver<F: OnStandard>(place: *mut c_void, comm: usize) {
     // SAFETY: the program promised the place until the request is complete.
     unsafe {
         place
@@ -16,7 +16,7 @@ unsafe extern "C" fn deliver<F: Family>(place: *mut c_void, comm: usize) {
     }
 }
 
-unsafe fn start<F: Family>(
+unsafe fn start<F: OnStandard>(
     comm: F::Handle,
     info: usize,
     made: *mut F::Handle,
@@ -31,7 +31,7 @@ unsafe fn start<F: Family>(
         } else {
             &raw mut started
         };
-        let code = (standard::duplicate())(comm, info, deliver::<F>, made.cast(), place);
+        let code = (below::duplicate())(comm, info, deliver::<F>, made.cast(), place);
         if !request.is_null() {
             request.write(F::handle_out(Kind::Request, started));
         }
@@ -39,7 +39,7 @@ unsafe fn start<F: Family>(
     }
 }
 
-pub unsafe fn MPI_Comm_idup<F: Family>(
+pub unsafe fn MPI_Comm_idup<F: OnStandard>(
     comm: F::Handle,
     made: *mut F::Handle,
     request: *mut F::Handle,
@@ -48,7 +48,7 @@ pub unsafe fn MPI_Comm_idup<F: Family>(
     unsafe { start::<F>(comm, Kind::Info.null(), made, request) }
 }
 
-pub unsafe fn MPI_Comm_idup_with_info<F: Family>(
+pub unsafe fn MPI_Comm_idup_with_info<F: OnStandard>(
     comm: F::Handle,
     info: F::Handle,
     made: *mut F::Handle,

@@ -73,15 +73,15 @@ pub fn parameters(f: &Function) -> impl Iterator<Item = &Param> {
     f.params.iter().filter(|p| p.base != "...")
 }
 
-/// What a function returns, in the types of the standard.
+/// What a function returns, in the types of the library below.
 pub fn result(f: &Function) -> String {
-    base(&f.returns, "usize", "usize", "StandardStatus")
+    base(&f.returns, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// The type of a function of the standard ABI.
+/// The type of a function of the library below, whose family is in scope as `F`.
 pub fn function_type(f: &Function) -> String {
     let types: Vec<String> = parameters(f)
-        .map(|p| parameter(p, "usize", "usize", "StandardStatus"))
+        .map(|p| parameter(p, "F::Below", "usize", "F::BelowStatus"))
         .collect();
     format!(
         "unsafe extern \"C\" fn({}) -> {}",
@@ -108,11 +108,16 @@ pub fn write(tables: &Tables) -> String {
         out,
         "pub static SLOTS: [AtomicPtr<c_void>; {count}] = [const {{ AtomicPtr::new(unavailable as *mut c_void) }}; {count}];"
     );
+    out.push_str("/// The number of each slot.\npub mod slot {\n");
+    for (id, f) in tables.functions.iter().enumerate() {
+        let _ = writeln!(out, "    pub const {}: usize = {id};", f.name);
+    }
+    out.push_str("}\n");
     for (id, f) in tables.functions.iter().enumerate() {
         // SAFETY: the text below is written into the module that fills the slots.
         let _ = writeln!(
             out,
-            "#[inline(always)]\npub fn {name}() -> {kind} {{\n    \
+            "#[inline(always)]\npub fn {name}<F: Family>() -> {kind} {{\n    \
              // SAFETY: the slot holds the symbol of this name, whose type the standard gives, or a function that does not return.\n    \
              unsafe {{ std::mem::transmute::<*mut c_void, {kind}>(SLOTS[{id}].load(Ordering::Relaxed)) }}\n}}",
             name = f.name,

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::operators::keep;
+use crate::below;
 use crate::convert::code_out;
-use crate::family::{Family, Kind, Word};
-use crate::standard;
+use crate::family::{Kind, OnStandard, Word};
 use std::ffi::{c_int, c_void};
 
 /// The kinds of objects, as the library below numbers them in `portcullis_make_error_handler`.
@@ -17,7 +17,7 @@ type Handler<H> = unsafe extern "C" fn(*mut H, *mut c_int, ...);
 
 /// What the library below calls; the context is the program's function. A code that the handler changes is the one that the call
 /// returns.
-unsafe extern "C" fn handle<F: Family, const OF: u8>(
+unsafe extern "C" fn handle<F: OnStandard, const OF: u8>(
     function: *mut c_void,
     object: usize,
     code: *mut c_int,
@@ -46,7 +46,7 @@ unsafe extern "C" fn handle<F: Family, const OF: u8>(
     }
 }
 
-unsafe fn create<F: Family, const OF: u8>(function: usize, handler: *mut F::Handle) -> c_int {
+unsafe fn create<F: OnStandard, const OF: u8>(function: usize, handler: *mut F::Handle) -> c_int {
     let mut made = Kind::Errhandler.null();
     let place = if handler.is_null() {
         std::ptr::null_mut()
@@ -56,7 +56,7 @@ unsafe fn create<F: Family, const OF: u8>(function: usize, handler: *mut F::Hand
     // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
     unsafe {
         let function = function as *mut c_void;
-        let code = (standard::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
+        let code = (below::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
         if !handler.is_null() {
             handler.write(F::handle_out(Kind::Errhandler, made));
         }
@@ -64,7 +64,7 @@ unsafe fn create<F: Family, const OF: u8>(function: usize, handler: *mut F::Hand
     }
 }
 
-pub unsafe fn MPI_Comm_create_errhandler<F: Family>(
+pub unsafe fn MPI_Comm_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Comm_create_errhandler<F: Family>(
     unsafe { create::<F, COMM>(function, handler) }
 }
 
-pub unsafe fn MPI_Win_create_errhandler<F: Family>(
+pub unsafe fn MPI_Win_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
@@ -80,7 +80,7 @@ pub unsafe fn MPI_Win_create_errhandler<F: Family>(
     unsafe { create::<F, WIN>(function, handler) }
 }
 
-pub unsafe fn MPI_File_create_errhandler<F: Family>(
+pub unsafe fn MPI_File_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
@@ -88,7 +88,7 @@ pub unsafe fn MPI_File_create_errhandler<F: Family>(
     unsafe { create::<F, FILE>(function, handler) }
 }
 
-pub unsafe fn MPI_Session_create_errhandler<F: Family>(
+pub unsafe fn MPI_Session_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {

@@ -1,11 +1,13 @@
 //! What the tool interface knows (section 15.3): every parameter of the library is a control variable, every framework a category.
 //!
 //! A variable is the parameter's text, as `mpi-info` shows it, and cannot be set: the library has read its parameters when it starts.
-//! There are no performance variables, no events and no sources of events.
+//! What the engine counts anyway are performance variables ([`pvar`]). There are no events, no sources of events and no enumerations.
 //!
 //! The interface may be used before `MPI_Init`, after `MPI_Finalize` and from any thread,
 //! so what it knows is gathered once, at its first initialization, and does not change any more.
 //! A handle of a variable is its index and one more, because nothing belongs to a handle.
+
+pub mod pvar;
 
 use crate::abi::*;
 use crate::error::Failure;

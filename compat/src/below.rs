@@ -1,10 +1,12 @@
-//! The library below: `libmpi_abi.so.1`, opened when the program's loader starts this one.
+//! The library below, opened when the program's loader starts this one: `libmpi_abi.so.1`, or another library ([`crate::foreign_below`]).
 //!
 //! Its functions are called through slots and by their `PMPI_` names, so that no function of this library is taken for one of
-//! that library. It lies three folders above (`lib/portcullis/compat/FAMILY` in an installation), else where the loader looks.
-#![allow(unsafe_code, non_snake_case)]
+//! that library. Our own lies three folders above (`lib/portcullis/compat/FAMILY` in an installation), else where the loader looks.
+#![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
+// Functions of many parameters have long types.
+#![allow(clippy::type_complexity)]
 
-use crate::family::StandardStatus;
+use crate::family::Family;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-include!(concat!(env!("OUT_DIR"), "/standard.rs"));
+include!(concat!(env!("OUT_DIR"), "/below.rs"));
 
 /// The library's name, which its loader knows.
 const LIBRARY: &str = "libmpi_abi.so.1";
 
 /// Why there is no library below.
-static REFUSED: OnceLock<String> = OnceLock::new();
+pub(crate) static REFUSED: OnceLock<String> = OnceLock::new();
 
 /// An operator of a program whose function takes other types: what is called (context, input, input and output, count, datatype),
 /// the most elements of one call, the context, what frees it, whether it commutes, where the operator goes.
@@ -72,7 +74,7 @@ pub fn duplicate() -> Duplicate {
 }
 
 /// What a slot holds that was not filled: says why, and ends the process as a loader does that misses a symbol.
-unsafe extern "C" fn unavailable() -> c_int {
+pub(crate) unsafe extern "C" fn unavailable() -> c_int {
     let reason = REFUSED.get().map_or(
         "a function was called before the loader started the library",
         |reason| reason,
@@ -84,13 +86,16 @@ unsafe extern "C" fn unavailable() -> c_int {
 /// Opens the library below and fills the slots; runs once, when the loader starts the library that `inside` lies in.
 pub fn open(inside: *const c_void) {
     let own = file_of(inside);
-    let beside = own
-        .as_deref()
-        .and_then(|file| Some(file.ancestors().nth(4)?.join(LIBRARY)));
-    let candidates = beside.into_iter().chain([PathBuf::from(LIBRARY)]);
+    // In an installation it lies three folders above; in a Python environment also in the same.
+    let beside = |levels| {
+        let file = own.as_deref()?.ancestors().nth(levels)?.join(LIBRARY);
+        file.is_file().then_some(file)
+    };
+    let beside = [beside(4), beside(1)];
+    let candidates = beside.into_iter().flatten().chain([PathBuf::from(LIBRARY)]);
     let mut said = Vec::new();
     for candidate in candidates {
-        match open_file(&candidate) {
+        match open_file(&candidate, libc::RTLD_NOW | libc::RTLD_LOCAL) {
             Ok(handle) => return fill(handle, &candidate),
             Err(error) => said.push(error),
         }
@@ -118,10 +123,10 @@ fn file_of(address: *const c_void) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 
-fn open_file(path: &Path) -> Result<*mut c_void, String> {
+pub(crate) fn open_file(path: &Path, flags: c_int) -> Result<*mut c_void, String> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
-    // SAFETY: opens a library by name; its constructors are those of our own library.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    // SAFETY: opens a library by name; its constructors run.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
     if !handle.is_null() {
         return Ok(handle);
     }
@@ -132,6 +137,18 @@ fn open_file(path: &Path) -> Result<*mut c_void, String> {
         // SAFETY: a string of the loader.
         false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into(),
     })
+}
+
+/// The function of a slot, which takes the arguments of the library below.
+///
+/// # Safety
+/// `F` is the type of such a function.
+#[inline(always)]
+pub unsafe fn unconverted<F: Copy>(id: usize) -> F {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let function = SLOTS[id].load(Ordering::Relaxed);
+    // SAFETY: as the caller says.
+    unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) }
 }
 
 fn fill(handle: *mut c_void, path: &Path) {

@@ -1,0 +1,21 @@
+//! `libmpi_abi.so.1` on MPICH, Intel MPI or a relative of theirs: programs of the standard ABI, that library below.
+//!
+//! It lies in a folder of its own, which `mpirun --on` or `LD_LIBRARY_PATH` puts before that of our own library.
+#![deny(unsafe_code)]
+
+mod entries;
+mod family;
+
+pub use entries::*;
+pub use family::OnMpich;
+
+/// Opens the library below when the program's loader starts this one.
+extern "C" fn start() {
+    compat::foreign_below::open::<OnMpich>();
+}
+
+// SAFETY: the loader calls each function of this section once, before any that depends on this library.
+#[used]
+#[allow(unsafe_code)]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;

@@ -1,0 +1,82 @@
+//! Error handlers of the program: as with operators, the library below calls each by an address of its own.
+
+use super::Foreign;
+use super::operators::NO_MEMORY;
+use crate::below;
+use crate::convert::code_out;
+use crate::family::{Kind, Word};
+use crate::trampoline;
+use std::ffi::{c_int, c_void};
+
+const COMM: u8 = 0;
+const WIN: u8 = 1;
+const FILE: u8 = 2;
+const SESSION: u8 = 3;
+
+type Handler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+
+/// What the trampoline calls: the library's variable arguments are left alone, of which the standard says nothing.
+unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
+    object: *mut F::Below,
+    code: *mut c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    function: *mut c_void,
+) {
+    // SAFETY: the library below gives a handle and a code; the program promised that its function takes them.
+    unsafe {
+        let mut object = match OF {
+            FILE => F::file_out(object.cast::<usize>().read()),
+            COMM => F::handle_out(Kind::Comm, object.read()),
+            WIN => F::handle_out(Kind::Win, object.read()),
+            _ => F::handle_out(Kind::Session, object.read()),
+        };
+        let mut here = F::word_out(Word::Error, code.read());
+        let before = here;
+        let function: Handler = std::mem::transmute(function);
+        F::program(|| function(&raw mut object, &raw mut here));
+        if here != before {
+            code.write(F::word_in(Word::Error, here));
+        }
+    }
+}
+
+macro_rules! creator {
+    ($name:ident<F: Foreign>, $of:ident) => {
+        pub unsafe fn $name<F: Foreign>(of_program: usize, handler: *mut usize) -> c_int {
+            let target: unsafe extern "C" fn(
+                *mut F::Below,
+                *mut c_int,
+                *mut c_void,
+                *mut c_void,
+                *mut c_void,
+            ) = handle::<F, $of>;
+            let given = match of_program {
+                0 => 0,
+                known => match trampoline::make(target as usize, known) {
+                    Ok(made) => made,
+                    Err(_) => return NO_MEMORY,
+                },
+            };
+            let mut made = F::null(Kind::Errhandler);
+            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            unsafe {
+                let place = if handler.is_null() {
+                    std::ptr::null_mut()
+                } else {
+                    &raw mut made
+                };
+                let code = (below::$name::<F>())(given, place);
+                if !handler.is_null() {
+                    handler.write(F::handle_out(Kind::Errhandler, made));
+                }
+                code_out::<F>(code)
+            }
+        }
+    };
+}
+
+creator!(MPI_Comm_create_errhandler<F: Foreign>, COMM);
+creator!(MPI_Win_create_errhandler<F: Foreign>, WIN);
+creator!(MPI_File_create_errhandler<F: Foreign>, FILE);
+creator!(MPI_Session_create_errhandler<F: Foreign>, SESSION);

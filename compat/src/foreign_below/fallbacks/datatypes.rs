@@ -1,0 +1,127 @@
+//! Datatypes: what older functions tell, in the words of newer ones.
+
+use super::Foreign;
+use crate::below;
+use crate::family::{Kind, Word};
+use std::ffi::c_int;
+
+pub unsafe extern "C" fn MPI_Type_get_envelope_c<F: Foreign>(
+    datatype: F::Below,
+    integers: *mut i64,
+    addresses: *mut i64,
+    large_counts: *mut i64,
+    datatypes: *mut i64,
+    combiner: *mut c_int,
+) -> c_int {
+    let mut known = [0; 3];
+    let [n, a, d] = &mut known;
+    // SAFETY: arguments of the library below, which are what the standard demands.
+    unsafe {
+        let code = (below::MPI_Type_get_envelope::<F>())(datatype, n, a, d, combiner);
+        if code == 0 {
+            for (place, value) in [integers, addresses, datatypes].into_iter().zip(known) {
+                place.write(value.into());
+            }
+            large_counts.write(0);
+        }
+        code
+    }
+}
+
+pub unsafe extern "C" fn MPI_Type_get_contents_c<F: Foreign>(
+    datatype: F::Below,
+    max_integers: i64,
+    max_addresses: i64,
+    _max_large_counts: i64,
+    max_datatypes: i64,
+    integers: *mut c_int,
+    addresses: *mut isize,
+    _large_counts: *mut i64,
+    datatypes: *mut F::Below,
+) -> c_int {
+    let small = |count: i64| c_int::try_from(count).unwrap_or(c_int::MAX);
+    // SAFETY: arguments of the library below, which are what the standard demands.
+    unsafe {
+        (below::MPI_Type_get_contents::<F>())(
+            datatype,
+            small(max_integers),
+            small(max_addresses),
+            small(max_datatypes),
+            integers,
+            addresses,
+            datatypes,
+        )
+    }
+}
+
+/// Handles of the standard: a value, an index, the pair.
+const INT: usize = 0x209;
+const PAIRS: [(usize, usize); 6] = [
+    (0x210, 0x228),
+    (0x214, 0x229),
+    (0x20a, 0x22a),
+    (0x209, 0x22b),
+    (0x208, 0x22c),
+    (0x220, 0x22d),
+];
+
+pub unsafe extern "C" fn MPI_Type_get_value_index<F: Foreign>(
+    value: F::Below,
+    index: F::Below,
+    pair: *mut F::Below,
+) -> c_int {
+    let here = |handle: F::Below| F::handle_out(Kind::Datatype, handle);
+    let known = PAIRS.iter().find(|(known, _)| here(value) == *known);
+    let found = match known.filter(|_| here(index) == INT) {
+        Some((_, found)) => F::handle_in(Kind::Datatype, *found),
+        None => F::null(Kind::Datatype),
+    };
+    if pair.is_null() {
+        return F::word_in(Word::Error, 13);
+    }
+    // SAFETY: an output argument of the caller, not null.
+    unsafe { pair.write(found) };
+    0
+}
+
+/// The small function of an operator is called with no more elements than it counts.
+unsafe extern "C" fn with_large_count<F: Foreign>(
+    input: *mut std::ffi::c_void,
+    inout: *mut std::ffi::c_void,
+    count: *mut c_int,
+    datatype: *mut F::Below,
+    large: *mut std::ffi::c_void,
+) {
+    type Large<B> =
+        unsafe extern "C" fn(*mut std::ffi::c_void, *mut std::ffi::c_void, *mut i64, *mut B);
+    // SAFETY: the library below gives what the standard says; the context is a function of the other form.
+    unsafe {
+        let mut count = i64::from(*count);
+        let large: Large<F::Below> = std::mem::transmute(large);
+        large(input, inout, &mut count, datatype);
+    }
+}
+
+pub unsafe extern "C" fn MPI_Op_create_c<F: Foreign>(
+    large: usize,
+    commute: c_int,
+    op: *mut F::Below,
+) -> c_int {
+    type Target<B> = unsafe extern "C" fn(
+        *mut std::ffi::c_void,
+        *mut std::ffi::c_void,
+        *mut c_int,
+        *mut B,
+        *mut std::ffi::c_void,
+    );
+    let target: Target<F::Below> = with_large_count::<F>;
+    let small = match large {
+        0 => 0,
+        large => match crate::trampoline::make(target as usize, large) {
+            Ok(small) => small,
+            Err(_) => return F::word_in(Word::Error, super::super::operators::NO_MEMORY),
+        },
+    };
+    // SAFETY: as above.
+    unsafe { (below::MPI_Op_create::<F>())(small, commute, op) }
+}

@@ -1,0 +1,133 @@
+//! Large numbers as small ones: a count of elements as one larger element, arrays of counts as arrays of integers.
+
+use super::Foreign;
+use crate::below;
+use crate::family::Kind;
+use std::ffi::c_int;
+
+/// The elements of one chunk.
+const CHUNK: i64 = 1 << 30;
+
+/// A count and a datatype that a function with small counts takes.
+pub struct Fit<F: Foreign> {
+    pub count: c_int,
+    pub datatype: F::Below,
+    is_made: bool,
+}
+
+impl<F: Foreign> Fit<F> {
+    /// The same data; a count that does not fit becomes one element of chunks and a rest. Else the error of the library below.
+    ///
+    /// # Safety
+    /// The datatype is one of the library below.
+    #[inline]
+    pub unsafe fn new(count: i64, datatype: F::Below) -> Result<Self, c_int> {
+        match c_int::try_from(count) {
+            Ok(count) => Ok(Fit {
+                count,
+                datatype,
+                is_made: false,
+            }),
+            // SAFETY: passed on. A count below zero stays one, so that the library reports it.
+            Err(_) if count < 0 => Ok(Fit {
+                count: c_int::MIN,
+                datatype,
+                is_made: false,
+            }),
+            // SAFETY: passed on.
+            Err(_) => unsafe { Self::chunks(count, datatype) },
+        }
+    }
+
+    #[cold]
+    unsafe fn chunks(count: i64, datatype: F::Below) -> Result<Self, c_int> {
+        let ok = |code: c_int| if code == 0 { Ok(()) } else { Err(code) };
+        let (mut low, mut extent) = (0, 0);
+        let mut parts = [F::null(Kind::Datatype); 3];
+        let [chunk, chunks, rest] = &mut parts;
+        let mut whole = F::null(Kind::Datatype);
+        let chunk_count = c_int::try_from(count / CHUNK).unwrap_or(c_int::MAX);
+        let rest_count = (count % CHUNK) as c_int;
+        // SAFETY: the datatype is one of the library below; the rest is ours.
+        unsafe {
+            ok((below::MPI_Type_get_extent::<F>())(
+                datatype,
+                &mut low,
+                &mut extent,
+            ))?;
+            ok((below::MPI_Type_contiguous::<F>())(
+                CHUNK as c_int,
+                datatype,
+                chunk,
+            ))?;
+            ok((below::MPI_Type_contiguous::<F>())(
+                chunk_count,
+                *chunk,
+                chunks,
+            ))?;
+            ok((below::MPI_Type_contiguous::<F>())(
+                rest_count, datatype, rest,
+            ))?;
+            let lengths = [1, 1];
+            let places = [0, extent * (CHUNK as isize) * chunk_count as isize];
+            let types = [*chunks, *rest];
+            let code = (below::MPI_Type_create_struct::<F>())(
+                2,
+                lengths.as_ptr(),
+                places.as_ptr(),
+                types.as_ptr(),
+                &raw mut whole,
+            );
+            for part in &mut parts {
+                (below::MPI_Type_free::<F>())(part);
+            }
+            ok(code)?;
+            ok((below::MPI_Type_commit::<F>())(&raw mut whole))?;
+        }
+        Ok(Fit {
+            count: 1,
+            datatype: whole,
+            is_made: true,
+        })
+    }
+
+    /// Lets a made datatype go; operations under way keep it.
+    ///
+    /// # Safety
+    /// Once, after the call that used it.
+    #[inline]
+    pub unsafe fn free(mut self) {
+        if self.is_made {
+            // SAFETY: made above.
+            unsafe { (below::MPI_Type_free::<F>())(&raw mut self.datatype) };
+        }
+    }
+}
+
+/// An array of smaller numbers, or none where the program gave none.
+pub struct Narrow<B>(Option<Vec<B>>);
+
+impl<B> Narrow<B> {
+    /// # Safety
+    /// `from` is null or has `length` elements.
+    pub unsafe fn of<A: Copy>(from: *const A, length: c_int) -> Option<Self>
+    where
+        B: TryFrom<A>,
+    {
+        if from.is_null() {
+            return Some(Narrow(None));
+        }
+        let length = usize::try_from(length).unwrap_or(0);
+        // SAFETY: the caller's array has that many.
+        let narrow = |i: usize| B::try_from(unsafe { from.add(i).read() }).ok();
+        Some(Narrow(Some(
+            (0..length).map(narrow).collect::<Option<_>>()?,
+        )))
+    }
+
+    pub fn argument(&self) -> *const B {
+        self.0
+            .as_ref()
+            .map_or(std::ptr::null(), |list| list.as_ptr())
+    }
+}

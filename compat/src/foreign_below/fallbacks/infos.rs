@@ -1,0 +1,68 @@
+//! Infos, in terms of older functions.
+
+use super::Foreign;
+use crate::below;
+use std::ffi::{c_char, c_int};
+
+pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
+    info: F::Below,
+    key: *const c_char,
+    length: *mut c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> c_int {
+    let mut full = 0;
+    // SAFETY: arguments of the library below, which are what the standard demands; the copy has room for the whole value.
+    unsafe {
+        let code = (below::MPI_Info_get_valuelen::<F>())(info, key, &mut full, flag);
+        if code != 0 || *flag == 0 {
+            return code;
+        }
+        let room = usize::try_from(*length).unwrap_or(0);
+        length.write(full + 1);
+        if room == 0 {
+            return 0;
+        }
+        let mut whole: Vec<c_char> = vec![0; usize::try_from(full).unwrap_or(0) + 1];
+        let code = (below::MPI_Info_get::<F>())(info, key, full, whole.as_mut_ptr(), flag);
+        if code == 0 && *flag != 0 {
+            let kept = (whole.len() - 1).min(room - 1);
+            std::ptr::copy_nonoverlapping(whole.as_ptr(), value, kept);
+            value.add(kept).write(0);
+        }
+        code
+    }
+}
+
+/// What this library knows of its start is the command, and that only where it was given.
+pub unsafe extern "C" fn MPI_Info_create_env<F: Foreign>(
+    argc: c_int,
+    argv: *mut *mut c_char,
+    info: *mut F::Below,
+) -> c_int {
+    // SAFETY: arguments of the library below, which are what the standard demands.
+    unsafe {
+        let code = (below::MPI_Info_create::<F>())(info);
+        if code == 0 && argc > 0 && !argv.is_null() && !(*argv).is_null() {
+            return (below::MPI_Info_set::<F>())(*info, c"command".as_ptr(), *argv);
+        }
+        code
+    }
+}
+
+/// A library that says nothing of the hardware gives an info without entries.
+pub unsafe extern "C" fn MPI_Get_hw_resource_info<F: Foreign>(info: *mut F::Below) -> c_int {
+    // SAFETY: as above.
+    unsafe { (below::MPI_Info_create::<F>())(info) }
+}
+
+/// Hints may be ignored.
+pub unsafe extern "C" fn MPI_Comm_idup_with_info<F: Foreign>(
+    comm: F::Below,
+    _info: F::Below,
+    made: *mut F::Below,
+    request: *mut F::Below,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe { (below::MPI_Comm_idup::<F>())(comm, made, request) }
+}

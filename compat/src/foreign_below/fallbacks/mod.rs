@@ -1,0 +1,112 @@
+//! Functions of the library below that it does not have, made of others.
+//!
+//! They take and return what that library takes and returns, so that the exported functions call them as they would call it.
+//! Those with large counts are written by the build (`compat/generate/src/fallbacks.rs`); what follows is written by hand.
+// Generated names are those of the standard.
+// The build writes one form for all; functions that need nothing of the library below are generic like the others.
+#![allow(
+    clippy::needless_ifs,
+    clippy::collapsible_if,
+    clippy::extra_unused_type_parameters
+)]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::useless_conversion,
+    clippy::cast_lossless
+)]
+
+mod datatypes;
+mod events;
+mod fit;
+mod infos;
+mod others;
+mod requests;
+
+use super::Foreign;
+use super::fortran::class_below;
+use super::kept::{Life, keep};
+use crate::below::{self, slot};
+use crate::blocks;
+use crate::family::{IN_PLACE, Kind};
+use datatypes::*;
+use events::*;
+use fit::{Fit, Narrow};
+use infos::*;
+use others::*;
+use requests::*;
+use std::ffi::{c_char, c_int, c_void};
+use std::io::Write as _;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
+
+/// Error classes of the standard.
+const COUNT: c_int = 2;
+const UNSUPPORTED: c_int = 55;
+const MPI_COMM_SELF: usize = 0x102;
+
+/// One line for each function.
+static SAID: [AtomicBool; below::NAMES.len()] =
+    [const { AtomicBool::new(false) }; below::NAMES.len()];
+
+/// Says once for each function what is wrong, and lets the library's error handler decide.
+unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
+    let name = below::NAMES
+        .get(id)
+        .map_or(c"", |name| *name)
+        .to_string_lossy();
+    let name = name.trim_start_matches('P');
+    if SAID
+        .get(id)
+        .is_some_and(|said| !said.swap(true, Ordering::Relaxed))
+    {
+        // Nobody reads it when standard error is closed.
+        let _ = writeln!(std::io::stderr(), "portcullis: {name}: {what}");
+    }
+    let code = class_below::<F>(class);
+    let (mut begun, mut ended) = (0, 0);
+    // SAFETY: questions that may be asked at any time, then a call between init and finalize.
+    unsafe {
+        (below::MPI_Initialized::<F>())(&raw mut begun);
+        (below::MPI_Finalized::<F>())(&raw mut ended);
+        if begun != 0 && ended == 0 && !name.starts_with("MPI_T_") {
+            let comm = F::handle_in(Kind::Comm, MPI_COMM_SELF);
+            (below::MPI_Comm_call_errhandler::<F>())(comm, code);
+        }
+    }
+    code
+}
+
+/// Stands in the slot of a function that a library lacks and that nothing is made of.
+unsafe extern "C" fn missing<F: Foreign, const ID: usize>() -> c_int {
+    let what = format!("the {} below has no such function", F::NAME);
+    // SAFETY: passed on.
+    unsafe { refuse::<F>(ID, UNSUPPORTED, &what) }
+}
+
+/// Of a function whose twin counts with an `int`.
+unsafe fn too_large<F: Foreign>(id: usize) -> c_int {
+    let what = format!(
+        "the {} below has it only for numbers up to 2147483647, and one is larger",
+        F::NAME
+    );
+    // SAFETY: passed on.
+    unsafe { refuse::<F>(id, COUNT, &what) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a library of MPI 3.1 lacks and programs then do not get.
+    #[test]
+    fn few_functions_of_later_versions_have_nothing_that_stands_in() {
+        let later: Vec<&str> = LACKING
+            .into_iter()
+            .filter(|name| name.contains("_c") && name.ends_with("_c"))
+            .collect();
+        assert_eq!(later, ["MPI_Register_datarep_c"]);
+        assert!(NARROWED.len() > 140, "{}", NARROWED.len());
+    }
+}

@@ -1,0 +1,120 @@
+//! The state of several requests, asked one by one.
+
+use super::Foreign;
+use crate::below;
+use crate::family::{Kind, UNDEFINED};
+use std::ffi::c_int;
+use std::ptr::without_provenance_mut;
+
+/// Where the status of a request goes.
+fn place<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *mut F::BelowStatus {
+    match statuses.addr() == F::BELOW_STATUS_IGNORE {
+        true => without_provenance_mut(F::BELOW_STATUS_IGNORE),
+        false => statuses.wrapping_add(i),
+    }
+}
+
+unsafe fn ask<F: Foreign>(
+    requests: *const F::Below,
+    i: usize,
+    status: *mut F::BelowStatus,
+) -> Result<bool, c_int> {
+    let mut complete = 0;
+    // SAFETY: the caller's arrays have that many.
+    let code =
+        unsafe { (below::MPI_Request_get_status::<F>())(*requests.add(i), &mut complete, status) };
+    if code == 0 {
+        Ok(complete != 0)
+    } else {
+        Err(code)
+    }
+}
+
+fn many(count: c_int) -> usize {
+    usize::try_from(count).unwrap_or(0)
+}
+
+pub unsafe extern "C" fn MPI_Request_get_status_all<F: Foreign>(
+    count: c_int,
+    requests: *const F::Below,
+    flag: *mut c_int,
+    statuses: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: arguments of the library below, which are what the standard demands.
+    unsafe {
+        flag.write(1);
+        for i in 0..many(count) {
+            match ask::<F>(requests, i, place::<F>(statuses, i)) {
+                Ok(true) => {}
+                Ok(false) => flag.write(0),
+                Err(code) => return code,
+            }
+        }
+    }
+    0
+}
+
+pub unsafe extern "C" fn MPI_Request_get_status_any<F: Foreign>(
+    count: c_int,
+    requests: *const F::Below,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut F::BelowStatus,
+) -> c_int {
+    let mut active = false;
+    // SAFETY: arguments of the library below, which are what the standard demands.
+    unsafe {
+        for i in 0..many(count) {
+            if *requests.add(i) == F::null(Kind::Request) {
+                continue;
+            }
+            active = true;
+            match ask::<F>(requests, i, status) {
+                Ok(true) => {
+                    index.write(i as c_int);
+                    flag.write(1);
+                    return 0;
+                }
+                Ok(false) => {}
+                Err(code) => return code,
+            }
+        }
+        index.write(UNDEFINED);
+        flag.write((!active).into());
+        if !active {
+            let null = F::null(Kind::Request);
+            let mut complete = 0;
+            return (below::MPI_Request_get_status::<F>())(null, &mut complete, status);
+        }
+    }
+    0
+}
+
+pub unsafe extern "C" fn MPI_Request_get_status_some<F: Foreign>(
+    count: c_int,
+    requests: *const F::Below,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::BelowStatus,
+) -> c_int {
+    let (mut active, mut found) = (false, 0);
+    // SAFETY: arguments of the library below, which are what the standard demands.
+    unsafe {
+        for i in 0..many(count) {
+            if *requests.add(i) == F::null(Kind::Request) {
+                continue;
+            }
+            active = true;
+            match ask::<F>(requests, i, place::<F>(statuses, found)) {
+                Ok(true) => {
+                    indices.add(found).write(i as c_int);
+                    found += 1;
+                }
+                Ok(false) => {}
+                Err(code) => return code,
+            }
+        }
+        completed.write(if active { found as c_int } else { UNDEFINED });
+    }
+    0
+}

@@ -1,0 +1,93 @@
+//! Finds the library below, opens it and fills the slots.
+//!
+//! `PORTCULLIS_ON` names the file; without it the usual names of the family are tried where the loader looks.
+//! The file is opened for itself alone and finds its own symbols first, since it exports the names that this library exports.
+//! A sanitizer refuses that ("deep binding"); then calls that come back are recognised by [`crate::inside`] alone.
+
+use super::{Foreign, fallbacks};
+use crate::below::{NAMES, REFUSED, SLOTS, open_file};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// Names the library below.
+const ON: &str = "PORTCULLIS_ON";
+
+/// What stands in front of names that a library gives to functions before the standard has them.
+const EARLY: &str = "MPIX_";
+
+/// Opens the library below; runs once, when the loader starts this library.
+pub fn open<F: Foreign>() {
+    if let Err(reason) = try_open::<F>() {
+        let _ = REFUSED.set(reason);
+    }
+}
+
+fn try_open<F: Foreign>() -> Result<(), String> {
+    let named = std::env::var_os(ON).filter(|path| !path.is_empty());
+    let candidates: Vec<PathBuf> = match &named {
+        Some(path) => vec![path.into()],
+        None => F::FILES.iter().map(PathBuf::from).collect(),
+    };
+    let mut said = Vec::new();
+    for candidate in &candidates {
+        match open_alone(candidate) {
+            Ok(handle) => return fill::<F>(handle, candidate),
+            Err(error) => said.push(error),
+        }
+    }
+    Err(format!(
+        "this program is to run on {}, which cannot be opened ({}): {}",
+        F::NAME,
+        match named {
+            Some(_) => format!("{ON} names it"),
+            None => format!("no {ON} names it"),
+        },
+        said.join("; ")
+    ))
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn open_alone(path: &Path) -> Result<*mut c_void, String> {
+    let usual = libc::RTLD_NOW | libc::RTLD_LOCAL;
+    open_file(path, usual | libc::RTLD_DEEPBIND).or_else(|_| open_file(path, usual))
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn open_alone(path: &Path) -> Result<*mut c_void, String> {
+    open_file(path, libc::RTLD_NOW | libc::RTLD_LOCAL)
+}
+
+fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
+    let find = |name: &CStr| {
+        // SAFETY: looks a name up in a library that stays open.
+        unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) }
+    };
+    if find(F::MARK).is_null() {
+        return Err(format!(
+            "{} is not a library of {} or a relative of it: it has no {}",
+            path.display(),
+            F::NAME,
+            F::MARK.to_string_lossy()
+        ));
+    }
+    F::learn(&find);
+    let instead = fallbacks::table::<F>();
+    for (id, slot) in SLOTS.iter().enumerate() {
+        let symbol = NAMES.get(id).and_then(|name| symbol(&find, name));
+        let function = symbol.or_else(|| instead.get(id).copied());
+        slot.store(function.unwrap_or(std::ptr::null_mut()), Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// `PMPI_X`, else `MPI_X`, else `MPIX_X`.
+fn symbol(find: &dyn Fn(&CStr) -> *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    let plain = name.to_str().ok()?.strip_prefix("PMPI_")?;
+    let early = CString::new(format!("{EARLY}{plain}")).ok()?;
+    let plain = CString::new(format!("MPI_{plain}")).ok()?;
+    [name, &plain, &early]
+        .into_iter()
+        .map(find)
+        .find(|symbol| !symbol.is_null())
+}

@@ -1,0 +1,72 @@
+//! Operators of the program: the library below calls a function without a word that says which, so each operator has one of
+//! its own, made at run time ([`crate::trampoline`]).
+
+use super::Foreign;
+use crate::below;
+use crate::convert::code_out;
+use crate::family::Kind;
+use crate::trampoline;
+use std::ffi::{c_int, c_void};
+
+/// `MPI_ERR_NO_MEM` of the standard.
+pub(super) const NO_MEMORY: c_int = 39;
+
+type Function<C> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut usize);
+
+/// What the trampoline calls; the context is the program's function.
+unsafe extern "C" fn operate<F: Foreign, C>(
+    input: *mut c_void,
+    inout: *mut c_void,
+    count: *mut C,
+    datatype: *mut F::Below,
+    function: *mut c_void,
+) {
+    // SAFETY: the library below gives what the standard says; the program promised that its function takes it.
+    unsafe {
+        let mut datatype = F::handle_out(Kind::Datatype, datatype.read());
+        let function: Function<C> = std::mem::transmute(function);
+        F::program(|| function(input, inout, count, &raw mut datatype));
+    }
+}
+
+/// A function for the library below that calls one of the program; zero if there is no memory for it.
+pub(super) fn function<F: Foreign, C>(of_program: usize) -> usize {
+    let target: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut F::Below, *mut c_void) =
+        operate::<F, C>;
+    trampoline::make(target as usize, of_program).unwrap_or(0)
+}
+
+macro_rules! creator {
+    ($name:ident<F: Foreign>, $count:ty) => {
+        pub unsafe fn $name<F: Foreign>(
+            of_program: usize,
+            commute: c_int,
+            op: *mut usize,
+        ) -> c_int {
+            let mut made = F::null(Kind::Op);
+            let given = match of_program {
+                0 => 0,
+                known => match function::<F, $count>(known) {
+                    0 => return NO_MEMORY,
+                    made => made,
+                },
+            };
+            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            unsafe {
+                let place = if op.is_null() {
+                    std::ptr::null_mut()
+                } else {
+                    &raw mut made
+                };
+                let code = (below::$name::<F>())(given, commute, place);
+                if !op.is_null() {
+                    op.write(F::handle_out(Kind::Op, made));
+                }
+                code_out::<F>(code)
+            }
+        }
+    };
+}
+
+creator!(MPI_Op_create<F: Foreign>, c_int);
+creator!(MPI_Op_create_c<F: Foreign>, i64);

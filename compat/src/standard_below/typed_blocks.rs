@@ -1,0 +1,88 @@
+//! Collective operations whose blocks have datatypes of their own (`alltoallw`), over everybody and over neighbours.
+//!
+//! How long the arrays are is known from the communicator alone. The library below reads the arrays before it returns, also in
+//! nonblocking and persistent forms, so that converted ones need not outlive the call.
+#![allow(unsafe_code)]
+
+use crate::convert::{Array, code_out, handles_in};
+use crate::family::{IN_PLACE, Kind, OnStandard};
+use crate::{below, blocks};
+use std::ffi::{c_int, c_void};
+
+/// The datatypes of both sides; none on the sending side of what is done in place.
+unsafe fn types<F: OnStandard>(
+    comm: usize,
+    lengths: unsafe fn(usize) -> (c_int, c_int),
+    sendbuf: *const c_void,
+    sendtypes: *const F::Handle,
+    recvtypes: *const F::Handle,
+) -> (Array<usize>, Array<usize>) {
+    let (send, receive) = match blocks::known::<F>(comm) {
+        // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+        true => unsafe { lengths(comm) },
+        false => (0, 0),
+    };
+    let send = if sendbuf.addr() == IN_PLACE { 0 } else { send };
+    // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+    unsafe {
+        (
+            handles_in::<F>(Kind::Datatype, sendtypes, send),
+            handles_in::<F>(Kind::Datatype, recvtypes, receive),
+        )
+    }
+}
+
+macro_rules! blocks {
+    ($name:ident<F: OnStandard>, $count:ty, $displacement:ty, $lengths:ident $(, info $info:ident)? $(, request $request:ident)?) => {
+        pub unsafe fn $name<F: OnStandard>(
+            sendbuf: *const c_void,
+            sendcounts: *const $count,
+            sdispls: *const $displacement,
+            sendtypes: *const F::Handle,
+            recvbuf: *mut c_void,
+            recvcounts: *const $count,
+            rdispls: *const $displacement,
+            recvtypes: *const F::Handle,
+            comm: F::Handle,
+            $($info: F::Handle,)?
+            $($request: *mut F::Handle,)?
+        ) -> c_int {
+            // SAFETY: the arguments are the program's, which keeps to what the standard asks of a caller.
+            unsafe {
+                let comm = F::handle_in(Kind::Comm, comm);
+                let sendbuf = F::buffer_in(sendbuf.cast_mut()).cast_const();
+                let (sendtypes, recvtypes) =
+                    types::<F>(comm, blocks::$lengths::<F>, sendbuf, sendtypes, recvtypes);
+                $(let mut made = (Kind::Request.null(), $request);)?
+                let code = (below::$name::<F>())(
+                    sendbuf,
+                    sendcounts,
+                    sdispls,
+                    sendtypes.argument(),
+                    F::buffer_in(recvbuf),
+                    recvcounts,
+                    rdispls,
+                    recvtypes.argument(),
+                    comm,
+                    $(F::handle_in(Kind::Info, $info),)?
+                    $(if $request.is_null() { std::ptr::null_mut() } else { &raw mut made.0 },)?
+                );
+                $(if !$request.is_null() { made.1.write(F::handle_out(Kind::Request, made.0)); })?
+                code_out::<F>(code)
+            }
+        }
+    };
+}
+
+blocks!(MPI_Alltoallw<F: OnStandard>, c_int, c_int, everybody);
+blocks!(MPI_Alltoallw_c<F: OnStandard>, i64, isize, everybody);
+blocks!(MPI_Ialltoallw<F: OnStandard>, c_int, c_int, everybody, request request);
+blocks!(MPI_Ialltoallw_c<F: OnStandard>, i64, isize, everybody, request request);
+blocks!(MPI_Alltoallw_init<F: OnStandard>, c_int, c_int, everybody, info info, request request);
+blocks!(MPI_Alltoallw_init_c<F: OnStandard>, i64, isize, everybody, info info, request request);
+blocks!(MPI_Neighbor_alltoallw<F: OnStandard>, c_int, isize, neighbours);
+blocks!(MPI_Neighbor_alltoallw_c<F: OnStandard>, i64, isize, neighbours);
+blocks!(MPI_Ineighbor_alltoallw<F: OnStandard>, c_int, isize, neighbours, request request);
+blocks!(MPI_Ineighbor_alltoallw_c<F: OnStandard>, i64, isize, neighbours, request request);
+blocks!(MPI_Neighbor_alltoallw_init<F: OnStandard>, c_int, isize, neighbours, info info, request request);
+blocks!(MPI_Neighbor_alltoallw_init_c<F: OnStandard>, i64, isize, neighbours, info info, request request);

@@ -1,0 +1,72 @@
+//! Processes that come and go (sections 11.7 to 11.10): spawn, ports, published names, join.
+
+use super::args::string;
+use super::comm::register_some;
+use super::groups;
+use super::intercomm::astray;
+use crate::abi::*;
+use crate::error::Failure;
+use crate::info::{self, Hints};
+use crate::object::Attached;
+use crate::object::comm::CommObject;
+use mpi_core::comm::{Comm, LeaderError};
+use mpi_core::dynamic::PortName;
+use std::ffi::{c_char, c_int};
+use std::time::Duration;
+
+pub mod join;
+pub mod names;
+pub mod parent;
+pub mod ports;
+pub mod spawn;
+
+/// A root argument, which is a rank of this process's own group, on whatever kind of communicator.
+fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
+    if comm.comm.is_inter() {
+        let why = format!("{} is an intercommunicator", comm.label());
+        return Err(Failure::new(MPI_ERR_COMM, why));
+    }
+    // Not MPI_ROOT either, which is for collective operations between groups.
+    groups::member(comm.comm.group(), root, "root")
+        .map_err(|wrong| Failure::new(MPI_ERR_ROOT, wrong.message()))
+}
+
+/// A port name argument.
+///
+/// # Safety
+/// `port` is a string of the caller or null.
+unsafe fn port_of(port: *const c_char) -> Result<PortName, Failure> {
+    // SAFETY: passed on.
+    let text = unsafe { string(port, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")? };
+    PortName::parse(&text)
+        .map_err(|error| Failure::new(MPI_ERR_PORT, format!("port_name is `{text}`: {error}")))
+}
+
+/// What the root's group hears of the root's arguments.
+fn told<T>(of_root: Result<T, Failure>) -> Result<T, LeaderError> {
+    of_root.map_err(|failure| astray(&failure))
+}
+
+/// How long a connection is waited for, by the info key `timeout` in seconds; without it, without end.
+fn patience(hints: &Hints) -> Result<Option<Duration>, Failure> {
+    let Some(text) = hints.get("timeout") else {
+        return Ok(None);
+    };
+    let seconds = text.trim().parse::<f64>().ok();
+    let patience = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    patience.map(Some).ok_or_else(|| {
+        let why = format!("the info key timeout is `{text}`, which is no number of seconds");
+        Failure::new(MPI_ERR_INFO_VALUE, why)
+    })
+}
+
+/// The hints of the root's info argument and the patience in it.
+fn patience_of(info: MPI_Info) -> Result<Option<Duration>, Failure> {
+    patience(&info::hints(info)?)
+}
+
+/// Gives an intercommunicator a handle; it inherits the error handler of the communicator that it was made on.
+fn register(new: Comm, on: &CommObject) -> Result<MPI_Comm, Failure> {
+    let attached = Attached::inheriting(&on.attached);
+    register_some(Some(new), attached, on.session.clone())
+}

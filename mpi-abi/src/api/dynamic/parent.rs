@@ -1,0 +1,72 @@
+//! What a process that another one has spawned has of its parent (section 11.8.2).
+//!
+//! The parent's root leaves the name of a port for it; all processes of the new job connect there while they initialize, as one group.
+
+use crate::abi::*;
+use crate::api::args::out;
+use crate::error::{Failure, Outcome, handler};
+use crate::object::Attached;
+use crate::object::comm::register_with;
+use crate::{init, state};
+use mpi_core::Engine;
+use mpi_core::comm::LeaderError;
+use mpi_core::dynamic::PortName;
+
+/// Under which the parent leaves the name of its port.
+pub(super) const PORT_KEY: &str = "PORTCULLIS_parent_port";
+/// Under which it leaves the initial error handler.
+pub(super) const HANDLER_KEY: &str = "PORTCULLIS_initial_errhandler";
+
+pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
+    state::engine()?;
+    let known = state::state().parent.get();
+    // One that was disconnected or freed is none any more.
+    let alive = known != MPI_COMM_NULL && state::comm(known).is_ok();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(parent, if alive { known } else { MPI_COMM_NULL }, "parent") }
+}
+
+/// The error handler that the parent wants this job to begin with (`mpi_initial_errhandler`, section 11.8.4).
+fn initial_handler(name: &str) -> Option<MPI_Errhandler> {
+    match name.to_ascii_lowercase().as_str() {
+        "mpi_errors_are_fatal" => Some(MPI_ERRORS_ARE_FATAL),
+        "mpi_errors_abort" => Some(MPI_ERRORS_ABORT),
+        "mpi_errors_return" => Some(MPI_ERRORS_RETURN),
+        _ => None,
+    }
+}
+
+/// Connects this job with the one that has spawned it, if one has; all processes of the job call it.
+pub(crate) fn meet_parent(engine: &Engine) -> Result<(), Failure> {
+    let Some(launcher) = init::launcher().filter(|launcher| launcher.identity().spawned) else {
+        return Ok(());
+    };
+    let chosen = launcher.left_by_parent(HANDLER_KEY);
+    if let Some(chosen) = chosen.as_deref().and_then(initial_handler) {
+        for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
+            state::comm(comm)?.attached.set_errhandler(chosen)?;
+        }
+    }
+    // A parent that runs another MPI leaves no port.
+    let Some(text) = launcher.left_by_parent(PORT_KEY) else {
+        return Ok(());
+    };
+    let world = state::comm(MPI_COMM_WORLD)?;
+    let port = (world.comm.rank() == 0).then(|| {
+        PortName::parse(&text).map_err(|error| LeaderError {
+            code: MPI_ERR_PORT,
+            why: format!("the parent's port: {error}"),
+        })
+    });
+    let new = engine.block_on(world.comm.connect(0, port, None, MPI_ERR_PORT))?;
+    new.set_name("MPI_COMM_PARENT");
+    let attached = Attached::inheriting(&world.attached);
+    let parent = register_with(new, attached, None)?;
+    state::state().parent.set(parent.handle());
+    Ok(())
+}
+
+/// Whether the name of an initial error handler is one.
+pub(super) fn is_initial_handler(name: &str) -> bool {
+    initial_handler(name).is_some_and(|known| handler::retain(known).is_ok())
+}

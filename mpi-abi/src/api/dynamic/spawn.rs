@@ -1,0 +1,372 @@
+//! `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple` (section 11.8): the launcher starts a job, which then connects to a port of the root.
+//!
+//! All of a job starts or nothing. The root tells its group what became of each process before they wait for the new job,
+//! so that a failure reaches all members with the same sentence, and `array_of_errcodes` is right everywhere.
+
+use super::parent::{HANDLER_KEY, PORT_KEY, is_initial_handler};
+use super::{register, root_of, told};
+use crate::abi::*;
+use crate::api::args::{out, slice, slice_mut, string};
+use crate::error::{Failure, Outcome};
+use crate::object::comm::CommObject;
+use crate::{info, init, state, text};
+use mpi_core::comm::ControlGroup;
+use mpi_core::dynamic::PortName;
+use mpi_core::rte::{SpawnRequest, SpawnedApp};
+use std::ffi::{CStr, c_char, c_int};
+use std::rc::Rc;
+
+/// A path is at most so long, and so is a command.
+const COMMAND_MAX: c_int = 4096;
+
+/// What one command asks for, as it stands at the root.
+struct Command {
+    command: *const c_char,
+    argv: *mut *mut c_char,
+    maxprocs: c_int,
+    info: MPI_Info,
+}
+
+/// The arguments of a program, which end with a null pointer; `MPI_ARGV_NULL` is none.
+///
+/// # Safety
+/// `argv` is null or such an array of strings.
+unsafe fn arguments(argv: *mut *mut c_char) -> Vec<String> {
+    let mut all = Vec::new();
+    if argv.is_null() {
+        return all;
+    }
+    loop {
+        // SAFETY: the array has not ended yet.
+        let argument = unsafe { *argv.add(all.len()) };
+        if argument.is_null() {
+            return all;
+        }
+        // SAFETY: a string of the caller.
+        all.push(text::from_bytes(
+            unsafe { CStr::from_ptr(argument) }.to_bytes(),
+        ));
+    }
+}
+
+fn argument(why: String) -> Failure {
+    Failure::new(MPI_ERR_ARG, why)
+}
+
+/// The most processes, not more than `maxprocs`, that a list of `a`, `a:b` and `a:b:c` allows (section 11.8.4).
+fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
+    let mut most = None;
+    for triplet in soft.split(',') {
+        let numbers: Vec<i64> = triplet
+            .split(':')
+            .map(|number| number.trim().parse().ok())
+            .collect::<Option<_>>()?;
+        let (first, last, step) = match numbers[..] {
+            [one] => (one, one, 1),
+            [first, last] => (first, last, 1),
+            [first, last, step] if step != 0 => (first, last, step),
+            _ => return None,
+        };
+        let (low, high) = (first.min(last), first.max(last).min(maxprocs.into()));
+        let stride = step.abs();
+        // Counted from where the list begins; the last one that is not above what is wanted.
+        let best = match step > 0 && first <= last {
+            true => first + (high - first).div_euclid(stride) * stride,
+            false => {
+                let above = (first - high).max(0);
+                first - (above + stride - 1).div_euclid(stride) * stride
+            }
+        };
+        if (low..=high).contains(&best) && best >= 0 {
+            most = most.max(u32::try_from(best).ok());
+        }
+    }
+    most
+}
+
+/// What is asked of the launcher, and how many processes each command may have had.
+struct Request {
+    request: SpawnRequest,
+    maxprocs: Vec<u32>,
+}
+
+impl Request {
+    /// # Safety
+    /// The commands are as the standard asks of the root.
+    unsafe fn of(commands: &[Command]) -> Result<Request, Failure> {
+        let mut asked = Request {
+            request: SpawnRequest::default(),
+            maxprocs: Vec::new(),
+        };
+        if commands.is_empty() {
+            return Err(argument(
+                "count is 0, and a job of no program cannot be spawned".into(),
+            ));
+        }
+        for command in commands {
+            // SAFETY: passed on.
+            unsafe { asked.add(command)? };
+        }
+        Ok(asked)
+    }
+
+    /// # Safety
+    /// As [`Request::of`].
+    unsafe fn add(&mut self, command: &Command) -> Result<(), Failure> {
+        // SAFETY: strings of the caller.
+        let (program, args) = unsafe {
+            let program = string(command.command, COMMAND_MAX, MPI_ERR_ARG, "command")?;
+            (program, arguments(command.argv))
+        };
+        if program.is_empty() {
+            return Err(argument("command is an empty string".into()));
+        }
+        let maxprocs = u32::try_from(command.maxprocs).map_err(|_| {
+            argument(format!(
+                "maxprocs is {}, which is negative",
+                command.maxprocs
+            ))
+        })?;
+        let hints = info::hints(command.info)?;
+        let mut procs = maxprocs;
+        let mut kept: Vec<(String, String)> = Vec::new();
+        for (key, value) in hints.iter() {
+            match key {
+                "soft" => {
+                    procs = most_allowed(value, maxprocs).ok_or_else(|| {
+                        let why = format!("the info key soft is `{value}`, which allows no number of processes up to maxprocs, {maxprocs}");
+                        Failure::new(MPI_ERR_SPAWN, why)
+                    })?;
+                }
+                "mpi_initial_errhandler" if is_initial_handler(value) => {
+                    let left = &mut self.request.left;
+                    left.retain(|(known, _)| known != HANDLER_KEY);
+                    left.push((HANDLER_KEY.into(), value.into()));
+                }
+                // One line for each variable.
+                "env" => {
+                    let variables = value.lines().filter(|line| !line.is_empty());
+                    kept.extend(variables.map(|line| (key.into(), line.into())));
+                }
+                _ => kept.push((key.into(), value.into())),
+            }
+        }
+        // A new process begins where its parent is, not where the launcher was started.
+        if hints.get("wdir").is_none()
+            && let Ok(here) = std::env::current_dir()
+        {
+            kept.push(("wdir".into(), here.to_string_lossy().into_owned()));
+        }
+        self.maxprocs.push(maxprocs);
+        self.request.apps.push(SpawnedApp {
+            procs,
+            program,
+            args,
+            info: kept,
+        });
+        Ok(())
+    }
+
+    /// An error code for each process that might have been: those that are not among the ones that `soft` allows were not started.
+    fn codes(&self, started: c_int) -> Vec<c_int> {
+        let each = self.maxprocs.iter().zip(&self.request.apps);
+        each.flat_map(|(most, app)| {
+            (0..*most).map(|at| {
+                if at < app.procs {
+                    started
+                } else {
+                    MPI_ERR_SPAWN
+                }
+            })
+        })
+        .collect()
+    }
+}
+
+/// What the root has done: the port at which the new job connects, or why there is none, and the error codes.
+fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_int>) {
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(failure) => return (Err(failure), Vec::new()),
+    };
+    let (mut request, codes) = (asked.request.clone(), |code| asked.codes(code));
+    let begun = (|| {
+        let launcher = init::launcher().ok_or_else(state::not_running)?;
+        let engine = state::engine()?;
+        let port = engine.open_port()?;
+        request.left.push((PORT_KEY.into(), port.to_string()));
+        match launcher.spawn(&request) {
+            Ok(()) => Ok(port),
+            Err(error) => {
+                engine.close_port(&port);
+                Err(Failure::new(MPI_ERR_SPAWN, error.to_string()))
+            }
+        }
+    })();
+    let code = if begun.is_ok() {
+        MPI_SUCCESS
+    } else {
+        MPI_ERR_SPAWN
+    };
+    (begun, codes(code))
+}
+
+/// What all members of the group do.
+///
+/// # Safety
+/// `errcodes` is null or has room for the error codes of all commands.
+unsafe fn spawn(
+    object: &Rc<CommObject>,
+    root: u32,
+    begun: Option<(Result<PortName, Failure>, Vec<c_int>)>,
+    errcodes: *mut c_int,
+) -> Result<MPI_Comm, Failure> {
+    let engine = state::engine()?;
+    let (port, codes) = match begun {
+        Some((port, codes)) => (Some(port), codes),
+        None => (None, Vec::new()),
+    };
+    let ours = port.as_ref().and_then(|port| port.as_ref().ok().cloned());
+    let comm = &object.comm;
+    let met = engine.block_on(async {
+        let bytes = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
+        let talk = comm.hidden();
+        let group = ControlGroup::of(&talk, comm.group(), comm.rank());
+        let codes = group.tell(bytes, root).await?;
+        let met = comm.accept(root, port.map(told), MPI_ERR_SPAWN).await;
+        Ok::<_, Failure>((codes, met))
+    });
+    if let Some(port) = ours {
+        engine.close_port(&port);
+    }
+    let (codes, met) = met?;
+    let codes = codes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|code| c_int::from_le_bytes(*code));
+    if !errcodes.is_null() {
+        // SAFETY: passed on.
+        let places = unsafe { slice_mut(errcodes, codes.len(), "array_of_errcodes")? };
+        places
+            .iter_mut()
+            .zip(codes)
+            .for_each(|(place, code)| *place = code);
+    }
+    register(met?, object)
+}
+
+pub unsafe fn MPI_Comm_spawn(
+    command: *const c_char,
+    argv: *mut *mut c_char,
+    maxprocs: c_int,
+    info: MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    intercomm: *mut MPI_Comm,
+    array_of_errcodes: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let root = root_of(&object, root)?;
+    let begun = (object.comm.rank() == root).then(|| {
+        let command = Command {
+            command,
+            argv,
+            maxprocs,
+            info,
+        };
+        // SAFETY: arguments of the caller, which are significant at the root.
+        start(unsafe { Request::of(&[command]) })
+    });
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        let new = spawn(&object, root, begun, array_of_errcodes)?;
+        out(intercomm, new, "intercomm")
+    }
+}
+
+pub unsafe fn MPI_Comm_spawn_multiple(
+    count: c_int,
+    array_of_commands: *mut *mut c_char,
+    array_of_argv: *mut *mut *mut c_char,
+    array_of_maxprocs: *const c_int,
+    array_of_info: *const MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    intercomm: *mut MPI_Comm,
+    array_of_errcodes: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let root = root_of(&object, root)?;
+    let begun = (object.comm.rank() == root).then(|| {
+        start((|| {
+            let count = crate::api::args::length(count, "count")?;
+            // SAFETY: arrays of the caller, which are significant at the root.
+            let (commands, maxprocs, infos) = unsafe {
+                (
+                    slice(array_of_commands, count, "array_of_commands")?,
+                    slice(array_of_maxprocs, count, "array_of_maxprocs")?,
+                    slice(array_of_info, count, "array_of_info")?,
+                )
+            };
+            let commands: Vec<Command> = (0..count)
+                .map(|at| Command {
+                    command: commands[at],
+                    argv: match array_of_argv.is_null() {
+                        true => std::ptr::null_mut(),
+                        // SAFETY: an array of the caller with an element for each command.
+                        false => unsafe { *array_of_argv.add(at) },
+                    },
+                    maxprocs: maxprocs[at],
+                    info: infos[at],
+                })
+                .collect();
+            // SAFETY: as above.
+            unsafe { Request::of(&commands) }
+        })())
+    });
+    // SAFETY: output arguments of the caller.
+    unsafe {
+        let new = spawn(&object, root, begun, array_of_errcodes)?;
+        out(intercomm, new, "intercomm")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn soft_lists_name_numbers_as_the_standard_says() {
+        for (list, maxprocs, most) in [
+            ("1:4", 4, Some(4)),
+            ("1:8", 4, Some(4)),
+            ("2:100:2", 7, Some(6)),
+            ("1,2,5", 4, Some(2)),
+            ("3", 2, None),
+            ("9:1:2", 6, Some(5)),
+            ("0", 3, Some(0)),
+            ("a", 3, None),
+            ("1:2:0", 3, None),
+        ] {
+            assert_eq!(most_allowed(list, maxprocs), most, "{list} of {maxprocs}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_triplet_allows_what_counting_finds(first in 0i64..20, last in 0i64..20, step in -4i64..5, maxprocs in 0u32..20) {
+            prop_assume!(step != 0 && (last - first).signum() * step.signum() >= 0);
+            let mut counted = None;
+            let mut at = first;
+            while (step > 0 && at <= last) || (step < 0 && at >= last) {
+                if at <= i64::from(maxprocs) {
+                    counted = counted.max(Some(at as u32));
+                }
+                at += step;
+            }
+            prop_assert_eq!(most_allowed(&format!("{first}:{last}:{step}"), maxprocs), counted);
+        }
+    }
+}

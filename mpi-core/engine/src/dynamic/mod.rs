@@ -1,0 +1,143 @@
+//! Connecting jobs: `MPI_Open_port`, `MPI_Comm_accept` and `MPI_Comm_connect` (MPI 5.0, section 11.9), which `MPI_Comm_spawn` is made of, too.
+//!
+//! A port is a number that one process has drawn, and its name says how that process is reached ([`PortName`]).
+//! The roots of both groups agree at the port ([`Ports`]) and then have a communicator of two processes between them,
+//! over which the groups become an intercommunicator as in `MPI_Intercomm_create`.
+//!
+//! ```text
+//! connecting root                         accepting root
+//!   KNOCK    port, call               ->
+//!                                     <-  ACCEPT  call        (or REFUSE, where no such port is open)
+//!   CONFIRM  call                     ->                      (or WITHDRAW, where nobody waits for it any more)
+//! ```
+//!
+//! Promises:
+//! * a port that is not open is refused at once, by whatever call of MPI its process is in;
+//! * a call whose root fails fails at all members of its group with the same sentence;
+//! * nobody waits for a root that has given up: an accept goes on to the next caller.
+
+mod port_name;
+mod ports;
+
+pub use port_name::{PortName, PortNameError};
+pub use ports::Ports;
+
+use crate::Error;
+use crate::comm::{Comm, CommError, LeaderError};
+use crate::engine::Engine;
+use mpi_transport::btl::open_to_other_jobs;
+use std::rc::Rc;
+use std::time::Duration;
+
+impl Engine {
+    /// Makes this process one that other jobs can reach, and that reaches them; it is so from the first time on.
+    pub fn reach_other_jobs(&self) -> Result<(), CommError> {
+        if self.ports().get().is_some() {
+            return Ok(());
+        }
+        let failed = |why: String| CommError::Unreachable { why };
+        let transport = open_to_other_jobs(self.params(), self.universe())
+            .map_err(|error| failed(error.to_string()))?;
+        let bml = self.pml().bml();
+        bml.join(transport);
+        let ports = Rc::new(Ports::new(self.downgrade()));
+        Ports::serve(&ports, bml);
+        let _ = self.ports().set(ports);
+        Ok(())
+    }
+
+    fn opened_ports(&self) -> Result<&Rc<Ports>, CommError> {
+        self.reach_other_jobs()?;
+        let why = || CommError::Unreachable {
+            why: "this process has no ports".into(),
+        };
+        self.ports().get().ok_or_else(why)
+    }
+
+    /// `MPI_Open_port`.
+    pub fn open_port(&self) -> Result<PortName, Error> {
+        let ports = self.opened_ports()?;
+        let number = ports.open()?;
+        let universe = self.universe();
+        let name = universe.name(self.me());
+        let name = name.ok_or(CommError::Unknown { name: u64::MAX })?;
+        Ok(PortName::new(name, number, &universe.own_card()))
+    }
+
+    /// `MPI_Close_port`; false if this process has not opened it. Callers that have not been accepted are refused.
+    pub fn close_port(&self, port: &PortName) -> bool {
+        let mine = self.universe().name(self.me()) == Some(port.owner());
+        let ports = self.ports().get();
+        ports.is_some_and(|ports| mine && ports.close(port.number()))
+    }
+}
+
+impl Comm {
+    /// `MPI_Comm_accept`: `port`, or what was wrong with it, is looked at on the root only; `refused` is the caller's code of an error there.
+    pub async fn accept(
+        &self,
+        root: u32,
+        port: Option<Result<PortName, LeaderError>>,
+        refused: i32,
+    ) -> Result<Comm, Error> {
+        let met = match port {
+            None => None,
+            Some(Err(astray)) => Some(Err(astray)),
+            Some(Ok(port)) => Some(self.wait_for_caller(&port, refused).await),
+        };
+        let bridge = met.as_ref().map(|met| met.as_ref());
+        let bridge = bridge.map(|met| met.map(|bridge| (bridge, 0)).map_err(Clone::clone));
+        self.inter(root, bridge, 0).await
+    }
+
+    /// `MPI_Comm_connect`; a port where nobody accepts is waited for for `patience`, or without end.
+    pub async fn connect(
+        &self,
+        root: u32,
+        port: Option<Result<PortName, LeaderError>>,
+        patience: Option<Duration>,
+        refused: i32,
+    ) -> Result<Comm, Error> {
+        let met = match port {
+            None => None,
+            Some(Err(astray)) => Some(Err(astray)),
+            Some(Ok(port)) => Some(self.call_at(&port, patience, refused).await),
+        };
+        let bridge = met.as_ref().map(|met| met.as_ref());
+        let bridge = bridge.map(|met| met.map(|bridge| (bridge, 0)).map_err(Clone::clone));
+        self.inter(root, bridge, 0).await
+    }
+
+    async fn wait_for_caller(&self, port: &PortName, code: i32) -> Result<Comm, LeaderError> {
+        let engine = self.engine();
+        let failed = |why: String| LeaderError { code, why };
+        let ports = engine.opened_ports().map_err(|e| failed(e.to_string()))?;
+        let (proc, call) = ports.accept(engine, port.number()).await.map_err(failed)?;
+        let bridge = Comm::bridge(engine, proc, call);
+        engine.part_from(&[proc]);
+        bridge.map_err(|e| failed(e.to_string()))
+    }
+
+    async fn call_at(
+        &self,
+        port: &PortName,
+        patience: Option<Duration>,
+        code: i32,
+    ) -> Result<Comm, LeaderError> {
+        let engine = self.engine();
+        let failed = |why: String| LeaderError { code, why };
+        let ports = engine.opened_ports().map_err(|e| failed(e.to_string()))?;
+        let universe = engine.universe();
+        let proc = universe.introduce(port.owner(), port.card().clone());
+        let proc = proc.ok_or_else(|| {
+            failed("the port is of a process of this job that does not exist".into())
+        })?;
+        // While it is called, it is known.
+        universe.hold([proc].into_iter());
+        let called = ports.connect(engine, proc, port.number(), patience).await;
+        let bridge = called
+            .and_then(|call| Comm::bridge(engine, proc, call).map_err(|error| error.to_string()));
+        engine.part_from(&[proc]);
+        bridge.map_err(failed)
+    }
+}

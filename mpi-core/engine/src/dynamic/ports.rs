@@ -1,0 +1,320 @@
+//! The ports of one process, and its calls at those of others: what the roots say to each other before they have a communicator.
+//!
+//! All of it is active messages of [`Family::Ports`], answered in whatever call of MPI the process is.
+//! What a handler has to say waits in a box for its turn, since nothing is sent from inside a delivery.
+
+use crate::comm::CommError;
+use crate::engine::{Engine, WeakEngine};
+use mpi_base::fdpass::Key;
+use mpi_p2p::pml::Context;
+use mpi_transport::bml::{Bml, Route};
+use mpi_transport::btl::{Am, AmHandler, Family, Header, Payload, ProcId, SendError, Sink};
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// Connecting to accepting root. Header: [port, call].
+const KNOCK: Am = Family::Ports.am(0);
+/// Accepting to connecting root. Header: [0, call].
+const ACCEPT: Am = Family::Ports.am(1);
+/// The same: no such port is open.
+const REFUSE: Am = Family::Ports.am(2);
+/// Connecting to accepting root. Header: [port, call].
+const CONFIRM: Am = Family::Ports.am(3);
+/// The same: the caller has given up.
+const WITHDRAW: Am = Family::Ports.am(4);
+
+/// As many callers wait at one port; more are refused.
+const MOST_CALLERS: usize = 4096;
+
+/// The ports of a process, and its calls.
+pub struct Ports {
+    engine: WeakEngine,
+    open: RefCell<HashMap<u64, VecDeque<Caller>>>,
+    /// Callers that an accept has taken, by their process and call.
+    taken: RefCell<HashMap<Caller, Taken>>,
+    calls: RefCell<HashMap<u64, Call>>,
+    outbox: RefCell<VecDeque<(ProcId, Am, Header)>>,
+}
+
+/// A process and the number that it has drawn for its call.
+type Caller = (ProcId, u64);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Asked,
+    Confirmed,
+    Gone,
+}
+
+/// A call of ours.
+struct Call {
+    to: ProcId,
+    port: u64,
+    state: CallState,
+}
+
+enum CallState {
+    Waiting,
+    Accepted,
+    Failed(String),
+}
+
+/// A number that nobody can guess and that is no other communicator's; the bridge of the roots is numbered by it.
+fn draw() -> Result<u64, CommError> {
+    let random = Key::random().map_err(|error| CommError::Unreachable {
+        why: error.to_string(),
+    })?;
+    let mut word = [0; 8];
+    word.copy_from_slice(&random.bytes()[..8]);
+    Ok(Context::FIRST_RANDOM + u64::from_le_bytes(word) % Context::FIRST_RANDOM)
+}
+
+impl Ports {
+    pub(super) fn new(engine: WeakEngine) -> Ports {
+        Ports {
+            engine,
+            open: RefCell::default(),
+            taken: RefCell::default(),
+            calls: RefCell::default(),
+            outbox: RefCell::default(),
+        }
+    }
+
+    /// From now on the messages of this family are heard.
+    pub(super) fn serve(ports: &Rc<Ports>, bml: &Bml) {
+        bml.handlers().register(Family::Ports, ports.clone());
+    }
+
+    pub(super) fn open(&self) -> Result<u64, CommError> {
+        let number = draw()?;
+        self.open.borrow_mut().insert(number, VecDeque::new());
+        Ok(number)
+    }
+
+    pub(super) fn close(&self, number: u64) -> bool {
+        let closed = self.open.borrow_mut().remove(&number);
+        let known = closed.is_some();
+        for (proc, call) in closed.into_iter().flatten() {
+            self.say(proc, REFUSE, [0, call]);
+        }
+        known
+    }
+
+    /// Says something at the next turn.
+    fn say(&self, to: ProcId, am: Am, header: Header) {
+        self.outbox.borrow_mut().push_back((to, am, header));
+        if let Some(engine) = self.engine.upgrade() {
+            engine.pml().bml().handlers().ask_for_turns();
+        }
+    }
+
+    /// Something has happened that a waiting call looks at.
+    fn news(&self) {
+        if let Some(engine) = self.engine.upgrade() {
+            engine.pml().requests().nudge();
+        }
+    }
+
+    /// Takes the next caller at a port: its process, which this process then holds ([`Universe::hold`](mpi_transport::universe::Universe::hold)),
+    /// and the number of its call.
+    pub(super) async fn accept(&self, engine: &Engine, port: u64) -> Result<Caller, String> {
+        loop {
+            let next = poll_fn(|_| match self.open.borrow_mut().get_mut(&port) {
+                None => Poll::Ready(None),
+                Some(callers) => callers
+                    .pop_front()
+                    .map_or(Poll::Pending, |c| Poll::Ready(Some(c))),
+            });
+            let Some(caller) = next.await else {
+                return Err(
+                    "the port is not open: this process has not opened it, or has closed it".into(),
+                );
+            };
+            let (proc, call) = caller;
+            self.taken.borrow_mut().insert(caller, Taken::Asked);
+            // It stays known while it is asked.
+            engine.universe().hold([proc].into_iter());
+            self.say(proc, ACCEPT, [0, call]);
+            let answer = poll_fn(|_| match self.taken.borrow().get(&caller) {
+                Some(Taken::Asked) => Poll::Pending,
+                answer => Poll::Ready(answer.copied()),
+            });
+            let answer = answer.await;
+            self.taken.borrow_mut().remove(&caller);
+            if answer == Some(Taken::Confirmed) {
+                return Ok(caller);
+            }
+            engine.part_from(&[proc]);
+        }
+    }
+
+    /// Calls at a port of `to` until it is accepted, for `patience` or without end; answers the number of the call.
+    pub(super) async fn connect(
+        &self,
+        engine: &Engine,
+        to: ProcId,
+        port: u64,
+        patience: Option<Duration>,
+    ) -> Result<u64, String> {
+        let number = draw().map_err(|error| error.to_string())?;
+        let state = CallState::Waiting;
+        self.calls
+            .borrow_mut()
+            .insert(number, Call { to, port, state });
+        self.say(to, KNOCK, [port, number]);
+        let until = patience.and_then(|patience| Instant::now().checked_add(patience));
+        // Time passes without a message.
+        let _awake = until.map(|_| engine.poll_always());
+        let ended = poll_fn(|_| {
+            let mut calls = self.calls.borrow_mut();
+            let Some(call) = calls.get_mut(&number) else {
+                return Poll::Ready(Err("the call was forgotten".into()));
+            };
+            match &mut call.state {
+                CallState::Accepted => Poll::Ready(Ok(())),
+                CallState::Failed(why) => Poll::Ready(Err(std::mem::take(why))),
+                CallState::Waiting if until.is_some_and(|until| Instant::now() >= until) => {
+                    let patience = patience.unwrap_or_default().as_secs_f64();
+                    Poll::Ready(Err(format!(
+                        "no MPI_Comm_accept has answered at the port within {patience} seconds"
+                    )))
+                }
+                CallState::Waiting => Poll::Pending,
+            }
+        });
+        let ended: Result<(), String> = ended.await;
+        let call = self.calls.borrow_mut().remove(&number);
+        if let (
+            Err(_),
+            Some(Call {
+                state: CallState::Waiting,
+                ..
+            }),
+        ) = (&ended, call)
+        {
+            self.say(to, WITHDRAW, [port, number]);
+        }
+        ended.map(|()| number)
+    }
+
+    fn on_knock(&self, from: ProcId, [port, call]: Header) {
+        let mut open = self.open.borrow_mut();
+        match open
+            .get_mut(&port)
+            .filter(|callers| callers.len() < MOST_CALLERS)
+        {
+            Some(callers) => callers.push_back((from, call)),
+            None => {
+                drop(open);
+                self.say(from, REFUSE, [0, call]);
+            }
+        }
+    }
+
+    fn on_answer(&self, from: ProcId, am: Am, call: u64) {
+        let mut calls = self.calls.borrow_mut();
+        let known = calls.get_mut(&call).filter(|known| known.to == from);
+        let Some(known) = known else {
+            drop(calls);
+            // It was given up meanwhile, and the other end waits for a word.
+            if am == ACCEPT {
+                self.say(from, WITHDRAW, [0, call]);
+            }
+            return;
+        };
+        if am == ACCEPT {
+            known.state = CallState::Accepted;
+            let port = known.port;
+            drop(calls);
+            self.say(from, CONFIRM, [port, call]);
+        } else {
+            known.state = CallState::Failed(
+                "its process answers that no such port is open: it was closed, or never opened"
+                    .into(),
+            );
+        }
+    }
+
+    fn on_word(&self, caller: Caller, port: u64, word: Taken) {
+        if let Some(taken) = self.taken.borrow_mut().get_mut(&caller) {
+            *taken = word;
+        } else if word == Taken::Gone
+            && let Some(callers) = self.open.borrow_mut().get_mut(&port)
+        {
+            callers.retain(|waiting| *waiting != caller);
+        }
+    }
+}
+
+impl Sink for Ports {
+    fn deliver(&self, from: ProcId, am: Am, header: Header, _: &[u8]) {
+        let [port, call] = header;
+        match am {
+            KNOCK => self.on_knock(from, header),
+            ACCEPT | REFUSE => self.on_answer(from, am, call),
+            CONFIRM => self.on_word((from, call), port, Taken::Confirmed),
+            WITHDRAW => self.on_word((from, call), port, Taken::Gone),
+            // Another version of this library would not have got past the first message of the connection.
+            _ => {}
+        }
+        self.news();
+    }
+
+    fn lost(&self, peer: ProcId, why: &str) {
+        for call in self.calls.borrow_mut().values_mut() {
+            if call.to == peer && matches!(call.state, CallState::Waiting) {
+                call.state =
+                    CallState::Failed(format!("the port's process cannot be reached: {why}"));
+            }
+        }
+        for ((proc, _), taken) in self.taken.borrow_mut().iter_mut() {
+            if *proc == peer {
+                *taken = Taken::Gone;
+            }
+        }
+        for callers in self.open.borrow_mut().values_mut() {
+            callers.retain(|(proc, _)| *proc != peer);
+        }
+        self.news();
+    }
+}
+
+impl AmHandler for Ports {
+    fn turn(&self) -> bool {
+        let Some(engine) = self.engine.upgrade() else {
+            return false;
+        };
+        let mut moved = false;
+        let bml = engine.pml().bml();
+        loop {
+            let next = self.outbox.borrow().front().copied();
+            let Some((to, am, header)) = next else {
+                return moved;
+            };
+            let sent = match bml.route(to) {
+                Route::Via(btl, endpoint) => btl.send(endpoint, am, header, Payload::Bytes(&[])),
+                Route::None { reasons } => {
+                    self.lost(to, &reasons);
+                    Err(SendError::PeerGone)
+                }
+            };
+            match sent {
+                Err(SendError::WouldBlock) => return moved,
+                Err(_) => self.lost(to, "its connection has ended"),
+                // The next look makes the connection, if there is none yet.
+                Ok(()) => bml.attend(),
+            }
+            self.outbox.borrow_mut().pop_front();
+            bml.handlers().end_turns();
+            moved = true;
+        }
+    }
+
+    fn pending(&self) -> bool {
+        !self.outbox.borrow().is_empty()
+    }
+}

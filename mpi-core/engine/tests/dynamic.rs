@@ -1,0 +1,171 @@
+//! Jobs that meet at a port: here two jobs of threads in one process, connected as two jobs of processes are.
+
+use mpi_core::comm::{Comm, CommError, LeaderError};
+use mpi_core::dynamic::PortName;
+use mpi_core::engine::testing::Job;
+use mpi_core::{Engine, Error};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+const CODE: i32 = 7;
+
+fn accept(engine: &Engine, port: Option<PortName>) -> Result<Comm, Error> {
+    let world = engine.world().expect("a world");
+    engine.block_on(world.accept(0, port.map(Ok), CODE))
+}
+
+fn connect(
+    engine: &Engine,
+    port: Option<PortName>,
+    patience: Option<Duration>,
+) -> Result<Comm, Error> {
+    let world = engine.world().expect("a world");
+    engine.block_on(world.connect(0, port.map(Ok), patience, CODE))
+}
+
+/// Everybody's rank, at everybody.
+fn ranks(engine: &Engine, comm: &Comm) -> Vec<u64> {
+    let mine = u64::from(comm.rank());
+    engine.block_on(comm.share(&[mine])).expect("shared")
+}
+
+/// Runs an accepting and a connecting job; only the ranks 0 see the channel.
+fn meet<T: Send>(
+    accepting: u32,
+    connecting: u32,
+    accepts: impl Fn(&Engine, &Sender<PortName>) + Sync,
+    connects: impl Fn(&Engine, &Receiver<PortName>) -> T + Sync,
+) -> Vec<T> {
+    let (tell, hear) = channel();
+    let (tell, hear) = (Mutex::new(tell), Mutex::new(hear));
+    std::thread::scope(|scope| {
+        let acceptors = scope.spawn(|| {
+            Job::of(accepting).run(|engine| {
+                let tell = tell.lock().expect("a sender").clone();
+                accepts(engine, &tell);
+            })
+        });
+        let results = Job::of(connecting).run(|engine| match engine.me() {
+            0 => connects(engine, &hear.lock().expect("a receiver")),
+            _ => connects(engine, &channel().1),
+        });
+        acceptors.join().expect("accepted");
+        results
+    })
+}
+
+#[test]
+fn two_jobs_become_one_communicator_and_forget_each_other() {
+    for (here, there) in [(1, 1), (2, 3), (4, 2)] {
+        let all: Vec<u64> = (0..u64::from(here + there)).collect();
+        let together = |engine: &Engine, inter: Comm, high: bool| {
+            assert_eq!(inter.size() + inter.peers().size(), here + there);
+            assert!(inter.is_inter() && inter.is_mixed());
+            let merged = engine.block_on(inter.merge(high)).expect("merged");
+            assert_eq!(ranks(engine, &merged), all);
+            // What is made of mixed communicators is mixed, and numbered so that no job's own is met.
+            let twin = engine.block_on(merged.dup()).expect("a twin");
+            assert!(twin.context().is_random() && twin.context() != merged.context());
+            assert_eq!(ranks(engine, &twin), all);
+            engine.block_on(inter.farewell()).expect("farewell");
+            let others = inter.peers().size() as usize;
+            drop((twin, merged));
+            assert_eq!(engine.universe().foreign(), others);
+            drop(inter);
+            assert_eq!(engine.universe().foreign(), 0);
+        };
+        meet(
+            here,
+            there,
+            |engine, tell| {
+                for _ in 0..3 {
+                    let port = (engine.me() == 0).then(|| {
+                        let port = engine.open_port().expect("a port");
+                        tell.send(port.clone()).expect("told");
+                        port
+                    });
+                    let inter = accept(engine, port.clone()).expect("accepted");
+                    together(engine, inter, false);
+                    assert!(port.is_none_or(|port| engine.close_port(&port)));
+                }
+            },
+            |engine, hear| {
+                for _ in 0..3 {
+                    let port = (engine.me() == 0).then(|| hear.recv().expect("a port"));
+                    let inter = connect(engine, port, None).expect("connected");
+                    together(engine, inter, true);
+                }
+            },
+        );
+    }
+}
+
+/// The call has failed at this member with the sentence of its root.
+#[track_caller]
+fn refused(outcome: Result<Comm, Error>, says: &str) {
+    let error = outcome
+        .map(|comm| comm.size())
+        .expect_err("nobody is there");
+    let Some(CommError::LeaderError {
+        astray: LeaderError { code, .. },
+        ..
+    }) = error.find()
+    else {
+        panic!("{error}");
+    };
+    assert_eq!(*code, CODE);
+    assert!(error.to_string().contains(says), "{error}");
+}
+
+#[test]
+fn a_port_that_nobody_answers_at_ends_the_call_at_all_members() {
+    meet(
+        1,
+        3,
+        |engine, tell| {
+            let port = engine.open_port().expect("a port");
+            tell.send(port.clone()).expect("told");
+            // The caller gives up; then the port is closed, while this process is in another call.
+            let go = engine.open_port().expect("a port");
+            tell.send(go.clone()).expect("told");
+            accept(engine, Some(go.clone())).expect("accepted");
+            assert!(engine.close_port(&port));
+            let again = go.clone();
+            accept(engine, Some(go)).expect("accepted");
+            refused(accept(engine, Some(port)), "is not open");
+            // The caller still has to hear that the port is closed.
+            accept(engine, Some(again)).expect("accepted");
+        },
+        |engine, hear| {
+            let next = || (engine.me() == 0).then(|| hear.recv().expect("a port"));
+            let (port, go) = (next(), next());
+            let soon = Some(Duration::from_millis(50));
+            refused(connect(engine, port.clone(), soon), "within 0.05 seconds");
+            connect(engine, go.clone(), None).expect("connected");
+            connect(engine, go.clone(), None).expect("connected");
+            refused(connect(engine, port, None), "no such port is open");
+            connect(engine, go, None).expect("connected");
+        },
+    );
+}
+
+#[test]
+fn an_accept_goes_on_to_the_next_caller_when_one_has_given_up() {
+    meet(
+        1,
+        1,
+        |engine, tell| {
+            let port = engine.open_port().expect("a port");
+            tell.send(port.clone()).expect("told");
+            std::thread::sleep(Duration::from_millis(200));
+            accept(engine, Some(port)).expect("accepted");
+        },
+        |engine, hear| {
+            let port = hear.recv().expect("a port");
+            let soon = Some(Duration::from_millis(20));
+            refused(connect(engine, Some(port.clone()), soon), "seconds");
+            connect(engine, Some(port), None).expect("connected");
+        },
+    );
+}

@@ -1,0 +1,337 @@
+//! Collective accesses of several nodes with several members each: what a node has is merged in its memory, and one rank of each node,
+//! the leader, sends it on (two-level aggregation; Q. Kang, S. Lee, K. Hou, R. Ross, A. Agrawal, A. Choudhary, W. Liao,
+//! "Improving MPI collective I/O for high volume non-contiguous requests with intra-node aggregation", TPDS 2020).
+//!
+//! The leader's memory has the buffers of all aggregators ([`super::staged`]), in which the members of the node copy and mark their pieces.
+//! When these have met, the leader sends each aggregator the stretches that are marked in its buffer: neighbouring pieces of a node have
+//! become one. Aggregators are leaders; each puts what comes into its own buffer and writes what is marked there.
+//! Reading, the marks say what is wanted, and what comes back goes into the buffers, from which the members copy.
+//!
+//! What is one stretch goes from buffer to buffer as it is; what is many is named by a list or a bitmap ([`super::marks`]), so memory does not
+//! depend on how many pieces there are.
+
+use super::access::read_all;
+use super::disk::Disk;
+use super::error::IoError;
+use super::marks::{Names, Summary, naming};
+use super::plan::Plan;
+use super::post::Post;
+use super::stage::Stage;
+use super::staged::Stages;
+use super::two_phase::exchange;
+use crate::Error;
+use crate::comm::Comm;
+use crate::group::Group;
+use std::ops::Range;
+
+/// The two communicators below a file's.
+pub(super) struct Across {
+    local: Comm,
+    /// At leaders: those of all nodes, in the order of their ranks.
+    leaders: Option<Comm>,
+}
+
+impl Across {
+    /// Makes them; every member calls, with the node of each.
+    pub fn new(comm: &Comm, nodes: &[u64]) -> Result<Option<Across>, Error> {
+        let here = nodes.get(comm.rank() as usize).copied();
+        let ranks = (0..).zip(nodes);
+        let group = |ranks: Vec<u32>| {
+            let procs = ranks.into_iter().filter_map(|rank| comm.group().proc(rank));
+            Group::from_procs(procs.collect())
+        };
+        let neighbours = ranks.clone().filter(|(_, node)| Some(**node) == here);
+        let neighbours = group(neighbours.map(|(rank, _)| rank).collect());
+        let leads = |(rank, node): &(u32, &u64)| !nodes[..*rank as usize].contains(node);
+        let leading = group(ranks.filter(leads).map(|(rank, _)| rank).collect());
+        let block_on = |group| comm.engine().block_on(comm.create_for_steps(group));
+        let local = block_on(&neighbours);
+        // Also where the first has failed: the leaders of other nodes wait for this one.
+        let leaders = block_on(&leading);
+        Ok(match (local?, leaders?) {
+            (Some(local), leaders) => Some(Across { local, leaders }),
+            // A rank is among its own neighbours.
+            (None, _) => None,
+        })
+    }
+
+    /// The members of this node, the leader first.
+    pub fn local(&self) -> &Comm {
+        &self.local
+    }
+
+    /// Sends each aggregator what this node has for it in a round, and writes what has come. The inner error is this rank's own.
+    pub fn write_out(
+        &self,
+        (plan, stages): (&Plan, &Stages),
+        disk: &Disk,
+        round: i64,
+    ) -> Result<Result<(), IoError>, Error> {
+        let Some(leaders) = &self.leaders else {
+            return Ok(Ok(()));
+        };
+        let me = i64::from(leaders.rank());
+        let aggregators = i64::from(plan.aggregators());
+        let buffer = |aggregator: i64| stages.stage(aggregator as usize, round);
+        let message = |aggregator| match aggregator == me {
+            true => Vec::new(),
+            false => merged(&buffer(aggregator)),
+        };
+        let come = exchange(leaders, plan, (0..aggregators).map(message).collect())?;
+        let mut outcome = Ok(());
+        if me < aggregators {
+            let base = plan.part(round, me);
+            for message in &come {
+                take_in(&buffer(me), message);
+            }
+            outcome = buffer(me).write_out(disk, base);
+        }
+        (0..aggregators).for_each(|aggregator| buffer(aggregator).clear());
+        Ok(outcome)
+    }
+
+    /// Has the aggregators read what is marked in a round, and puts it where it is marked. The inner error is this rank's own.
+    pub fn fetch(
+        &self,
+        (plan, stages): (&Plan, &Stages),
+        disk: &Disk,
+        round: i64,
+    ) -> Result<Result<(), IoError>, Error> {
+        let Some(leaders) = &self.leaders else {
+            return Ok(Ok(()));
+        };
+        let me = leaders.rank() as usize;
+        let aggregators = 0..plan.aggregators() as usize;
+        let buffer = |aggregator: usize| stages.stage(aggregator, round);
+        let base = |aggregator: usize| plan.part(round, aggregator as i64);
+        let wanted: Vec<Summary> = aggregators
+            .clone()
+            .map(|aggregator| buffer(aggregator).summary())
+            .collect();
+        let asks = |(aggregator, summary): (usize, &Summary)| match aggregator == me {
+            true => Vec::new(),
+            false => naming(&buffer(aggregator), summary),
+        };
+        let come = exchange(leaders, plan, wanted.iter().enumerate().map(asks).collect())?;
+        let (mut outcome, mut answers) = (Ok(()), Vec::new());
+        if aggregators.contains(&me) {
+            let asked = come
+                .iter()
+                .map(|message| Names::read(message, buffer(me).part()).0);
+            let asked: Vec<Names<'_>> = asked.collect();
+            let spans = asked.iter().map(Names::summary).chain([wanted[me].clone()]);
+            let end = match read_in(disk, &mut buffer(me), base(me), spans) {
+                Ok(end) => end,
+                Err(error) => {
+                    outcome = Err(error);
+                    0
+                }
+            };
+            buffer(me).ends_at(in_file(base(me), end));
+            let answer = |names: &Names<'_>| Answer::of(&buffer(me), names, end);
+            answers = asked.iter().map(answer).collect();
+        }
+        // What is one stretch goes straight to where it belongs.
+        let room = |(from, summary): (usize, &Summary)| match summary.count {
+            0 | 1 => Vec::new(),
+            _ if from == me => Vec::new(),
+            _ => vec![0; summary.bytes],
+        };
+        let mut rooms: Vec<Vec<u8>> = wanted.iter().enumerate().map(room).collect();
+        let mut post = Post::new(leaders);
+        for (from, (summary, room)) in wanted.iter().zip(&mut rooms).enumerate() {
+            if from == me || summary.count == 0 {
+                continue;
+            }
+            let mut stage = buffer(from);
+            let room = match summary.only() {
+                Some(range) => &mut stage.room(range.end)[range.start..],
+                None => &mut room[..],
+            };
+            // SAFETY: until the post is done the room stays where it is, and this part of the stage is the leader's until all meet again.
+            unsafe { post.expect(from, room.as_mut_ptr(), room.len())? };
+        }
+        for (to, answer) in answers.iter().enumerate() {
+            if to != me && !come[to].is_empty() {
+                // SAFETY: neither the answer nor the stage changes until the post is done.
+                unsafe { post.send(to, answer.bytes())? };
+            }
+        }
+        for (from, bytes) in post.done()? {
+            let stage = buffer(from);
+            let end = match wanted[from].only() {
+                Some(range) if bytes == range.len() => usize::MAX,
+                Some(range) => range.start + bytes,
+                None => put_back(&stage, &rooms[from][..bytes]),
+            };
+            stage.ends_at(in_file(base(from), end));
+        }
+        aggregators.for_each(|aggregator| buffer(aggregator).clear());
+        Ok(outcome)
+    }
+}
+
+/// The offset in the file of a place in a part; beyond all parts is beyond all offsets.
+fn in_file(base: i64, place: usize) -> i64 {
+    i64::try_from(place).map_or(i64::MAX, |place| base.saturating_add(place))
+}
+
+/// What an aggregator sends to another leader.
+enum Answer<'a> {
+    Stretch(&'a [u8]),
+    Gathered(Vec<u8>),
+}
+
+impl<'a> Answer<'a> {
+    /// The bytes that are named, of a buffer that has those before `end`.
+    fn of(stage: &Stage<'a>, names: &Names<'_>, end: usize) -> Answer<'a> {
+        let there = |range: &Range<usize>| stage.bytes(range.start..range.end.min(end));
+        let summary = names.summary();
+        if let Some(one) = summary.only() {
+            return Answer::Stretch(there(&one));
+        }
+        let mut data = Vec::with_capacity(summary.bytes);
+        names.each(|range| {
+            data.extend_from_slice(there(&range));
+            range.end <= end
+        });
+        Answer::Gathered(data)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Answer::Stretch(bytes) => bytes,
+            Answer::Gathered(bytes) => bytes,
+        }
+    }
+}
+
+/// Reads what this node and others want of a part into its buffer, in one go; where in the part the bytes end that are there.
+fn read_in(
+    disk: &Disk,
+    stage: &mut Stage<'_>,
+    base: i64,
+    wanted: impl Iterator<Item = Summary>,
+) -> Result<usize, IoError> {
+    let spans = wanted.filter(|one| one.count > 0).map(|one| one.span);
+    let Some(span) = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)) else {
+        return Ok(usize::MAX);
+    };
+    let room = &mut stage.room(span.end)[span.start..];
+    match span.start + read_all(disk, room, base + span.start as i64)? {
+        // More there may be, but nobody asks for it.
+        end if end == span.end => Ok(usize::MAX),
+        end => Ok(end),
+    }
+}
+
+/// The message about what is marked, with its bytes; empty if nothing is.
+fn merged(stage: &Stage<'_>) -> Vec<u8> {
+    let mut message = naming(stage, &stage.summary());
+    stage.each_marked(|range| message.extend_from_slice(stage.bytes(range)));
+    message
+}
+
+/// Puts what a message brings into the buffer of its part, and marks it.
+fn take_in(stage: &Stage<'_>, message: &[u8]) {
+    let (names, mut data) = Names::read(message, stage.part());
+    names.each(|range| {
+        let Some((bytes, rest)) = data.split_at_checked(range.len()) else {
+            return false;
+        };
+        stage.put(range.start, bytes);
+        stage.mark(range);
+        data = rest;
+        true
+    });
+}
+
+/// Puts bytes of the file where they are marked; where in the part those end that are there.
+fn put_back(stage: &Stage<'_>, mut data: &[u8]) -> usize {
+    let ends = stage.marked(|range| {
+        let there = data.len().min(range.len());
+        let (bytes, rest) = data.split_at(there);
+        stage.put(range.start, bytes);
+        data = rest;
+        match there == range.len() {
+            true => Ok(()),
+            false => Err(range.start + there),
+        }
+    });
+    ends.err().unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::stage::len_of;
+
+    const PART: usize = 256;
+
+    fn with_stage(test: impl FnOnce(Stage<'_>)) {
+        let mut memory = vec![0u64; len_of(PART) / 8 + 1];
+        // SAFETY: the memory is the test's, and long enough.
+        test(unsafe { Stage::new(memory.as_mut_ptr().cast(), PART) });
+    }
+
+    #[test]
+    fn neighbouring_pieces_of_a_node_are_one_stretch_of_the_message_and_arrive_where_they_belong() {
+        let mut message = Vec::new();
+        with_stage(|stage| {
+            for (at, bytes) in [(4, [1u8; 4]), (0, [2; 4]), (100, [3; 4])] {
+                stage.put(at, &bytes);
+                stage.mark(at..at + bytes.len());
+            }
+            assert_eq!(stage.summary().count, 2);
+            message = merged(&stage);
+        });
+        with_stage(|stage| {
+            take_in(&stage, &message);
+            assert_eq!(stage.bytes(0..8), [2, 2, 2, 2, 1, 1, 1, 1]);
+            assert_eq!(stage.bytes(100..104), [3; 4]);
+            let mut found = Vec::new();
+            stage.each_marked(|range| found.push(range));
+            assert_eq!(found, [0..8, 100..104]);
+            stage.clear();
+            assert!(merged(&stage).is_empty());
+        });
+    }
+
+    #[test]
+    fn an_answer_that_ends_early_says_where_the_file_ends() {
+        for (data, end) in [
+            (&[7u8; 12][..], usize::MAX),
+            (&[7; 6], 12),
+            (&[7; 4], 10),
+            (&[], 0),
+        ] {
+            with_stage(|stage| {
+                for range in [0..4, 10..14, 20..24] {
+                    stage.mark(range);
+                }
+                assert_eq!(put_back(&stage, data), end, "{} bytes", data.len());
+                let first = data.len().min(4);
+                assert_eq!(stage.bytes(0..first), &data[..first]);
+            });
+        }
+    }
+
+    #[test]
+    fn an_answer_has_what_is_named_as_far_as_the_file_goes() {
+        let mut question = Vec::new();
+        with_stage(|stage| {
+            stage.mark(0..4);
+            stage.mark(10..14);
+            question = naming(&stage, &stage.summary());
+        });
+        with_stage(|stage| {
+            stage.put(0, &[1, 2, 3, 4]);
+            stage.put(10, &[5, 6, 7, 8]);
+            let names = Names::read(&question, PART).0;
+            let answer = |end| Answer::of(&stage, &names, end).bytes().to_vec();
+            assert_eq!(answer(usize::MAX), [1, 2, 3, 4, 5, 6, 7, 8]);
+            assert_eq!(answer(12), [1, 2, 3, 4, 5, 6]);
+            assert_eq!(answer(3), [1, 2, 3]);
+        });
+    }
+}

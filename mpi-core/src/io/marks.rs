@@ -1,0 +1,224 @@
+//! Which bytes of a part: the stretches of a bitmap, and how a message names them.
+//!
+//! A message begins with a word. It is [`MAP`], and the bitmap of the part follows; or a number of stretches follow, each with where it begins
+//! in the part and how long it is, in four bytes each. Whichever is shorter is taken, so that naming bytes never costs more than an eighth of them all.
+//! What a message says beyond the part, or beyond its own end, is not there.
+
+use super::stage::Stage;
+use std::ops::Range;
+
+/// Bits in a word of marks.
+pub(super) const BITS: usize = 64;
+
+/// In place of a number of stretches: a bitmap follows.
+const MAP: u64 = u64::MAX;
+
+const WORD: usize = 8;
+
+/// Calls `each` with the stretches of ones, each as long as can be, until it fails.
+pub(super) fn stretches<E>(
+    words: impl IntoIterator<Item = u64>,
+    mut each: impl FnMut(Range<usize>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut open: Option<usize> = None;
+    let mut base = 0;
+    for mut bits in words {
+        let begin = base;
+        base += BITS;
+        match (bits, open) {
+            (0, None) => continue,
+            (u64::MAX, Some(_)) => continue,
+            (u64::MAX, None) => {
+                open = Some(begin);
+                continue;
+            }
+            _ => {}
+        }
+        let mut at = 0;
+        while at < BITS {
+            let same = match open.is_some() {
+                true => bits.trailing_ones(),
+                false => bits.trailing_zeros(),
+            };
+            let same = (same as usize).min(BITS - at);
+            at += same;
+            if at < BITS {
+                match open.take() {
+                    Some(first) => each(first..begin + at)?,
+                    None => open = Some(begin + at),
+                }
+                bits >>= same;
+            }
+        }
+    }
+    match open {
+        Some(first) => each(first..base),
+        None => Ok(()),
+    }
+}
+
+/// What there is to know of the stretches of a part without a list of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub count: usize,
+    pub bytes: usize,
+    /// From the first one's begin to the last one's end.
+    pub span: Range<usize>,
+}
+
+impl Summary {
+    pub(super) fn add(&mut self, range: &Range<usize>) {
+        if self.count == 0 {
+            self.span.start = range.start;
+        }
+        self.count += 1;
+        self.bytes += range.len();
+        self.span.end = range.end;
+    }
+
+    /// The only stretch, if there is one.
+    pub fn only(&self) -> Option<Range<usize>> {
+        (self.count == 1).then(|| self.span.clone())
+    }
+}
+
+/// A message that names what is marked; empty if nothing is.
+pub(super) fn naming(stage: &Stage<'_>, summary: &Summary) -> Vec<u8> {
+    if summary.count == 0 {
+        return Vec::new();
+    }
+    let (list, map) = (summary.count * WORD, stage.words().len() * WORD);
+    let mut message = Vec::with_capacity(WORD + list.min(map) + summary.bytes);
+    if map < list {
+        message.extend_from_slice(&MAP.to_le_bytes());
+        let words = stage.words().map(u64::to_le_bytes);
+        words.for_each(|word| message.extend_from_slice(&word));
+        return message;
+    }
+    message.extend_from_slice(&(summary.count as u64).to_le_bytes());
+    stage.each_marked(|range| {
+        let pair = [range.start as u32, range.len() as u32];
+        pair.iter()
+            .for_each(|number| message.extend_from_slice(&number.to_le_bytes()));
+    });
+    message
+}
+
+/// What a message names.
+pub(super) struct Names<'m> {
+    names: &'m [u8],
+    is_map: bool,
+    part: usize,
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_le_bytes)
+}
+
+impl<'m> Names<'m> {
+    /// Reads what a message about a part of so many bytes names; the rest of the message is the data.
+    pub fn read(message: &'m [u8], part: usize) -> (Names<'m>, &'m [u8]) {
+        let (first, rest) = message.split_at_checked(WORD).unwrap_or((&[], &[]));
+        let is_map = !first.is_empty() && word(first) == MAP;
+        let words = match is_map {
+            true => part / BITS,
+            false => usize::try_from(word(first)).unwrap_or(0),
+        };
+        let len = words.saturating_mul(WORD).min(rest.len() / WORD * WORD);
+        let (names, data) = rest.split_at(len);
+        let names = Names {
+            names,
+            is_map,
+            part,
+        };
+        (names, data)
+    }
+
+    /// Calls `each` with the stretches, in order, until it says no.
+    pub fn each(&self, mut each: impl FnMut(Range<usize>) -> bool) {
+        let mut words = self.names.chunks_exact(WORD).map(word);
+        let mut go_on = |range: Range<usize>| match each(range) {
+            true => Ok(()),
+            false => Err(()),
+        };
+        // An error is the end that was asked for.
+        let _ = match self.is_map {
+            true => stretches(words, go_on),
+            false => words.try_for_each(|pair| {
+                let (begin, len) = ((pair as u32) as usize, (pair >> 32) as usize);
+                match begin + len <= self.part && len > 0 {
+                    true => go_on(begin..begin + len),
+                    false => Ok(()),
+                }
+            }),
+        };
+    }
+
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        self.each(|range| {
+            summary.add(&range);
+            true
+        });
+        summary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::stage::len_of;
+
+    const PART: usize = 1024;
+
+    fn named(message: &[u8]) -> Vec<Range<usize>> {
+        let mut all = Vec::new();
+        Names::read(message, PART).0.each(|range| {
+            all.push(range);
+            true
+        });
+        all
+    }
+
+    /// A message about these stretches.
+    fn about(ranges: &[Range<usize>]) -> Vec<u8> {
+        let mut memory = vec![0u64; len_of(PART) / 8 + 1];
+        // SAFETY: the memory is the test's, and long enough.
+        let stage = unsafe { Stage::new(memory.as_mut_ptr().cast(), PART) };
+        ranges.iter().for_each(|range| stage.mark(range.clone()));
+        naming(&stage, &stage.summary())
+    }
+
+    #[test]
+    fn few_stretches_are_listed_and_many_are_a_map_and_both_say_the_same() {
+        let few = [0..7, 100..164, 1000..1024];
+        assert_eq!(about(&few).len(), 8 + 3 * 8);
+        assert_eq!(named(&about(&few)), few);
+        let many: Vec<_> = (0..PART / 4).map(|i| i * 4..i * 4 + 1).collect();
+        assert_eq!(about(&many).len(), 8 + PART / 8);
+        assert_eq!(named(&about(&many)), many);
+        assert!(about(&[]).is_empty() && named(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_message_names_nothing_outside_of_its_part_or_itself() {
+        let mut message = about(&[8..16, 1000..1024]);
+        message[8 + 8..8 + 12].copy_from_slice(&1001u32.to_le_bytes());
+        assert_eq!(named(&message).first(), Some(&(8..16)));
+        assert_eq!(named(&message).len(), 1);
+        assert_eq!(named(&message[..12]), []);
+        assert_eq!(named(&[0xff; 7]), []);
+        let whole = named(&[0xff; 64]);
+        assert!(whole.iter().all(|range| range.end <= PART), "{whole:?}");
+    }
+
+    #[test]
+    fn a_summary_knows_the_only_stretch() {
+        let one = about(std::slice::from_ref(&(5..9)));
+        let one = Names::read(&one, PART).0.summary();
+        assert_eq!((one.only(), one.bytes), (Some(5..9), 4));
+        let two = about(&[5..9, 20..21]);
+        let two = Names::read(&two, PART).0.summary();
+        assert_eq!((two.only(), two.bytes, two.span), (None, 5, 5..21));
+    }
+}

@@ -1,0 +1,98 @@
+//! What the members of a collective access decide together, from facts that all share.
+
+use super::hints::{Switch, Tuning};
+use super::seating::Seating;
+use super::view::View;
+use crate::Error;
+use crate::comm::Comm;
+
+/// Where the mean piece is longer, each rank may as well go by itself.
+pub(super) const LONG: i64 = 256 << 10;
+
+/// What every member knows of a collective access.
+pub(super) struct Plan {
+    low: i64,
+    high: i64,
+    aggregators: u32,
+    /// The bytes of the file that an aggregator handles in a round.
+    part: i64,
+}
+
+/// What a rank says of its part: first byte in the file, the one behind the last, bytes, runs, and whether its runs go forward only.
+const FACTS: usize = 5;
+
+impl Plan {
+    /// Shares what each member has; a plan if aggregating pays. Every member calls, with no bytes where its part has failed.
+    pub fn agree(
+        comm: &Comm,
+        (wanted, tuning, seating): (Switch, &Tuning, &Seating),
+        view: &View,
+        from: i64,
+        bytes: i64,
+    ) -> Result<Option<Plan>, Error> {
+        let facts = match bytes {
+            1.. => [
+                view.byte_offset(from),
+                view.byte_offset(from + bytes - 1) + 1,
+                bytes,
+                view.run_estimate(bytes),
+                i64::from(view.goes_forward()),
+            ],
+            _ => [0, 0, 0, 0, 1],
+        };
+        let all = comm
+            .engine()
+            .block_on(comm.share(&facts.map(|fact| fact as u64)))?;
+        let all = all
+            .chunks_exact(FACTS)
+            .map(|rank| -> [i64; FACTS] { std::array::from_fn(|which| rank[which] as i64) });
+        let busy: Vec<_> = all.filter(|rank| rank[2] > 0).collect();
+        let forward = busy.iter().all(|rank| rank[4] == 1);
+        let low = busy.iter().map(|rank| rank[0]).min().unwrap_or(0);
+        let high = busy.iter().map(|rank| rank[1]).max().unwrap_or(0);
+        let spans: i64 = busy.iter().map(|rank| rank[1] - rank[0]).sum();
+        let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
+        // Ranks whose spans do not overlap do not interleave.
+        let interleaved = spans > high - low;
+        // A stretch that is nearly empty is not worth reading or assembling.
+        let dense = bytes >= (high - low) / 16;
+        let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < LONG;
+        if !forward || busy.is_empty() || !(pays || wanted == Switch::Enable) {
+            return Ok(None);
+        }
+        let most = tuning.cb_nodes.clamp(1, seating.aggregators(comm.size()));
+        let part = seating.part(most, tuning.cb_buffer_size);
+        let parts = (high - low + part - 1) / part;
+        let aggregators = parts.clamp(1, most.into()) as u32;
+        Ok(Some(Plan {
+            low,
+            high,
+            aggregators,
+            part,
+        }))
+    }
+
+    pub fn aggregators(&self) -> u32 {
+        self.aggregators
+    }
+
+    /// The bytes of the file that an aggregator handles in a round.
+    pub fn part_bytes(&self) -> i64 {
+        self.part
+    }
+
+    /// The first byte of the file behind what all members touch.
+    pub fn high(&self) -> i64 {
+        self.high
+    }
+
+    pub fn rounds(&self) -> i64 {
+        let window = i64::from(self.aggregators) * self.part;
+        (self.high - self.low + window - 1) / window
+    }
+
+    /// Where the part of an aggregator begins in a round.
+    pub fn part(&self, round: i64, aggregator: i64) -> i64 {
+        self.low + (round * i64::from(self.aggregators) + aggregator) * self.part
+    }
+}

@@ -1,0 +1,145 @@
+//! The pieces of a rank in a round of a staged access, and the way of their bytes from the buffer of the program and to it.
+//!
+//! The runs of a view are walked, never listed, and scattered memory is packed a stretch at a time,
+//! so memory does not depend on the number of pieces.
+
+use super::plan::{LONG, Plan};
+use super::view::View;
+use crate::datatype::{RecvBuf, SendBuf};
+
+/// Bytes of scattered memory that are packed at a time.
+const PACKED: usize = 64 << 10;
+
+/// Where a piece lies: the aggregator, the offset in its part, and how long it is.
+pub(super) struct Piece {
+    pub aggregator: usize,
+    pub at: usize,
+    pub len: usize,
+}
+
+/// Walks the rank's runs in a round from byte `done` of its part on; longer ones are handed to `long` whole, with where their bytes are.
+pub(super) fn walk(
+    plan: &Plan,
+    (view, from, len): (&View, i64, i64),
+    round: i64,
+    done: &mut i64,
+    mut short: impl FnMut(Piece, i64),
+    mut long: impl FnMut(i64, i64, i64),
+) {
+    let (begin, end, part) = (
+        plan.part(round, 0),
+        plan.part(round + 1, 0),
+        plan.part_bytes(),
+    );
+    let fresh = *done;
+    view.runs(from + fresh, len - fresh, |run| {
+        let (mut offset, mut left) = (run.offset, run.len);
+        // A run that an earlier round has begun is cut where that ended, and goes on as it began.
+        if left >= LONG && offset < end {
+            long(offset, left, *done);
+            *done += left;
+            return true;
+        }
+        while left > 0 && offset < end {
+            let which = (offset - begin) / part;
+            let at = offset - begin - which * part;
+            let piece = left.min(part - at);
+            let found = Piece {
+                aggregator: which as usize,
+                at: at as usize,
+                len: piece as usize,
+            };
+            short(found, *done);
+            *done += piece;
+            offset += piece;
+            left -= piece;
+        }
+        left == 0
+    });
+}
+
+/// The bytes of a buffer in the order of the stream, packed a stretch at a time where they are scattered.
+pub(super) struct Source<'a> {
+    buf: &'a SendBuf,
+    packed: Vec<u8>,
+    begin: i64,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(buf: &'a SendBuf) -> Source<'a> {
+        Source {
+            buf,
+            packed: Vec::new(),
+            begin: 0,
+        }
+    }
+
+    /// Hands out the bytes from `at` on, in pieces.
+    pub(super) fn bytes(&mut self, mut at: i64, mut len: usize, mut each: impl FnMut(&[u8])) {
+        if let Some(all) = self.buf.contiguous() {
+            each(all.get(at as usize..at as usize + len).unwrap_or(&[]));
+            return;
+        }
+        while len > 0 {
+            let inside = at - self.begin;
+            if inside < 0 || inside >= self.packed.len() as i64 {
+                let room = (self.buf.bytes() - at).clamp(0, PACKED as i64);
+                self.packed.resize(room as usize, 0);
+                self.buf.pack_at(at, &mut self.packed);
+                self.begin = at;
+                if room == 0 {
+                    return;
+                }
+            }
+            let inside = (at - self.begin) as usize;
+            let part = len.min(self.packed.len() - inside);
+            each(&self.packed[inside..inside + part]);
+            at += part as i64;
+            len -= part;
+        }
+    }
+}
+
+/// Puts bytes into a buffer in the order of the stream, many at a time where it is scattered.
+pub(super) struct Sink<'a> {
+    buf: &'a mut RecvBuf,
+    packed: Vec<u8>,
+    begin: i64,
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn new(buf: &'a mut RecvBuf) -> Sink<'a> {
+        Sink {
+            buf,
+            packed: Vec::new(),
+            begin: 0,
+        }
+    }
+
+    /// The memory, where it is one run.
+    pub(super) fn contiguous(&mut self) -> Option<&mut [u8]> {
+        self.buf.contiguous()
+    }
+
+    pub(super) fn put(&mut self, at: i64, data: &[u8]) {
+        if let Some(room) = self.buf.contiguous() {
+            if let Some(room) = room.get_mut(at as usize..at as usize + data.len()) {
+                room.copy_from_slice(data);
+            }
+            return;
+        }
+        let behind = self.begin + self.packed.len() as i64;
+        if behind != at || self.packed.len() + data.len() > PACKED {
+            self.flush();
+            self.begin = at;
+        }
+        self.packed.extend_from_slice(data);
+    }
+
+    pub(super) fn flush(&mut self) {
+        if !self.packed.is_empty() {
+            self.buf.unpack_at(self.begin, &self.packed);
+            self.packed.clear();
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What a process asks of its launcher when it starts others.
+
+/// One program of a new job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpawnedApp {
+    pub procs: u32,
+    pub program: String,
+    pub args: Vec<String>,
+    /// Keys and values for the launcher, such as `wdir` and `host`.
+    pub info: Vec<(String, String)>,
+}
+
+/// A new job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpawnRequest {
+    pub apps: Vec<SpawnedApp>,
+    /// What its processes find under a key from the start; keys and values of letters, digits, `-`, `_` and `:`.
+    pub left: Vec<(String, String)>,
+}

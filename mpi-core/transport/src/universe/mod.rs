@@ -1,0 +1,291 @@
+//! Processes beyond the own job: how each is called everywhere, and how it is reached.
+//!
+//! A [`ProcId`] is this process's own number for a process: below the size of the job it is a rank of the job, above it a process
+//! that some `MPI_Comm_accept`, `MPI_Comm_connect` or `MPI_Comm_spawn` has brought. Two processes may number the same third one differently.
+//! So what is told to others about a process is its [`Name`], job and rank, and where it can be reached is on its card.
+//!
+//! Promises:
+//! * a name has one number for as long as some communicator names it, and a number never means another process later;
+//! * a process is forgotten, and its connection closed, when the last communicator that names it has gone ([`Universe::release`]);
+//! * nothing that came from another process is believed before it is decoded: an unknown name is an answer, not a panic.
+
+use crate::btl::{Modex, Names, ProcId};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+mod card;
+pub use card::Card;
+
+/// What a process is called by all processes of all jobs: 40 bits that stand for its job, 24 bits of rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(pub u64);
+
+const RANK_BITS: u32 = 24;
+
+/// No job has more ranks than a name has room for.
+pub const RANKS_MAX: u32 = 1 << RANK_BITS;
+
+impl Name {
+    /// The name of a rank of a job; see [`job_number`].
+    pub fn new(job: u64, rank: u32) -> Name {
+        Name(job << RANK_BITS | u64::from(rank) & u64::from(RANKS_MAX - 1))
+    }
+
+    /// The number that stands for its job.
+    pub fn job(self) -> u64 {
+        self.0 >> RANK_BITS
+    }
+
+    /// Its rank in that job.
+    pub fn rank(self) -> u32 {
+        (self.0 & u64::from(RANKS_MAX - 1)) as u32
+    }
+}
+
+/// The number that stands for a job, from the name that its launcher gave it.
+///
+/// Forty bits of SHA-256: among 1000 jobs that are connected at once, two have the same with a probability below 10^-6,
+/// and then they cannot be connected.
+pub fn job_number(job: &str) -> u64 {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::digest(job.as_bytes());
+    let mut word = [0; 8];
+    word.copy_from_slice(&digest[..8]);
+    u64::from_le_bytes(word) >> RANK_BITS
+}
+
+/// All processes that this process knows.
+pub struct Universe {
+    job: u64,
+    me: ProcId,
+    size: u32,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// How many processes of other jobs there have been.
+    met: u32,
+    by_name: HashMap<Name, ProcId>,
+    others: HashMap<ProcId, Other>,
+    own_card: Card,
+}
+
+/// A process of another job.
+struct Other {
+    name: Name,
+    card: Card,
+    /// How many communicators name it.
+    users: u32,
+}
+
+impl Universe {
+    /// What rank `me` of a job of `size` processes knows at first.
+    pub fn new(job: u64, me: ProcId, size: u32) -> Universe {
+        Universe {
+            job,
+            me,
+            size,
+            known: Mutex::default(),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This process's number in its own job.
+    pub fn me(&self) -> ProcId {
+        self.me
+    }
+
+    /// Whether a process is of another job.
+    #[inline]
+    pub fn is_foreign(&self, proc: ProcId) -> bool {
+        proc >= self.size
+    }
+
+    /// What a process is called.
+    pub fn name(&self, proc: ProcId) -> Option<Name> {
+        match self.is_foreign(proc) {
+            false => Some(Name::new(self.job, proc)),
+            true => self.known().others.get(&proc).map(|other| other.name),
+        }
+    }
+
+    /// This process's number for the process of a name, if it knows it.
+    pub fn proc(&self, name: Name) -> Option<ProcId> {
+        match name.job() == self.job {
+            true => Some(name.rank()).filter(|rank| *rank < self.size),
+            false => self.known().by_name.get(&name).copied(),
+        }
+    }
+
+    /// This process's card, which says how it is reached.
+    pub fn own_card(&self) -> Card {
+        self.known().own_card.clone()
+    }
+
+    /// The number of a process that another one has told of; a process of the own job needs no card.
+    ///
+    /// `None` if the name is of the own job and of no rank of it, or if no more processes can be numbered.
+    pub fn introduce(&self, name: Name, card: Card) -> Option<ProcId> {
+        if name.job() == self.job {
+            return self.proc(name);
+        }
+        let mut known = self.known();
+        if let Some(&proc) = known.by_name.get(&name) {
+            // A process that has called before anybody told of it gets its card now.
+            if let Some(other) = known.others.get_mut(&proc)
+                && other.card == Card::default()
+            {
+                other.card = card;
+            }
+            return Some(proc);
+        }
+        let proc = self.size.checked_add(known.met)?;
+        known.met = known.met.checked_add(1)?;
+        known.by_name.insert(name, proc);
+        let users = 0;
+        known.others.insert(proc, Other { name, card, users });
+        Some(proc)
+    }
+
+    /// The card of a process of another job.
+    pub fn card(&self, proc: ProcId) -> Option<Card> {
+        self.known()
+            .others
+            .get(&proc)
+            .map(|other| other.card.clone())
+    }
+
+    /// A communicator names these processes from now on.
+    pub fn hold(&self, procs: impl Iterator<Item = ProcId>) {
+        let mut known = self.known();
+        for proc in procs {
+            if let Some(other) = known.others.get_mut(&proc) {
+                other.users += 1;
+            }
+        }
+    }
+
+    /// A communicator that named these processes has gone; answers which of them no other names any more. They are forgotten.
+    pub fn release(&self, procs: impl Iterator<Item = ProcId>) -> Vec<ProcId> {
+        let mut known = self.known();
+        let mut gone = Vec::new();
+        for proc in procs {
+            let Some(other) = known.others.get_mut(&proc) else {
+                continue;
+            };
+            other.users = other.users.saturating_sub(1);
+            if other.users == 0 {
+                let name = other.name;
+                known.others.remove(&proc);
+                known.by_name.remove(&name);
+                gone.push(proc);
+            }
+        }
+        gone
+    }
+
+    /// How many processes of other jobs are known.
+    pub fn foreign(&self) -> usize {
+        self.known().others.len()
+    }
+}
+
+/// Cards are where transports to other jobs find addresses.
+impl Modex for Universe {
+    fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
+        self.known().own_card.put(key, value);
+        Ok(())
+    }
+
+    fn get(&self, of: ProcId, key: &str) -> Result<Vec<u8>, String> {
+        let known = self.known();
+        let other = known
+            .others
+            .get(&of)
+            .ok_or("no communicator connects it with this process")?;
+        let found = other.card.get(key);
+        found.ok_or_else(|| format!("its card does not have \"{key}\""))
+    }
+}
+
+impl Names for Universe {
+    fn name(&self, proc: ProcId) -> Option<u64> {
+        Universe::name(self, proc).map(|Name(name)| name)
+    }
+
+    fn may_call(&self, name: u64) -> bool {
+        Name(name).job() != self.job
+    }
+
+    fn ends(&self, me: ProcId, peer: ProcId) -> String {
+        let theirs = Universe::name(self, peer).map(Name::rank);
+        let theirs = theirs.map_or_else(|| "a rank".into(), |rank| format!("rank {rank}"));
+        format!("rank {me} of this job and {theirs} of another")
+    }
+
+    /// A caller that knows our key has it from our card, or from a port of ours.
+    fn admit(&self, name: u64) -> Option<ProcId> {
+        let name = Name(name);
+        let foreign = name.job() != self.job;
+        foreign.then(|| self.introduce(name, Card::default()))?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn universe() -> Universe {
+        Universe::new(7, 1, 4)
+    }
+
+    #[test]
+    fn ranks_of_the_own_job_keep_their_numbers_and_others_get_new_ones() {
+        let universe = universe();
+        let own = Name::new(7, 3);
+        assert_eq!(universe.introduce(own, Card::default()), Some(3));
+        assert_eq!(universe.introduce(Name::new(7, 4), Card::default()), None);
+        let other = Name::new(8, 3);
+        assert_eq!(universe.proc(other), None);
+        assert_eq!(universe.introduce(other, Card::default()), Some(4));
+        assert_eq!(universe.introduce(other, Card::default()), Some(4));
+        assert_eq!(
+            (universe.proc(other), universe.name(4)),
+            (Some(4), Some(other))
+        );
+    }
+
+    #[test]
+    fn a_process_is_forgotten_with_its_last_communicator_and_its_number_is_not_given_again() {
+        let universe = universe();
+        let other = Name::new(8, 0);
+        let proc = universe.introduce(other, Card::default()).unwrap();
+        universe.hold([0, proc].into_iter());
+        universe.hold([proc].into_iter());
+        assert_eq!(universe.release([proc].into_iter()), []);
+        assert_eq!(universe.release([0, proc].into_iter()), [proc]);
+        assert_eq!((universe.proc(other), universe.foreign()), (None, 0));
+        assert_ne!(universe.introduce(other, Card::default()), Some(proc));
+    }
+
+    #[test]
+    fn a_card_is_read_under_the_number_of_its_process() {
+        let universe = universe();
+        let mut card = Card::default();
+        card.put("key", b"value");
+        let proc = universe.introduce(Name::new(8, 0), card).unwrap();
+        assert_eq!(universe.get(proc, "key"), Ok(b"value".to_vec()));
+        assert!(universe.get(proc, "other").unwrap_err().contains("other"));
+        assert!(universe.get(0, "key").is_err());
+    }
+
+    #[test]
+    fn jobs_of_different_names_have_different_numbers() {
+        assert_ne!(job_number("a"), job_number("b"));
+        assert!(job_number("a") < 1 << 40);
+    }
+}

@@ -1,0 +1,302 @@
+//! Programs of the standard ABI on another library: `--on openmpi`, `--on mpich`, `--on intel`, `--on PATH`.
+//!
+//! An installation has a library of the standard's name for each family (`lib/portcullis/on`), which calls the other library.
+//! Its folder stands first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the file below. What family that is of tell the
+//! names in it, since `libmpi.so` alone says nothing.
+
+use super::dynamic::Dynamic;
+use super::{First, PRELOAD, SEARCH, Served, get, put};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Names the library that a program is to run on; `--on` sets it.
+pub const ON: &str = "PORTCULLIS_ON";
+
+const STANDARD: &str = "libmpi_abi.so.1";
+
+/// A family of libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    Mpich,
+    OpenMpi,
+}
+
+impl Family {
+    /// The folder below `lib/portcullis/on`.
+    fn folder(self) -> &'static str {
+        match self {
+            Family::Mpich => "mpich",
+            Family::OpenMpi => "openmpi",
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Mpich => "MPICH",
+            Family::OpenMpi => "Open MPI",
+        }
+    }
+}
+
+/// Words that `--on` takes beside a path, the names of the files, and folders below a prefix where such a library lies.
+const WORDS: [(&str, &[&str], &[&str]); 3] = [
+    (
+        "openmpi",
+        &["libmpi.so.40"],
+        &["lib", "lib64", "lib/openmpi/lib", "lib64/openmpi/lib"],
+    ),
+    (
+        "mpich",
+        &["libmpi.so.12", "libmpich.so.12"],
+        &["lib", "lib64", "lib/mpich/lib", "lib64/mpich/lib"],
+    ),
+    ("intel", &["libmpi.so.12"], &["lib", "lib/release"]),
+];
+
+/// Why a program cannot run on another library.
+#[derive(Debug)]
+pub enum OnError {
+    /// Nothing of this name was found.
+    Missing {
+        word: String,
+        files: String,
+        searched: Vec<PathBuf>,
+    },
+    /// The file is no library of either family.
+    Unknown { file: PathBuf },
+    /// A library of another kind than the word says.
+    Other {
+        word: String,
+        file: PathBuf,
+        is: Family,
+    },
+    /// This installation has no library for the family.
+    NotInstalled { family: Family, file: PathBuf },
+}
+
+impl fmt::Display for OnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OnError::Missing {
+                word,
+                files,
+                searched,
+            } => {
+                let searched: Vec<String> =
+                    searched.iter().map(|p| p.display().to_string()).collect();
+                write!(
+                    f,
+                    "--on {word}: there is no {files} in {}; --on takes the path of the library, too",
+                    searched.join(", ")
+                )
+            }
+            OnError::Unknown { file } => write!(
+                f,
+                "--on {}: the file is no library of MPICH, Intel MPI or Open MPI",
+                file.display()
+            ),
+            OnError::Other { word, file, is } => write!(
+                f,
+                "--on {word}: {} is a library of {}",
+                file.display(),
+                is.name()
+            ),
+            OnError::NotInstalled { family, file } => write!(
+                f,
+                "programs cannot run on {}: this installation has no {}",
+                family.name(),
+                file.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OnError {}
+
+/// The library that a word or path of `--on` means.
+pub fn find(word: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, OnError> {
+    let known = WORDS.iter().find(|(known, ..)| *known == word);
+    let (files, folders): (&[&str], Vec<PathBuf>) = match known {
+        Some((_, files, below)) => (files, searched(word, below, env)),
+        None if Path::new(word).is_dir() => {
+            let prefix = Path::new(word);
+            (
+                &["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"],
+                vec![prefix.to_owned(), prefix.join("lib"), prefix.join("lib64")],
+            )
+        }
+        None => {
+            let file = PathBuf::from(word);
+            return match file.is_file() {
+                true => Ok(fs::canonicalize(&file).unwrap_or(file)),
+                false => Err(OnError::Missing {
+                    word: word.into(),
+                    files: "such file".into(),
+                    searched: vec![std::env::current_dir().unwrap_or_default()],
+                }),
+            };
+        }
+    };
+    let found = folders
+        .iter()
+        .flat_map(|folder| files.iter().map(move |file| folder.join(file)))
+        .find(|file| file.is_file() && !is_ours(file));
+    let file = found.ok_or_else(|| OnError::Missing {
+        word: word.into(),
+        files: files.join(" or "),
+        searched: folders.clone(),
+    })?;
+    let is = family(&file).ok_or_else(|| OnError::Unknown { file: file.clone() })?;
+    match (word, is) {
+        ("openmpi", Family::Mpich) | ("mpich" | "intel", Family::OpenMpi) => Err(OnError::Other {
+            word: word.into(),
+            file,
+            is,
+        }),
+        _ => Ok(file),
+    }
+}
+
+/// Where libraries are looked for: where the user says, beside launchers in `PATH`, then where systems have them.
+fn searched(word: &str, below: &[&str], env: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let list = |name: &str| {
+        let value = env.iter().find(|(known, _)| known == name);
+        value.map_or_else(Vec::new, |(_, value)| {
+            std::env::split_paths(value).collect()
+        })
+    };
+    let mut folders: Vec<PathBuf> = list(SEARCH);
+    let variable = if word == "intel" {
+        "I_MPI_ROOT"
+    } else {
+        "MPI_HOME"
+    };
+    let named = list(variable).into_iter();
+    let beside = list("PATH")
+        .into_iter()
+        .filter_map(|bin| Some(bin.parent()?.to_owned()));
+    for prefix in named
+        .chain(beside)
+        .chain(["/usr/local".into(), "/usr".into()])
+    {
+        folders.extend(below.iter().map(|folder| prefix.join(folder)));
+    }
+    let triplet = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let triplet = Path::new(&triplet);
+    folders.extend([
+        triplet.to_owned(),
+        triplet.join("openmpi/lib"),
+        triplet.join("mpich/lib"),
+    ]);
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for folder in folders {
+        if folder.is_dir() && !kept.contains(&folder) {
+            kept.push(folder);
+        }
+    }
+    kept
+}
+
+/// A stand-in of ours for such a library is none of theirs.
+fn is_ours(file: &Path) -> bool {
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    file.to_string_lossy().contains("/portcullis/compat/")
+}
+
+/// What family a library is of: by a name that only one family has.
+pub fn family(file: &Path) -> Option<Family> {
+    let bytes = fs::read(file).ok()?;
+    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+    if has(b"ompi_mpi_comm_world") {
+        Some(Family::OpenMpi)
+    } else if has(b"MPI_UNWEIGHTED") {
+        Some(Family::Mpich)
+    } else {
+        None
+    }
+}
+
+/// The library of the standard's name over one of a family.
+pub fn library(family: Family, folder: Option<&Path>) -> Result<PathBuf, OnError> {
+    let place = folder.unwrap_or(Path::new("lib/portcullis/on"));
+    let file = place.join(family.folder()).join(STANDARD);
+    match file.is_file() {
+        true => Ok(file),
+        false => Err(OnError::NotInstalled { family, file }),
+    }
+}
+
+/// Where the libraries lie in this installation.
+pub fn folder() -> Option<PathBuf> {
+    Some(crate::prefix::prefix()?.join("lib/portcullis/on"))
+}
+
+/// What the environment of a job says.
+pub fn wanted(env: &[(OsString, OsString)]) -> Option<&Path> {
+    let value = env.iter().find(|(name, _)| name == ON);
+    value
+        .map(|(_, value)| Path::new(value))
+        .filter(|path| !path.as_os_str().is_empty())
+}
+
+/// Prepares the environment of a program that is to run on the library that the environment names.
+pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
+    let Some(below) = get(env, ON).map(OsStr::to_owned) else {
+        return Served::Nothing;
+    };
+    let below = Path::new(&below);
+    let family = match family(below) {
+        Some(family) => family,
+        None => {
+            let error = OnError::Unknown { file: below.into() };
+            return Served::Warning(error.to_string());
+        }
+    };
+    let file = match library(family, folder().as_deref()) {
+        Ok(file) => file,
+        Err(error) => return Served::Warning(error.to_string()),
+    };
+    if let Some(folder) = file.parent() {
+        put(env, SEARCH, folder, First);
+    }
+    let dynamic = Dynamic::of(program).unwrap_or_default();
+    if dynamic.on_rpath(STANDARD, program).is_some() {
+        put(env, PRELOAD, &file, First);
+    }
+    Served::StandIn(format!(
+        "{} runs on {} of {}, through {}",
+        program.display(),
+        below.display(),
+        family.name(),
+        file.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_known_by_what_is_in_it_not_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("libmpi.so.12");
+        fs::write(&file, b"\0ompi_mpi_comm_world\0").unwrap();
+        assert_eq!(family(&file), Some(Family::OpenMpi));
+        let word = folder.path().to_str().unwrap();
+        assert_eq!(find(word, &[]).unwrap(), file);
+        let env = [(OsString::from(SEARCH), folder.path().as_os_str().to_owned())];
+        let error = find("mpich", &env).unwrap_err().to_string();
+        assert!(error.ends_with("is a library of Open MPI"), "{error}");
+        fs::write(&file, b"nothing of that kind").unwrap();
+        let error = find(word, &[]).unwrap_err().to_string();
+        assert!(error.contains("no library of MPICH"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_with_all_places() {
+        let error = find("/no/such/libmpi.so.40", &[]).unwrap_err().to_string();
+        assert!(error.contains("there is no such file"), "{error}");
+    }
+}

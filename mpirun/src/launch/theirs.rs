@@ -1,0 +1,174 @@
+//! Handing a job to Open MPI: its library finds the other ranks by its own launcher only, so `mpirun --on openmpi` becomes that.
+//!
+//! MPICH and its relatives ask for PMI-1, which this launcher serves; their ranks are ours.
+//! What only our own launcher does is refused in a sentence.
+
+use super::program::{App, Plan, StdinTo};
+use crate::foreign::on::{self, Family};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Names of Open MPI's launcher; Debian has the first beside those of others.
+const LAUNCHERS: [&str; 2] = ["mpirun.openmpi", "mpirun"];
+
+/// The command that starts a job, if another launcher has to.
+pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
+    let Some(library) = on::wanted(&plan.env) else {
+        return Ok(None);
+    };
+    let family = on::family(library).ok_or_else(|| {
+        on::OnError::Unknown {
+            file: library.into(),
+        }
+        .to_string()
+    })?;
+    on::library(family, on::folder().as_deref()).map_err(|e| e.to_string())?;
+    if family != Family::OpenMpi {
+        return Ok(None);
+    }
+    let launcher = beside(library).ok_or_else(|| {
+        format!(
+            "ranks on {} are started by Open MPI's own mpirun, which is not beside it",
+            library.display()
+        )
+    })?;
+    if let Some(what) = beyond(plan) {
+        return Err(format!(
+            "ranks on {} are started by {}, which has no {what}",
+            library.display(),
+            launcher.display()
+        ));
+    }
+    let mut command = Command::new(launcher);
+    let mut env = plan.env.clone();
+    for (name, value) in SETTINGS {
+        if !env.iter().any(|(known, _)| known == name) {
+            env.push((name.into(), value.into()));
+        }
+    }
+    for (number, app) in plan.apps.iter().enumerate() {
+        if number > 0 {
+            command.arg(":");
+        }
+        let program = app.resolve(&plan.env, None).map_err(|e| e.to_string())?;
+        let served = on::serve(&program, &mut env);
+        if (plan.verbose
+            || env
+                .iter()
+                .any(|(name, _)| *name == crate::cli::explain_variable()))
+            && let crate::foreign::Served::StandIn(said) = &served
+        {
+            eprintln!("mpirun: {said}");
+        }
+        command.args(section(plan, app, &program, number == 0, &env));
+    }
+    command.env_clear().envs(env);
+    Ok(Some(command))
+}
+
+/// As our launcher does without being asked: more ranks than cores, and as root.
+const SETTINGS: [(&str, &str); 7] = [
+    ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+    ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+    ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
+    ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+    ("PRTE_MCA_hwloc_default_binding_policy", "none"),
+];
+
+/// The launcher of the installation that a library belongs to.
+fn beside(library: &Path) -> Option<PathBuf> {
+    let real = std::fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
+    // lib/libmpi.so.40, or lib/TRIPLET/openmpi/lib/libmpi.so.40
+    let prefixes = [library, &real]
+        .into_iter()
+        .flat_map(|file| file.ancestors().skip(2).take(4))
+        .map(Path::to_owned)
+        .collect::<Vec<_>>();
+    LAUNCHERS
+        .iter()
+        .flat_map(|name| {
+            prefixes
+                .iter()
+                .map(move |prefix| prefix.join("bin").join(name))
+        })
+        .find(|file| file.is_file())
+}
+
+/// The first thing that was asked for and that only our own launcher does.
+fn beyond(plan: &Plan) -> Option<&'static str> {
+    [
+        (plan.io.folder.is_some(), "--output as mpirun lays it out"),
+        (plan.io.label, "--label"),
+        (plan.report_bindings, "--report-bindings"),
+        (plan.hang_after.is_some(), "--hang-after"),
+        (plan.needs_tapes(), "--trace or --io-report"),
+        (
+            plan.apps.iter().any(|app| app.seats.is_some()),
+            "--rankfile",
+        ),
+        (
+            plan.apps
+                .iter()
+                .any(|app| !app.env.is_empty() || app.path.is_some()),
+            "environment of one program among several",
+        ),
+        (plan.binding.over.is_some(), "--map-by of this kind"),
+    ]
+    .into_iter()
+    .find_map(|(asked, what)| asked.then_some(what))
+}
+
+fn section(
+    plan: &Plan,
+    app: &App,
+    program: &Path,
+    first: bool,
+    env: &[(OsString, OsString)],
+) -> Vec<OsString> {
+    let mut line: Vec<OsString> = Vec::new();
+    if first {
+        if let Some(limit) = plan.timeout {
+            line.extend([
+                "--timeout".into(),
+                limit.as_secs().max(1).to_string().into(),
+            ]);
+        }
+        if plan.io.tag {
+            line.push("--tag-output".into());
+        }
+        if let StdinTo::Nobody = plan.io.stdin {
+            line.extend(["--stdin".into(), "none".into()]);
+        }
+    }
+    if let Some(procs) = app.procs {
+        line.extend(["-n".into(), procs.to_string().into()]);
+    }
+    let hosts: Vec<&crate::hosts::Host> = match app.hosts.as_slice() {
+        [] => plan.hosts.iter().collect(),
+        some => some
+            .iter()
+            .filter_map(|&host| plan.hosts.get(host))
+            .collect(),
+    };
+    if hosts.iter().any(|host| !host.here) {
+        let list: Vec<String> = hosts
+            .iter()
+            .map(|host| format!("{}:{}", host.name, host.slots))
+            .collect();
+        line.extend(["--host".into(), list.join(",").into()]);
+    }
+    if let Some(dir) = &app.dir {
+        line.extend(["--wdir".into(), dir.into()]);
+    }
+    for name in ["LD_LIBRARY_PATH", "LD_PRELOAD", on::ON] {
+        if env.iter().any(|(known, _)| known == name) {
+            line.extend(["-x".into(), name.into()]);
+        }
+    }
+    line.push(program.into());
+    line.extend(app.args.iter().cloned());
+    line
+}

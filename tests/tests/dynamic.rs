@@ -1,0 +1,55 @@
+//! Processes that come and go: spawn, ports, names, join, and two jobs that meet, in real processes.
+
+use tests::Job;
+
+fn dynamic(what: &str, ranks: u32) -> Job {
+    Job::of("dynamic").arg(what).ranks(ranks)
+}
+
+#[test]
+fn a_job_spawns_another_and_they_share_communicators_and_windows() {
+    for ranks in [1, 2, 3, 5] {
+        dynamic("spawn", ranks).holds();
+    }
+}
+
+#[test]
+fn a_job_whose_ranks_are_connected_by_tcp_spawns_another() {
+    dynamic("spawn", 3)
+        .with(["--mca", "btl", "tcp,self"])
+        .holds();
+}
+
+#[test]
+fn ports_serve_within_a_job_and_refuse_with_the_right_class() {
+    for ranks in [2, 3, 4] {
+        dynamic("ports", ranks).holds();
+    }
+}
+
+#[test]
+fn nothing_is_left_of_jobs_that_came_and_went() {
+    dynamic("rounds", 2).arg("40").holds();
+}
+
+#[test]
+fn two_jobs_meet_that_know_nothing_of_each_other_but_the_name_of_a_port() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("port");
+    for (accepting, connecting) in [(1, 1), (3, 2), (2, 4)] {
+        let accepting = dynamic("accept", accepting).arg(&file).start();
+        let connecting = dynamic("connect", connecting).arg(&file);
+        connecting.holds();
+        let accepted = accepting.wait();
+        assert!(accepted.status.success(), "{}", accepted.stderr);
+        std::fs::remove_file(&file).expect("the file was made");
+    }
+}
+
+#[test]
+fn a_process_without_a_launcher_says_why_it_cannot_spawn() {
+    let outcome = dynamic("spawn", 1).alone().run();
+    let said = "this process was started without a launcher, which offers no way to start processes while a job runs; start the program with the mpirun of this library";
+    assert!(!outcome.status.success());
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}

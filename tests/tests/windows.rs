@@ -1,0 +1,60 @@
+//! Windows of real jobs by every way to memory: directly, by copies of the system, by messages in shared memory and over sockets.
+
+use tests::Job;
+
+/// A job of which neighbours too reach each other by messages only, with these transports.
+fn by_messages(job: Job, transports: &str) -> Job {
+    job.with(["--mca", "osc", "am", "--mca", "btl", transports])
+}
+
+#[test]
+fn what_was_reported_of_other_libraries_is_right_here() {
+    for ranks in [1, 2, 3, 5] {
+        Job::of("window_reports").ranks(ranks).holds();
+    }
+}
+
+#[test]
+fn what_was_reported_of_other_libraries_is_right_here_by_messages() {
+    for transports in ["self,sm", "self,tcp"] {
+        let job = Job::of("window_reports").arg("4").ranks(3);
+        by_messages(job, transports).holds();
+    }
+}
+
+#[test]
+fn random_accesses_agree_with_an_oracle_whatever_the_seed() {
+    for seed in ["2", "3", "4"] {
+        let job = || Job::of("accesses").arg("10").arg(seed);
+        job().ranks(4).holds();
+        by_messages(job().ranks(2), "self,tcp").holds();
+    }
+}
+
+#[test]
+fn windows_that_are_left_at_finalize_are_told_in_one_line_of_each_rank_that_knows_more_than_others()
+{
+    let outcome = Job::of("left_windows").ranks(3).succeeds();
+    let told: Vec<&str> = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.contains("MPI_Win_free was not"))
+        .collect();
+    let line = |rank: u32| {
+        let begin = format!("rank {rank} ");
+        told.iter().find(|line| line.contains(&begin)).copied()
+    };
+    let of_0 = line(0).unwrap_or_default();
+    assert!(
+        of_0.ends_with(
+            "MPI_Finalize is called, but MPI_Win_free was not for board; a window of 3 processes"
+        ),
+        "{told:?}"
+    );
+    let of_2 = line(2).unwrap_or_default();
+    assert!(
+        of_2.ends_with("a window of 3 processes, while it holds locks: MPI_Win_unlock is missing"),
+        "{told:?}"
+    );
+    assert_eq!(told.len(), 2, "{told:?}");
+}

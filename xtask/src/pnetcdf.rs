@@ -1,0 +1,175 @@
+//! `cargo xtask pnetcdf`: PnetCDF's own tests, from Debian's source package, on our library.
+//!
+//! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003) is a library over MPI-IO alone:
+//! views of derived types, collective and nonblocking accesses, hints. Its tests write files, read them back, and have each looked at by a
+//! program of its own that knows the format. Built with our `mpicc`, run under our `mpirun`, unchanged.
+//!
+//! Promise: a test that does not pass is an error that quotes what it said.
+//! Everything is fetched and built below the target folder.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::debian_source::{self, SourceError};
+use crate::install::{self, InstallError};
+use crate::packages::{self, PackagesError};
+use crate::process::{self, ProcessError};
+use crate::test;
+use crate::ui::{self, Steps};
+use crate::workspace;
+
+/// The folders of tests of several processes that need no Fortran, and the numbers of processes for which each has a list.
+const FOLDERS: [(&str, &[u32]); 7] = [
+    ("test/nonblocking", &[2, 4]),
+    ("test/C", &[4]),
+    ("test/cdf_format", &[4]),
+    ("test/header", &[2, 4]),
+    ("test/testcases", &[2, 4]),
+    ("benchmarks/C", &[4]),
+    ("examples/C", &[4]),
+];
+
+/// How many of them are for `cargo xtask test`, the first being the quickest.
+const QUICK: usize = 4;
+
+fn processes(text: &str) -> Result<u32, String> {
+    match text {
+        "2" => Ok(2),
+        "4" => Ok(4),
+        _ => Err("PnetCDF has lists of tests for 2 and for 4 processes".into()),
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Numbers of processes, 2 and 4
+    #[arg(long, value_delimiter = ',', default_values_t = [2, 4], value_parser = processes)]
+    np: Vec<u32>,
+    /// Set a parameter of the library for all runs, as with mpirun
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = clap::ArgAction::Append)]
+    mca: Vec<String>,
+    /// Seconds that the tests of one folder may take
+    #[arg(long, value_name = "SECONDS", default_value = "900", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Only the quickest folders
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Why PnetCDF was not built, or its tests did not pass.
+#[derive(Debug)]
+pub enum PnetcdfError {
+    /// A compiler or a tool is not there and could not be installed.
+    Packages(PackagesError),
+    /// Our own library, `mpicc` and launcher could not be made.
+    Install(InstallError),
+    /// The source package could not be fetched or unpacked.
+    Source(SourceError),
+    /// A file of the build could not be looked at.
+    File(PathBuf, std::io::Error),
+    /// Building failed, or a test did; what it said is quoted.
+    Process(ProcessError),
+}
+
+impl fmt::Display for PnetcdfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packages(error) => error.fmt(f),
+            Self::Install(error) => error.fmt(f),
+            Self::Source(error) => error.fmt(f),
+            Self::File(path, reason) => write!(f, "{}: {reason}", path.display()),
+            Self::Process(error) => write!(f, "PnetCDF: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PnetcdfError {}
+
+/// The command.
+pub fn run(options: &Options) -> Result<(), PnetcdfError> {
+    let mut steps = Steps::new(5);
+    let prefix = test::installation();
+    steps
+        .step("looking for compilers and tools", packages::ensure)
+        .map_err(PnetcdfError::Packages)?;
+    steps
+        .step("installing Portcullis", || {
+            install::install(&prefix, &test::CONTENTS)
+        })
+        .map_err(PnetcdfError::Install)?;
+    let archive = steps
+        .step("fetching the source package pnetcdf", || {
+            debian_source::archive("pnetcdf")
+        })
+        .map_err(PnetcdfError::Source)?;
+    let folder = steps.step("building it with our mpicc", || build(&archive, &prefix))?;
+    steps.step("running its tests", || check(options, &prefix, &folder))
+}
+
+fn told(command: &mut Command, limit: Duration) -> Result<(), PnetcdfError> {
+    process::output(command, limit)
+        .map(drop)
+        .map_err(PnetcdfError::Process)
+}
+
+/// Builds the library and its tests unless that was done: they find our library when they run, so it may have changed since.
+fn build(archive: &Path, prefix: &Path) -> Result<PathBuf, PnetcdfError> {
+    packages::ensure_autotools().map_err(PnetcdfError::Packages)?;
+    let folder = workspace::target().join("pnetcdf").join("build");
+    let built = folder.join("built");
+    if built.exists() {
+        return Ok(folder);
+    }
+    debian_source::unpack(archive, &folder, None).map_err(PnetcdfError::Source)?;
+    let limit = Duration::from_secs(900);
+    let within = |program: &str| {
+        let mut command = Command::new(program);
+        command.current_dir(&folder);
+        command
+    };
+    told(within("autoreconf").arg("-i"), limit)?;
+    let mpicc = prefix.join("bin/mpicc");
+    told(
+        within("./configure")
+            .arg(format!("MPICC={}", mpicc.display()))
+            .arg("CFLAGS=-O1")
+            .args(["--disable-fortran", "--disable-cxx"]),
+        limit,
+    )?;
+    told(within("make").arg("-j2"), limit)?;
+    told(within("make").args(["-j2", "tests"]), limit)?;
+    let mark = |reason| PnetcdfError::File(built.clone(), reason);
+    fs::write(&built, "").map_err(mark)?;
+    Ok(folder)
+}
+
+/// Runs the tests of each folder.
+fn check(options: &Options, prefix: &Path, folder: &Path) -> Result<(), PnetcdfError> {
+    let mut mpirun = format!("{} -n NP", prefix.join("bin/mpirun").display());
+    for parameter in options.mca.chunks(2) {
+        mpirun += &format!(" --mca {}", parameter.join(" "));
+    }
+    let folders = match options.quick {
+        true => &FOLDERS[..QUICK],
+        false => &FOLDERS[..],
+    };
+    for ranks in &options.np {
+        for (tests, _) in folders.iter().filter(|(_, lists)| lists.contains(ranks)) {
+            told(
+                Command::new("make")
+                    .arg(format!("ptest{ranks}"))
+                    .arg(format!("TESTMPIRUN={mpirun}"))
+                    .current_dir(folder.join(tests)),
+                Duration::from_secs(options.limit),
+            )?;
+            ui::say(&format!("      {tests} on {ranks} processes: all pass"));
+        }
+    }
+    Ok(())
+}
