@@ -5,7 +5,7 @@
 
 use crate::channel_vcd;
 use crate::event::{Event, Record, What};
-use crate::vcd::{ARRIVED_BITS, RELEASES_BITS, TOP, node_scope};
+use crate::vcd::{RELEASES_BITS, TOP, arrived_bits, node_scope};
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
@@ -102,7 +102,7 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
     writeln!(
         sink,
         "+{{nodes arrived}} {TOP}.arrived[{}:0]",
-        ARRIVED_BITS - 1
+        arrived_bits(nodes) - 1
     )?;
     for (title, signal, name) in GROUPS {
         writeln!(sink, "@{:x}\n-{title}", flags::GROUP_OPEN)?;
@@ -119,11 +119,20 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
     Ok(())
 }
 
-/// Signals that belong together: how each is called, its path, and its width; none of a text.
+/// Signals that belong together: how each is called, its path, and how it is shown.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub title: String,
-    pub signals: Vec<(String, String, Option<u32>)>,
+    pub signals: Vec<(String, String, Show)>,
+}
+
+/// How a signal is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Show {
+    /// So many bits.
+    Bits(u32),
+    /// A text; of so many bits in a file that has no texts.
+    Text(Option<u32>),
 }
 
 /// The same for a waveform of any signals, in groups.
@@ -136,14 +145,15 @@ pub(crate) fn write_groups(
     head(&mut sink, dump_file, view)?;
     for Group { title, signals } in groups {
         writeln!(sink, "@{:x}\n-{title}", flags::GROUP_OPEN)?;
-        for (called, path, width) in signals {
-            let (flag, range) = match width {
-                None => (flags::ASCII, String::new()),
-                Some(1) => (flags::BINARY, String::new()),
-                Some(width @ 2..=32) if COUNTS.iter().any(|name| path.ends_with(name)) => {
+        for (called, path, show) in signals {
+            let (flag, range) = match show {
+                Show::Text(None) => (flags::ASCII, String::new()),
+                Show::Text(Some(bits)) => (flags::ASCII, channel_vcd::range(*bits)),
+                Show::Bits(1) => (flags::BINARY, String::new()),
+                Show::Bits(width @ 2..=32) if COUNTS.iter().any(|name| path.ends_with(name)) => {
                     (flags::DECIMAL, channel_vcd::range(*width))
                 }
-                Some(width) => (flags::HEX, channel_vcd::range(*width)),
+                Show::Bits(width) => (flags::HEX, channel_vcd::range(*width)),
             };
             writeln!(sink, "@{flag:x}\n+{{{called}}} {path}{range}")?;
         }

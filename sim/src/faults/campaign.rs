@@ -341,7 +341,7 @@ impl Campaign {
         let ((judge, observer), end, fates) = self.observe(setup, (judge, observer))?;
         let (class, sentence) = classify(&judge, &end, &fates);
         let known = (class == Class::Unsafe)
-            .then(|| known.reason(&kind.name, place.kind(), moment.name()))
+            .then(|| known.reason_with(&self.parameters, &kind.name, place.kind(), moment.name()))
             .flatten();
         let case = Case {
             fault: kind.name.clone(),

@@ -84,7 +84,6 @@ pub const CURES: [Cure; 9] = [
         pull: Some(false),
         filter: 128,
         reads: 6,
-        ..PLAIN
     },
     Cure {
         name: "--protocol returning:high --pull up --filter 128 --reads 6",
@@ -92,7 +91,6 @@ pub const CURES: [Cure; 9] = [
         pull: Some(true),
         filter: 128,
         reads: 6,
-        ..PLAIN
     },
 ];
 

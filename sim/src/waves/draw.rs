@@ -1,7 +1,7 @@
 //! A trace as signals and their changes: the boards are replayed edge by edge where something in them moves.
 
 use super::Trace;
-use crate::gtkw::{Group, View};
+use crate::gtkw::{Group, Show, View};
 use crate::virtual_time::{Board, Incident, Parameters, Sight, Time, Tree};
 
 /// Clock edges of all boards up to which clocks are drawn whole.
@@ -396,20 +396,28 @@ impl Drawing {
 
     /// What is shown first.
     pub(super) fn view(&self) -> View {
-        let after_power_on = self.changes.iter().find(|change| {
-            let is_clock = self.signals[change.signal].name == "clk";
-            change.at > Time::ZERO && !is_clock
-        });
+        let mut after_power_on = None;
+        let mut last: Vec<Option<&Value>> = vec![None; self.signals.len()];
+        for Change { at, signal, value } in &self.changes {
+            let is_another = last[*signal].is_some_and(|last| last != value);
+            last[*signal] = Some(value);
+            if *at > Time::ZERO && is_another && self.signals[*signal].name != "clk" {
+                after_power_on = Some(*at);
+                break;
+            }
+        }
         View {
             nodes: self.nodes,
-            begin: after_power_on.map_or(0, |change| change.at.ps()),
+            begin: after_power_on.map_or(0, Time::ps),
             first_release: self.first_release.map(Time::ps),
             end: self.changes.last().map_or(1, |change| change.at.ps()),
         }
     }
 
     /// The signals as a reader groups them: the whole, each board, then each kind of wire of all nodes.
-    pub(super) fn groups(&self) -> Vec<Group> {
+    ///
+    /// Texts are so many bits wide, where the file has no texts.
+    pub(super) fn groups(&self, text_bits: Option<u32>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let kinds = [
             ("inside", "in the barrier (enter to leave)"),
@@ -426,12 +434,12 @@ impl Drawing {
                 }
                 Some(scope) => scope.clone(),
             };
-            let width = match signal.kind {
-                Kind::Bits(width) => Some(width),
-                Kind::Text => None,
+            let show = match signal.kind {
+                Kind::Bits(width) => Show::Bits(width),
+                Kind::Text => Show::Text(text_bits),
             };
             let path = format!("{}.{}", signal.scope.join("."), signal.name);
-            let entry = (signal.called.clone(), path, width);
+            let entry = (signal.called.clone(), path, show);
             match groups.iter_mut().find(|group| group.title == title) {
                 Some(group) => group.signals.push(entry),
                 None => groups.push(Group {

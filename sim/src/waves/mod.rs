@@ -77,7 +77,7 @@ pub fn write<W: io::Write + io::Seek>(sink: W, trace: &Trace, form: Form) -> io:
     Ok(Written {
         changes,
         view: drawing.view(),
-        groups: drawing.groups(),
+        groups: drawing.groups(form.text_bits()),
     })
 }
 

@@ -17,6 +17,16 @@ pub enum Form {
     Fst,
 }
 
+impl Form {
+    /// How many bits a text has, if it is not one of the format's own.
+    pub(super) fn text_bits(self) -> Option<u32> {
+        match self {
+            Self::Vcd => None,
+            Self::Fst => Some(8 * TEXT_CHARACTERS as u32),
+        }
+    }
+}
+
 /// As many characters as a text has room for in FST, whose values have fixed lengths.
 const TEXT_CHARACTERS: usize = 48;
 

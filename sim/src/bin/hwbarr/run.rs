@@ -259,6 +259,14 @@ fn study_json(study: &Study) -> Value {
         cable,
         clock_hz,
         seed,
+        filter,
+        reads,
+        protocol,
+        pull,
+        channels,
+        boards,
+        trunk,
+        fan_out,
         ..
     } = study.parameters;
     let Network {
@@ -278,6 +286,14 @@ fn study_json(study: &Study) -> Value {
             "cable_ns": ns(cable),
             "clock_hz": clock_hz,
             "seed": seed,
+            "filter": filter,
+            "reads": reads,
+            "protocol": protocol.to_string(),
+            "pull": pull.map(|up| if up { "up" } else { "down" }),
+            "channels": channels,
+            "boards": boards,
+            "trunk_ns": ns(trunk),
+            "fan_out_ns": ns(fan_out),
         },
         "network": {
             "name": study.network.name(),
