@@ -61,6 +61,11 @@ impl Tree {
         self.above.len()
     }
 
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
     /// How many of them have nodes; they are the first.
     pub fn lowest(&self) -> usize {
         self.lowest
