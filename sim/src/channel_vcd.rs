@@ -57,7 +57,11 @@ pub(crate) fn channel_signals(nodes: usize) -> [(&'static str, u32, &'static str
     let nodes = nodes as u32;
     [
         ("release", 1, "release"),
-        ("arrived", arrived_bits(fpga_model::MAX_NODES), "nodes arrived"),
+        (
+            "arrived",
+            arrived_bits(fpga_model::MAX_NODES),
+            "nodes arrived",
+        ),
         ("members", nodes, "members"),
         ("late", nodes, "late members"),
         ("releases", RELEASES_BITS, "barriers released"),

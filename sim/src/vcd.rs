@@ -111,10 +111,8 @@ impl<W: io::Write> Dump<W> {
         self.writer.change_vector(self.releases_id, bits(0))?;
         self.counts()?;
         for (node, ids) in self.nodes.iter().enumerate() {
-            self.writer
-                .change_scalar(ids.out, bit(self.wires[node]))?;
-            self.writer
-                .change_scalar(ids.input, bit(self.output))?;
+            self.writer.change_scalar(ids.out, bit(self.wires[node]))?;
+            self.writer.change_scalar(ids.input, bit(self.output))?;
             self.writer.change_scalar(ids.inside, Value::V0)?;
         }
         self.writer.end()

@@ -13,7 +13,13 @@ fn on_boards(job: Job, boards: &str) -> Job {
 #[test]
 fn the_barriers_of_a_program_are_released_by_the_root() {
     // Boards of three, of two and of one node, one that is not full, and more ranks than one board has wires.
-    for (ranks, boards, barriers) in [(6, "2", "200"), (6, "3", "200"), (5, "3", "200"), (3, "9", "200"), (66, "2", "20")] {
+    for (ranks, boards, barriers) in [
+        (6, "2", "200"),
+        (6, "3", "200"),
+        (5, "3", "200"),
+        (3, "9", "200"),
+        (66, "2", "20"),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("report");
         let outcome = on_boards(Job::of("barrier_loop"), boards)

@@ -28,7 +28,8 @@ struct Desk {
 /// The counts of barriers begin here.
 const COUNTS: usize = 64;
 const ALIGN: usize = 128;
-const _: () = assert!(size_of::<Desk>() <= COUNTS && COUNTS.is_multiple_of(align_of::<AtomicU64>()));
+const _: () =
+    assert!(size_of::<Desk>() <= COUNTS && COUNTS.is_multiple_of(align_of::<AtomicU64>()));
 
 pub struct SimBoards {
     comm: Comm,

@@ -3,9 +3,9 @@
 //! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`; [`Wire`] and [`Gate`] are that driver
 //! without its pin types, so that a module works with whatever the user has configured.
 
+pub mod boards;
 #[cfg(test)]
 pub mod broken;
-pub mod boards;
 pub mod rtl;
 pub mod served;
 pub mod sim;
@@ -193,9 +193,7 @@ pub trait Port {
 
 /// Those of so many nodes that are not in a mask of who has entered.
 pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
-    (0..nodes)
-        .filter(|node| arrived >> node & 1 == 0)
-        .collect()
+    (0..nodes).filter(|node| arrived >> node & 1 == 0).collect()
 }
 
 /// See [`Port::read_back`].

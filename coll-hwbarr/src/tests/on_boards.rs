@@ -46,7 +46,9 @@ fn boards_that_are_too_few_are_refused() {
     };
     let said = refused(65, &[("port", "sim")]);
     assert!(
-        said.contains("there are 65 ranks, and the barrier has at most 64 wires; coll_hwbarr_boards 2 would"),
+        said.contains(
+            "there are 65 ranks, and the barrier has at most 64 wires; coll_hwbarr_boards 2 would"
+        ),
         "{said}"
     );
     let said = refused(130, &[("port", "sim"), ("boards", "2")]);
@@ -55,7 +57,10 @@ fn boards_that_are_too_few_are_refused() {
         "{said}"
     );
     let said = refused(2, &[("port", "sim"), ("boards", "2"), ("version", "2")]);
-    assert!(said.contains("boards below boards are of version 1"), "{said}");
+    assert!(
+        said.contains("boards below boards are of version 1"),
+        "{said}"
+    );
     let said = refused(2, &[("port", "rtl"), ("boards", "2")]);
     assert!(said.contains("the RTL is one board"), "{said}");
 }

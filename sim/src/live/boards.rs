@@ -12,9 +12,9 @@
 //! the board's output leaves the level only after all its nodes have, and this node's wire has the level until it is done.
 //! For that a node's wires are used by one thread at a time, which a lock sees to.
 
+use super::Snapshot;
 use super::board::Board;
 use super::shared::HANDS;
-use super::Snapshot;
 use super::wires::{Hand, WiresError, ring_others};
 use crate::event::{Event, Record, What};
 use crate::virtual_time::Tree;
@@ -211,9 +211,8 @@ impl<'m> Boards<'m> {
             WiresError::Taken { pid, .. } => WiresError::Taken { node, pid },
             other => other,
         })?;
-        let links = std::iter::successors(self.tree.above(board), |(above, _)| {
-            self.tree.above(*above)
-        });
+        let links =
+            std::iter::successors(self.tree.above(board), |(above, _)| self.tree.above(*above));
         let above = links.map(|(above, pin)| own.above(self.boards[above], pin, node));
         let above = above.collect();
         let handles = Arc::new(Mutex::new(Node {

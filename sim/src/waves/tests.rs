@@ -197,13 +197,18 @@ fn a_fault_has_its_name_at_its_moment() {
 #[test]
 fn what_is_shown_first_begins_with_the_first_arrival() {
     let trace = traced(Parameters::new(3, 2));
-    for (form, fault) in [(Form::Vcd, "barrier.fault\n"), (Form::Fst, "barrier.fault[383:0]\n")] {
+    for (form, fault) in [
+        (Form::Vcd, "barrier.fault\n"),
+        (Form::Fst, "barrier.fault[383:0]\n"),
+    ] {
         let mut sink = Cursor::new(Vec::new());
         let written = write(&mut sink, &trace, form).expect("memory takes everything");
         let mut save = Vec::new();
         write_save(&mut save, "/there/wave", &written).expect("memory takes everything");
         let save = String::from_utf8(save).expect("text");
-        let start = save.lines().find_map(|line| line.strip_prefix("[timestart] "));
+        let start = save
+            .lines()
+            .find_map(|line| line.strip_prefix("[timestart] "));
         let start: u64 = start.and_then(|at| at.parse().ok()).expect("a start");
         // Nodes open and meet in a fence first, which takes 40 us.
         let first = trace.sights.iter().find_map(|(at, sight)| match sight {
