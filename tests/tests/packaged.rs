@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tests::{installation, needs};
 use xtask::process::{self, Outcome};
@@ -12,6 +13,17 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 fn output(command: &mut Command) -> Outcome {
     process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What is packed: the tests' installation without what only debuggers read, made once.
+fn packed() -> &'static Path {
+    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        package::stripped(installation(), folder.path()).unwrap_or_else(|e| panic!("{e}"));
+        folder
+    });
+    made.path()
 }
 
 /// The README's first program and a barrier of the simulated hardware, built and run by what lies in `bin`.
@@ -43,7 +55,7 @@ fn works(bin: &Path) {
 #[test]
 fn the_archive_runs_where_it_was_unpacked() {
     let folder = tempfile::tempdir().unwrap();
-    let file = package::tarball(installation(), folder.path()).unwrap();
+    let file = package::tarball(packed(), folder.path()).unwrap();
     let place = folder.path().join("a place with blanks");
     fs::create_dir(&place).unwrap();
     let mut tar = Command::new("tar");
@@ -60,7 +72,7 @@ fn the_archive_runs_where_it_was_unpacked() {
 #[test]
 fn the_wheel_installs_and_mpi4py_finds_it() {
     let folder = tempfile::tempdir().unwrap();
-    let file = package::wheel(installation(), folder.path()).unwrap();
+    let file = package::wheel(packed(), folder.path()).unwrap();
     let venv = folder.path().join("venv");
     output(Command::new("python3").args(["-m", "venv"]).arg(&venv));
     let pip = |what: &Path| {
@@ -105,7 +117,7 @@ fn debian_packages_unpack_into_a_root_and_take_part_in_its_alternatives() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let packages = package::debian(installation(), folder.path()).unwrap();
+    let packages = package::debian(packed(), folder.path()).unwrap();
     let root = folder.path().join("root");
     for made in [&packages.library, &packages.development] {
         output(Command::new("dpkg-deb").arg("-x").arg(made).arg(&root));

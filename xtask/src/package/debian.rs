@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::files::copy;
 use super::{PackageError, VERSION, about};
 use crate::process;
 
@@ -168,39 +169,6 @@ fn prerm(package: &Package) -> String {
 fn write(path: &Path, text: &str, mode: u32) -> Result<(), PackageError> {
     fs::write(path, text).map_err(about(path))?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(about(path))
-}
-
-/// Copies those files and links of a folder that belong to the package.
-fn copy(
-    prefix: &Path,
-    inside: &Path,
-    to: &Path,
-    has: &dyn Fn(&Path) -> bool,
-) -> Result<(), PackageError> {
-    let folder = prefix.join(inside);
-    for entry in fs::read_dir(&folder).map_err(about(&folder))? {
-        let entry = entry.map_err(about(&folder))?;
-        let (from, inside) = (entry.path(), inside.join(entry.file_name()));
-        let kind = entry.file_type().map_err(about(&from))?;
-        if kind.is_dir() {
-            copy(prefix, &inside, to, has)?;
-            continue;
-        }
-        if !has(&inside) {
-            continue;
-        }
-        let place = to.join(&inside);
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent).map_err(about(parent))?;
-        }
-        if kind.is_symlink() {
-            let target = fs::read_link(&from).map_err(about(&from))?;
-            symlink(target, &place).map_err(about(&place))?;
-        } else {
-            fs::copy(&from, &place).map_err(about(&from))?;
-        }
-    }
-    Ok(())
 }
 
 /// The bytes of all files below a folder.

@@ -1,13 +1,15 @@
 //! `cargo xtask package`: an installation as a Python wheel, as Debian packages, and as an archive that is unpacked anywhere.
 //!
-//! All are made of one installation, which finds its own parts from where its programs lie. So no file is changed, and what one
-//! package holds the others hold too.
+//! All are made of one installation, which finds its own parts from where its programs lie. So nothing but what debuggers read is
+//! taken out of its files, and what one package holds the others hold too.
 
 mod debian;
+mod files;
 mod tarball;
 mod wheel;
 
 pub use debian::{Debian, debian};
+pub use files::stripped;
 pub use tarball::tarball;
 pub use wheel::wheel;
 
@@ -77,9 +79,9 @@ fn about(path: &Path) -> impl FnOnce(std::io::Error) -> PackageError {
 pub fn run(options: &Options) -> Result<(), PackageError> {
     let out = options.out.clone();
     let out = out.unwrap_or_else(|| workspace::target().join("packages"));
-    let prefix = workspace::target().join("package-installation");
-    if prefix.exists() {
-        fs::remove_dir_all(&prefix).map_err(about(&prefix))?;
+    let whole = workspace::target().join("package-installation");
+    if whole.exists() {
+        fs::remove_dir_all(&whole).map_err(about(&whole))?;
     }
     let contents = Contents {
         profile: if options.dev {
@@ -90,7 +92,9 @@ pub fn run(options: &Options) -> Result<(), PackageError> {
         bare: false,
         plugins: true,
     };
-    install::install(&prefix, &contents).map_err(PackageError::Install)?;
+    install::install(&whole, &contents).map_err(PackageError::Install)?;
+    let prefix = workspace::target().join("package-stripped");
+    stripped(&whole, &prefix)?;
     fs::create_dir_all(&out).map_err(about(&out))?;
     let debian = debian(&prefix, &out)?;
     for made in [
