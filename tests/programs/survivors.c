@@ -495,13 +495,13 @@ static void soak(char **argv, int again)
 int main(int argc, char **argv)
 {
     if (argc > 4 && !strcmp(argv[1], "soak")) {
-        /* One of all dies every half second or so; the first ones begin to die later. */
+        /* One of all dies every second or so; the first ones begin to die later. */
         struct timespec t;
         clock_gettime(CLOCK_MONOTONIC, &t);
         chance += (uint64_t)t.tv_nsec * (uint64_t)getpid();
         for (int i = 0; i < 10; i++)
             below(2);
-        long life = (argc > 5 ? 0 : 1000000) + (long)below(1000000 * atol(argv[4]));
+        long life = (argc > 5 ? 0 : 1000000) + (long)below(2000000 * atol(argv[4]));
         signal(SIGALRM, SIG_DFL);
         setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {life / 1000000, life % 1000000 + 1}}, NULL);
     }
