@@ -105,6 +105,20 @@ fn one_that_dies_in_a_barrier_is_not_released() {
 }
 
 #[test]
+fn that_a_process_has_left_mpi_is_told_as_its_death_would_be() {
+    let mut server = server(2);
+    let asks = "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1";
+    told(&mut server, 0, asks);
+    told(&mut server, 1, asks);
+    let ack = (1, "cmd=finalize_ack rc=0".to_string());
+    let left = (
+        0,
+        "cmd=process_died job=kvs_test_0 rank=1 left=1".to_string(),
+    );
+    assert_eq!(told(&mut server, 1, "cmd=finalize"), [ack, left]);
+}
+
+#[test]
 fn a_death_is_told_once_to_those_of_all_jobs_that_have_asked_for_it() {
     let mut server = server(4);
     server.add_job(&[0; 2], &[0; 2], &[]);
