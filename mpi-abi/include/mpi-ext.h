@@ -37,6 +37,9 @@ int MPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
 int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 int MPIX_Comm_agree(MPI_Comm comm, int *flag);
 int MPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int MPIX_Win_revoke(MPI_Win win);
+int MPIX_Win_is_revoked(MPI_Win win, int *flag);
+int MPIX_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
 
 int PMPIX_Comm_revoke(MPI_Comm comm);
 int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
@@ -48,6 +51,9 @@ int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
 int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 int PMPIX_Comm_agree(MPI_Comm comm, int *flag);
 int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int PMPIX_Win_revoke(MPI_Win win);
+int PMPIX_Win_is_revoked(MPI_Win win, int *flag);
+int PMPIX_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
 
 int MPI_Comm_revoke(MPI_Comm comm);
 int MPI_Comm_is_revoked(MPI_Comm comm, int *flag);
@@ -59,6 +65,9 @@ int MPI_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
 int MPI_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 int MPI_Comm_agree(MPI_Comm comm, int *flag);
 int MPI_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int MPI_Win_revoke(MPI_Win win);
+int MPI_Win_is_revoked(MPI_Win win, int *flag);
+int MPI_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
 
 int PMPI_Comm_revoke(MPI_Comm comm);
 int PMPI_Comm_is_revoked(MPI_Comm comm, int *flag);
@@ -70,6 +79,9 @@ int PMPI_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
 int PMPI_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 int PMPI_Comm_agree(MPI_Comm comm, int *flag);
 int PMPI_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int PMPI_Win_revoke(MPI_Win win);
+int PMPI_Win_is_revoked(MPI_Win win, int *flag);
+int PMPI_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
 
 #if defined(__cplusplus)
 }

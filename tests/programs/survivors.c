@@ -118,6 +118,51 @@ static void dead(void)
     CHECK(flag == wanted, "%x is not %x", flag, wanted);
 }
 
+/* Windows and files of which a member dies: what needs all members fails, and they are freed. */
+static void memory(char **argv)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    int victim = size - 1, *base, *held, zero = 0, failures;
+    MPI_Win win, fenced;
+    MPI_File file;
+    OK(MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, world, &base, &win));
+    OK(MPI_Win_create(&zero, sizeof zero, 1, MPI_INFO_NULL, world, &fenced));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_set_errhandler(fenced, MPI_ERRORS_RETURN));
+    OK(MPI_File_open(world, argv[3], MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    held = base;
+    *held = 0;
+    if (rank == victim) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Send(&zero, 1, MPI_INT, 0, 1, world));
+        nap(20000);
+        die();
+    }
+    if (rank == 0)
+        OK(MPI_Recv(&zero, 1, MPI_INT, victim, 1, world, MPI_STATUS_IGNORE));
+    int go = 1;
+    TRY(MPIX_Comm_agree(world, &go));
+    int error = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    error = error ? error : MPI_Win_unlock(0, win);
+    CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a lock that a dead rank holds gives class %d", class_of(error));
+    CHECK(class_of(MPI_Win_fence(0, fenced)) == MPIX_ERR_PROC_FAILED, "%d", victim);
+    MPI_Group failed;
+    OK(MPIX_Win_get_failed(win, &failed));
+    OK(MPI_Group_size(failed, &failures));
+    CHECK(failures == 1, "%d", failures);
+    OK(MPI_Group_free(&failed));
+    error = MPI_File_write_at_all(file, rank, &rank, 1, MPI_CHAR, MPI_STATUS_IGNORE);
+    CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a collective write gives class %d", class_of(error));
+    OK(MPI_File_write_at(file, rank, &rank, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPIX_Win_revoke(fenced));
+    OK(MPIX_Win_is_revoked(fenced, &go));
+    CHECK(go, "%d", go);
+    OK(MPI_Win_free(&win));
+    OK(MPI_Win_free(&fenced));
+    error = MPI_File_close(&file);
+    CHECK(!error || class_of(error) == MPIX_ERR_PROC_FAILED, "closing gives class %d", class_of(error));
+}
+
 /* Works on while processes die: revoke, shrink, again. */
 static void loop(void)
 {
@@ -512,6 +557,8 @@ int main(int argc, char **argv)
     chance += strtoull(argv[2], NULL, 10) * 0x9E3779B97F4A7C15ULL;
     if (!strcmp(argv[1], "dead"))
         dead();
+    else if (!strcmp(argv[1], "memory") && argc > 3)
+        memory(argv);
     else if (!strcmp(argv[1], "loop"))
         loop();
     else if (!strcmp(argv[1], "checkpoint"))

@@ -48,6 +48,17 @@ fn a_pool_goes_on_when_its_workers_die() {
     }
 }
 
+#[test]
+fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    for ranks in [2, 3, 5] {
+        survivors("memory", ranks, 1).arg(&file).holds();
+        let by_messages = survivors("memory", ranks, 1).arg(&file);
+        by_messages.with(TCP).with(["--mca", "osc", "am"]).holds();
+    }
+}
+
 /// Also in MPI_Init, in a spawn, and in the recovery from another death.
 #[test]
 fn any_process_may_die_at_any_moment() {

@@ -135,3 +135,24 @@ pub unsafe fn MPIX_Comm_ishrink(
     // SAFETY: an output argument of the caller.
     unsafe { out(request, running(req, &parent)?, "request") }
 }
+
+pub unsafe fn MPIX_Win_revoke(win: MPI_Win) -> Outcome {
+    state::win(win)?.win.revoke();
+    state::engine()?.poll_once();
+    Ok(())
+}
+
+pub unsafe fn MPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int) -> Outcome {
+    let object = state::win(win)?;
+    state::engine()?.poll_once();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, object.win.is_revoked().into(), "flag") }
+}
+
+pub unsafe fn MPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group) -> Outcome {
+    let object = state::win(win)?;
+    crate::init::look_after_launcher();
+    let failed = groups::register(object.win.get_failed(), None)?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(failedgrp, failed, "failedgrp") }
+}

@@ -136,6 +136,7 @@ impl Win {
         if epochs.exposed.borrow().is_some() {
             return Err(self.misfit("MPI_Win_fence", "it is exposed by MPI_Win_post"));
         }
+        self.0.comm.usable()?;
         let outcome = match assert.noprecede {
             true => Ok(()),
             false => self.flush_remote(None),
@@ -212,7 +213,7 @@ impl Win {
         };
         let first = || ranks.iter().map(record).find(|t| !has_come(t));
         self.0.engine.wait_publishing(
-            || all_in() || lost(),
+            || all_in() || lost() || self.is_broken(),
             || {
                 if let Some(whom) = first() {
                     self.tell(whom, need);
@@ -221,6 +222,7 @@ impl Win {
         );
         match first() {
             None => Ok(()),
+            Some(_) if !lost() => self.0.comm.usable(),
             Some(whom) => Err(self.gone(call, whom)),
         }
     }
@@ -372,13 +374,22 @@ impl Win {
         }
         let service = self.service();
         let lost = || whom.here.is_none() && service.is_lost(whom.proc);
-        self.0
-            .engine
-            .wait_publishing(|| done() || lost(), || self.tell(whom, need));
+        self.0.engine.wait_publishing(
+            || done() || lost() || self.is_broken(),
+            || self.tell(whom, need),
+        );
         if done() {
             return Ok(());
         }
+        if !lost() {
+            self.0.comm.usable()?;
+        }
         Err(self.gone(call, whom))
+    }
+
+    /// Whether a member has died, who may hold what others wait for, or the window is revoked.
+    pub(super) fn is_broken(&self) -> bool {
+        self.0.comm.usable().is_err()
     }
 
     #[cold]

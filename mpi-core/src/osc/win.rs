@@ -200,14 +200,41 @@ impl Win {
 
     /// Frees it; every member calls it. All operations of all members are complete when it returns.
     pub fn free(&self) -> Result<(), Error> {
-        if let Some(what) = self.0.epochs.what_is_open() {
+        let open = self.0.epochs.what_is_open();
+        // What was left open because a member has died cannot be closed any more.
+        if let Some(what) = open.filter(|_| !self.is_broken()) {
             let sentence = format!("rank {} frees {} while {what}", self.rank(), self.label());
             return Err(OscError::new(OscClass::Sync, sentence).into());
+        }
+        if self.0.engine.is_fault_tolerant() {
+            // The living come together whoever has died; what was under way to the dead is lost.
+            let outcome = self.flush_remote(None);
+            let met = self.0.engine.block_on(self.0.comm.agree(0));
+            self.unregister();
+            return match self.is_broken() {
+                true => met.map(drop),
+                false => met.map(drop).and(outcome),
+            };
         }
         let outcome = self.flush_remote(None);
         self.0.engine.block_on(self.0.comm.fence())?;
         self.unregister();
         outcome
+    }
+
+    /// `MPIX_Win_revoke`: what synchronises fails from now on, here and soon at all members.
+    pub fn revoke(&self) {
+        self.0.comm.revoke();
+    }
+
+    /// `MPIX_Win_is_revoked`, as far as this process knows.
+    pub fn is_revoked(&self) -> bool {
+        self.0.comm.is_revoked()
+    }
+
+    /// `MPIX_Win_get_failed`: the members that this process knows to be dead.
+    pub fn get_failed(&self) -> Group {
+        self.0.comm.get_failed()
     }
 
     /// The engine that made it.

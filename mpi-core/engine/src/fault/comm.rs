@@ -125,9 +125,9 @@ impl Comm {
         }
     }
 
-    /// That nothing is wrong which an operation of all members would meet.
+    /// That nothing is wrong which an operation of all members would meet: no member is known to be dead, and it is not revoked.
     #[inline]
-    pub(crate) fn usable(&self) -> Result<(), Error> {
+    pub fn usable(&self) -> Result<(), Error> {
         match self.trouble().is_none() {
             true => Ok(()),
             false => self.error_of_all(),
