@@ -206,8 +206,27 @@ static int open_descriptors(void)
 }
 
 /* Nothing is left of jobs that came and went. */
+/* Kilobytes of memory of this process, and of the mpirun that has started it. */
+static long resident(const char *whose)
+{
+    char path[64], line[256];
+    long kilobytes = -1;
+    snprintf(path, sizeof path, "/proc/%s/status", whose);
+    FILE *file = fopen(path, "r");
+    CHECK(file, "%s", path);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "VmRSS: %ld", &kilobytes) == 1)
+            break;
+    fclose(file);
+    return kilobytes;
+}
+
 static void rounds(const char *program, int how_many)
 {
+    enum { MOST = 1024 }; /* kilobytes, for a hundred rounds */
+    char parent[32];
+    snprintf(parent, sizeof parent, "%d", getppid());
+    long own = 0, launcher = 0;
     int after_ten = 0;
     for (int round = 0; round < how_many; round++) {
         MPI_Comm inter = spawn(program, "guest", 2, MPI_INFO_NULL);
@@ -216,10 +235,14 @@ static void rounds(const char *program, int how_many)
         CHECK(word == rank, "%d", word);
         OK(MPI_Comm_disconnect(&inter));
         if (round == 9)
-            after_ten = open_descriptors();
+            after_ten = open_descriptors(), own = resident("self"), launcher = resident(parent);
     }
-    if (how_many > 10)
+    if (how_many > 10) {
+        long most = MOST + MOST * (long)how_many / 100;
         CHECK(open_descriptors() <= after_ten, "%d descriptors, after ten rounds %d", open_descriptors(), after_ten);
+        CHECK(resident("self") <= own + most, "%ld kB, after ten rounds %ld", resident("self"), own);
+        CHECK(resident(parent) <= launcher + most, "mpirun has %ld kB, after ten rounds %ld", resident(parent), launcher);
+    }
     announce("dynamic");
 }
 
