@@ -5,6 +5,7 @@
 //! is read rather than looked up. A handle that was made at run time has the highest bit, which no address has.
 #![allow(unsafe_code, non_upper_case_globals)]
 
+use crate::objects;
 use compat::convert::{added_in, added_out};
 use compat::family::{
     BUFFER_AUTOMATIC, FIRST_DYNAMIC, FIRST_KEYVAL, INVALID, KEYVAL_INVALID, NO_HANDLE,
@@ -28,12 +29,13 @@ pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 unsafe impl<const SIZE: usize> Sync for Object<SIZE> {}
 
 impl<const SIZE: usize> Object<SIZE> {
+    /// Each word of it is the standard's handle: Open MPI's Fortran library reads some of the others ([`crate::internals`]).
     const fn new(standard: usize) -> Self {
         let mut bytes = [0; SIZE];
         let word = standard.to_ne_bytes();
         let mut i = 0;
-        while i < word.len() {
-            bytes[i] = word[i];
+        while i < SIZE {
+            bytes[i] = word[i % word.len()];
             i += 1;
         }
         Object(UnsafeCell::new(bytes))
@@ -97,7 +99,10 @@ fn handle_in(handle: usize) -> usize {
 #[inline(always)]
 fn handle_out(kind: Kind, handle: usize) -> usize {
     if handle >= FIRST_DYNAMIC {
-        return handle | DYNAMIC;
+        return match objects::are_wanted(kind) {
+            false => handle | DYNAMIC,
+            true => objects::of(handle),
+        };
     }
     let address = |handle: usize| ADDRESSES.get(handle).map_or(0, |a| a.0.expose_provenance());
     match address(handle) {
@@ -233,6 +238,11 @@ impl Family for OpenMpi {
     fn status_error(status: &OpenMpiStatus) -> c_int {
         status.error
     }
+}
+
+/// The handle of one of the standard's.
+pub fn handle_of_standard(kind: Kind, standard: usize) -> usize {
+    handle_out(kind, standard)
 }
 
 /// The number of a handle in Fortran, which for predefined ones is a constant that programs know.

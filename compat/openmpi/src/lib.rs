@@ -11,6 +11,7 @@ mod family;
 mod internals;
 #[cfg(test)]
 mod mock;
+mod objects;
 
 pub use entries::*;
 pub use extras::*;
@@ -22,6 +23,7 @@ mod removed;
 
 /// Opens the library below when the program's loader starts this one.
 extern "C" fn start() {
+    objects::look_for_fortran();
     compat::below::open(start as *const std::ffi::c_void);
 }
 

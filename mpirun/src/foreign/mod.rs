@@ -35,6 +35,8 @@ struct Family {
     folder: &'static str,
     /// Names under which programs ask for it; a stand-in has each of them.
     libraries: &'static [&'static str],
+    /// Its libraries that need the first of those, and by which alone a program in Fortran may name it.
+    on_top: &'static [&'static str],
     /// Whether its own library makes one job of the ranks under this launcher.
     speaks_pmi: bool,
 }
@@ -45,12 +47,18 @@ static FAMILIES: [Family; 2] = [
         name: "MPICH",
         folder: "mpich",
         libraries: &["libmpi.so.12", "libmpich.so.12"],
+        on_top: &[],
         speaks_pmi: true,
     },
     Family {
         name: "Open MPI",
         folder: "openmpi",
         libraries: &["libmpi.so.40"],
+        on_top: &[
+            "libmpi_mpifh.so.40",
+            "libmpi_usempif08.so.40",
+            "libmpi_usempi_ignore_tkr.so.40",
+        ],
         speaks_pmi: false,
     },
 ];
@@ -94,7 +102,12 @@ pub fn serve(program: &Path, ranks: usize, folder: Option<&Path>, env: &mut Env)
     }
     let asked = FAMILIES.iter().find_map(|family| {
         let wanted = |name: &&String| family.libraries.contains(&name.as_str());
-        Some((family, dynamic.needed.iter().find(wanted)?))
+        if let Some(name) = dynamic.needed.iter().find(wanted) {
+            return Some((family, name.as_str()));
+        }
+        let on_top = |name: &String| family.on_top.contains(&name.as_str());
+        let brings = dynamic.needed.iter().any(on_top);
+        Some((family, *family.libraries.first().filter(|_| brings)?))
     });
     if let (Some((family, library)), Some(folder)) = (asked, folder) {
         let folder = folder.join(family.folder);
