@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use tests::{Job, installation, mpich, open_mpi};
+use tests::{Job, installation, mpich, needs, open_mpi};
 use xtask::{process, workspace};
 
 /// Compiles a program with another library's compiler; each has a folder of its own.
@@ -101,4 +101,32 @@ fn explain_says_which_library_stands_in() {
     assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
     let quiet = job(&program).ranks(2).succeeds();
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
+}
+
+/// Debian's Open MPI has libraries for Fortran, which stand on its C library; on ours they stand on the stand-in.
+#[test]
+fn programs_in_fortran_of_open_mpi_run() {
+    let compiler = Path::new("mpif90.openmpi");
+    let there = process::output(
+        Command::new(compiler).arg("--version"),
+        Duration::from_secs(20),
+    );
+    if !needs(there.is_ok(), "mpif90.openmpi (Debian: libopenmpi-dev)") {
+        return;
+    }
+    for name in ["fortran_calls", "fortran_2008"] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join(name);
+        let source = workspace::programs().join(name).with_extension("f90");
+        let mut command = Command::new(compiler);
+        command.args(["-O1", "-o"]).arg(&program).arg(source);
+        command.current_dir(folder.path());
+        process::output(&mut command, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
+        for ranks in [1, 2, 4] {
+            let job = job(&program).arg(folder.path().join("file")).ranks(ranks);
+            let outcome = job.succeeds();
+            let line = format!("all claims of {name} hold on {ranks} ranks");
+            assert!(outcome.stdout.contains(&line), "{}", outcome.stderr);
+        }
+    }
 }
