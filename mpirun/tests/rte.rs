@@ -114,12 +114,13 @@ fn spawn_a_spare(rte: &dyn Rte) {
         };
         let left = vec![("of".to_string(), me.job.clone())];
         let apps = vec![app];
-        rte.spawn(&rte::SpawnRequest { apps, left }).unwrap();
+        let spare = rte.spawn_job(&rte::SpawnRequest { apps, left }).unwrap();
+        assert_eq!(deaths_of(rte, 1), [(spare.unwrap(), 0)]);
     } else {
-        assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
+        let dead = deaths_of(rte, 2);
+        assert_eq!(dead[0], (me.job.clone(), 1));
+        assert!(dead[1].1 == 0 && dead[1].0 != me.job, "{dead:?}");
     }
-    let spare = deaths_of(rte, 1);
-    assert!(spare[0].1 == 0 && spare[0].0 != me.job, "{spare:?}");
     rte.fence().unwrap();
     rte.finalize().unwrap();
     println!("\nMET {} without a spare", me.rank);
@@ -202,16 +203,16 @@ fn ranks_of_our_mpirun_meet_in_the_memory_it_hands_down() {
     assert_eq!(met(&done.stdout), all_met(4));
 }
 
-fn survive(n: &str, task: &str) -> Done {
+fn survive(n: &str, task: &str, options: &[&str]) -> Done {
     let me = me();
     let rank = ["--exact", "as_a_rank", "--nocapture", "--test-threads=1"];
-    let args = [&["--with-ft", "ulfm", "-n", n, &me][..], &rank].concat();
+    let args = [options, &["--with-ft", "ulfm", "-n", n, &me], &rank].concat();
     Launch::new(&args).env(TASK, task).run()
 }
 
 #[test]
 fn survivors_are_told_of_a_death_and_meet_without_the_dead() {
-    let done = survive("4", "lose others");
+    let done = survive("4", "lose others", &[]);
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(
         met(&done.stdout),
@@ -221,8 +222,21 @@ fn survivors_are_told_of_a_death_and_meet_without_the_dead() {
 }
 
 #[test]
+fn survivors_on_all_hosts_are_told_of_a_death_on_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = common::agent(folder.path());
+    let hosts = ["--launch-agent", &agent, "--host", "a:2,b:2"];
+    let done = survive("4", "lose others", &hosts);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(
+        met(&done.stdout),
+        ["0 without 1", "2 without 1", "3 without 1"]
+    );
+}
+
+#[test]
 fn a_process_that_comes_later_is_told_of_earlier_deaths_and_may_die_as_well() {
-    let done = survive("3", "spawn a spare");
+    let done = survive("3", "spawn a spare", &[]);
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(
         met(&done.stdout),

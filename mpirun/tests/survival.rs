@@ -202,17 +202,8 @@ fn a_program_that_is_not_there_is_no_loss() {
     assert_eq!(done.code, 127, "{}", done.stderr);
 }
 
-/// What stands for ssh: the other hosts are this one.
-fn agent(folder: &Path) -> String {
-    use std::os::unix::fs::PermissionsExt;
-    let agent = folder.join("agent");
-    std::fs::write(&agent, "#!/bin/sh\nshift; exec sh -c \"$1\"\n").unwrap();
-    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
-    agent.display().to_string()
-}
-
 fn on_two_hosts(folder: &Path, script: &str) -> Launch {
-    let agent = agent(folder);
+    let agent = common::agent(folder);
     Launch::new(&[
         "--with-ft",
         "ulfm",
@@ -265,6 +256,46 @@ fn the_loss_of_a_host_is_survived() {
         "ranks 2, 3 are lost with their host b: its launcher has ended. The job goes on without them",
     );
     said("mpirun: 2 of 4 ranks were lost: 2, 3");
+}
+
+#[test]
+fn hosts_are_lost_one_after_another_each_with_those_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = common::agent(folder.path());
+    // Each launcher reaches one other: mpirun a, that one b, and so on.
+    let script = "echo $PMI_RANK $PPID; [ $PMI_RANK = 0 ] && exec sleep 1; exec sleep 1000";
+    let job = Launch::new(&[
+        "--with-ft",
+        "ulfm",
+        "--launch-agent",
+        &agent,
+        "--mca",
+        "mpirun_fanout",
+        "1",
+        "--host",
+        "a:1,b:1,c:1,d:1",
+        "-n",
+        "4",
+        "bash",
+        "-c",
+        script,
+    ])
+    .start(4);
+    let launcher_of = |rank: &str| {
+        let mut lines = job.lines.iter();
+        let line = lines.find_map(|line| line.strip_prefix(rank)).unwrap();
+        line.trim().parse().unwrap()
+    };
+    kill(launcher_of("3 "), libc::SIGKILL);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    kill(launcher_of("1 "), libc::SIGKILL);
+    let done = job.end();
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let said = |part: &str| assert!(done.stderr.contains(part), "{}", done.stderr);
+    said(" on d is lost with its host d: ");
+    said(" on b is lost with its host b: ");
+    said(" on c is lost with its host c: ");
+    said("mpirun: 3 of 4 ranks were lost: 1, 2, 3");
 }
 
 #[test]

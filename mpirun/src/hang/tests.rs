@@ -80,8 +80,33 @@ fn gone(rank: u32) -> Seen {
     }
 }
 
+fn lost(rank: u32) -> Seen {
+    Seen {
+        lost: Some("was killed by signal 9 (SIGKILL)".into()),
+        ..gone(rank)
+    }
+}
+
 fn report(ranks: Vec<Seen>) -> String {
     Report::of(0, ranks).to_string()
+}
+
+#[test]
+fn a_rank_that_the_job_goes_on_without_is_named_as_dead() {
+    let ranks = vec![receives(0, 1, 7), lost(1), lost(2)];
+    let said = report(ranks);
+    for part in [
+        "rank 0 waits for rank 1, which is dead; it was killed by signal 9 (SIGKILL)\n",
+        "\n  ranks 1-2 are dead; each was killed by signal 9 (SIGKILL)",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    // One that nobody has ever seen is as dead.
+    let unseen = Seen {
+        snapshot: None,
+        ..lost(1)
+    };
+    assert!(report(vec![unseen]).contains("rank 1 is dead; it was killed"));
 }
 
 #[test]

@@ -9,10 +9,10 @@
 //! and guarded by a parent of its own as the agent is by the front end.
 //!
 //! Promise: whoever dies, by whatever signal, everything that was started is gone within a moment.
-//! * A rank dies: the agent reaps it and ends the others.
+//! * A rank dies: the agent reaps it and ends the others, or, where the job survives deaths (`--with-ft`), tells the others.
 //! * The front end dies: the agent sees the socket close and ends all.
 //! * The agent dies: each rank has asked the kernel to die with it, and orphans below come to the front end, which kills them.
-//! * An outpost dies, or its host: its link closes or falls silent, and the agent ends all.
+//! * An outpost dies, or its host: its link closes or falls silent, and the agent ends all, or takes its ranks for dead.
 //! * A link closes: the outpost ends everything it has.
 //! * Children of ranks: the agent is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
 //!

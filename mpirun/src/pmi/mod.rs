@@ -85,6 +85,8 @@ struct JobState {
     hosts: Vec<u32>,
     barriers: Barriers,
     spawned: bool,
+    /// Whether any of its processes has said that it is an MPI program.
+    initialized: bool,
 }
 
 /// The server of all jobs of one `mpirun` on one host.
@@ -163,6 +165,7 @@ impl Server {
             hosts: hosts.to_vec(),
             barriers: Barriers::default(),
             spawned: job > 0,
+            initialized: false,
         });
         Job(job)
     }
@@ -195,8 +198,7 @@ impl Server {
 
     /// Whether any process of the same job has said that it is an MPI program.
     pub fn has_initialized_peers(&self, who: Proc) -> bool {
-        let procs = &self.jobs[self.clients[who.0].job].procs;
-        procs.iter().any(|&proc| self.has_initialized(proc))
+        self.jobs[self.clients[who.0].job].initialized
     }
 
     /// A process has died, and the others go on: no barrier waits for it, and every client of every job that asked for it is told.
@@ -245,12 +247,16 @@ impl Server {
         })
     }
 
-    /// Tells the parent what became of its spawn: for each process, whether it could be started.
-    pub fn spawned(&mut self, parent: Proc, outcome: Result<usize, String>) -> Vec<Effect> {
+    /// Tells the parent what became of its spawn: the new job, and for each process, whether it could be started.
+    pub fn spawned(&mut self, parent: Proc, outcome: Result<Job, String>) -> Vec<Effect> {
         let line = match outcome {
-            Ok(count) => Line::cmd("spawn_result")
-                .with("rc", 0)
-                .with("errcodes", vec!["0"; count.max(1)].join(",")),
+            Ok(job) => {
+                let count = self.jobs[job.0].procs.len();
+                Line::cmd("spawn_result")
+                    .with("rc", 0)
+                    .with("errcodes", vec!["0"; count.max(1)].join(","))
+                    .with("jobid", self.kvsname(job))
+            }
             Err(reason) => refusal("spawn_result", &reason),
         };
         send(parent, line).into_iter().collect()
@@ -323,6 +329,7 @@ impl Server {
         let client = &mut self.clients[who.0];
         client.stage = Stage::Talking;
         client.hears_deaths = message.get(HEARS_DEATHS) == Some("1");
+        self.jobs[client.job].initialized = true;
         let reply = Line::cmd("response_to_init");
         let reply = if version == 1 {
             reply

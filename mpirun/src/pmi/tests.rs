@@ -95,6 +95,21 @@ fn a_dead_process_counts_as_arrived_in_open_and_later_barriers() {
 }
 
 #[test]
+fn a_parent_is_told_the_name_by_which_deaths_of_its_children_are_told() {
+    let mut server = server(1);
+    told(
+        &mut server,
+        0,
+        "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1",
+    );
+    let job = server.add_job(&[0; 2], &[0; 2], &[]);
+    let answer = "cmd=spawn_result rc=0 errcodes=0,0 jobid=kvs_test_1".to_string();
+    assert_eq!(said(server.spawned(Proc(0), Ok(job))), [(0, answer)]);
+    let notice = "cmd=process_died job=kvs_test_1 rank=1".to_string();
+    assert_eq!(told_of_death(&mut server, 2), [(0, notice)]);
+}
+
+#[test]
 fn one_that_dies_in_a_barrier_is_not_released() {
     let mut server = server(3);
     assert!(told(&mut server, 1, "cmd=barrier_in").is_empty());

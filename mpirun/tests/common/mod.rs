@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -224,6 +224,15 @@ pub fn parent_of(pid: i32) -> i32 {
         .unwrap()
         .parse()
         .unwrap()
+}
+
+/// A command for `--launch-agent` that stands for ssh: the other hosts are this one.
+pub fn agent(folder: &Path) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let agent = folder.join("agent");
+    std::fs::write(&agent, "#!/bin/sh\nshift; exec sh -c \"$1\"\n").unwrap();
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    agent.display().to_string()
 }
 
 /// Where MPICH is, if somebody has said so; a test that needs it says that it was skipped.

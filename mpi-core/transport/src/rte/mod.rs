@@ -160,7 +160,12 @@ pub trait Rte: Send + Sync {
     }
 
     /// Starts a job whose parent is this one, all of it or nothing.
-    fn spawn(&self, _request: &SpawnRequest) -> Result<(), RteError> {
+    fn spawn(&self, request: &SpawnRequest) -> Result<(), RteError> {
+        self.spawn_job(request).map(drop)
+    }
+
+    /// The same; the result is the name of the new job ([`Identity::job`] of its processes), where the launcher says it.
+    fn spawn_job(&self, _request: &SpawnRequest) -> Result<Option<String>, RteError> {
         Err(self.lacks("way to start processes while a job runs"))
     }
 

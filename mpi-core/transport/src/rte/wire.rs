@@ -31,6 +31,7 @@ pub const KEY_MAX: usize = 64;
 /// The one line that a server sends without being asked: `cmd=process_died job=KVSNAME rank=RANK`.
 ///
 /// Only our own mpirun says it, only where a job survives deaths, and only to clients that have said [`HEARS_DEATHS`].
+/// With `left=1` the process has not died but said `finalize`: its peers hear nothing of it any more either way.
 /// It may stand between any two lines, so also before the answer that a client waits for.
 pub const DEATH: &str = "process_died";
 

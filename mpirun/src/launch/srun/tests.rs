@@ -102,6 +102,17 @@ fn what_srun_cannot_do_is_said() {
 }
 
 #[test]
+fn a_job_that_survives_deaths_stays_ours() {
+    let kept = handed("--with-ft ulfm -n 2 --host n1,n2 program", &[]);
+    let Launcher::OurselvesBecause(why) = kept else {
+        panic!("{kept:?}");
+    };
+    assert_eq!(why, "srun has no --with-ft that tells ranks of deaths");
+    let given = handed("--with-ft no -n 2 --host n1,n2 program", &[]);
+    assert!(matches!(given, Launcher::Srun(_)), "{given:?}");
+}
+
+#[test]
 fn srun_gets_nothing_that_is_not_in_its_allocation() {
     for (line, more) in [
         ("-n 2 --host n1,elsewhere program", &[][..]),

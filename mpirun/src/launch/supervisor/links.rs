@@ -112,6 +112,7 @@ impl Supervisor<'_> {
     }
 
     fn take_word(&mut self, host: u32, said: FromDaemon) {
+        self.note_word(host);
         match said {
             FromDaemon::Beat => {}
             FromDaemon::Started { proc, pid, bound } => {
@@ -245,9 +246,7 @@ impl Supervisor<'_> {
                 rank.pmi = None;
             }
         }
-        // A host on which nothing has begun is no loss but a start that failed.
-        let began = |proc: &Proc| self.ranks.get(*proc).is_some_and(|rank| rank.pid != 0);
-        if self.plan.tolerates_deaths && lost.iter().all(began) {
+        if self.plan.tolerates_deaths && self.were_reached(&lost) {
             return self.lose_with_hosts(hosts, &lost, why);
         }
         if let Some(&first) = lost.first() {

@@ -13,7 +13,7 @@ use super::Supervisor;
 use crate::hosts::Host;
 use crate::hosts::map::MapError;
 use crate::pmi::Proc;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How the sentence about a loss ends.
 const HOW: &str = "(--with-ft ulfm)";
@@ -25,6 +25,8 @@ pub(super) struct Losses {
     first: Option<i32>,
     /// They are not used any more.
     hosts: BTreeSet<u32>,
+    /// Other hosts whose launchers have said something.
+    reached: BTreeSet<u32>,
 }
 
 impl Supervisor<'_> {
@@ -42,6 +44,17 @@ impl Supervisor<'_> {
         }
         self.say(&text);
         self.bury_lost(proc, cause, code);
+    }
+
+    /// Another host's launcher has said something.
+    pub(super) fn note_word(&mut self, host: u32) {
+        self.losses.reached.insert(host);
+    }
+
+    /// Whether the launchers of all these ranks have ever been heard; if not, their loss is a start that failed.
+    pub(super) fn were_reached(&self, ranks: &[Proc]) -> bool {
+        let mut hosts = ranks.iter().filter_map(|&proc| self.ranks.get(proc));
+        hosts.all(|rank| self.losses.reached.contains(&rank.host))
     }
 
     /// Hosts are lost, with all ranks that lived there.
@@ -66,12 +79,8 @@ impl Supervisor<'_> {
                 self.lose(*one, &cause, 1);
                 continue;
             }
-            let numbers = lost.iter().filter_map(|&proc| self.ranks.get(proc));
-            let numbers: Vec<u32> = numbers.map(|rank| rank.rank).collect();
-            let mut text = format!(
-                "ranks {} are lost with their host {name}: {why}.",
-                list(&numbers)
-            );
+            let ranks = self.named(&lost);
+            let mut text = format!("{ranks} are lost with their host {name}: {why}.");
             if self.ranks.any_alive() {
                 text += &format!(" The job goes on without them {HOW}.");
             }
@@ -81,6 +90,20 @@ impl Supervisor<'_> {
             }
         }
         self.find_abandoned();
+    }
+
+    /// "ranks 2, 3 and 0, 1 of spawned job 1".
+    fn named(&self, procs: &[Proc]) -> String {
+        let mut jobs: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        for rank in procs.iter().filter_map(|&proc| self.ranks.get(proc)) {
+            jobs.entry(rank.job.0).or_default().push(rank.rank);
+        }
+        let told = |(job, ranks): (usize, Vec<u32>)| match job {
+            0 => list(&ranks),
+            job => format!("{} of spawned job {job}", list(&ranks)),
+        };
+        let told: Vec<String> = jobs.into_iter().map(told).collect();
+        format!("ranks {}", told.join(" and "))
     }
 
     /// Remembers a loss, ends what the rank has left, and tells the other ranks.

@@ -237,10 +237,9 @@ impl Supervisor<'_> {
             .into_iter()
             .map(|app| crate::cli::spawned_app(app, &self.plan.hosts))
             .collect();
-        let procs = apps.iter().filter_map(|app| app.procs).sum();
         let known = self.ranks.count();
         let outcome = match self.launch(&apps, &request.preput) {
-            Ok(_) => Ok(procs),
+            Ok(job) => Ok(job),
             // Half a job is no job: the caller's MPI_Comm_spawn fails only if nothing was started.
             Err(error) if self.ranks.count() > known => {
                 self.say(&format!(

@@ -279,7 +279,9 @@ impl Client {
     }
 
     /// Asks for a new job: a block of lines for each program, in which a value runs to the end of its line.
-    pub fn spawn(&mut self, request: &SpawnRequest) -> Result<(), RteError> {
+    ///
+    /// The result is the name of the job, where the server says it.
+    pub fn spawn(&mut self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
         let doing = "spawn";
         let mut text = String::new();
         for (number, app) in request.apps.iter().enumerate() {
@@ -326,7 +328,7 @@ impl Client {
             .get("errcodes")
             .is_none_or(|codes| codes.split(',').all(|code| code == "0"));
         match message.succeeded() && all_started {
-            true => Ok(()),
+            true => Ok(message.get("jobid").map(str::to_string)),
             false => Err(RteError::NotStarted {
                 why: message
                     .get("msg")

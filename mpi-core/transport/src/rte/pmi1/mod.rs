@@ -204,7 +204,7 @@ impl Rte for Pmi1 {
         self.client().unpublish(service)
     }
 
-    fn spawn(&self, request: &SpawnRequest) -> Result<(), RteError> {
+    fn spawn_job(&self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
         self.client().spawn(request)
     }
 
