@@ -7,7 +7,7 @@ use sim::served::{Address, Onlooker};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tests::served::Server;
 use tests::{installation, mpich, needs};
 use xtask::process::{self, Outcome};
@@ -174,6 +174,33 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
         .count();
     assert_eq!(said, 1, "{}", outcome.stderr);
     assert_eq!(releases(&server), 0);
+}
+
+/// The board goes in the middle of the run: one line, no barrier lost, and the rest in software.
+#[test]
+fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
+    if !open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
+    let server = Server::new(&["--nodes", "3"]);
+    let port = server.address.clone();
+    let settings = [
+        ("OMPI_MCA_mca_base_component_path", &*components()),
+        ("OMPI_MCA_coll_hwbarr_port", &port),
+    ];
+    let outcome = std::thread::scope(|scope| {
+        let run = scope.spawn(|| run_open_mpi(&program, 3, &settings, &["400", "5000"]));
+        let begin = Instant::now();
+        while releases(&server) < 20 {
+            assert!(begin.elapsed() < LIMIT, "the job does not use the board");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        drop(server);
+        run.join().unwrap()
+    });
+    let said = outcome.stderr.matches("goes on in software").count();
+    assert_eq!(said, 1, "{}", outcome.stderr);
 }
 
 #[test]
