@@ -51,6 +51,12 @@
 //!
 //! [`channels`] is version 2: up to five barriers on one port, each among its members.
 //!
+//! # Microcontrollers
+//!
+//! Without the feature `std` the crate is the protocol alone: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`] and
+//! [`self_test_by`], without allocation and without a clock of its own: time comes from the caller.
+//! With the feature `async` a node sleeps until its pin's interrupt: `ToggleBarrier::released`.
+//!
 //! # Ports
 //!
 //! A port is a pair of pins, nothing else; [`ports`] opens the real ones by a line of text.
@@ -58,24 +64,36 @@
 //!
 //! `unsafe` has three addresses: `ports::x86` for port instructions, `ports::ppdev` for ioctls, `last_resort` for signals.
 
+#![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+#[cfg(feature = "std")]
 mod agree;
+#[cfg(feature = "std")]
 pub mod bring_up;
+#[cfg(feature = "std")]
 pub mod channels;
+mod confirmed;
 mod error;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "std", target_os = "linux"))]
 pub mod last_resort;
+#[cfg(feature = "std")]
 pub mod ports;
 mod returning;
 mod self_test;
 #[cfg(feature = "suite")]
 pub mod suite;
 mod toggle;
+#[cfg(feature = "async")]
+mod wait_async;
 
+#[cfg(feature = "std")]
 pub use agree::{Dissent, same_level};
+pub use confirmed::Confirmed;
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
 pub use returning::ReturningBarrier;
-pub use self_test::{SelfTest, self_test, self_test_by};
+#[cfg(feature = "std")]
+pub use self_test::self_test;
+pub use self_test::{SelfTest, self_test_by};
 pub use toggle::ToggleBarrier;

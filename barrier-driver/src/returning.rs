@@ -24,11 +24,12 @@
 //! Purdue's PAPERS0 had the same four accesses, barrier and anti-barrier
 //! (<http://aggregate.org/AFN/MUSEUM/9402.html>).
 
+#[cfg(feature = "std")]
+use crate::toggle::stopwatch;
 use crate::{CloseError, EnterError, PinFault, ToggleBarrier, WaitError};
 use core::task::Poll;
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
-use std::time::Instant;
 
 /// One node's end of a barrier that a rebooting node cannot release.
 #[derive(Debug)]
@@ -53,7 +54,19 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
     /// Takes an open barrier of which all nodes make a returning one, and sees that its wires are at `rest`.
     ///
     /// A barrier that idles at the other level is passed once, hence the time limit.
+    #[cfg(feature = "std")]
     pub fn over(
+        toggle: ToggleBarrier<O, I>,
+        rest: PinState,
+        progress: impl FnMut(),
+        limit: Duration,
+    ) -> Result<Self, WaitError<O::Error>> {
+        Self::over_by(stopwatch(), toggle, rest, progress, limit)
+    }
+
+    /// Takes an open barrier by another clock than the machine's, as [`ToggleBarrier::wait_by`].
+    pub fn over_by(
+        now: impl FnMut() -> Duration,
         mut toggle: ToggleBarrier<O, I>,
         rest: PinState,
         progress: impl FnMut(),
@@ -62,7 +75,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         if toggle.level() != rest && !toggle.is_entered() {
             toggle.go().map_err(WaitError::Pin)?;
         }
-        toggle.wait(progress, limit)?;
+        toggle.wait_by(now, progress, limit)?;
         Ok(Self {
             toggle,
             rest,
@@ -94,15 +107,26 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         })
     }
 
-    /// As [`ToggleBarrier::wait`].
+    /// As `ToggleBarrier::wait`.
+    #[cfg(feature = "std")]
     pub fn wait(
         &mut self,
+        progress: impl FnMut(),
+        limit: Duration,
+    ) -> Result<(), WaitError<O::Error>> {
+        self.wait_by(stopwatch(), progress, limit)
+    }
+
+    /// As [`ToggleBarrier::wait_by`].
+    pub fn wait_by(
+        &mut self,
+        mut now: impl FnMut() -> Duration,
         mut progress: impl FnMut(),
         limit: Duration,
     ) -> Result<(), WaitError<O::Error>> {
-        let start = Instant::now();
+        let start = now();
         while self.poll()?.is_pending() {
-            let waited = start.elapsed();
+            let waited = now().saturating_sub(start);
             if waited >= limit {
                 return Err(WaitError::TimedOut {
                     waited,

@@ -12,6 +12,7 @@
 //! A node that has found a fault stays out from then on but keeps every fence,
 //! so a fault leaves nobody in the fence; the others find it by the limit of step 3.
 
+#[cfg(feature = "std")]
 use crate::toggle::stopwatch;
 use crate::{EnterError, SelfTestError, ToggleBarrier, WaitError};
 use core::time::Duration;
@@ -31,6 +32,7 @@ pub struct SelfTest {
 /// Runs the self-test with each of the `late` nodes in turn; see the head of the module.
 ///
 /// `fence` must return only after every node has called it, and `progress` is called between polls.
+#[cfg(feature = "std")]
 pub fn self_test<O, I, F>(
     barrier: &mut ToggleBarrier<O, I>,
     test: SelfTest,
@@ -45,7 +47,7 @@ where
     self_test_by(stopwatch(), barrier, test, late, fence, progress)
 }
 
-/// [`self_test`] by another clock than the machine's, as [`ToggleBarrier::wait_by`].
+/// `self_test` by another clock than the machine's, as [`ToggleBarrier::wait_by`].
 pub fn self_test_by<O, I, F>(
     mut now: impl FnMut() -> Duration,
     barrier: &mut ToggleBarrier<O, I>,

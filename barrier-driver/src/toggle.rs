@@ -7,6 +7,7 @@ use crate::{CloseError, EnterError, OpenError, PinFault, WaitError};
 use core::task::Poll;
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
+#[cfg(feature = "std")]
 use std::time::Instant;
 
 /// How often `close` writes the level back before it gives up on a wire that will not stay still.
@@ -103,6 +104,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     /// A release may come between a poll and the sleep of `progress`, so a sleep needs a bell that remembers having been
     /// rung, or a time limit.
     /// A caller whose bell only rings sleepers uses [`poll`](Self::poll) itself, after it has announced that it sleeps.
+    #[cfg(feature = "std")]
     pub fn wait(
         &mut self,
         progress: impl FnMut(),
@@ -111,7 +113,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         self.wait_by(stopwatch(), progress, limit)
     }
 
-    /// [`wait`](Self::wait) by another clock than the machine's: `now` is the time since any instant of the caller's choice.
+    /// `wait` by another clock than the machine's: `now` is the time since any instant of the caller's choice.
     ///
     /// A simulator's time passes as its accesses do; a microcontroller's comes from a timer.
     pub fn wait_by(
@@ -160,7 +162,14 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         self.level
     }
 
+    /// The pin that the barrier's wire ends at.
+    #[cfg(feature = "async")]
+    pub(crate) const fn input(&mut self) -> &mut I {
+        &mut self.input
+    }
+
     /// Whether the barrier's wire still has the level that this node remembers; it is asked outside of barriers.
+    #[cfg(feature = "std")]
     pub(crate) fn is_still(&mut self) -> Result<bool, PinFault<O::Error>> {
         Ok(self.read()? == self.level)
     }
@@ -192,6 +201,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
 }
 
 /// The machine's clock, started when it is first looked at.
+#[cfg(feature = "std")]
 pub(crate) fn stopwatch() -> impl FnMut() -> Duration {
     let mut start = None;
     move || start.get_or_insert_with(Instant::now).elapsed()

@@ -10,6 +10,7 @@ use crate::queue::{Over, Queue};
 use crate::settings::{Settings, Unfit, Version};
 use crate::setup::{self, Ready};
 use mpi_core::plugin::guest::{self, Comm, Common, Served, Started};
+use sim::virtual_time::BOARD_PINS;
 use std::cell::{Cell, RefCell};
 use std::task::Poll;
 use std::time::Duration;
@@ -53,6 +54,12 @@ impl Module {
             Version::Toggle => {
                 suits_version_1(&settings, &comm)?;
                 None
+            }
+            Version::Channels if settings.boards > 1 => {
+                return Err(format!(
+                    "boards below boards are of version 1, and coll_hwbarr_version is 2 with coll_hwbarr_boards {}",
+                    settings.boards
+                ));
             }
             Version::Channels => channels::suits(&settings, &comm)?,
         };
@@ -132,13 +139,19 @@ fn suits_version_1(settings: &Settings, comm: &Comm) -> Result<(), String> {
     if !comm.is_world() {
         return Err("each node has one wire pair, and it belongs to MPI_COMM_WORLD".into());
     }
-    if comm.size() > MOST_NODES {
+    let (ranks, boards) = (comm.size(), settings.boards);
+    if ranks.div_ceil(boards) > MOST_NODES {
+        let barrier = match boards {
+            1 => "the barrier has".to_owned(),
+            boards => format!("the {boards} boards of coll_hwbarr_boards have"),
+        };
         return Err(format!(
-            "there are {} ranks, and the barrier has at most {MOST_NODES} wires",
-            comm.size()
+            "there are {ranks} ranks, and {barrier} at most {} wires; coll_hwbarr_boards {} would be enough",
+            boards * MOST_NODES,
+            ranks.div_ceil(BOARD_PINS as u32)
         ));
     }
-    port::suits(&settings.port, comm)
+    port::suits(&settings.port, boards, comm)
 }
 
 impl State {
@@ -250,11 +263,8 @@ impl State {
 
     /// Who has not entered, if this node knows and is the one to tell the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
-        match self.port.arrived() {
-            Some(arrived) => {
-                let missing = (0..comm.size()).filter(|node| arrived >> node & 1 == 0);
-                (give_up && self.port.may_warn()).then(|| missing.collect())
-            }
+        match self.port.missing() {
+            Some(missing) => (give_up && self.port.may_warn()).then_some(missing),
             // The members know it of each other.
             None => (comm.rank() <= SPEAKERS)
                 .then(|| self.parley.missing(entered))

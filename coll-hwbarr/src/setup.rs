@@ -28,7 +28,7 @@ pub struct Ready {
 pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     let circle = SetupGroup::of_all(comm);
     let mut port: Box<dyn Pair> =
-        circle.agree(port::attach(&settings.port, comm).map_err(Fault::Here))?;
+        circle.agree(port::attach(&settings.port, settings.boards, comm).map_err(Fault::Here))?;
     let fenced = Cell::new(false);
     let mut fence = || {
         fenced.set(true);

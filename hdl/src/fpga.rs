@@ -171,17 +171,53 @@ pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
         })
 }
 
+/// What synthesis alone says a design needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cells {
+    /// Look-up tables with four inputs.
+    pub luts: u32,
+    /// Flip-flops.
+    pub flip_flops: u32,
+}
+
+/// Synthesises a design in a folder and counts its cells.
+pub fn cells(
+    top: &str,
+    sources: &[Source],
+    parameters: &[(&str, usize)],
+    folder: &Path,
+) -> Result<Cells, ToolError> {
+    for source in sources {
+        tool::write(&folder.join(source.name()), source.text)?;
+    }
+    let names: Vec<_> = sources.iter().map(Source::name).collect();
+    let script = format!(
+        "read_verilog {}\nhierarchy -top {top}{}\nrename -top {top}\nsynth_ice40 -top {top}\ntee -o stat.txt stat\n",
+        names.join(" "),
+        chparam(parameters),
+    );
+    tool::write(&folder.join("synth.ys"), &script)?;
+    Tool::YOSYS.run("synthesis", ["-q", "-s", "synth.ys"], folder, LIMIT)?;
+    let stat = tool::read(&folder.join("stat.txt"))?;
+    Ok(Cells {
+        luts: count(&stat, "SB_LUT4"),
+        flip_flops: count(&stat, "SB_DFF"),
+    })
+}
+
+/// How many cells yosys has counted whose kind begins so.
+fn count(stat: &str, begins: &str) -> u32 {
+    stat.lines()
+        .map(str::split_whitespace)
+        .filter_map(|mut words| {
+            words.next()?.starts_with(begins).then_some(())?;
+            words.next()?.parse::<u32>().ok()
+        })
+        .sum::<u32>()
+}
+
 /// The numbers in the tools' own words.
 fn read_reports(stat: &str, placed: &str, timed: &str) -> Option<Report> {
-    let count = |begins: &str| -> u32 {
-        stat.lines()
-            .map(str::split_whitespace)
-            .filter_map(|mut words| {
-                words.next()?.starts_with(begins).then_some(())?;
-                words.next()?.parse::<u32>().ok()
-            })
-            .sum::<u32>()
-    };
     // "Info: ICESTORM_LC:   164/ 7680     2%", among other lines about the same cells.
     let used = |what: &str| -> Option<(u32, u32)> {
         placed.lines().find_map(|line| {
@@ -203,8 +239,8 @@ fn read_reports(stat: &str, placed: &str, timed: &str) -> Option<Report> {
         .find(|line| line.contains("Total path delay"))?;
     let icetime = icetime.split_once('(')?.1.split_whitespace().next()?;
     Some(Report {
-        luts: count("SB_LUT4"),
-        flip_flops: count("SB_DFF"),
+        luts: count(stat, "SB_LUT4"),
+        flip_flops: count(stat, "SB_DFF"),
         cells: used("ICESTORM_LC:")?,
         pins: used("SB_IO:")?,
         fmax_mhz: fmax.parse().ok()?,

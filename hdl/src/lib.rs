@@ -4,7 +4,7 @@
 //!   Verilog-2001 and its twin in VHDL-93.
 //! * `dv/` drives it in a simulator. The cycle-accurate model in the crate `fpga-model` is the reference:
 //!   the test `model_and_rtl` compares the two edge by edge, flip-flop by flip-flop.
-//! * `formal/` states what is proved of it; [`toggle_claims`] and [`channel_claims`] list it, [`formal`] decides it with yosys and ABC.
+//! * `formal/` states what is proved of it; [`toggle_claims`], [`board_claims`] and [`channel_claims`] list it, [`formal`] decides it with yosys and ABC.
 //! * `boards/` has the pins; [`fpga`] makes a bitstream and its timing report.
 //!
 //! Building this crate needs none of the tools; [`tool`] says which Debian package brings each.
@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod board_claims;
 pub mod cache;
 pub mod channel_claims;
 pub mod cosim;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{cache, each, or_skip};
 use hdl::formal::{self, Claim, Design, Mutant, Verdict};
-use hdl::{channel_claims, toggle_claims};
+use hdl::{board_claims, channel_claims, toggle_claims};
 
 fn decide(sentence: &str, design: &Design, claim: &Claim) -> Option<Verdict> {
     let verdict = or_skip(sentence, formal::decide(design, claim, &cache()))?;
@@ -46,6 +46,20 @@ fn every_broken_toggle_barrier_is_refuted_and_what_hardware_cannot_cure_is_known
         &Design::toggle_barrier(),
         toggle_claims::MUTANTS,
         toggle_claims::HAZARDS,
+    );
+}
+
+#[test]
+fn every_claim_about_boards_of_boards_is_proved() {
+    proved(&Design::toggle_barrier(), board_claims::CLAIMS);
+}
+
+#[test]
+fn broken_boards_and_wrongly_plugged_ones_are_refuted() {
+    refuted(
+        &Design::toggle_barrier(),
+        board_claims::MUTANTS,
+        board_claims::HAZARDS,
     );
 }
 

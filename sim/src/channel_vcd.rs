@@ -28,7 +28,7 @@
 use crate::clock::Clock;
 use crate::event::ChannelRecord;
 use crate::gtkw::View;
-use crate::vcd::{ARRIVED_BITS, RELEASES_BITS, TOP, bit, bits, node_scope};
+use crate::vcd::{RELEASES_BITS, TOP, arrived_bits, bit, bits, node_scope};
 use fpga_model::channels::frame::{Body, Operation, Status};
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase, Pins, SETTLE_EDGES, Serial};
 use std::io;
@@ -57,7 +57,11 @@ pub(crate) fn channel_signals(nodes: usize) -> [(&'static str, u32, &'static str
     let nodes = nodes as u32;
     [
         ("release", 1, "release"),
-        ("arrived", ARRIVED_BITS, "nodes arrived"),
+        (
+            "arrived",
+            arrived_bits(fpga_model::MAX_NODES),
+            "nodes arrived",
+        ),
         ("members", nodes, "members"),
         ("late", nodes, "late members"),
         ("releases", RELEASES_BITS, "barriers released"),

@@ -5,7 +5,7 @@
 
 use crate::channel_vcd;
 use crate::event::{Event, Record, What};
-use crate::vcd::{ARRIVED_BITS, RELEASES_BITS, TOP, node_scope};
+use crate::vcd::{RELEASES_BITS, TOP, arrived_bits, node_scope};
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
@@ -26,6 +26,9 @@ const GROUPS: [(&str, &str, &str); 3] = [
     ("wires from the barrier", "in", "from barrier"),
 ];
 
+/// Signals that are numbers and not a bit for each wire.
+const COUNTS: [&str; 3] = [".releases", ".arrived", ".arrivals"];
+
 /// How many pixels a window of 1600 leaves for the waves.
 const WAVE_PIXELS: f64 = 1000.0;
 /// GTKWave's frame: so many pixels show 2^-zoom units of time (`calczoom` in its zoombuttons.c).
@@ -35,8 +38,8 @@ const SHOWN: u64 = 2;
 /// How many named markers GTKWave has, A to Z; -1 is one that is not set.
 const NAMED_MARKERS: usize = 26;
 
-/// What of a waveform is shown first; times in nanoseconds.
-#[derive(Clone, Copy)]
+/// What of a waveform is shown first; times in the units of its dump.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     pub nodes: usize,
     /// When the first change is; a job takes a while to come to its first barrier.
@@ -58,7 +61,7 @@ impl View {
         }
     }
 
-    /// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time, here nanoseconds.
+    /// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time.
     /// What is shown ends well behind the first release, or with the run where there is none.
     fn zoom(self) -> f64 {
         let all = self.end.saturating_sub(self.begin);
@@ -99,7 +102,7 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
     writeln!(
         sink,
         "+{{nodes arrived}} {TOP}.arrived[{}:0]",
-        ARRIVED_BITS - 1
+        arrived_bits(nodes) - 1
     )?;
     for (title, signal, name) in GROUPS {
         writeln!(sink, "@{:x}\n-{title}", flags::GROUP_OPEN)?;
@@ -110,6 +113,49 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
                 "+{{node {node} {name}}} {TOP}.{}.{signal}",
                 node_scope(node)
             )?;
+        }
+        writeln!(sink, "@{:x}\n-{title}", flags::GROUP_END)?;
+    }
+    Ok(())
+}
+
+/// Signals that belong together: how each is called, its path, and how it is shown.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub title: String,
+    pub signals: Vec<(String, String, Show)>,
+}
+
+/// How a signal is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Show {
+    /// So many bits.
+    Bits(u32),
+    /// A text; of so many bits in a file that has no texts.
+    Text(Option<u32>),
+}
+
+/// The same for a waveform of any signals, in groups.
+pub(crate) fn write_groups(
+    mut sink: impl io::Write,
+    dump_file: &str,
+    view: View,
+    groups: &[Group],
+) -> io::Result<()> {
+    head(&mut sink, dump_file, view)?;
+    for Group { title, signals } in groups {
+        writeln!(sink, "@{:x}\n-{title}", flags::GROUP_OPEN)?;
+        for (called, path, show) in signals {
+            let (flag, range) = match show {
+                Show::Text(None) => (flags::ASCII, String::new()),
+                Show::Text(Some(bits)) => (flags::ASCII, channel_vcd::range(*bits)),
+                Show::Bits(1) => (flags::BINARY, String::new()),
+                Show::Bits(width @ 2..=32) if COUNTS.iter().any(|name| path.ends_with(name)) => {
+                    (flags::DECIMAL, channel_vcd::range(*width))
+                }
+                Show::Bits(width) => (flags::HEX, channel_vcd::range(*width)),
+            };
+            writeln!(sink, "@{flag:x}\n+{{{called}}} {path}{range}")?;
         }
         writeln!(sink, "@{:x}\n-{title}", flags::GROUP_END)?;
     }

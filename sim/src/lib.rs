@@ -8,6 +8,7 @@
 //! * [`report`]: all of that as one HTML page.
 //! * [`event`]: what happened on the wires.
 //! * `emulate` (feature `emulate`): the registers of ports, so that the real drivers run against the board.
+//! * [`waves`]: virtual time as a waveform at one picosecond, with clocks and flip-flops.
 //! * [`vcd`], [`channel_vcd`] and [`gtkw`]: the events as a waveform, and a save file that shows it with named, grouped signals.
 //!
 //! A simulator at the level of the port, linked into programs that otherwise use the hardware, has a precedent:
@@ -34,3 +35,4 @@ pub mod software;
 pub mod study;
 pub mod vcd;
 pub mod virtual_time;
+pub mod waves;

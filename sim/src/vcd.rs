@@ -5,7 +5,7 @@
 //! ```text
 //! barrier
 //!   releases[31:0]   how often the barrier has released since the start of the record
-//!   arrived[6:0]     how many nodes have entered and wait to be released
+//!   arrived[6:0]     how many nodes have entered and wait to be released; [15:0] with more than 64 nodes
 //!   node00
 //!     out            the wire from the node to the barrier
 //!     in             the wire from the barrier to the node
@@ -24,8 +24,13 @@ use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
 pub(crate) const TOP: &str = "barrier";
 /// Width of the count of releases.
 pub(crate) const RELEASES_BITS: u32 = 32;
-/// Width of the count of arrivals: 0 to 64.
-pub(crate) const ARRIVED_BITS: u32 = 7;
+/// Width of the count of arrivals: 0 to 64, and more on boards below boards.
+pub(crate) fn arrived_bits(nodes: usize) -> u32 {
+    match nodes {
+        ..=64 => 7,
+        _ => 16,
+    }
+}
 
 /// The name of a node's scope.
 pub(crate) fn node_scope(node: usize) -> String {
@@ -57,8 +62,10 @@ struct Dump<W: io::Write> {
     at_ns: u64,
     releases: u64,
     /// Levels of the wires to the barrier, and of those from it.
-    wires: u64,
-    output: u64,
+    wires: Vec<bool>,
+    output: bool,
+    /// How many of the former differ from the latter.
+    arrived: usize,
 }
 
 impl<W: io::Write> Dump<W> {
@@ -68,7 +75,7 @@ impl<W: io::Write> Dump<W> {
         writer.timescale(1, TimescaleUnit::NS)?;
         writer.add_module(TOP)?;
         let releases_id = writer.add_wire(RELEASES_BITS, "releases")?;
-        let arrived_id = writer.add_wire(ARRIVED_BITS, "arrived")?;
+        let arrived_id = writer.add_wire(arrived_bits(record.nodes), "arrived")?;
         let mut nodes = Vec::with_capacity(record.nodes);
         for node in 0..record.nodes {
             writer.add_module(&node_scope(node))?;
@@ -89,6 +96,7 @@ impl<W: io::Write> Dump<W> {
             arrived_id,
             at_ns: 0,
             releases: 0,
+            arrived: wires.iter().filter(|wire| **wire != output).count(),
             wires,
             output,
         };
@@ -103,10 +111,8 @@ impl<W: io::Write> Dump<W> {
         self.writer.change_vector(self.releases_id, bits(0))?;
         self.counts()?;
         for (node, ids) in self.nodes.iter().enumerate() {
-            self.writer
-                .change_scalar(ids.out, bit(self.wires & mask(node) != 0))?;
-            self.writer
-                .change_scalar(ids.input, bit(self.output != 0))?;
+            self.writer.change_scalar(ids.out, bit(self.wires[node]))?;
+            self.writer.change_scalar(ids.input, bit(self.output))?;
             self.writer.change_scalar(ids.inside, Value::V0)?;
         }
         self.writer.end()
@@ -119,16 +125,23 @@ impl<W: io::Write> Dump<W> {
         }
         match event.what {
             What::Wire { node, high } => {
-                self.wires = if high {
-                    self.wires | mask(node)
-                } else {
-                    self.wires & !mask(node)
-                };
+                if let Some(wire) = self.wires.get_mut(node)
+                    && *wire != high
+                {
+                    *wire = high;
+                    match high == self.output {
+                        true => self.arrived -= 1,
+                        false => self.arrived += 1,
+                    }
+                }
                 self.scalar(node, |ids| ids.out, bit(high))?;
                 self.counts()
             }
             What::Release { high } => {
-                self.output = if high { all(self.nodes.len()) } else { 0 };
+                if self.output != high {
+                    self.output = high;
+                    self.arrived = self.wires.len() - self.arrived;
+                }
                 self.releases += 1;
                 for node in 0..self.nodes.len() {
                     self.scalar(node, |ids| ids.input, bit(high))?;
@@ -157,9 +170,8 @@ impl<W: io::Write> Dump<W> {
     }
 
     fn counts(&mut self) -> io::Result<()> {
-        let arrived = (self.wires ^ self.output).count_ones();
         self.writer
-            .change_vector(self.arrived_id, bits(arrived.into()))
+            .change_vector(self.arrived_id, bits(self.arrived as u64))
     }
 
     fn note_dropped(&mut self, dropped: u64) -> io::Result<()> {
@@ -173,39 +185,22 @@ impl<W: io::Write> Dump<W> {
 }
 
 /// The levels before the first event: a wire whose first change is downwards was high.
-fn levels_before(record: &Record) -> (u64, u64) {
-    let (mut wires, mut seen) = (0, 0u64);
+fn levels_before(record: &Record) -> (Vec<bool>, bool) {
+    let mut wires = vec![None; record.nodes];
     let mut output = None;
     for event in &record.events {
         match event.what {
-            What::Wire { node, high } if seen & mask(node) == 0 => {
-                seen |= mask(node);
-                wires |= if high { 0 } else { mask(node) };
+            What::Wire { node, high } => {
+                if let Some(wire) = wires.get_mut(node) {
+                    wire.get_or_insert(!high);
+                }
             }
             What::Release { high } => output = output.or(Some(!high)),
             _ => {}
         }
     }
-    (
-        wires,
-        if output == Some(true) {
-            all(record.nodes)
-        } else {
-            0
-        },
-    )
-}
-
-/// The bit of a node; none for a node that no board can have.
-fn mask(node: usize) -> u64 {
-    u32::try_from(node)
-        .ok()
-        .and_then(|node| 1u64.checked_shl(node))
-        .unwrap_or(0)
-}
-
-fn all(nodes: usize) -> u64 {
-    (0..nodes).fold(0, |wires, node| wires | mask(node))
+    let wires = wires.into_iter().map(|wire| wire.unwrap_or(false));
+    (wires.collect(), output.unwrap_or(false))
 }
 
 pub(crate) fn bit(high: bool) -> Value {
@@ -303,7 +298,7 @@ mod tests {
                 events,
                 dropped: 0
             }),
-            (0b010, 0b111)
+            (vec![false, true, false], true)
         );
     }
 

@@ -90,6 +90,7 @@ const LINKS: &[(&str, &str)] = &[
 /// Headers: (in the repository, in the installation).
 const HEADERS: &[(&str, &str)] = &[
     ("mpi-abi/include/mpi.h", "include/mpi.h"),
+    ("mpi-abi/include/mpi-ext.h", "include/mpi-ext.h"),
     (
         "mpi-core/include/portcullis/plugin.h",
         "include/portcullis/plugin.h",

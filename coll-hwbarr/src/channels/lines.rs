@@ -308,7 +308,7 @@ impl Simulated {
 impl Simulated {
     fn write_waveform(&self, path: &Path) -> std::io::Result<()> {
         let record = self.board.record();
-        port::sim::warn_of_missing(&self.world, record.dropped);
+        port::sim_files::warn_of_missing(&self.world, record.dropped);
         let shown = sim::channel_vcd::write(BufWriter::new(File::create(path)?), &record)?;
         let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
         // The full path: GTKWave looks for a relative one where it is started.

@@ -3,11 +3,13 @@
 //! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`; [`Wire`] and [`Gate`] are that driver
 //! without its pin types, so that a module works with whatever the user has configured.
 
+pub mod boards;
 #[cfg(test)]
 pub mod broken;
 pub mod rtl;
 pub mod served;
 pub mod sim;
+pub mod sim_files;
 pub mod wired;
 
 use crate::settings::Choice;
@@ -17,7 +19,7 @@ use mpi_core::plugin::guest::Comm;
 use std::task::Poll;
 use std::time::Duration;
 
-/// The most nodes a barrier has.
+/// The most nodes a board has.
 pub const MOST_NODES: u32 = 64;
 
 /// What the program's barriers pass: one node's end of the barrier.
@@ -163,8 +165,8 @@ pub trait Port {
     /// All nodes have opened and tested their wires: what happens from now on is the program's.
     fn ready(&mut self, _way: Way) {}
 
-    /// Which nodes have entered the barrier that is not released yet, bit by bit, where a port can tell.
-    fn arrived(&self) -> Option<u64> {
+    /// Which nodes have not entered the barrier that is not released yet, where a port can tell.
+    fn missing(&self) -> Option<Vec<u32>> {
         None
     }
 
@@ -187,6 +189,11 @@ pub trait Port {
         drop(gate);
         Ok(())
     }
+}
+
+/// Those of so many nodes that are not in a mask of who has entered.
+pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
+    (0..nodes).filter(|node| arrived >> node & 1 == 0).collect()
 }
 
 /// See [`Port::read_back`].
@@ -215,8 +222,14 @@ pub enum Mark {
 }
 
 /// Whether the chosen port can serve this communicator at all. Local.
-pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
+pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
     match choice {
+        Choice::Rtl(..) if boards > 1 => Err(format!(
+            "the RTL is one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has boards below boards"
+        )),
+        Choice::Served(server, _) if boards > 1 => Err(format!(
+            "{server} serves one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has boards below boards"
+        )),
         Choice::Sim(_) | Choice::Rtl(..) => sim::suits(comm),
         // Whether this rank reaches the server is known when it connects.
         Choice::Served(..) => Ok(()),
@@ -227,8 +240,11 @@ pub fn suits(choice: &Choice, comm: &Comm) -> Result<(), String> {
 }
 
 /// The chosen port at this node; every node calls.
-pub fn attach(choice: &Choice, comm: &Comm) -> Result<Box<dyn Pair>, String> {
+pub fn attach(choice: &Choice, boards: u32, comm: &Comm) -> Result<Box<dyn Pair>, String> {
     match choice {
+        Choice::Sim(files) if boards > 1 => {
+            Ok(Box::new(boards::SimBoards::attach(comm, files, boards)?))
+        }
         Choice::Sim(files) => Ok(Box::new(sim::Sim::attach(comm, files, None)?)),
         Choice::Rtl(files, source) => Ok(Box::new(sim::Sim::attach(comm, files, Some(source))?)),
         Choice::Served(server, _) => Ok(Box::new(served::attach(comm, server)?)),

@@ -3,7 +3,7 @@
 //! A rank that hears of a release wakes those of its host that sleep: the server has told them too, but who sleeps does not listen.
 //! The connection is this rank's alone, so nothing here is shared with another process.
 
-use super::{Fence, Gate, Pair, Port, Wire};
+use super::{Fence, Gate, Pair, Port, Wire, missing_of};
 use barrier_driver::ToggleBarrier;
 use mpi_core::plugin::guest::Comm;
 use sim::served::{Address, InWire, Lookout, OutWire, Wires};
@@ -11,6 +11,7 @@ use std::cell::Cell;
 
 struct Served<R> {
     rank: u32,
+    nodes: u32,
     server: Address,
     /// This rank's wires, until the driver takes them.
     wires: Option<(OutWire<R>, InWire<R>)>,
@@ -37,11 +38,20 @@ pub fn attach(comm: &Comm, server: &Address) -> Result<impl Pair + use<>, String
         .map_err(|e| e.to_string())?;
     Ok(Served {
         rank,
+        nodes: comm.size(),
         server: server.clone(),
         wires: Some((out, input)),
         lookout: Some(lookout),
         warned: Cell::new(false),
     })
+}
+
+impl<R> Served<R> {
+    /// The nodes that have entered, bit by bit.
+    fn arrived(&self) -> Option<u64> {
+        let view = self.lookout.as_ref()?.look().ok()?;
+        Some(view.board.arrived())
+    }
 }
 
 impl<R: Fn() + 'static> Pair for Served<R> {
@@ -57,9 +67,8 @@ impl<R: Fn() + 'static> Pair for Served<R> {
 }
 
 impl<R: Fn() + 'static> Port for Served<R> {
-    fn arrived(&self) -> Option<u64> {
-        let view = self.lookout.as_ref()?.look().ok()?;
-        Some(view.board.arrived())
+    fn missing(&self) -> Option<Vec<u32>> {
+        Some(missing_of(self.arrived()?, self.nodes))
     }
 
     /// Of the nodes that wait the first one warns; the board tells everyone which that is.

@@ -5,19 +5,16 @@
 //! and who counts out last owns everything and writes the files. `warned` is for whoever comes first.
 #![allow(unsafe_code)]
 
-use super::{Fence, Gate, MOST_NODES, Mark, Pair, Port, Way, Wire, rtl};
+use super::sim_files::{self, Releases, Report};
+use super::{Fence, Gate, MOST_NODES, Mark, Pair, Port, Way, Wire, missing_of, rtl};
 use crate::settings::{RtlSource, SimFiles};
 use barrier_driver::ToggleBarrier;
 use embedded_hal::digital::{InputPin, OutputPin};
 use hdl::cosim::Rtl;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
-use serde::Serialize;
 use sim::live::{Board, Wires};
 use std::convert::Infallible;
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
 
 /// What the nodes of one board tell each other beside the wires.
 #[repr(C)]
@@ -60,15 +57,6 @@ pub fn suits(comm: &Comm) -> Result<(), String> {
             "the simulator's board is shared memory, and rank {rank} is on another node than rank {}",
             comm.rank()
         )),
-    }
-}
-
-/// Tells the user that a waveform ends before the run does.
-pub fn warn_of_missing(comm: &Comm, dropped: u64) {
-    if dropped > 0 {
-        comm.warn(&format!(
-            "the waveform ends early: {dropped} changes had no room (coll_hwbarr_sim_record)"
-        ));
     }
 }
 
@@ -144,70 +132,22 @@ impl Sim {
 
     /// Writes the files; called by the last node to close.
     fn write(&self) -> Result<(), String> {
-        if let Some(path) = &self.files.vcd {
-            self.write_waveform(path)
-                .map_err(|e| format!("the waveform {} was not written: {e}", path.display()))?;
-        }
-        if let Some(path) = &self.files.report {
-            self.write_report(path)
-                .map_err(|e| format!("the report {} was not written: {e}", path.display()))?;
-        }
-        Ok(())
-    }
-
-    fn write_waveform(&self, path: &Path) -> std::io::Result<()> {
-        let record = self.board.record();
-        warn_of_missing(&self.comm, record.dropped);
-        sim::vcd::write(BufWriter::new(File::create(path)?), &record)?;
-        let save = BufWriter::new(File::create(path.with_extension("gtkw"))?);
-        // The full path: GTKWave looks for a relative one where it is started.
-        let full = std::path::absolute(path)?;
-        sim::gtkw::write(save, &full.to_string_lossy(), &record)
-    }
-
-    fn write_report(&self, path: &Path) -> std::io::Result<()> {
-        let barriers: Vec<_> = self.desk.barriers[..self.board.nodes()]
-            .iter()
-            .map(|b| b.load(Ordering::Relaxed))
-            .collect();
-        let before = self.desk.before.load(Ordering::Relaxed);
-        let changes = self.board.releases() - before;
-        // The wires were at rest before the first change, so every other one is a way back.
-        let (releases, returns) = match self.way {
-            Way::There => (changes, 0),
-            Way::ThereAndBack => (changes.div_ceil(2), changes / 2),
+        let report = || {
+            let barriers = self.desk.barriers[..self.board.nodes()].iter();
+            let before = self.desk.before.load(Ordering::Relaxed);
+            let counted = Releases {
+                before,
+                changes: self.board.releases() - before,
+            };
+            let barriers = barriers.map(|b| b.load(Ordering::Relaxed)).collect();
+            let report = Report::of_model(1, self.way, counted, barriers);
+            match self.rtl {
+                Some(_) => report.of_rtl(self.desk.rtl_edges.load(Ordering::Relaxed)),
+                None => report,
+            }
         };
-        let report = Report {
-            nodes: self.board.nodes(),
-            machine: if self.rtl.is_some() { "rtl" } else { "model" },
-            rtl_edges: self.desk.rtl_edges.load(Ordering::Relaxed),
-            releases,
-            returns,
-            barriers: barriers.iter().copied().max().unwrap_or(0),
-            barriers_by_node: barriers,
-            releases_of_self_test: before,
-        };
-        serde_json::to_writer_pretty(BufWriter::new(File::create(path)?), &report)
-            .map_err(std::io::Error::from)
+        sim_files::write(&self.comm, &self.files, || self.board.record(), report)
     }
-}
-
-/// What `coll_hwbarr_sim_report` holds.
-#[derive(Serialize)]
-struct Report {
-    nodes: usize,
-    /// What was behind the wires: the model or the RTL.
-    machine: &'static str,
-    /// Clock edges that the RTL has evaluated.
-    rtl_edges: u64,
-    /// Barriers that it released since the self-test; equal to the barriers, or something is wrong.
-    releases: u64,
-    /// Ways back to rest that it counted, with `coll_hwbarr_reboot`; the last one may not have come.
-    returns: u64,
-    /// Barriers that the program passed over the wires.
-    barriers: u64,
-    barriers_by_node: Vec<u64>,
-    releases_of_self_test: u64,
 }
 
 impl Pair for Sim {
@@ -230,8 +170,9 @@ impl Port for Sim {
         }
     }
 
-    fn arrived(&self) -> Option<u64> {
-        Some(self.board.snapshot().arrived())
+    fn missing(&self) -> Option<Vec<u32>> {
+        let arrived = self.board.snapshot().arrived();
+        Some(missing_of(arrived, self.comm.size()))
     }
 
     fn may_warn(&self) -> bool {

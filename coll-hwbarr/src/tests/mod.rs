@@ -44,6 +44,7 @@ macro_rules! claims {
 
 mod channels;
 mod falling_back;
+mod on_boards;
 mod on_rtl;
 mod refusing;
 mod returning;

@@ -1,12 +1,15 @@
 //! All faults at all places at all moments, each in a world of its own.
 
-use super::catalogue::{Kind, Place, Sizes, catalogue};
+use super::catalogue::{Ground, Kind, Place, Sizes, catalogue};
 use super::judge::{Early, Judge};
 use super::known::KnownUnsafe;
 use super::life::{Fate, Plan, live};
 use super::moments::{Moment, Reference};
-use crate::event::{Event, Record};
-use crate::virtual_time::{End, Observer, Parameters, RunError, Setup, Time, run_world};
+use crate::event::{ChannelRecord, Event, LineChange, Record};
+use crate::virtual_time::{
+    End, Observer, Parameters, Protocol, RunError, Setup, Sight, Time, Tree, run_world,
+};
+use crate::waves::Trace;
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -125,6 +128,19 @@ impl fmt::Display for CaseError {
 
 impl std::error::Error for CaseError {}
 
+/// One case, and everything that was seen of it.
+#[derive(Debug, Clone)]
+pub struct Examined {
+    /// The case.
+    pub case: Case,
+    /// Its events.
+    pub record: Record,
+    /// The lines of a board of version 2.
+    pub lines: ChannelRecord,
+    /// What its waveform is drawn from.
+    pub trace: Trace,
+}
+
 /// What a campaign does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
@@ -165,12 +181,40 @@ impl Campaign {
         }
     }
 
+    /// The same with the filter, protocol, resistors, channels and boards of these parameters, and with time for them.
+    pub fn cure(&mut self, cured: &Parameters) {
+        let Parameters {
+            filter,
+            reads,
+            protocol,
+            pull,
+            channels,
+            boards,
+            trunk,
+            fan_out,
+            ..
+        } = *cured;
+        let own = self.parameters.clone();
+        self.parameters = Parameters {
+            filter,
+            reads,
+            protocol,
+            pull,
+            channels,
+            boards,
+            trunk,
+            fan_out,
+            ..own
+        };
+    }
+
     /// The run without faults that the moments are taken from.
     pub fn reference(&self) -> Result<Reference, RunError> {
         let setup = Setup::new(self.parameters.clone());
         let ((_, events), ..) =
             self.observe(setup, (Judge::new(self.parameters.nodes), Vec::new()))?;
-        Ok(Reference::new(self.parameters.nodes, &events))
+        let returns = self.parameters.protocol != Protocol::Toggle;
+        Ok(Reference::new(self.parameters.nodes, returns, &events))
     }
 
     /// Every case, in the order of the catalogue; `threads` share the work.
@@ -184,11 +228,9 @@ impl Campaign {
                 .is_none_or(|only| kind.name.contains(only))
         };
         for kind in kinds.iter().filter(wanted) {
-            for place in kind.places(self.parameters.nodes) {
+            for place in kind.places(&Ground::of(&self.parameters)) {
                 for &moment in kind.moments() {
-                    // What befalls the board befalls it when something goes on at the last node.
-                    let node = place.node().unwrap_or(self.parameters.nodes - 1);
-                    let at = reference.time_of(moment, node);
+                    let at = reference.time_of(moment, self.struck(place));
                     todo.extend(at.map(|at| (kind, place, moment, at)));
                 }
             }
@@ -214,6 +256,18 @@ impl Campaign {
         done.into_iter().flatten().collect()
     }
 
+    /// The node at which something goes on when a place is struck: of what belongs to a board, one of the board's nodes;
+    /// of the board that leads to the nodes, the last of all.
+    fn struck(&self, place: Place) -> usize {
+        let Parameters { nodes, boards, .. } = self.parameters;
+        let tree = Tree::new(nodes, boards);
+        match place {
+            Place::Link(board) => tree.first_node(board),
+            Place::Board(board) if board != tree.root() => tree.first_node(board),
+            _ => place.node().unwrap_or(nodes - 1),
+        }
+    }
+
     /// One case with its waveform: the first fault with these words in its name.
     pub fn examine(
         &self,
@@ -221,7 +275,7 @@ impl Campaign {
         fault: &str,
         place: Place,
         moment: Moment,
-    ) -> Result<(Case, Record), CaseError> {
+    ) -> Result<Examined, CaseError> {
         let kinds = catalogue(&self.sizes);
         let Some(kind) = kinds.iter().find(|kind| kind.name.contains(fault)) else {
             return Err(CaseError::Fault {
@@ -230,7 +284,9 @@ impl Campaign {
             });
         };
         let nodes = self.parameters.nodes;
-        if !kind.places(nodes).contains(&place) || !kind.moments().contains(&moment) {
+        if !kind.places(&Ground::of(&self.parameters)).contains(&place)
+            || !kind.moments().contains(&moment)
+        {
             return Err(CaseError::Place {
                 fault: kind.name.clone(),
                 place,
@@ -240,17 +296,34 @@ impl Campaign {
         let at = self
             .reference()
             .map_err(CaseError::Run)?
-            .time_of(moment, place.node().unwrap_or(nodes - 1))
+            .time_of(moment, self.struck(place))
             .ok_or(CaseError::Moment { place, moment })?;
-        let (case, events) = self
-            .case(known, kind, place, moment, at, Vec::<Event>::new())
+        let mut setup = Setup::new(self.parameters.clone());
+        kind.install(&mut setup, place, at);
+        let mut trace = Trace::of(&setup);
+        trace.fault = Some((at, format!("{}, {place}", kind.name)));
+        let observer = (Vec::<Event>::new(), Vec::<LineChange>::new());
+        let observer = (observer, Vec::<(Time, Sight)>::new());
+        let (case, ((events, changes), sights)) = self
+            .case(known, kind, place, moment, at, observer)
             .map_err(CaseError::Run)?;
         let record = Record {
             nodes,
             events,
             dropped: 0,
         };
-        Ok((case, record))
+        let lines = ChannelRecord {
+            nodes,
+            changes,
+            dropped: 0,
+        };
+        trace.sights = sights;
+        Ok(Examined {
+            case,
+            record,
+            lines,
+            trace,
+        })
     }
 
     fn case<O: Observer>(
@@ -266,9 +339,9 @@ impl Campaign {
         kind.install(&mut setup, place, at);
         let judge = Judge::new(self.parameters.nodes);
         let ((judge, observer), end, fates) = self.observe(setup, (judge, observer))?;
-        let (class, sentence) = classify(&judge, end, &fates);
+        let (class, sentence) = classify(&judge, &end, &fates);
         let known = (class == Class::Unsafe)
-            .then(|| known.reason(&kind.name, place.kind(), moment.name()))
+            .then(|| known.reason_with(&self.parameters, &kind.name, place.kind(), moment.name()))
             .flatten();
         let case = Case {
             fault: kind.name.clone(),
@@ -290,9 +363,10 @@ impl Campaign {
     ) -> Result<(O, End, Vec<Option<Fate>>), RunError> {
         let fates = Rc::new(RefCell::new(vec![None; self.parameters.nodes]));
         let (end, observer) = run_world(setup, observer, |_| {
-            let (plan, fates) = (self.plan.clone(), fates.clone());
+            let (plan, parameters, fates) =
+                (self.plan.clone(), self.parameters.clone(), fates.clone());
             Box::new(move |host| {
-                let fate = live(host, &plan);
+                let fate = live(host, &plan, &parameters);
                 fates.borrow_mut()[host.node()] = Some(fate);
             })
         })?;
@@ -301,7 +375,7 @@ impl Campaign {
 }
 
 /// The worst that happened, with the words of who noticed it.
-fn classify(judge: &Judge, end: End, fates: &[Option<Fate>]) -> (Class, String) {
+fn classify(judge: &Judge, end: &End, fates: &[Option<Fate>]) -> (Class, String) {
     let said = complaint(fates);
     let seen = match judge.early() {
         Some(early) => {
@@ -315,8 +389,8 @@ fn classify(judge: &Judge, end: End, fates: &[Option<Fate>]) -> (Class, String) 
                 "node {node} left barrier {barrier} at {at} before node {missing} had entered it"
             )
         }
-        None if end.stuck != 0 => {
-            let node = end.stuck.trailing_zeros();
+        None if !end.stuck.is_empty() => {
+            let node = end.stuck[0];
             format!("node {node} waits for something that never comes, without a limit")
         }
         None => return said.unwrap_or((Class::Safe, String::new())),

@@ -5,7 +5,8 @@
 
 use super::disturbances::{Bounce, Floating, Glitch, Inverted, Metastable, Stuck};
 use super::moments::Moment;
-use crate::virtual_time::{Coupling, Incident, Setup, Sink, Source, Time};
+use crate::virtual_time::{Coupling, Incident, Parameters, Setup, Sink, Source, Time, Tree};
+use fpga_model::channels::MAX_CHANNELS;
 use std::fmt;
 use std::str::FromStr;
 
@@ -18,8 +19,12 @@ pub enum Place {
     FromBarrier(usize),
     /// At this node.
     Node(usize),
-    /// In the machine.
-    Board,
+    /// On a serial line of this node to a board of version 2: 0 is the clock, 1 the data, 2 the select.
+    Serial(usize, usize),
+    /// On the wire from this board to the one above it.
+    Link(usize),
+    /// In the machine of this board.
+    Board(usize),
 }
 
 impl Place {
@@ -29,24 +34,34 @@ impl Place {
             Self::ToBarrier(_) => "wire to the barrier",
             Self::FromBarrier(_) => "wire from the barrier",
             Self::Node(_) => "node",
-            Self::Board => "board",
+            Self::Serial(..) => "serial line",
+            Self::Link(_) => "wire between boards",
+            Self::Board(_) => "board",
         }
     }
 
     /// The node whose moment it strikes at.
     pub fn node(self) -> Option<usize> {
         match self {
-            Self::ToBarrier(node) | Self::FromBarrier(node) | Self::Node(node) => Some(node),
-            Self::Board => None,
+            Self::ToBarrier(node)
+            | Self::FromBarrier(node)
+            | Self::Node(node)
+            | Self::Serial(node, _) => Some(node),
+            Self::Link(_) | Self::Board(_) => None,
         }
     }
 
     /// The end of the wire.
     fn sink(self) -> Option<Sink> {
         match self {
-            Self::ToBarrier(node) => Some(Sink::Pin(node)),
-            Self::FromBarrier(node) => Some(Sink::Input(node)),
-            Self::Node(_) | Self::Board => None,
+            Self::ToBarrier(node) => Some(Sink::pin(node)),
+            Self::FromBarrier(node) => Some(Sink::input(node)),
+            Self::Serial(node, line) => Some(Sink::Pin {
+                node,
+                line: MAX_CHANNELS + line,
+            }),
+            Self::Link(board) => Some(Sink::Link { board }),
+            Self::Node(_) | Self::Board(_) => None,
         }
     }
 }
@@ -57,7 +72,13 @@ impl fmt::Display for Place {
             Self::ToBarrier(node) => write!(f, "wire of node {node} to the barrier"),
             Self::FromBarrier(node) => write!(f, "wire from the barrier to node {node}"),
             Self::Node(node) => write!(f, "node {node}"),
-            Self::Board => f.write_str("board"),
+            Self::Serial(node, line) => {
+                let line = SERIAL.get(*line).copied().unwrap_or("?");
+                write!(f, "serial {line} of node {node}")
+            }
+            Self::Link(board) => write!(f, "wire of board {board} to the board above"),
+            Self::Board(0) => f.write_str("board"),
+            Self::Board(board) => write!(f, "board {board}"),
         }
     }
 }
@@ -70,7 +91,7 @@ impl fmt::Display for BadPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "'{}' is no place: write to:NODE or from:NODE for a wire to or from the barrier, node:NODE, or board",
+            "'{}' is no place: write to:NODE or from:NODE for a wire to or from the barrier, node:NODE, clock:NODE, data:NODE or select:NODE for a serial line, link:BOARD for the wire to the board above, board or board:BOARD",
             self.0
         )
     }
@@ -84,7 +105,7 @@ impl FromStr for Place {
     fn from_str(text: &str) -> Result<Self, BadPlace> {
         let bad = || BadPlace(text.to_owned());
         if text == "board" {
-            return Ok(Self::Board);
+            return Ok(Self::Board(0));
         }
         let (kind, node) = text.split_once(':').ok_or_else(bad)?;
         let node = node.parse().map_err(|_| bad())?;
@@ -92,7 +113,37 @@ impl FromStr for Place {
             "to" => Ok(Self::ToBarrier(node)),
             "from" => Ok(Self::FromBarrier(node)),
             "node" => Ok(Self::Node(node)),
-            _ => Err(bad()),
+            "link" => Ok(Self::Link(node)),
+            "board" => Ok(Self::Board(node)),
+            other => {
+                let line = SERIAL.iter().position(|name| *name == other);
+                line.map(|line| Self::Serial(node, line)).ok_or_else(bad)
+            }
+        }
+    }
+}
+
+/// The serial lines, in the order of their numbers.
+const SERIAL: [&str; 3] = ["clock", "data", "select"];
+
+/// What of a world decides where faults can be.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How many boards.
+    pub boards: usize,
+    /// Whether nodes have serial lines.
+    pub serial: bool,
+}
+
+impl Ground {
+    /// Of such a world.
+    pub fn of(parameters: &Parameters) -> Self {
+        Self {
+            nodes: parameters.nodes,
+            boards: Tree::new(parameters.nodes, parameters.boards).boards(),
+            serial: parameters.channels > 0,
         }
     }
 }
@@ -141,16 +192,21 @@ impl Kind {
         }
     }
 
-    /// Everywhere it can be in a barrier of so many nodes.
-    pub fn places(&self, nodes: usize) -> Vec<Place> {
-        let each = |place: fn(usize) -> Place| (0..nodes).map(place);
+    /// Everywhere it can be in such a world.
+    pub fn places(&self, ground: &Ground) -> Vec<Place> {
+        let each = |place: fn(usize) -> Place| (0..ground.nodes).map(place);
+        let links = (0..ground.boards - 1).map(Place::Link);
+        let serial = (0..ground.nodes).flat_map(|node| (0..3).map(move |k| Place::Serial(node, k)));
+        let serial = serial.filter(|_| ground.serial);
         match self.places {
             Places::Wires => each(Place::ToBarrier)
                 .chain(each(Place::FromBarrier))
+                .chain(serial)
+                .chain(links)
                 .collect(),
-            Places::ToBarrier => each(Place::ToBarrier).collect(),
+            Places::ToBarrier => each(Place::ToBarrier).chain(serial).chain(links).collect(),
             Places::Nodes => each(Place::Node).collect(),
-            Places::Board => vec![Place::Board],
+            Places::Board => (0..ground.boards).map(Place::Board).collect(),
         }
     }
 
@@ -228,6 +284,15 @@ fn on_node(make: impl Fn(usize) -> Vec<(Time, Incident)>) -> impl Fn(&mut Setup,
     }
 }
 
+/// What befalls the board of a place that is one.
+fn on_board(strike: impl Fn(&mut Setup, usize, Time)) -> impl Fn(&mut Setup, Place, Time) {
+    move |setup, place, at| {
+        if let Place::Board(board) = place {
+            strike(setup, board, at);
+        }
+    }
+}
+
 /// All kinds, those of wires first.
 pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     use {Onset::*, Places::*};
@@ -246,27 +311,45 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     let mut kinds = vec![
         Kind::new("stuck at 0", Wires, Any, stuck(false)),
         Kind::new("stuck at 1", Wires, Any, stuck(true)),
-        // Inputs of most ports, and of the board by its pull-ups, read 1 when nothing is plugged in.
-        Kind::new("open, pulled up", Wires, Any, stuck(true)),
+        // Inputs of most ports, and of a board by its pull-ups, read 1 when nothing is plugged in; resistors may pull harder.
         Kind::new(
-            "open, floating",
+            "open, pulled up",
             Wires,
             Any,
-            on_wire(move |_, place, from| Floating {
+            on_wire(|setup, _, from| Stuck {
                 from,
-                lasts,
-                period: holds,
-                seed: noise(place),
+                high: setup.parameters.pull.unwrap_or(true),
             }),
         ),
+        Kind::new("open, floating", Wires, Any, move |setup, place, from| {
+            let Some(sink) = place.sink() else { return };
+            match setup.parameters.pull {
+                // With resistors no wire floats.
+                Some(high) => setup.wiring.line(sink).disturb(Stuck { from, high }),
+                None => setup.wiring.line(sink).disturb(Floating {
+                    from,
+                    lasts,
+                    period: holds,
+                    seed: noise(place),
+                }),
+            }
+        }),
     ];
     kinds.extend(sizes.crosstalk.iter().map(|&width| {
         let install = move |setup: &mut Setup, place: Place, since| {
             let Some(to) = place.sink() else { return };
             // Nodes' cables lie side by side, and the two wires of a pair are in one cable.
             let from = match to {
-                Sink::Pin(node) => Sink::Pin((node + 1) % setup.parameters.nodes),
-                Sink::Input(node) => Sink::Pin(node),
+                // The lines of one port lie side by side too: an arrival strikes the serial lines.
+                Sink::Pin { node, line } if line > 0 => Sink::pin(node),
+                Sink::Pin { node, .. } => Sink::pin((node + 1) % setup.parameters.nodes),
+                Sink::Input { node, .. } => Sink::pin(node),
+                Sink::Link { board } => {
+                    let boards = setup.tree.boards() - 1;
+                    Sink::Link {
+                        board: (board + 1) % boards,
+                    }
+                }
             };
             setup.wiring.couple(Coupling {
                 from,
@@ -307,13 +390,15 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         Kind::new("inverted", Wires, Always, on_wire(|_, _, _| Inverted)),
         Kind::new("swapped with the next", Wires, Always, |setup, place, _| {
             let next = (place.node().unwrap_or(0) + 1) % setup.parameters.nodes;
-            match place.sink() {
-                Some(Sink::Pin(node)) => setup.wiring.swap(Sink::Pin(node), Sink::Pin(next)),
-                Some(Sink::Input(node)) => {
-                    setup.wiring.swap(Sink::Input(node), Sink::Input(next));
-                }
-                None => {}
-            }
+            let Some(here) = place.sink() else { return };
+            let there = match here {
+                Sink::Pin { line, .. } => Sink::Pin { node: next, line },
+                Sink::Input { line, .. } => Sink::Input { node: next, line },
+                Sink::Link { board } => Sink::Link {
+                    board: (board + 1) % (setup.tree.boards() - 1),
+                },
+            };
+            setup.wiring.swap(here, there);
         }),
         Kind::new(
             "cables swapped with the next",
@@ -322,8 +407,15 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             |setup, place, _| {
                 if let Place::Node(node) = place {
                     let next = (node + 1) % setup.parameters.nodes;
-                    setup.wiring.swap(Sink::Pin(node), Sink::Pin(next));
-                    setup.wiring.swap(Sink::Input(node), Sink::Input(next));
+                    let [outward, inward] = setup.wiring.lines();
+                    for line in 0..outward {
+                        let end = |node| Sink::Pin { node, line };
+                        setup.wiring.swap(end(node), end(next));
+                    }
+                    for line in 0..inward {
+                        let end = |node| Sink::Input { node, line };
+                        setup.wiring.swap(end(node), end(next));
+                    }
                 }
             },
         ),
@@ -331,13 +423,13 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             if let Place::Node(node) = place {
                 // Output meets output and input meets input, which their pull-ups hold high.
                 let open = Source::Open { high: true };
-                setup.wiring.plug(Sink::Pin(node), open);
-                setup.wiring.plug(Sink::Input(node), open);
+                setup.wiring.plug(Sink::pin(node), open);
+                setup.wiring.plug(Sink::input(node), open);
             }
         }),
         Kind::new("looped back", Nodes, Always, |setup, place, _| {
             if let Place::Node(node) = place {
-                setup.wiring.plug(Sink::Input(node), Source::Node(node));
+                setup.wiring.plug(Sink::input(node), Source::node(node));
             }
         }),
         Kind::new(
@@ -346,7 +438,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Always,
             |setup, place, _| {
                 if let Place::Node(node) = place {
-                    setup.latches |= 1 << node;
+                    setup.latches[node] = arrivals(setup);
                 }
             },
         ),
@@ -356,8 +448,10 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Always,
             |setup, place, _| {
                 if let Place::Node(node) = place {
-                    let all = u64::MAX >> (u64::BITS as usize - setup.parameters.nodes);
-                    setup.latches |= all & !(1 << node);
+                    let high = arrivals(setup);
+                    for (other, latch) in setup.latches.iter_mut().enumerate() {
+                        *latch = if other == node { 0 } else { high };
+                    }
                 }
             },
         ),
@@ -384,24 +478,51 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Any,
             on_node(move |node| vec![die(node), latch(node, true)]),
         ),
-        Kind::new("FPGA reset", Board, Any, |setup, _, at| {
-            setup.incidents.push((at, Incident::Reset));
-        }),
-        Kind::new("FPGA reconfigured", Board, Any, move |setup, _, at| {
-            // Its outputs float high meanwhile, nothing in it moves, and it starts from its power-on state.
-            setup.pauses.push((at, at + outage));
-            setup.incidents.extend([
-                (at, Incident::Undriven { high: true }),
-                (at + outage, Incident::Reset),
-                (at + outage, Incident::Driven),
-            ]);
-        }),
-        Kind::new("clock stopped", Board, Any, |setup, _, at| {
-            setup.pauses.push((at, Time::from_ps(u64::MAX)));
-        }),
-        Kind::new("clock paused", Board, Any, move |setup, _, at| {
-            setup.pauses.push((at, at + outage));
-        }),
+        Kind::new(
+            "FPGA reset",
+            Board,
+            Any,
+            on_board(|setup, board, at| {
+                setup.incidents.push((at, Incident::Reset { board }));
+            }),
+        ),
+        Kind::new(
+            "FPGA reconfigured",
+            Board,
+            Any,
+            on_board(move |setup, board, at| {
+                // Its outputs float meanwhile, high unless resistors pull them elsewhere, nothing in it moves,
+                // and it starts from its power-on state.
+                let high = setup.parameters.pull.unwrap_or(true);
+                setup.pauses.push((board, at, at + outage));
+                setup.incidents.extend([
+                    (at, Incident::Undriven { board, high }),
+                    (at + outage, Incident::Reset { board }),
+                    (at + outage, Incident::Driven { board }),
+                ]);
+            }),
+        ),
+        Kind::new(
+            "clock stopped",
+            Board,
+            Any,
+            on_board(|setup, board, at| {
+                setup.pauses.push((board, at, Time::from_ps(u64::MAX)));
+            }),
+        ),
+        Kind::new(
+            "clock paused",
+            Board,
+            Any,
+            on_board(move |setup, board, at| {
+                setup.pauses.push((board, at, at + outage));
+            }),
+        ),
     ]);
     kinds
+}
+
+/// A node's arrival lines, all high.
+fn arrivals(setup: &Setup) -> u8 {
+    u8::MAX >> (u8::BITS as usize - setup.parameters.channels.max(1))
 }

@@ -130,7 +130,8 @@ pub struct Metastable {
 impl Metastable {
     /// When a change of `since` is over: just before an edge, or just after it.
     fn resolved(&self, since: Time) -> Time {
-        if since < self.from {
+        // What a wire has had since power-on is no change.
+        if since < self.from || since == Time::ZERO {
             return since;
         }
         let edges = u128::from(since.ps()) * u128::from(self.clock_hz) / 1_000_000_000_000 + 1;

@@ -2,8 +2,12 @@
 //!
 //! The list is a data file beside this one; a line is `fault | place | moments | reason`, and `#` begins a comment.
 //! Moments are separated by `;` and `*` is all of them; a fault may end in `*`.
+//! A place may end in `, below` or in `, cured`: then the line is of boards below a board only, or of a barrier with a filter
+//! or a protocol that returns.
 
 use std::fmt;
+
+use crate::virtual_time::{Parameters, Protocol};
 
 /// The list as it is shipped.
 const SHIPPED: &str = include_str!("known-unsafe.txt");
@@ -81,6 +85,29 @@ impl KnownUnsafe {
         &self.0
     }
 
+    /// The line that documents this outcome of this hardware.
+    ///
+    /// Of channels that are passed in turn the moment is that of another channel than the struck one, so it does not matter.
+    pub fn reason_with(
+        &self,
+        hardware: &Parameters,
+        fault: &str,
+        place: &str,
+        moment: &str,
+    ) -> Option<&Listed> {
+        let below = (hardware.boards > 1).then_some("below");
+        let is_cured = hardware.filter > 1 || hardware.protocol != Protocol::Toggle;
+        let cured = is_cured.then_some("cured");
+        let qualified = [below, cured].into_iter().flatten();
+        let qualified = qualified.map(|qualifier| format!("{place}, {qualifier}"));
+        std::iter::once(place.to_owned())
+            .chain(qualified)
+            .find_map(|place| match hardware.channels {
+                ..=1 => self.reason(fault, &place, moment),
+                _ => self.0.iter().find(|listed| listed.is_of(fault, &place)),
+            })
+    }
+
     /// The line that documents this outcome.
     pub fn reason(&self, fault: &str, place: &str, moment: &str) -> Option<&Listed> {
         self.0
@@ -92,12 +119,17 @@ impl KnownUnsafe {
 impl Listed {
     /// Whether this line documents this outcome.
     pub fn covers(&self, fault: &str, place: &str, moment: &str) -> bool {
+        let mut moments = self.moments.split(';').map(str::trim);
+        self.is_of(fault, place) && moments.any(|m| m == "*" || m == moment)
+    }
+
+    /// Whether this line is of this fault at this kind of place, at any moment.
+    fn is_of(&self, fault: &str, place: &str) -> bool {
         let same_fault = match self.fault.strip_suffix('*') {
             Some(start) => fault.starts_with(start),
             None => fault == self.fault,
         };
-        let mut moments = self.moments.split(';').map(str::trim);
-        same_fault && place == self.place && moments.any(|m| m == "*" || m == moment)
+        same_fault && place == self.place
     }
 }
 

@@ -4,8 +4,8 @@
 //! A node whose barrier is not released within the limit says so, enters no more and keeps its wire as it is until all agree:
 //! withdrawing alone could complete a barrier that others wait in.
 
-use crate::virtual_time::{Disagreement, Host, Random, Time};
-use barrier_driver::{SelfTest, ToggleBarrier, self_test_by};
+use crate::virtual_time::{Disagreement, Gate, Host, Parameters, Protocol, Random, Time};
+use barrier_driver::SelfTest;
 use std::time::Duration;
 
 /// What every node does.
@@ -62,11 +62,9 @@ impl Fate {
 }
 
 /// The program.
-pub fn live(host: &Host<'_>, plan: &Plan) -> Fate {
-    let (out, input) = host.pins();
-    let opened = ToggleBarrier::open(out, input, || host.fence());
-    let mut barrier = match host.agree(opened.map_err(|e| e.to_string())) {
-        Ok(barrier) => barrier,
+pub fn live(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> Fate {
+    let mut gate = match Gate::open(host, parameters) {
+        Ok(gate) => gate,
         Err(refusal) => return Fate::refused(refusal),
     };
     let nanoseconds = |time: Time| Duration::from_nanos(time.ns());
@@ -76,15 +74,13 @@ pub fn live(host: &Host<'_>, plan: &Plan) -> Fate {
         limit: nanoseconds(plan.limit),
     };
     let late = (0..host.nodes()).rev().take(plan.late_nodes);
-    let tested = self_test_by(
-        || host.elapsed(),
-        &mut barrier,
-        test,
-        late,
-        || host.fence(),
-        || host.watch(Some(plan.hold)),
-    );
-    if let Err(refusal) = host.agree(tested.map_err(|e| e.to_string())) {
+    let tested = gate.self_test(test, late, plan.hold);
+    if let Err(refusal) = host.agree(tested) {
+        return Fate::refused(refusal);
+    }
+    if parameters.protocol != Protocol::Toggle
+        && let Err(refusal) = host.agree(gate.begin(Some(plan.limit)))
+    {
         return Fate::refused(refusal);
     }
     let mut random = Random::new(plan.seed, host.node());
@@ -95,27 +91,22 @@ pub fn live(host: &Host<'_>, plan: &Plan) -> Fate {
         let late = if last { plan.late } else { Time::ZERO };
         host.compute(plan.compute + plan.spread.scaled(random.unit()) + late);
         host.enter();
-        passed = barrier.enter().map_err(|e| e.to_string()).and_then(|()| {
-            let progress = || host.watch(Some(plan.limit));
-            barrier
-                .wait_by(|| host.elapsed(), progress, nanoseconds(plan.limit))
-                .map_err(|e| e.to_string())
-        });
+        passed = gate
+            .enter(number)
+            .and_then(|()| gate.wait(number, Some(plan.limit)));
         if passed.is_err() {
             break;
         }
         host.leave();
     }
     let agreed = host.agree(passed);
-    let closed = barrier.close();
+    let closed = gate.close();
     match (agreed, closed) {
         (Err(complaint), _) => Fate::TimedOut {
             node: complaint.node,
             sentence: complaint.sentence,
         },
-        (Ok(()), Err(e)) => Fate::NotClosed {
-            sentence: e.to_string(),
-        },
+        (Ok(()), Err(sentence)) => Fate::NotClosed { sentence },
         (Ok(()), Ok(())) => Fate::Finished,
     }
 }

@@ -6,12 +6,14 @@
 //! * [`life`]: what each node does, with the driver's open, self-test, enter, wait and close;
 //! * [`judge`]: whether anybody left before all had entered;
 //! * [`campaign`]: all cases, classified;
+//! * [`cures`]: what can be done about the unsafe ones, and what it costs;
 //! * [`known`]: the documented list of unsafe outcomes, a data file with a reason for each.
 //!
 //! "Detected" means that the driver said a sentence, and a case shows it.
 
 pub mod campaign;
 pub mod catalogue;
+pub mod cures;
 pub mod disturbances;
 pub mod judge;
 pub mod known;

@@ -96,6 +96,35 @@ struct Passage {
     left: Vec<Time>,
 }
 
+/// Passages as they are being read from events.
+struct Log {
+    nodes: usize,
+    passages: Vec<Passage>,
+    entered: Vec<usize>,
+    left: Vec<usize>,
+}
+
+impl Log {
+    fn enter(&mut self, at: Time, node: usize) {
+        if self.entered[node] == self.passages.len() {
+            let unset = vec![Time::ZERO; self.nodes];
+            self.passages.push(Passage {
+                entered: unset.clone(),
+                at_pin: unset.clone(),
+                left: unset,
+                ..Passage::default()
+            });
+        }
+        self.passages[self.entered[node]].entered[node] = at;
+        self.entered[node] += 1;
+    }
+
+    fn leave(&mut self, at: Time, node: usize) {
+        self.passages[self.left[node]].left[node] = at;
+        self.left[node] += 1;
+    }
+}
+
 /// A run without faults, by barrier.
 #[derive(Debug, Clone)]
 pub struct Reference {
@@ -103,44 +132,52 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// From the events of a run of `nodes` nodes.
-    pub fn new(nodes: usize, events: &[Event]) -> Self {
-        let mut passages: Vec<Passage> = Vec::new();
-        let (mut entered, mut left) = (vec![0; nodes], vec![0; nodes]);
+    /// From the events of a run of `nodes` nodes, whose barriers go there and back or only there.
+    ///
+    /// A way back is taken for a barrier that each node enters when it leaves, and leaves when it enters the next.
+    pub fn new(nodes: usize, returns: bool, events: &[Event]) -> Self {
+        let mut log = Log {
+            nodes,
+            passages: Vec::new(),
+            entered: vec![0; nodes],
+            left: vec![0; nodes],
+        };
         for event in events {
             let at = Time::from_ns(event.at_ns);
             match event.what {
                 What::Enter { node } => {
-                    if entered[node] == passages.len() {
-                        let unset = vec![Time::ZERO; nodes];
-                        passages.push(Passage {
-                            entered: unset.clone(),
-                            at_pin: unset.clone(),
-                            left: unset,
-                            ..Passage::default()
-                        });
+                    if returns && log.entered[node] > log.left[node] {
+                        log.leave(at, node);
                     }
-                    passages[entered[node]].entered[node] = at;
-                    entered[node] += 1;
-                }
-                What::Wire { node, high } if entered[node] > left[node] => {
-                    let passage = &mut passages[left[node]];
-                    passage.at_pin[node] = at;
-                    passage.rising = high;
-                }
-                What::Release { .. } => {
-                    if let Some(passage) = passages.last_mut() {
-                        passage.released = at;
-                    }
+                    log.enter(at, node);
                 }
                 What::Leave { node } => {
-                    passages[left[node]].left[node] = at;
-                    left[node] += 1;
+                    log.leave(at, node);
+                    if returns {
+                        log.enter(at, node);
+                    }
+                }
+                What::Wire { node, high } if log.entered[node] > log.left[node] => {
+                    let passage = &mut log.passages[log.left[node]];
+                    if passage.at_pin[node] == Time::ZERO {
+                        passage.at_pin[node] = at;
+                        passage.rising = high;
+                    }
+                }
+                What::Release { .. } => {
+                    // The youngest that all have come to.
+                    let mut passages = log.passages.iter_mut().rev();
+                    let complete = |p: &&mut Passage| !p.at_pin.contains(&Time::ZERO);
+                    if let Some(passage) = passages.find(complete) {
+                        passage.released = at;
+                    }
                 }
                 What::Wire { .. } | What::Down { .. } => {}
             }
         }
-        Self { passages }
+        Self {
+            passages: log.passages,
+        }
     }
 
     /// When it is that moment for `node`; `None` if it never is.

@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::monotonic_ns;
-use super::shared::{Geometry, HeadWord, Shared};
+use super::shared::{Geometry, HANDS, HeadWord, Shared};
 use super::state::{SLOT_WORDS, State};
 use crate::event::{Event, Record, What};
 use core::sync::atomic::AtomicU32;
@@ -132,7 +132,12 @@ impl<'m> Board<'m> {
 
     /// Bytes for a board of `nodes` nodes that records `record` events; the memory must begin at a multiple of 128.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
-        Geometry::size::<SLOT_WORDS>(nodes, record).unwrap_or(usize::MAX)
+        Self::size_with(nodes.saturating_mul(HANDS), record)
+    }
+
+    /// The same with so many handles.
+    pub(super) fn size_with(hands: usize, record: usize) -> usize {
+        Geometry::size::<SLOT_WORDS>(hands, record).unwrap_or(usize::MAX)
     }
 
     /// How many wire pairs the board has.
@@ -189,6 +194,16 @@ impl<'m> Board<'m> {
             events,
             dropped,
         }
+    }
+
+    /// How many handles may commit.
+    pub(super) fn hands(&self) -> usize {
+        self.geometry.hands
+    }
+
+    /// When the board was made, on the machine's clock.
+    pub(super) fn origin_ns(&self) -> u64 {
+        self.geometry.origin_ns
     }
 
     /// Nanoseconds since the board was made.

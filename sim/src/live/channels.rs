@@ -9,7 +9,7 @@
 
 use super::board::{AttachError, InitError};
 use super::engine::ChannelEngine;
-use super::shared::{Geometry, HeadWord, Shared};
+use super::shared::{Geometry, HANDS, HeadWord, Shared};
 use super::wires::{Claim, WiresError};
 use super::{CLOCK, monotonic_ns};
 use crate::event::{ChannelRecord, LineChange};
@@ -58,7 +58,7 @@ struct State {
 impl<'m> ChannelBoard<'m> {
     /// Bytes for a board of `nodes` nodes that records `record` line changes; the memory must begin at a multiple of 128.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
-        Geometry::size::<WORDS>(nodes, record).unwrap_or(usize::MAX)
+        Geometry::size::<WORDS>(nodes.saturating_mul(HANDS), record).unwrap_or(usize::MAX)
     }
 
     /// The board after power-on, as a geometry and the words of its first slot.
@@ -75,6 +75,7 @@ impl<'m> ChannelBoard<'m> {
         }
         let geometry = Geometry {
             nodes,
+            hands: nodes * HANDS,
             capacity: record,
             origin_ns: monotonic_ns(),
         };
@@ -154,7 +155,7 @@ impl<'m> ChannelBoard<'m> {
         Ok(NodeLines(Mutex::new(Hand {
             board: *self,
             node,
-            slots: Shared::<WORDS>::slots_of(node, 0),
+            slots: Shared::<WORDS>::slots_of(node * HANDS),
             _claim: Claim::take(self.shared.claim(node), node)?,
         })))
     }

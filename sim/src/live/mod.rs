@@ -21,6 +21,11 @@
 //! there is no lock to inherit and no torn state to see.
 //! Somebody makes progress in every interleaving, and readers write nothing when nothing has changed.
 //!
+//! # Boards below boards
+//!
+//! [`Boards`] are boards of a tree, for more nodes than one has wires. A board's output is a wire of the board above, and
+//! again nothing runs in the background: who is last on a board carries its level up, see the head of `boards.rs`.
+//!
 //! # Gates
 //!
 //! [`Board::with_gates`] puts another machine in the model's place, such as the RTL under a simulator.
@@ -34,6 +39,7 @@
 //! | claim of a node         | whoever takes that node's wires, by compare-and-swap   |
 //! | the two slots of a handle | that handle, while the slot is not current           |
 //! | head                    | any handle, by compare-and-swap                        |
+//! | a wire between boards   | any node below it, to the level of its own wire        |
 //! | entries of the record   | anybody, but always the same value (next paragraph)    |
 //!
 //! Onlookers ([`Window`], found by [`boards`]) map the memory read-only and touch nothing.
@@ -55,6 +61,7 @@
 //! If exactly that process is killed between write and ring, nobody rings: sleep with a time limit.
 
 mod board;
+mod boards;
 mod channels;
 mod engine;
 mod find;
@@ -65,6 +72,7 @@ mod tests;
 mod wires;
 
 pub use board::{AttachError, Board, InitError, Snapshot};
+pub use boards::{Boards, NodeIn, NodeMarks, NodeOut, NodeWires};
 pub use channels::{ChannelBoard, NodeLines};
 pub use find::{Found, boards, boards_of};
 pub use shared::{Memory, MemoryError, Window};

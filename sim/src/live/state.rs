@@ -89,6 +89,10 @@ impl State {
     }
 
     pub(super) fn set_wire(&mut self, now_ns: u64, node: usize, high: bool) {
+        // A wire from a board below has several who drive it, all to the same level.
+        if (self.inputs >> node & 1 == 1) == high {
+            return;
+        }
         self.inputs = self.inputs & !(1 << node) | u64::from(high) << node;
         self.note(now_ns, What::Wire { node, high });
     }

@@ -1,5 +1,7 @@
 //! The live board in one process: its claims, the port suite, and its memory.
 
+mod boards;
+
 use super::*;
 use crate::event::{Event, What};
 use barrier_driver::ToggleBarrier;

@@ -5,7 +5,7 @@
 //! As at a real port, dropping the pins leaves the level on the wire: to put it back is the driver's duty.
 
 use super::board::Board;
-use super::shared::Shared;
+use super::shared::{HANDS, Shared};
 use super::state::State;
 use crate::event::What;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
@@ -75,6 +75,21 @@ impl<'m> Board<'m> {
         owned.fold(0, |mask, node| mask | 1 << node)
     }
 
+    /// The right to a node's slots.
+    fn take(&self, node: usize) -> Result<Arc<Claim<'m>>, WiresError> {
+        let nodes = self.nodes();
+        if node >= nodes {
+            return Err(WiresError::NoSuchNode { node, nodes });
+        }
+        Ok(Arc::new(Claim::take(self.claim(node), node)?))
+    }
+
+    /// Takes the wires of `node`, as one handle.
+    pub(super) fn hand(&self, node: usize) -> Result<Hand<'m>, WiresError> {
+        let claim = self.take(node)?;
+        Ok(Hand::of(*self, node, node * HANDS, claim))
+    }
+
     /// Takes the wires of `node`.
     ///
     /// `ring(other)` is called for every other node by the handle that commits a release;
@@ -84,19 +99,8 @@ impl<'m> Board<'m> {
         node: usize,
         ring: R,
     ) -> Result<Wires<'m, R>, WiresError> {
-        if node >= self.nodes() {
-            return Err(WiresError::NoSuchNode {
-                node,
-                nodes: self.nodes(),
-            });
-        }
-        let claim = Arc::new(Claim::take(self.claim(node), node)?);
-        let hand = |which| Hand {
-            board: *self,
-            node,
-            slots: <Shared<'_>>::slots_of(node, which),
-            _claim: claim.clone(),
-        };
+        let claim = self.take(node)?;
+        let hand = |which| Hand::of(*self, node, node * HANDS + which, claim.clone());
         Ok(Wires {
             out: OutWire {
                 hand: hand(0),
@@ -111,6 +115,19 @@ impl<'m> Board<'m> {
                 ring,
             },
         })
+    }
+}
+
+#[cfg(test)]
+impl Board<'_> {
+    /// Drives a pin with the handle that its owner uses for marks.
+    pub(super) fn drive_as_if_killed(&self, node: usize, high: bool) {
+        let claim = Arc::new(Claim {
+            word: self.claim(node),
+            // Nobody's, so that nothing is given back.
+            me: 0,
+        });
+        Hand::of(*self, node, node * HANDS + 2, claim).drive(&|| (), high);
     }
 }
 
@@ -158,12 +175,12 @@ pub(super) fn is_alive(pid: u32) -> bool {
 }
 
 /// The common part of the handles: a node's right to commit.
-struct Hand<'m> {
+pub(super) struct Hand<'m> {
     board: Board<'m>,
     node: usize,
     /// Written by this handle only, which is why every committing method takes `&mut self`.
     slots: [usize; 2],
-    _claim: Arc<Claim<'m>>,
+    claim: Arc<Claim<'m>>,
 }
 
 impl fmt::Debug for Hand<'_> {
@@ -172,10 +189,78 @@ impl fmt::Debug for Hand<'_> {
     }
 }
 
-impl Hand<'_> {
-    /// Steps the board to the present and applies `change`; rings the others if that released them.
-    fn touch(&mut self, ring: &impl Fn(usize), change: impl Fn(&mut State, u64)) -> State {
-        let (released, state) = loop {
+impl<'m> Hand<'m> {
+    /// The how-manieth of the board's handles, for this pin.
+    pub(super) fn of(board: Board<'m>, node: usize, hand: usize, claim: Arc<Claim<'m>>) -> Self {
+        Self {
+            board,
+            node,
+            slots: <Shared<'_>>::slots_of(hand),
+            claim,
+        }
+    }
+
+    /// Notes a mark, on a board with a record.
+    pub(super) fn mark(&mut self, released: &impl Fn(), what: What) {
+        if self.board.is_recording() {
+            self.touch(released, |state, now| state.note(now, what));
+        }
+    }
+
+    /// A handle of a board above, for the pin where this board's output ends; it goes with the claim of the node.
+    pub(super) fn above(&self, board: Board<'m>, pin: usize, hand: usize) -> Self {
+        Self::of(board, pin, hand, self.claim.clone())
+    }
+
+    /// The pin.
+    pub(super) fn pin(&self) -> usize {
+        self.node
+    }
+
+    /// The level of this pin's wire.
+    pub(super) fn level(&self) -> bool {
+        self.board.copy().1.inputs >> self.node & 1 == 1
+    }
+
+    /// Drives the pin's wire. If that makes a release inevitable, it stays for the three edges and commits it: see
+    /// "Ringing" at the head of [`live`](super).
+    pub(super) fn drive(&mut self, released: &impl Fn(), high: bool) {
+        // Who writes a level that is there already changes nothing.
+        if self.level() == high {
+            return;
+        }
+        let node = self.node;
+        let mut state = self.touch(released, |state, now| state.set_wire(now, node, high));
+        // The barrier cannot release twice without this node, so this ends; gates that do so are not waited for twice.
+        let before = state.machine.releases();
+        while state.machine.releases() == before
+            && let Some(due) = state.release_due_ns(self.board.engine)
+        {
+            if self.board.now_ns() < due {
+                spin_loop();
+                state = self.board.copy().1;
+            } else {
+                state = self.touch(released, |_, _| ());
+            }
+        }
+    }
+
+    /// The level of the board's output now.
+    pub(super) fn output(&mut self, released: &impl Fn()) -> bool {
+        if let Some(level) = self.board.settled_output() {
+            return level;
+        }
+        let mut state = self.board.copy().1;
+        // Between two edges there is nothing to commit.
+        if state.is_behind(self.board.now_ns()) {
+            state = self.touch(released, |_, _| ());
+        }
+        state.machine.outputs() != 0
+    }
+
+    /// Steps the board to the present and applies `change`; calls `released` if that is so now.
+    fn touch(&mut self, released: &impl Fn(), change: impl Fn(&mut State, u64)) -> State {
+        let (has_released, state) = loop {
             let (head, before) = self.board.copy();
             // The predecessor may have died before it wrote its events.
             self.board.publish(&before);
@@ -189,16 +274,25 @@ impl Hand<'_> {
                 break (state.machine.releases() != before.machine.releases(), state);
             }
         };
-        if released {
+        if has_released {
             // Pairs with the fence of a node that says it sleeps and then looks at its wire:
             // either it sees the release, or we see that it sleeps.
             fence(Ordering::SeqCst);
-            (0..self.board.nodes())
-                .filter(|&other| other != self.node)
-                .for_each(ring);
+            released();
         }
         state
     }
+}
+
+/// Rings all nodes of a board but the handle's own.
+fn others<'r, R: Fn(usize)>(hand: &Hand<'_>, ring: &'r R) -> impl Fn() + use<'r, R> {
+    let (nodes, me) = (hand.board.nodes(), hand.node);
+    move || ring_others(nodes, me, ring)
+}
+
+/// Rings all of so many nodes but this one.
+pub(super) fn ring_others(nodes: usize, me: usize, ring: &impl Fn(usize)) {
+    (0..nodes).filter(|&other| other != me).for_each(ring);
 }
 
 /// The wire from a node to the barrier.
@@ -237,67 +331,19 @@ impl<R> fmt::Debug for Marks<'_, R> {
     }
 }
 
-impl<R: Fn(usize)> OutWire<'_, R> {
-    fn set(&mut self, high: bool) {
-        let node = self.hand.node;
-        let (_, state) = self.hand.board.copy();
-        // Nobody else drives this wire, so writing its level again changes nothing.
-        if (state.inputs >> node & 1 == 1) == high {
-            return;
-        }
-        let mut state = self
-            .hand
-            .touch(&self.ring, |state, now| state.set_wire(now, node, high));
-        // If this arrival makes a release inevitable, stay for the three edges and commit it: see "Ringing".
-        // The barrier cannot release twice without this node, so this ends; gates that do so are not waited for twice.
-        let before = state.machine.releases();
-        while state.machine.releases() == before
-            && let Some(due) = state.release_due_ns(self.hand.board.engine)
-        {
-            if self.hand.board.now_ns() < due {
-                spin_loop();
-                state = self.hand.board.copy().1;
-            } else {
-                state = self.hand.touch(&self.ring, |_, _| ());
-            }
-        }
-    }
-}
-
-impl<R: Fn(usize)> InWire<'_, R> {
-    fn get(&mut self) -> bool {
-        if let Some(level) = self.hand.board.settled_output() {
-            return level;
-        }
-        let mut state = self.hand.board.copy().1;
-        // Between two edges there is nothing to commit.
-        if state.is_behind(self.hand.board.now_ns()) {
-            state = self.hand.touch(&self.ring, |_, _| ());
-        }
-        state.machine.outputs() != 0
-    }
-}
-
 impl<R: Fn(usize)> Marks<'_, R> {
     /// The program on this node has called the barrier.
     pub fn enter(&mut self) {
-        self.mark(What::Enter {
-            node: self.hand.node,
-        });
+        let node = self.hand.node;
+        let released = others(&self.hand, &self.ring);
+        self.hand.mark(&released, What::Enter { node });
     }
 
     /// The program on this node comes back from the barrier.
     pub fn leave(&mut self) {
-        self.mark(What::Leave {
-            node: self.hand.node,
-        });
-    }
-
-    fn mark(&mut self, what: What) {
-        if self.hand.board.is_recording() {
-            self.hand
-                .touch(&self.ring, |state, now| state.note(now, what));
-        }
+        let node = self.hand.node;
+        let released = others(&self.hand, &self.ring);
+        self.hand.mark(&released, What::Leave { node });
     }
 }
 
@@ -311,22 +357,25 @@ impl<R> ErrorType for InWire<'_, R> {
 
 impl<R: Fn(usize)> OutputPin for OutWire<'_, R> {
     fn set_low(&mut self) -> Result<(), Infallible> {
-        self.set(false);
+        let released = others(&self.hand, &self.ring);
+        self.hand.drive(&released, false);
         Ok(())
     }
 
     fn set_high(&mut self) -> Result<(), Infallible> {
-        self.set(true);
+        let released = others(&self.hand, &self.ring);
+        self.hand.drive(&released, true);
         Ok(())
     }
 }
 
 impl<R: Fn(usize)> InputPin for InWire<'_, R> {
     fn is_high(&mut self) -> Result<bool, Infallible> {
-        Ok(self.get())
+        let released = others(&self.hand, &self.ring);
+        Ok(self.hand.output(&released))
     }
 
     fn is_low(&mut self) -> Result<bool, Infallible> {
-        Ok(!self.get())
+        self.is_high().map(|high| !high)
     }
 }

@@ -42,16 +42,25 @@ pub fn matrix(cases: &[Case]) -> String {
     table
 }
 
-/// One cell, with the sentence of its first worst case for whoever points at it.
+/// One cell; whoever opens it reads where its first worst case was, what was said, and why it cannot be helped.
 fn entry(cell: &[&Case], worst: Class) -> String {
     let worst_cases = || cell.iter().filter(|case| case.class == worst);
     let count = match worst_cases().count() {
         all if all == cell.len() => String::new(),
         some => format!(" {some}/{}", cell.len()),
     };
-    let says = worst_cases().next().map_or("", |case| &case.sentence);
+    let said = worst_cases()
+        .next()
+        .filter(|case| !case.sentence.is_empty());
+    let Some(case) = said else {
+        return format!("<td class=\"cell {worst}\">{worst}{count}</td>");
+    };
+    let mut words = format!("{}: {}", case.place, case.sentence);
+    if let Some(reason) = case.known {
+        let _ = write!(words, " ({reason})");
+    }
     format!(
-        "<td class=\"cell {worst}\" title=\"{}\">{worst}{count}</td>",
-        escape(says)
+        "<td class=\"cell {worst}\"><details><summary>{worst}{count}</summary>{}</details></td>",
+        escape(&words)
     )
 }

@@ -101,7 +101,11 @@ impl Page {
              An access of the port takes longer than everything between the ports.",
             &plots::phases(summary),
             Some(distributions(
-                Phase::ALL.into_iter().map(Phase::name).zip(&summary.phases),
+                Phase::ALL
+                    .into_iter()
+                    .map(Phase::name)
+                    .zip(&summary.phases)
+                    .filter(|(_, d)| d.worst() > Time::ZERO),
             )),
         );
         self.section(
@@ -206,15 +210,16 @@ impl Page {
         );
     }
 
-    /// The page.
-    pub fn finish(self) -> String {
+    /// The page, with the command that made it and the day.
+    pub fn finish(self, command: &str, day: &str) -> String {
+        let (command, day) = (escape(command), escape(day));
         let Self { title, lead, body } = self;
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
              <title>{title}</title><style>\n{STYLE}</style></head>\n\
              <body><main><h1>{title}</h1><p>{lead}</p>\n{body}\
-             <footer>Made by hwbarr {} in virtual time; the same command makes the same page.</footer>\
+             <footer>Made by <code>{command}</code>, version {}, on {day}, in virtual time; the same command makes the same page, but for the day.</footer>\
              </main></body></html>\n",
             env!("CARGO_PKG_VERSION")
         )

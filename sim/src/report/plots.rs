@@ -9,14 +9,15 @@ const WIDTH: f64 = 960.0;
 
 /// The last arriver's way, phase by phase, as one bar of medians.
 pub fn phases(summary: &Summary) -> String {
-    const HEIGHT: f64 = 118.0;
     let medians: Vec<_> = Phase::ALL
         .into_iter()
         .zip(&summary.phases)
+        .filter(|(_, d)| d.worst() > Time::ZERO)
         .map(|(phase, d)| (phase, d.median()))
         .collect();
+    let height = 70.0 + 24.0 * medians.len().div_ceil(3) as f64;
     let total: f64 = medians.iter().map(|(_, time)| time.us()).sum();
-    let mut picture = Picture::new(WIDTH, HEIGHT, "median time of each phase");
+    let mut picture = Picture::new(WIDTH, height, "median time of each phase");
     let scale = Scale::linear([0.0, total.max(1e-6)], [8.0, WIDTH - 8.0]);
     let (mut at, mut legend) = (0.0, 8.0);
     for (number_of, (phase, length)) in medians.iter().enumerate() {

@@ -21,7 +21,7 @@ fn page() -> String {
     page.study(&study, 3);
     page.sweep(&sweep, &studies.expect("legal parameters"));
     page.campaign(3, &cases);
-    page.finish()
+    page.finish("hwbarr report", "2005-11-01")
 }
 
 /// Element names and attributes, in order; fails on what is not well-formed.
@@ -63,7 +63,7 @@ fn a_page_is_well_formed_and_names_nothing_outside_itself() {
         let allowed = [
             "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "ul", "li",
             "b", "span", "section", "div", "svg", "line", "rect", "circle", "path", "text",
-            "table", "tr", "th", "td", "details", "summary", "footer",
+            "table", "tr", "th", "td", "details", "summary", "footer", "code",
         ];
         assert!(allowed.contains(&name.as_str()), "<{name}>");
         for (key, value) in attributes {

@@ -7,8 +7,10 @@
 
 use super::Time;
 use corosensei::Yielder;
+use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{Error, ErrorKind, ErrorType, InputPin, OutputPin};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,9 +22,9 @@ pub type Program = Box<dyn FnOnce(&Host<'_>)>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Request {
     /// A write access that drives this level at its end.
-    Write(bool),
+    Write { line: usize, high: bool },
     /// A read access that samples the level at its end.
-    Read,
+    Read { line: usize },
     /// So much time.
     Compute(Time),
     /// A change at the input, or this instant.
@@ -51,8 +53,10 @@ pub(super) enum Answer {
 pub(super) struct Shared {
     /// The time of the event that is being handled.
     pub now: Cell<Time>,
-    /// Nodes that have died, as a mask.
-    pub dead: Cell<u64>,
+    /// Nodes that have died.
+    pub dead: RefCell<BTreeSet<usize>>,
+    /// The world has ended, and what is left of the programs is being unwound.
+    pub over: Cell<bool>,
     /// Who complained in each agreement so far, by number of the agreement.
     complaints: RefCell<Vec<Vec<Disagreement>>>,
 }
@@ -102,9 +106,14 @@ impl<'y> Host<'y> {
         Duration::from_nanos(self.now().ns())
     }
 
-    /// The two ends of the node's port.
+    /// The two ends of the node's port, of version 1.
     pub fn pins(&self) -> (Pin<'_>, Pin<'_>) {
-        (Pin(self), Pin(self))
+        (self.pin(0), self.pin(0))
+    }
+
+    /// A line of the node's port, outward or inward by how it is used; for the numbers see `fpga_model::channels`.
+    pub fn pin(&self, line: usize) -> Pin<'_> {
+        Pin { host: self, line }
     }
 
     /// Takes so much time.
@@ -133,7 +142,7 @@ impl<'y> Host<'y> {
     pub fn fence(&self) -> Result<(), FenceFailed> {
         match self.ask(Request::Fence) {
             Some(Answer::FenceFailed) => Err(FenceFailed {
-                dead: self.shared.dead.get(),
+                dead: self.shared.dead.borrow().iter().copied().collect(),
             }),
             _ => Ok(()),
         }
@@ -170,8 +179,8 @@ impl<'y> Host<'y> {
 
     /// Suspends the program; nothing is done any more on a node that has died, whose program is being unwound.
     fn ask(&self, request: Request) -> Option<Answer> {
-        let alive = self.shared.dead.get() >> self.node & 1 == 0;
-        alive.then(|| self.yielder.suspend(request))
+        let gone = self.shared.over.get() || self.shared.dead.borrow().contains(&self.node);
+        (!gone).then(|| self.yielder.suspend(request))
     }
 }
 
@@ -185,17 +194,14 @@ pub struct Disagreement {
 }
 
 /// A software fence that not everybody came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FenceFailed {
-    dead: u64,
+    dead: Vec<usize>,
 }
 
 impl fmt::Display for FenceFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dead: Vec<_> = (0..u64::BITS)
-            .filter(|node| self.dead >> node & 1 == 1)
-            .map(|node| node.to_string())
-            .collect();
+        let dead: Vec<_> = self.dead.iter().map(ToString::to_string).collect();
         match dead.as_slice() {
             [] => f.write_str("a node has ended its program"),
             [one] => write!(f, "node {one} has died"),
@@ -207,7 +213,10 @@ impl fmt::Display for FenceFailed {
 impl std::error::Error for FenceFailed {}
 
 /// One end of a node's port, as embedded-hal has it.
-pub struct Pin<'h>(&'h Host<'h>);
+pub struct Pin<'h> {
+    host: &'h Host<'h>,
+    line: usize,
+}
 
 /// The port of a machine that has died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,19 +232,27 @@ impl ErrorType for Pin<'_> {
     type Error = Down;
 }
 
+impl Pin<'_> {
+    fn write(&mut self, high: bool) -> Result<(), Down> {
+        let line = self.line;
+        let done = self.host.ask(Request::Write { line, high });
+        done.map(drop).ok_or(Down)
+    }
+}
+
 impl OutputPin for Pin<'_> {
     fn set_low(&mut self) -> Result<(), Down> {
-        self.0.ask(Request::Write(false)).map(drop).ok_or(Down)
+        self.write(false)
     }
 
     fn set_high(&mut self) -> Result<(), Down> {
-        self.0.ask(Request::Write(true)).map(drop).ok_or(Down)
+        self.write(true)
     }
 }
 
 impl InputPin for Pin<'_> {
     fn is_high(&mut self) -> Result<bool, Down> {
-        match self.0.ask(Request::Read) {
+        match self.host.ask(Request::Read { line: self.line }) {
             Some(Answer::Level(high)) => Ok(high),
             _ => Err(Down),
         }
@@ -243,5 +260,14 @@ impl InputPin for Pin<'_> {
 
     fn is_low(&mut self) -> Result<bool, Down> {
         self.is_high().map(|high| !high)
+    }
+}
+
+/// Pauses of the serial lines take virtual time.
+pub struct Delay<'h>(pub &'h Host<'h>);
+
+impl DelayNs for Delay<'_> {
+    fn delay_ns(&mut self, ns: u32) {
+        self.0.compute(Time::from_ns(ns.into()));
     }
 }

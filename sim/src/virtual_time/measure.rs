@@ -6,20 +6,24 @@ use super::Time;
 use super::observe::{Observer, Sight};
 use super::stats::{Distribution, Phase, Summary};
 
-/// When the things happened that the latency of one barrier is made of.
+/// When the things happened that the latency of one barrier is made of; zero until they have.
 #[derive(Debug, Clone, Default)]
 struct Passage {
     first_enter: Time,
     last_enter: Time,
-    /// The last arriver, its level at the connector, and at the machine.
+    /// The last arriver; when its wire was seen at rest, its level at the connector, and at its board.
     last: usize,
+    ready: Time,
     driven: Time,
     at_pin: Time,
+    /// The last arrival at the board that leads to the nodes.
+    at_root: Time,
     released: Time,
     /// How long before its release the machine's last edge was.
     toggle: Time,
-    /// The release at the last arriver's connector, and its return.
+    /// The release at the last arriver's connector, the read that took it, and its return.
     back: Time,
+    read: Time,
     left: Time,
     last_left: Time,
     /// When each node has entered.
@@ -62,6 +66,7 @@ impl Meter {
         }
         let passage = &mut self.passages[number];
         (passage.last_enter, passage.last) = (at, node);
+        (passage.ready, passage.driven, passage.at_pin) = (at, Time::ZERO, Time::ZERO);
         passage.entries[node] = at;
     }
 
@@ -93,12 +98,15 @@ impl Meter {
         };
         let phases = Phase::ALL.map(|phase| {
             each(&|p| match phase {
-                Phase::Write => p.driven - p.last_enter,
+                Phase::Ready => p.ready - p.last_enter,
+                Phase::Write => p.driven - p.ready,
                 Phase::WireOut => p.at_pin - p.driven,
-                Phase::Synchroniser => p.released - p.toggle - p.at_pin,
+                Phase::Below => p.at_root - p.at_pin,
+                Phase::Synchroniser => p.released - p.toggle - p.at_root,
                 Phase::Machine => p.toggle,
                 Phase::WireBack => p.back - p.released,
-                Phase::Poll => p.left - p.back,
+                Phase::Poll => p.read - p.back,
+                Phase::Rest => p.left - p.read,
             })
         });
         Summary {
@@ -118,24 +126,53 @@ impl Observer for Meter {
     fn see(&mut self, at: Time, sight: Sight) {
         match sight {
             Sight::Enter { node } => self.enter(at, node),
-            Sight::Driven { node } => {
+            Sight::Read { node } => {
                 if let Some(passage) = self.last(node) {
+                    // Before the write a read looks for rest, after the release the last read is the one that took it.
+                    if passage.driven == Time::ZERO {
+                        passage.ready = at;
+                    }
+                    passage.read = at;
+                }
+            }
+            Sight::Driven { node, .. } => {
+                if let Some(passage) = self.last(node)
+                    && passage.driven == Time::ZERO
+                {
                     passage.driven = at;
                 }
             }
             Sight::Pin { node, .. } => {
-                if let Some(passage) = self.last(node) {
-                    passage.at_pin = at;
+                if let Some(passage) = self.last(node)
+                    && passage.driven != Time::ZERO
+                    && passage.at_pin == Time::ZERO
+                {
+                    (passage.at_pin, passage.at_root) = (at, at);
+                }
+            }
+            Sight::Link { .. } => {
+                if let Some(passage) = self.passages.last_mut()
+                    && passage.at_pin != Time::ZERO
+                    && passage.released == Time::ZERO
+                {
+                    passage.at_root = at;
                 }
             }
             Sight::Output { last_edge, .. } => {
                 // Only the barrier that somebody is in can be released, and the youngest is the only one.
-                if let Some(passage) = self.passages.last_mut() {
+                // Before its last arrival it is the way back of the one before.
+                if let Some(passage) = self.passages.last_mut()
+                    && passage.at_pin != Time::ZERO
+                    && passage.released == Time::ZERO
+                {
                     (passage.released, passage.toggle) = (at, last_edge);
                 }
             }
-            Sight::Back { node } => {
-                if let Some(passage) = self.last(node) {
+            Sight::Back { node, .. } => {
+                if let Some(passage) = self.last(node)
+                    && passage.released != Time::ZERO
+                    && passage.back == Time::ZERO
+                {
                     passage.back = at;
                 }
             }

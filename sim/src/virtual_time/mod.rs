@@ -20,6 +20,9 @@
 //! (nextpnr for iCE40 HX), 25.175 MHz.
 
 mod arrivals;
+mod board;
+mod gate;
+mod hardware;
 mod host;
 mod measure;
 mod observe;
@@ -32,7 +35,11 @@ mod wiring;
 mod world;
 
 pub use arrivals::{Arrivals, BadArrivals, Table};
-pub use host::{Disagreement, Down, FenceFailed, Host, Pin, Program};
+pub(crate) use board::Board;
+pub use board::{BOARD_PINS, Tree};
+pub use gate::Gate;
+pub use hardware::{BadProtocol, Protocol};
+pub use host::{Delay, Disagreement, Down, FenceFailed, Host, Pin, Program};
 pub use measure::Meter;
 pub use observe::{Observer, Sight};
 pub use random::Random;
@@ -42,8 +49,9 @@ pub use time::{BadTime, Time};
 pub use wiring::{Coupling, Disturbance, Line, Sink, Source, Wiring};
 pub use world::run_world;
 
-use crate::event::Record;
-use barrier_driver::ToggleBarrier;
+use crate::event::{ChannelRecord, Event, LineChange, Record};
+use fpga_model::channels::{BadSize, MAX_CHANNELS, Pins};
+use fpga_model::filter::BadFilter;
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -51,7 +59,7 @@ use std::rc::Rc;
 /// What a run depends on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
-    /// How many nodes there are, 1 to 64.
+    /// How many nodes there are, 1 to 64 on one board.
     pub nodes: usize,
     /// How many barriers each node passes.
     pub barriers: usize,
@@ -75,6 +83,22 @@ pub struct Parameters {
     pub fence: Time,
     /// Which of the possible random runs.
     pub seed: u64,
+    /// How many samples of a wire have to agree at the board, 1 to 256.
+    pub filter: u16,
+    /// How many reads of the port have to agree on a release.
+    pub reads: u8,
+    /// Which way through a barrier the driver takes.
+    pub protocol: Protocol,
+    /// How many channels of version 2 the nodes pass in turn; 0 for a board of version 1.
+    pub channels: usize,
+    /// What resistors pull wires to that nobody drives; `None` where there are none.
+    pub pull: Option<bool>,
+    /// How many boards the nodes' wires come to; more than one hang below others.
+    pub boards: usize,
+    /// One way between two boards.
+    pub trunk: Time,
+    /// From the pads of the last board to where the cables to the nodes begin.
+    pub fan_out: Time,
 }
 
 impl Parameters {
@@ -96,7 +120,42 @@ impl Parameters {
             jitter: Time::ZERO,
             fence: Time::from_ns(20_000),
             seed: 1,
+            filter: 1,
+            reads: 1,
+            protocol: Protocol::Toggle,
+            channels: 0,
+            pull: None,
+            boards: 1,
+            trunk: Time::from_ns(25),
+            fan_out: Time::ZERO,
         }
+    }
+
+    /// How many lines a node has to the board and from it.
+    pub fn lines(&self) -> [usize; 2] {
+        match self.channels {
+            0 => [1, 1],
+            _ => [Pins::LINES, MAX_CHANNELS],
+        }
+    }
+
+    /// One way through a buffer that drives eight others, a 74LVC244A at 3.3 V: at most, by its data sheet.
+    pub const BUFFER: Time = Time::from_ns(6);
+    /// One way through a buffer that drives eight cables, a 74HCT244 at 4.5 V: at most, by its data sheet.
+    pub const CABLE_BUFFER: Time = Time::from_ns(22);
+
+    /// From one board's outputs to the cables of so many nodes, over a trunk cable and as many buffers as it takes.
+    /// A board's own outputs are enough for its own nodes.
+    pub fn fan_out_to(nodes: usize, trunk: Time) -> Time {
+        if nodes <= BOARD_PINS {
+            return Time::ZERO;
+        }
+        let (mut served, mut way) = (8 * BOARD_PINS, trunk + Self::CABLE_BUFFER);
+        while served < nodes {
+            served *= 8;
+            way = way + Self::BUFFER;
+        }
+        way
     }
 }
 
@@ -107,13 +166,19 @@ pub struct Outcome {
     pub summary: Summary,
     /// The waveform's events; empty if they were not kept.
     pub record: Record,
+    /// The same of all lines of a board of version 2.
+    pub lines: ChannelRecord,
 }
 
 /// Why there is no run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunError {
-    /// No barrier has this many nodes.
-    Nodes(fpga_model::BadNodeCount),
+    /// No board is like this.
+    Board(BadFilter),
+    /// No board of version 2 is like this.
+    Channels(BadSize),
+    /// Boards of boards are of version 1.
+    ChannelsOnBoards,
     /// A port whose read takes no time has no polls to choose the sampling one from.
     InstantRead,
     /// The machine has no clock.
@@ -137,7 +202,11 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nodes(bad) => bad.fmt(f),
+            Self::Board(bad) => bad.fmt(f),
+            Self::Channels(bad) => bad.fmt(f),
+            Self::ChannelsOnBoards => f.write_str(
+                "boards of boards are of version 1: give --channels or --boards, not both",
+            ),
             Self::InstantRead => f.write_str(
                 "a port read must take some time, or a node would poll for ever in one instant",
             ),
@@ -158,10 +227,32 @@ impl std::error::Error for RunError {}
 
 /// Runs the nodes through all barriers; `keep_record` for a waveform.
 pub fn run(parameters: &Parameters, keep_record: bool) -> Result<Outcome, RunError> {
-    let record = keep_record.then(Vec::new);
-    let observer = (Meter::new(parameters.nodes), record);
+    let record = keep_record.then(Vec::<Event>::new);
+    let lines = (keep_record && parameters.channels > 0).then(Vec::<LineChange>::new);
+    let (summary, (record, lines)) = run_observed(parameters, (record, lines))?;
+    Ok(Outcome {
+        summary,
+        record: Record {
+            nodes: parameters.nodes,
+            events: record.unwrap_or_default(),
+            dropped: 0,
+        },
+        lines: ChannelRecord {
+            nodes: parameters.nodes,
+            changes: lines.unwrap_or_default(),
+            dropped: 0,
+        },
+    })
+}
+
+/// The same with somebody who looks.
+pub fn run_observed<O: Observer>(
+    parameters: &Parameters,
+    observer: O,
+) -> Result<(Summary, O), RunError> {
+    let observer = (Meter::new(parameters.nodes), observer);
     let trouble = Rc::new(RefCell::new(None));
-    let (end, (meter, record)) = run_world(Setup::new(parameters.clone()), observer, |_| {
+    let (end, (meter, observer)) = run_world(Setup::new(parameters.clone()), observer, |_| {
         let (parameters, trouble) = (parameters.clone(), trouble.clone());
         Box::new(move |host| {
             if let Err(sentence) = pass_barriers(host, &parameters) {
@@ -172,24 +263,14 @@ pub fn run(parameters: &Parameters, keep_record: bool) -> Result<Outcome, RunErr
     })?;
     match trouble.take() {
         Some(trouble) => Err(trouble),
-        None => Ok(Outcome {
-            summary: meter.summary(end.releases, end.at),
-            record: Record {
-                nodes: parameters.nodes,
-                events: record.unwrap_or_default(),
-                dropped: 0,
-            },
-        }),
+        None => Ok((meter.summary(end.releases, end.at), observer)),
     }
 }
 
 /// The program of each node: open, compute and pass barriers, close.
 fn pass_barriers(host: &Host<'_>, parameters: &Parameters) -> Result<(), String> {
-    let (out, input) = host.pins();
-    let say = |e: &dyn fmt::Display| e.to_string();
-    let mut barrier = ToggleBarrier::open(out, input, || host.fence()).map_err(|e| say(&e))?;
-    // Everybody has checked that nothing moves before anybody enters.
-    host.fence().map_err(|e| say(&e))?;
+    let mut gate = Gate::open(host, parameters).map_err(|said| said.sentence)?;
+    gate.begin(None)?;
     let mut random = Random::new(parameters.seed, host.node());
     for number in 0..parameters.barriers {
         let Parameters {
@@ -197,13 +278,11 @@ fn pass_barriers(host: &Host<'_>, parameters: &Parameters) -> Result<(), String>
         } = parameters;
         host.compute(arrivals.sample(&mut random, *nodes, host.node(), number));
         host.enter();
-        barrier.enter().map_err(|e| say(&e))?;
-        while barrier.poll().map_err(|e| say(&e))?.is_pending() {
-            host.watch(None);
-        }
+        gate.enter(number)?;
+        gate.wait(number, None)?;
         host.leave();
     }
-    barrier.close().map_err(|e| say(&e))
+    gate.close()
 }
 
 #[cfg(test)]

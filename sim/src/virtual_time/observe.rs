@@ -3,7 +3,7 @@
 //! The observer is a type parameter of the run, so what nobody looks at costs nothing.
 
 use super::Time;
-use crate::event::{Event, What};
+use crate::event::{Event, LineChange, What};
 
 /// What can be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,23 +17,45 @@ pub enum Sight {
     Driven {
         /// The node.
         node: usize,
+        /// The line.
+        line: usize,
+        /// The level.
+        high: bool,
     },
-    /// The level at an input of the machine changed.
+    /// The level at a node's pin of the board changed.
     Pin {
-        /// The wire pair.
+        /// The node.
         node: usize,
+        /// The line.
+        line: usize,
         /// The new level.
         high: bool,
     },
-    /// The levels at the outputs of the machine changed.
-    Output {
+    /// The output of a board below another arrived at the board above it.
+    Link {
+        /// The board below.
+        board: usize,
         /// The new level.
+        high: bool,
+    },
+    /// The levels at the outputs of the board that leads to the nodes changed.
+    Output {
+        /// The new level; of several releases, whether any is high.
         high: bool,
         /// Since the clock edge before the one that changed it.
         last_edge: Time,
     },
     /// The level at a node's connector changed.
     Back {
+        /// The node.
+        node: usize,
+        /// The line.
+        line: usize,
+        /// The new level.
+        high: bool,
+    },
+    /// The node's read has ended.
+    Read {
         /// The node.
         node: usize,
     },
@@ -83,12 +105,41 @@ impl Observer for Vec<Event> {
         let what = match sight {
             Sight::Enter { node } => What::Enter { node },
             Sight::Leave { node } => What::Leave { node },
-            Sight::Pin { node, high } => What::Wire { node, high },
+            Sight::Pin {
+                node,
+                line: 0,
+                high,
+            } => What::Wire { node, high },
             Sight::Output { high, .. } => What::Release { high },
             Sight::Down { node } => What::Down { node },
-            Sight::Driven { .. } | Sight::Back { .. } => return,
+            Sight::Driven { .. }
+            | Sight::Pin { .. }
+            | Sight::Link { .. }
+            | Sight::Back { .. }
+            | Sight::Read { .. } => return,
         };
         let at_ns = at.ns();
         self.push(Event { at_ns, what });
+    }
+}
+
+/// The record that a waveform of version 2 is made of.
+impl Observer for Vec<LineChange> {
+    fn see(&mut self, at: Time, sight: Sight) {
+        if let Sight::Pin { node, line, high } = sight {
+            self.push(LineChange {
+                at_ns: at.ns(),
+                node,
+                line,
+                high,
+            });
+        }
+    }
+}
+
+/// Everything, for what draws it afterwards.
+impl Observer for Vec<(Time, Sight)> {
+    fn see(&mut self, at: Time, sight: Sight) {
+        self.push((at, sight));
     }
 }

@@ -6,22 +6,35 @@ use crate::clock::Clock;
 /// The machine's clock, which may stand still for a while or for ever.
 #[derive(Debug)]
 pub(super) struct Oscillator {
-    pub clock: Clock,
-    pub pauses: Vec<(Time, Time)>,
+    clock: Clock,
+    /// How much later than a period after power-on its first edge is.
+    phase: Time,
+    pauses: Vec<(Time, Time)>,
 }
 
 impl Oscillator {
+    pub fn new(hz: u64, phase: Time, pauses: Vec<(Time, Time)>) -> Self {
+        Self {
+            clock: Clock {
+                hz,
+                units_per_s: 1_000_000_000_000,
+            },
+            phase,
+            pauses,
+        }
+    }
+
     /// How many edges there have been by then.
     pub fn edges_until(&self, now: Time) -> u64 {
         let paused = self.pauses.iter().fold(Time::ZERO, |sum, &(from, to)| {
             sum + (now.min(to) - now.min(from))
         });
-        self.clock.edges_until((now - paused).ps())
+        self.clock.edges_until((now - paused - self.phase).ps())
     }
 
     /// When an edge happens; `None` for one after which the clock stands still for ever.
     pub fn time_of(&self, edge: u64) -> Option<Time> {
-        let mut when = Time::from_ps(self.clock.time_of(edge));
+        let mut when = self.phase + Time::from_ps(self.clock.time_of(edge));
         for &(from, to) in &self.pauses {
             if when > from {
                 if to.ps() == u64::MAX {
@@ -41,13 +54,11 @@ mod tests {
     #[test]
     fn no_edge_falls_into_a_pause_and_none_is_lost() {
         let us = |us: u64| Time::from_ns(1000 * us);
-        let oscillator = Oscillator {
-            clock: Clock {
-                hz: 1_000_000,
-                units_per_s: 1_000_000_000_000,
-            },
-            pauses: vec![(us(10), us(15)), (us(20), Time::from_ps(u64::MAX))],
-        };
+        let oscillator = Oscillator::new(
+            1_000_000,
+            Time::ZERO,
+            vec![(us(10), us(15)), (us(20), Time::from_ps(u64::MAX))],
+        );
         let times: Vec<_> = (9..17).map(|edge| oscillator.time_of(edge)).collect();
         let expected = [Some(9), Some(10), Some(16), Some(17), Some(18), Some(19)];
         assert_eq!(times[..6], expected.map(|t| t.map(us)));
@@ -58,5 +69,15 @@ mod tests {
             assert_eq!(oscillator.edges_until(when - Time::from_ps(1)), edge - 1);
         }
         assert_eq!(oscillator.edges_until(us(1000)), 15);
+    }
+
+    #[test]
+    fn a_phase_moves_every_edge() {
+        let phase = Time::from_ps(300);
+        let late = Oscillator::new(1_000_000_000, phase, Vec::new());
+        assert_eq!(late.time_of(4), Some(Time::from_ps(4300)));
+        assert_eq!(late.edges_until(Time::from_ps(4299)), 3);
+        assert_eq!(late.edges_until(Time::from_ps(4300)), 4);
+        assert_eq!(late.edges_until(Time::from_ps(100)), 0);
     }
 }

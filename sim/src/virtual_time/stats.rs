@@ -5,40 +5,52 @@ use super::Time;
 /// The parts of the last arriver's way, in order, and the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// From its entry until its level is at the connector.
+    /// From its entry until its wire has been seen at rest, which only a returning barrier looks at.
+    Ready,
+    /// Until its level is at the connector.
     Write,
-    /// From the connector to the machine.
+    /// From the connector to its board.
     WireOut,
+    /// From there until the last arrival is at the board that leads to the nodes: the boards below it, if there are any.
+    Below,
     /// The wait for the first edge and two synchroniser stages.
     Synchroniser,
     /// The edge at which the state machine decides, which is also the output register.
     Machine,
     /// From the machine to the connector.
     WireBack,
-    /// Until a read has sampled the release.
+    /// Until a read has sampled the release, and others have agreed if they must.
     Poll,
+    /// Until the wire is on its way back to rest, where a barrier returns.
+    Rest,
 }
 
 impl Phase {
     /// In the order in which they happen.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
+        Self::Ready,
         Self::Write,
         Self::WireOut,
+        Self::Below,
         Self::Synchroniser,
         Self::Machine,
         Self::WireBack,
         Self::Poll,
+        Self::Rest,
     ];
 
     /// What a table calls it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Ready => "wire seen at rest",
             Self::Write => "output access",
             Self::WireOut => "cable to the barrier, pad",
+            Self::Below => "boards below",
             Self::Synchroniser => "synchroniser",
             Self::Machine => "machine",
             Self::WireBack => "pad, cable back",
             Self::Poll => "poll",
+            Self::Rest => "output access back to rest",
         }
     }
 }

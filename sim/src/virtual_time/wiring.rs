@@ -7,15 +7,26 @@
 //! Wires of one cable may be [`Wiring::couple`]d: then each edge on one of them is also a short pulse on the other.
 
 use super::Time;
+use super::board::Tree;
 use std::fmt;
 
 /// Where a wire begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// At the output of this node's port.
-    Node(usize),
-    /// At the output of the machine.
-    Machine,
+    /// At an outward line of this node's port.
+    Node {
+        /// The node.
+        node: usize,
+        /// Its line; version 1 has one, 0.
+        line: usize,
+    },
+    /// At an output of this board.
+    Board {
+        /// The board.
+        board: usize,
+        /// Which of its releases; version 1 has one, 0.
+        line: usize,
+    },
     /// Nowhere: the receiver's pull-up or pull-down gives the level.
     Open {
         /// Pulled up?
@@ -26,10 +37,44 @@ pub enum Source {
 /// Where a wire ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sink {
-    /// At this input of the machine.
-    Pin(usize),
-    /// At the input of this node's port.
-    Input(usize),
+    /// At the board, where the wire of this node comes in.
+    Pin {
+        /// The node.
+        node: usize,
+        /// Its line.
+        line: usize,
+    },
+    /// At an inward line of this node's port.
+    Input {
+        /// The node.
+        node: usize,
+        /// The line.
+        line: usize,
+    },
+    /// At the board above this one.
+    Link {
+        /// The board whose output it is.
+        board: usize,
+    },
+}
+
+impl Source {
+    /// The first outward line of this node: the wire of version 1.
+    pub const fn node(node: usize) -> Self {
+        Self::Node { node, line: 0 }
+    }
+}
+
+impl Sink {
+    /// Where the first outward line of this node ends.
+    pub const fn pin(node: usize) -> Self {
+        Self::Pin { node, line: 0 }
+    }
+
+    /// The first inward line of this node.
+    pub const fn input(node: usize) -> Self {
+        Self::Input { node, line: 0 }
+    }
 }
 
 /// Something that changes a level on its way.
@@ -58,6 +103,8 @@ pub struct Line {
     since: Time,
     /// What last came out.
     output: bool,
+    /// What was last sent on the way to it.
+    sent: bool,
     /// What a neighbour's edge has put on the wire: until when, and which level.
     struck: Option<(Time, bool)>,
 }
@@ -96,6 +143,7 @@ impl Line {
             input: false,
             since: Time::ZERO,
             output: false,
+            sent: false,
             struck: None,
         }
     }
@@ -133,6 +181,11 @@ impl Line {
         changed.then_some(high)
     }
 
+    /// Whether this is another level than the one that was last sent; it is the one from now on.
+    pub(super) fn sends(&mut self, high: bool) -> bool {
+        std::mem::replace(&mut self.sent, high) != high
+    }
+
     /// What goes in.
     pub(super) fn input(&self) -> bool {
         self.input
@@ -160,29 +213,47 @@ impl Line {
 /// All wires of a barrier.
 #[derive(Debug)]
 pub struct Wiring {
+    lines: [usize; 2],
     pins: Vec<Line>,
     inputs: Vec<Line>,
+    links: Vec<Line>,
     couplings: Vec<Coupling>,
 }
 
 impl Wiring {
-    /// Every node at its own pair.
-    pub fn straight(nodes: usize) -> Self {
+    /// Every node at its own place of these boards, with so many lines out and in.
+    pub fn straight(tree: &Tree, nodes: usize, lines: [usize; 2]) -> Self {
+        let [outward, inward] = lines;
+        let each = |lines: usize| (0..nodes * lines).map(move |k| (k / lines, k % lines));
+        let board = tree.root();
         Self {
-            pins: (0..nodes)
-                .map(|node| Line::new(Source::Node(node)))
+            lines,
+            pins: each(outward)
+                .map(|(node, line)| Line::new(Source::Node { node, line }))
                 .collect(),
-            inputs: (0..nodes).map(|_| Line::new(Source::Machine)).collect(),
+            inputs: each(inward)
+                .map(|(_, line)| Line::new(Source::Board { board, line }))
+                .collect(),
+            links: (0..tree.root())
+                .map(|board| Line::new(Source::Board { board, line: 0 }))
+                .collect(),
             couplings: Vec::new(),
         }
     }
 
     /// The wire that ends there.
     pub fn line(&mut self, sink: Sink) -> &mut Line {
+        let [outward, inward] = self.lines;
         match sink {
-            Sink::Pin(node) => &mut self.pins[node],
-            Sink::Input(node) => &mut self.inputs[node],
+            Sink::Pin { node, line } => &mut self.pins[node * outward + line],
+            Sink::Input { node, line } => &mut self.inputs[node * inward + line],
+            Sink::Link { board } => &mut self.links[board],
         }
+    }
+
+    /// How many lines a node has out and in.
+    pub fn lines(&self) -> [usize; 2] {
+        self.lines
     }
 
     /// Plugs the wire that ends at `sink` into another source.
@@ -211,16 +282,28 @@ impl Wiring {
 
     /// Every wire's end, with where it begins.
     pub(super) fn ends(&self) -> impl Iterator<Item = (Sink, Source)> {
-        let pins = self.pins.iter().enumerate();
-        let inputs = self.inputs.iter().enumerate();
-        pins.map(|(node, line)| (Sink::Pin(node), line.source))
-            .chain(inputs.map(|(node, line)| (Sink::Input(node), line.source)))
+        let [outward, inward] = self.lines;
+        let pins = self.pins.iter().enumerate().map(move |(k, line)| {
+            let (node, number) = (k / outward, k % outward);
+            (Sink::Pin { node, line: number }, line.source)
+        });
+        let inputs = self.inputs.iter().enumerate().map(move |(k, line)| {
+            let (node, number) = (k / inward, k % inward);
+            (Sink::Input { node, line: number }, line.source)
+        });
+        let links = self.links.iter().enumerate();
+        let links = links.map(|(board, line)| (Sink::Link { board }, line.source));
+        pins.chain(inputs).chain(links)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn straight(nodes: usize) -> Wiring {
+        Wiring::straight(&Tree::new(nodes, 1), nodes, [1, 1])
+    }
 
     /// The opposite of what goes in, for a while after each change.
     struct Wobble(Time);
@@ -238,8 +321,8 @@ mod tests {
     #[test]
     fn disturbances_apply_one_after_the_other() {
         let ns = Time::from_ns;
-        let mut wiring = Wiring::straight(1);
-        let line = wiring.line(Sink::Pin(0));
+        let mut wiring = straight(1);
+        let line = wiring.line(Sink::pin(0));
         line.disturb(Wobble(ns(10)));
         line.disturb(Wobble(ns(20)));
         assert_eq!(line.feed(ns(100), true), [ns(110), ns(120)]);
@@ -253,18 +336,18 @@ mod tests {
     #[test]
     fn an_edge_on_a_coupled_wire_is_a_pulse_on_its_neighbour() {
         let ns = Time::from_ns;
-        let mut wiring = Wiring::straight(2);
+        let mut wiring = straight(2);
         wiring.couple(Coupling {
-            from: Sink::Pin(0),
-            to: Sink::Pin(1),
+            from: Sink::pin(0),
+            to: Sink::pin(1),
             width: ns(30),
             since: ns(50),
         });
-        assert_eq!(wiring.strikes(Sink::Pin(0), ns(40)), []);
-        assert_eq!(wiring.strikes(Sink::Pin(1), ns(100)), []);
-        let struck = wiring.strikes(Sink::Pin(0), ns(100));
-        assert_eq!(struck, [(Sink::Pin(1), ns(130))]);
-        let victim = wiring.line(Sink::Pin(1));
+        assert_eq!(wiring.strikes(Sink::pin(0), ns(40)), []);
+        assert_eq!(wiring.strikes(Sink::pin(1), ns(100)), []);
+        let struck = wiring.strikes(Sink::pin(0), ns(100));
+        assert_eq!(struck, [(Sink::pin(1), ns(130))]);
+        let victim = wiring.line(Sink::pin(1));
         victim.strike(ns(130), true);
         assert_eq!(victim.change(ns(100)), Some(true));
         assert_eq!(victim.change(ns(130)), Some(false));
@@ -275,17 +358,17 @@ mod tests {
 
     #[test]
     fn swapped_wires_begin_at_each_others_source() {
-        let mut wiring = Wiring::straight(2);
-        wiring.swap(Sink::Pin(0), Sink::Pin(1));
-        wiring.plug(Sink::Input(1), Source::Open { high: true });
+        let mut wiring = straight(2);
+        wiring.swap(Sink::pin(0), Sink::pin(1));
+        wiring.plug(Sink::input(1), Source::Open { high: true });
         let ends: Vec<_> = wiring.ends().collect();
         assert_eq!(
             ends,
             [
-                (Sink::Pin(0), Source::Node(1)),
-                (Sink::Pin(1), Source::Node(0)),
-                (Sink::Input(0), Source::Machine),
-                (Sink::Input(1), Source::Open { high: true }),
+                (Sink::pin(0), Source::node(1)),
+                (Sink::pin(1), Source::node(0)),
+                (Sink::input(0), Source::Board { board: 0, line: 0 }),
+                (Sink::input(1), Source::Open { high: true }),
             ]
         );
     }

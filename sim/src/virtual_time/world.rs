@@ -2,21 +2,19 @@
 //!
 //! Happenings of the same instant come in the order in which they were scheduled, so a run has one order only.
 //!
-//! A level's way: a node's latch, its wire ([`Line`](super::wiring::Line)) to a pin of the machine, the machine's clock
-//! edges, its output, a wire back, the node's connector.
-//! The world does not know faults: they are other wiring, other latches, pauses of the clock and [`Incident`]s of a [`Setup`].
+//! A level's way: a node's latch, its wire ([`Line`](super::wiring::Line)) to a pin of a board, the board's clock edges,
+//! its output, a wire to the board above, and from the last of these a wire back to the node's connector.
+//! The world does not know faults: they are other wiring, other latches, pauses of a clock and [`Incident`]s of a [`Setup`].
 
+use super::board::{Board, Tree};
 use super::host::{Answer, Host, Program, Request, Shared};
 use super::observe::{Observer, Sight};
-use super::oscillator::Oscillator;
 use super::random::Random;
 use super::setup::{End, Incident, Setup};
 use super::wiring::{Sink, Source, Wiring};
 use super::{Parameters, RunError, Time};
-use crate::clock::Clock;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use fpga_model::ToggleMachine;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
@@ -33,7 +31,7 @@ pub fn run_world<O: Observer>(
     let mut world = World::new(setup, observer, program)?;
     let end = world.run();
     // Programs that have not ended are unwound with the world, and their pins must not ask it any more.
-    world.shared.dead.set(u64::MAX);
+    world.shared.over.set(true);
     Ok((end?, world.observer))
 }
 
@@ -43,9 +41,13 @@ enum Step {
     /// The program goes on.
     Go { node: usize },
     /// The write access ends: the level is at the connector.
-    Written { node: usize, high: bool },
+    Written {
+        node: usize,
+        line: usize,
+        high: bool,
+    },
     /// The read access ends: the level at the connector is sampled.
-    Sampled { node: usize },
+    Sampled { node: usize, line: usize },
     /// The program need not watch any longer, if it still does so for the same reason.
     Watched { node: usize, watch: u64 },
     /// Everybody is in the fence, or will never be.
@@ -54,8 +56,8 @@ enum Step {
     Feed { sink: Sink, high: bool },
     /// What comes out of a wire may have changed.
     Look { sink: Sink },
-    /// The edge at which the machine releases, unless a wire has changed since it was foreseen.
-    Edge { foreseen: u64 },
+    /// The edge at which a board's outputs change, unless a wire has changed since it was foreseen.
+    Edge { board: usize, foreseen: u64 },
     /// What befalls.
     Befall { incident: Incident },
 }
@@ -74,23 +76,44 @@ struct Node {
     fencing: bool,
 }
 
+/// The wires that begin at each source.
+struct Fans {
+    outward: usize,
+    nodes: Vec<Vec<Sink>>,
+    boards: Vec<Vec<(Sink, usize)>>,
+}
+
+impl Fans {
+    fn of(wiring: &Wiring, nodes: usize, boards: usize) -> Self {
+        let [outward, _] = wiring.lines();
+        let mut fans = Self {
+            outward,
+            nodes: vec![Vec::new(); nodes * outward],
+            boards: vec![Vec::new(); boards],
+        };
+        for (sink, source) in wiring.ends() {
+            match source {
+                Source::Node { node, line } => fans.nodes[node * outward + line].push(sink),
+                Source::Board { board, line } => fans.boards[board].push((sink, line)),
+                Source::Open { .. } => {}
+            }
+        }
+        fans
+    }
+}
+
 struct World<O> {
     parameters: Parameters,
-    oscillator: Oscillator,
+    tree: Tree,
     wiring: Wiring,
-    ends: Vec<(Sink, Source)>,
+    fans: Fans,
     incidents: Vec<(Time, Incident)>,
-    latches: u64,
+    latches: Vec<u8>,
     queue: BinaryHeap<Reverse<(Time, u64, Step)>>,
     scheduled: u64,
-    machine: ToggleMachine,
-    inputs: u64,
-    edge: u64,
-    /// The level at the machine's outputs, and what they float to while they are not driven.
-    output: bool,
-    undriven: Option<bool>,
-    /// Counts changes of the inputs, so that an edge foreseen before the last of them is not taken for a release.
-    changes: u64,
+    boards: Vec<Board>,
+    /// The levels at the root's outputs, as they were last seen.
+    output: u64,
     watches: u64,
     nodes: Vec<Node>,
     shared: Rc<Shared>,
@@ -105,19 +128,28 @@ impl<O: Observer> World<O> {
     ) -> Result<Self, RunError> {
         let Setup {
             parameters,
+            tree,
             wiring,
             latches,
             slowness,
             incidents,
             pauses,
         } = setup;
-        let machine = ToggleMachine::new(parameters.nodes).map_err(RunError::Nodes)?;
         if parameters.port_read == Time::ZERO {
             return Err(RunError::InstantRead);
         }
         if parameters.clock_hz == 0 {
             return Err(RunError::NoClock);
         }
+        if parameters.channels > 0 && tree.boards() > 1 {
+            return Err(RunError::ChannelsOnBoards);
+        }
+        let boards = (0..tree.boards()).map(|board| {
+            let own = pauses.iter().filter(|(of, ..)| *of == board);
+            let own = own.map(|&(_, from, to)| (from, to)).collect();
+            Board::new(&parameters, &tree, board, own)
+        });
+        let boards = boards.collect::<Result<Vec<_>, _>>()?;
         let shared = Rc::new(Shared::default());
         let mut nodes = Vec::with_capacity(parameters.nodes);
         for (node, slowness) in slowness.into_iter().enumerate() {
@@ -137,31 +169,25 @@ impl<O: Observer> World<O> {
             });
         }
         Ok(Self {
-            oscillator: Oscillator {
-                clock: Clock {
-                    hz: parameters.clock_hz,
-                    units_per_s: 1_000_000_000_000,
-                },
-                pauses,
-            },
+            fans: Fans::of(&wiring, parameters.nodes, tree.boards()),
             parameters,
-            ends: wiring.ends().collect(),
+            tree,
             wiring,
             incidents,
             latches,
             queue: BinaryHeap::new(),
             scheduled: 0,
-            machine,
-            inputs: 0,
-            edge: 0,
-            output: false,
-            undriven: None,
-            changes: 0,
+            boards,
+            output: 0,
             watches: 0,
             nodes,
             shared,
             observer,
         })
+    }
+
+    fn releases(&self) -> u64 {
+        self.boards.last().map_or(0, Board::releases)
     }
 
     fn run(&mut self) -> Result<End, RunError> {
@@ -173,27 +199,30 @@ impl<O: Observer> World<O> {
             };
             if at.ps() == u64::MAX {
                 return Err(RunError::TooLong {
-                    completed: self.machine.releases(),
+                    completed: self.releases(),
                 });
             }
             now = at;
             self.happen(at, step);
         }
+        let stuck = self.nodes.iter().enumerate();
+        let stuck = stuck.filter(|(_, node)| node.program.is_some());
         Ok(End {
             at: now,
-            releases: self.machine.releases(),
-            stuck: self.mask(|node| node.program.is_some()),
+            releases: self.releases(),
+            stuck: stuck.map(|(node, _)| node).collect(),
         })
     }
 
     /// Levels that are there from the beginning, and everybody's first step.
     fn power_on(&mut self) {
-        for (sink, source) in self.ends.clone() {
+        for (sink, source) in self.wiring.ends().collect::<Vec<_>>() {
             let high = match source {
-                Source::Node(node) => self.latches >> node & 1 == 1,
-                Source::Machine => false,
+                Source::Node { node, line } => self.latches[node] >> line & 1 == 1,
+                Source::Board { .. } => false,
                 Source::Open { high } => high,
             };
+            self.wiring.line(sink).sends(high);
             self.at(Time::ZERO, Step::Feed { sink, high });
             for instant in self.wiring.line(sink).instants() {
                 self.at(instant, Step::Look { sink });
@@ -216,9 +245,10 @@ impl<O: Observer> World<O> {
         self.shared.now.set(now);
         match step {
             Step::Go { node } => self.resume(now, node, Answer::Done),
-            Step::Written { node, high } => self.written(now, node, high),
-            Step::Sampled { node } => {
-                let level = self.wiring.line(Sink::Input(node)).output();
+            Step::Written { node, line, high } => self.written(now, node, line, high),
+            Step::Sampled { node, line } => {
+                let level = self.wiring.line(Sink::Input { node, line }).output();
+                self.observer.see(now, Sight::Read { node });
                 self.resume(now, node, Answer::Level(level));
             }
             Step::Watched { node, watch } => {
@@ -229,7 +259,7 @@ impl<O: Observer> World<O> {
             Step::Fenced { complete } => self.fenced(now, complete),
             Step::Feed { sink, high } => self.feed(now, sink, high),
             Step::Look { sink } => self.look(now, sink),
-            Step::Edge { foreseen } => self.edge(now, foreseen),
+            Step::Edge { board, foreseen } => self.edge(now, board, foreseen),
             Step::Befall { incident } => self.befall(now, incident),
         }
     }
@@ -257,14 +287,14 @@ impl<O: Observer> World<O> {
     /// Starts what takes time.
     fn grant(&mut self, now: Time, node: usize, request: Request) {
         match request {
-            Request::Write(high) => {
+            Request::Write { line, high } => {
                 let end = now + self.access(node, self.parameters.port_write);
-                self.at(end, Step::Written { node, high });
+                self.at(end, Step::Written { node, line, high });
             }
-            Request::Read => {
+            Request::Read { line } => {
                 let since = self.nodes[node].reading_since.take().unwrap_or(now);
                 let end = since + self.access(node, self.parameters.port_read);
-                self.at(end.max(now), Step::Sampled { node });
+                self.at(end.max(now), Step::Sampled { node, line });
             }
             Request::Compute(time) => self.at(now + time, Step::Go { node }),
             Request::Watch { until } => {
@@ -295,38 +325,61 @@ impl<O: Observer> World<O> {
         time.scaled(*slowness) + jitter
     }
 
-    fn written(&mut self, now: Time, node: usize, high: bool) {
+    fn written(&mut self, now: Time, node: usize, line: usize, high: bool) {
         if self.nodes[node].program.is_none() {
             return;
         }
-        self.observer.see(now, Sight::Driven { node });
-        self.latch(now, node, high);
+        self.observer.see(now, Sight::Driven { node, line, high });
+        self.latch(now, node, line, high);
         self.resume(now, node, Answer::Done);
     }
 
     /// A level at a node's connector goes to wherever it is plugged.
-    fn latch(&mut self, now: Time, node: usize, high: bool) {
-        self.latches = self.latches & !(1 << node) | u64::from(high) << node;
-        self.spread(now, Source::Node(node), high);
+    fn latch(&mut self, now: Time, node: usize, line: usize, high: bool) {
+        self.latches[node] = self.latches[node] & !(1 << line) | u8::from(high) << line;
+        let Parameters { cable, pad_in, .. } = self.parameters;
+        for index in 0..self.fans.nodes[node * self.fans.outward + line].len() {
+            let sink = self.fans.nodes[node * self.fans.outward + line][index];
+            let pads = match sink {
+                Sink::Pin { .. } | Sink::Link { .. } => pad_in,
+                Sink::Input { .. } => Time::ZERO,
+            };
+            self.send(now + cable + pads, sink, high);
+        }
     }
 
-    fn spread(&mut self, now: Time, source: Source, high: bool) {
+    /// The levels at a board's outputs go to wherever they are plugged, as far as they are others than before.
+    fn drive(&mut self, now: Time, board: usize) {
+        let levels = self.boards[board].levels();
+        if board == self.tree.root() && levels != self.output {
+            self.output = levels;
+            let last_edge = self.boards[board].since_last_edge(now);
+            let high = levels != 0;
+            self.observer.see(now, Sight::Output { high, last_edge });
+        }
         let Parameters {
             cable,
+            trunk,
+            fan_out,
             pad_in,
             pad_out,
             ..
         } = self.parameters;
-        for index in 0..self.ends.len() {
-            let (sink, from) = self.ends[index];
-            if from == source {
-                let pads = match (source, sink) {
-                    (Source::Machine, _) => pad_out,
-                    (_, Sink::Pin(_)) => pad_in,
-                    (_, Sink::Input(_)) => Time::ZERO,
-                };
-                self.at(now + pads + cable, Step::Feed { sink, high });
-            }
+        for index in 0..self.fans.boards[board].len() {
+            let (sink, line) = self.fans.boards[board][index];
+            let (pin, way) = match sink {
+                Sink::Link { .. } => (0, trunk + pad_in),
+                Sink::Pin { node, .. } => (self.tree.place(node).1, cable + pad_in),
+                Sink::Input { node, .. } => (self.tree.place(node).1, fan_out + cable),
+            };
+            let high = self.boards[board].output(pin, line);
+            self.send(now + pad_out + way, sink, high);
+        }
+    }
+
+    fn send(&mut self, when: Time, sink: Sink, high: bool) {
+        if self.wiring.line(sink).sends(high) {
+            self.at(when, Step::Feed { sink, high });
         }
     }
 
@@ -352,19 +405,35 @@ impl<O: Observer> World<O> {
             return;
         };
         match sink {
-            Sink::Pin(node) => {
-                self.step_until(now);
-                self.inputs = self.inputs & !(1 << node) | u64::from(high) << node;
-                self.observer.see(now, Sight::Pin { node, high });
-                self.foresee();
+            Sink::Pin { node, line } => {
+                let (board, pin) = self.tree.place(node);
+                self.observer.see(now, Sight::Pin { node, line, high });
+                self.arrive(now, board, pin, line, high);
             }
-            Sink::Input(node) => {
-                self.observer.see(now, Sight::Back { node });
+            Sink::Link { board: below } => {
+                self.observer.see(now, Sight::Link { board: below, high });
+                if let Some((board, pin)) = self.tree.above(below) {
+                    self.arrive(now, board, pin, 0, high);
+                }
+            }
+            Sink::Input { node, line } => {
+                self.observer.see(now, Sight::Back { node, line, high });
                 if self.nodes[node].watching.is_some() {
                     self.wake(now, node);
                 }
             }
         }
+    }
+
+    /// A level is at a pin of a board.
+    fn arrive(&mut self, now: Time, board: usize, pin: usize, line: usize, high: bool) {
+        let before = self.boards[board].outputs();
+        self.boards[board].set(now, pin, line, high);
+        // An edge of this very instant may have come first.
+        if self.boards[board].outputs() != before {
+            self.drive(now, board);
+        }
+        self.foresee(board);
     }
 
     /// Reads have followed each other without a gap since the watch began; the one that is going on now is the next to count.
@@ -383,72 +452,62 @@ impl<O: Observer> World<O> {
         self.resume(now, node, Answer::Done);
     }
 
-    /// The edge of the next release, if nothing changes before.
-    fn foresee(&mut self) {
-        self.changes += 1;
-        let foreseen = self.changes;
-        if let Some(edges) = self.machine.edges_to_release(self.inputs)
-            && let Some(when) = self.oscillator.time_of(self.edge + edges)
-        {
-            self.at(when, Step::Edge { foreseen });
+    /// The edge of a board's next change, if nothing else changes before.
+    fn foresee(&mut self, board: usize) {
+        let foreseen = self.boards[board].changes;
+        if let Some(when) = self.boards[board].next_change() {
+            self.at(when, Step::Edge { board, foreseen });
         }
     }
 
-    fn edge(&mut self, now: Time, foreseen: u64) {
-        // A later change has foreseen its own release, or that there is none.
-        if foreseen == self.changes {
-            self.step_until(now);
-            self.drive(now);
+    fn edge(&mut self, now: Time, board: usize, foreseen: u64) {
+        // A later change has foreseen its own, or that there is none.
+        if foreseen == self.boards[board].changes {
+            self.boards[board].run_until(now);
+            self.drive(now, board);
             // A machine whose inputs all differ from its output again would toggle at each third edge.
-            self.foresee();
-        }
-    }
-
-    /// Brings the machine's output to the connectors.
-    fn drive(&mut self, now: Time) {
-        let high = self.undriven.unwrap_or(self.machine.outputs() != 0);
-        if high != self.output {
-            self.output = high;
-            let before = self.oscillator.time_of(self.edge.saturating_sub(1));
-            let last_edge = now - before.unwrap_or(now);
-            self.observer.see(now, Sight::Output { high, last_edge });
-            self.spread(now, Source::Machine, high);
+            self.foresee(board);
         }
     }
 
     fn befall(&mut self, now: Time, incident: Incident) {
         match incident {
             Incident::Die { node } => {
-                self.shared.dead.set(self.shared.dead.get() | 1 << node);
+                self.shared.dead.borrow_mut().insert(node);
                 // Unwinds the program, whose pins fail from now on.
                 self.nodes[node].program = None;
                 self.observer.see(now, Sight::Down { node });
                 self.check_fence(now);
             }
-            Incident::Latch { node, high } => self.latch(now, node, high),
-            Incident::Reset => {
-                self.step_until(now);
-                self.machine.reset();
-                self.drive(now);
-                self.foresee();
+            Incident::Latch { node, high } => {
+                for line in 0..self.fans.outward {
+                    self.latch(now, node, line, high);
+                }
             }
-            Incident::Undriven { high } => {
-                self.undriven = Some(high);
-                self.drive(now);
+            Incident::Reset { board } => {
+                self.boards[board].reset(now);
+                self.drive(now, board);
+                self.foresee(board);
             }
-            Incident::Driven => {
-                self.undriven = None;
-                self.drive(now);
+            Incident::Undriven { board, high } => {
+                self.boards[board].run_until(now);
+                self.boards[board].undriven = Some(high);
+                self.drive(now, board);
+            }
+            Incident::Driven { board } => {
+                self.boards[board].run_until(now);
+                self.boards[board].undriven = None;
+                self.drive(now, board);
             }
         }
     }
 
     /// The fence opens when all nodes are in it, and fails when all that are left are.
     fn check_fence(&mut self, now: Time) {
-        let fencing = self.mask(|node| node.fencing && node.program.is_some());
-        let left = self.mask(|node| node.program.is_some());
-        if fencing != 0 && fencing == left {
-            let complete = left.count_ones() as usize == self.nodes.len();
+        let mut left = self.nodes.iter().filter(|node| node.program.is_some());
+        let count = left.clone().count();
+        if count != 0 && left.all(|node| node.fencing) {
+            let complete = count == self.nodes.len();
             let end = now + self.parameters.fence;
             self.at(end, Step::Fenced { complete });
         }
@@ -461,23 +520,12 @@ impl<O: Observer> World<O> {
             Answer::FenceFailed
         };
         // Everybody is out of this fence before anybody can enter the next.
-        let fencing = self.mask(|node| node.fencing);
-        for node in &mut self.nodes {
-            node.fencing = false;
-        }
-        for node in (0..self.nodes.len()).filter(|node| fencing >> node & 1 == 1) {
+        let nodes = self.nodes.iter_mut().enumerate();
+        let fencing: Vec<_> = nodes
+            .filter_map(|(number, node)| std::mem::take(&mut node.fencing).then_some(number))
+            .collect();
+        for node in fencing {
             self.resume(now, node, answer);
         }
-    }
-
-    fn step_until(&mut self, now: Time) {
-        let cycles = self.oscillator.edges_until(now) - self.edge;
-        self.machine.fast_forward(self.inputs, cycles);
-        self.edge += cycles;
-    }
-
-    fn mask(&self, what: impl Fn(&Node) -> bool) -> u64 {
-        let bits = self.nodes.iter().enumerate();
-        bits.fold(0, |mask, (n, node)| mask | u64::from(what(node)) << n)
     }
 }

@@ -1,13 +1,16 @@
 //! `hwbarr faults`: a fault campaign, as a table, and as an exit code.
 
 use crate::Failure;
+use crate::cures;
+use crate::options::Cures;
+use crate::run::cured;
 use crate::tables::{Format, Table, Tool};
 use clap::Args;
 use serde_json::{Value, json};
 use sim::faults::campaign::{Campaign, Case, Class};
 use sim::faults::catalogue::catalogue;
 use sim::faults::known::KnownUnsafe;
-use sim::virtual_time::Time;
+use sim::virtual_time::{Parameters, Time};
 use std::fmt::Write as _;
 
 /// Break every wire, node and clock at every moment, and see what the driver makes of it.
@@ -50,6 +53,11 @@ pub struct Faults {
     /// Which of the possible random runs.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Repeat the campaign with each cure, and print which unsafe outcomes it cures and what it costs.
+    #[arg(long, conflicts_with_all = ["all", "strict", "filter", "reads", "protocol", "pull", "channels", "boards"])]
+    cures: bool,
+    #[command(flatten)]
+    own: Cures,
     #[command(flatten)]
     tool: Tool,
 }
@@ -64,7 +72,9 @@ impl Faults {
         } else {
             KnownUnsafe::shipped()?
         };
-        let mut campaign = Campaign::new(self.nodes, self.seed);
+        let cured = self.own.apply(Parameters::new(self.nodes, 0))?;
+        let mut campaign = Campaign::new(cured.nodes, self.seed);
+        campaign.cure(&cured);
         campaign.sizes.glitches = self.glitch;
         campaign.sizes.crosstalk = self.crosstalk;
         campaign.only = self.only;
@@ -74,6 +84,9 @@ impl Faults {
         let threads = self.threads.unwrap_or_else(|| {
             std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
         });
+        if self.cures {
+            return cures::compare(&campaign, &known, threads, self.tool);
+        }
         let cases = campaign.run(&known, threads)?;
         if cases.is_empty() {
             return Err(format!(
@@ -88,11 +101,11 @@ impl Faults {
             .into());
         }
         let text = match self.tool.format() {
-            Format::Text => report(self.nodes, &cases, self.all),
+            Format::Text => report(&campaign, &cases, self.all),
             Format::Csv => table(&cases).to_csv(),
             Format::Json => format!(
                 "{:#}\n",
-                json!({ "nodes": self.nodes, "cases": table(&cases).to_json() })
+                json!({ "nodes": campaign.parameters.nodes, "cases": table(&cases).to_json() })
             ),
         };
         crate::say(&text)?;
@@ -126,10 +139,12 @@ fn table(cases: &[Case]) -> Table {
     table
 }
 
-fn report(nodes: usize, cases: &[Case], all: bool) -> String {
+fn report(campaign: &Campaign, cases: &[Case], all: bool) -> String {
     let mut text = format!(
-        "{nodes} nodes, {} cases: every fault at every place at every moment of the protocol\n\n",
-        cases.len()
+        "{} nodes, {} cases: every fault at every place at every moment of the protocol\n{}\n",
+        campaign.parameters.nodes,
+        cases.len(),
+        cured(&campaign.parameters).map_or(String::new(), |cures| cures + "\n"),
     );
     text.push_str(&counts(cases).to_text());
     let mut section = |title: &str, cases: Vec<String>| {

@@ -1,5 +1,6 @@
 //! The barrier workbench on the command line: one line of the table for each command, one file for each line.
 
+mod cures;
 mod faults;
 mod live;
 mod log;

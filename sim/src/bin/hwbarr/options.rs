@@ -3,7 +3,88 @@
 use crate::Failure;
 use clap::Args;
 use sim::software::Network;
-use sim::virtual_time::{Arrivals, Parameters, Time};
+use sim::virtual_time::{Arrivals, Parameters, Protocol, Time};
+
+/// What is done against noise, shorts, reboots and the limit of sixty nodes; without any of it the barrier is the prototype's.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Cures")]
+pub struct Cures {
+    /// So many samples in a row have to agree at the board before a wire's level counts, 1 to 256.
+    #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u16).range(1..=256), default_value_t = 1)]
+    filter: u16,
+    /// So many reads of the port have to agree on a release.
+    #[arg(long, value_name = "READS", value_parser = clap::value_parser!(u8).range(1..=64), default_value_t = 1)]
+    reads: u8,
+    /// The way through a barrier: toggle, or returning, returning:low or returning:high, which goes back to rest.
+    #[arg(long, value_name = "HOW", default_value = "toggle")]
+    protocol: Protocol,
+    /// Where resistors pull wires that nobody drives: up or down; without it they float.
+    #[arg(long, value_name = "WHERE", value_parser = pulled)]
+    pull: Option<bool>,
+    /// A board of version 2, with so many channels that the nodes pass in turn, 1 to 5.
+    #[arg(long, value_name = "CHANNELS", value_parser = clap::value_parser!(u8).range(1..=5))]
+    channels: Option<u8>,
+    /// So many boards below one that leads to all nodes; --nodes is then the number of each.
+    #[arg(long, value_name = "BOARDS", value_parser = clap::value_parser!(u16).range(1..=3600), default_value_t = 1, conflicts_with = "channels")]
+    boards: u16,
+    /// Metres of cable between two boards, at 5 ns each.
+    #[arg(long, value_name = "METRES", default_value_t = 5.0)]
+    trunk: f64,
+}
+
+/// The words of `--pull`.
+fn pulled(word: &str) -> Result<bool, String> {
+    match word {
+        "up" => Ok(true),
+        "down" => Ok(false),
+        _ => Err("resistors pull up or down".to_owned()),
+    }
+}
+
+impl Cures {
+    /// The same hardware with them.
+    pub fn apply(&self, parameters: Parameters) -> Result<Parameters, Failure> {
+        let Self {
+            filter,
+            reads,
+            protocol,
+            pull,
+            channels,
+            boards,
+            trunk,
+        } = *self;
+        if !(0.0..=1e9).contains(&trunk) {
+            return Err(
+                format!("--trunk {trunk}: the length must be between 0 and 1e9 metres").into(),
+            );
+        }
+        let trunk = Parameters::CABLE_PER_METRE.scaled(trunk);
+        let boards = usize::from(boards);
+        let nodes = parameters.nodes.saturating_mul(boards);
+        if nodes > MOST_NODES {
+            return Err(format!(
+                "{boards} boards of {} nodes are {nodes} nodes, and a run in virtual time has room for {MOST_NODES}: hwbarr scale predicts more",
+                parameters.nodes
+            )
+            .into());
+        }
+        Ok(Parameters {
+            nodes,
+            filter,
+            reads,
+            protocol,
+            pull,
+            channels: channels.map_or(0, usize::from),
+            boards,
+            trunk,
+            fan_out: Parameters::fan_out_to(nodes, trunk),
+            ..parameters
+        })
+    }
+}
+
+/// Each node's program has a stack of its own.
+const MOST_NODES: usize = 4096;
 
 /// The hardware; the defaults are the prototype's.
 #[derive(Args, Clone)]
@@ -32,6 +113,8 @@ pub struct Hardware {
     /// Which of the possible random runs; the same seed gives the same run, to the bit.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    cures: Cures,
 }
 
 impl Hardware {
@@ -47,7 +130,7 @@ impl Hardware {
                 format!("--clock {clock}: the clock must be between 1e-6 and 1e6 MHz").into(),
             );
         }
-        Ok(Parameters {
+        let parameters = Parameters {
             arrivals: self.arrivals.clone(),
             port_write: self.port_time,
             port_read: self.port_time,
@@ -56,7 +139,8 @@ impl Hardware {
             clock_hz: (clock * 1e6).round() as u64,
             seed: self.seed,
             ..Parameters::new(nodes, barriers)
-        })
+        };
+        self.cures.apply(parameters)
     }
 }
 

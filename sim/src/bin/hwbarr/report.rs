@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::options::{Hardware, Software};
+use crate::run::cured;
 use clap::Args;
 use sim::faults::campaign::Campaign;
 use sim::faults::known::KnownUnsafe;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 /// Run in virtual time and write one HTML page that needs nothing but itself: waveforms, latencies, comparison.
 #[derive(Args)]
 pub struct Report {
-    /// How many nodes are wired to the barrier, 1 to 64.
+    /// How many nodes are wired to the barrier, 1 to 64; with --boards, to each of the lowest boards.
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
     /// How many barriers they pass.
@@ -48,15 +49,16 @@ impl Report {
         let mut page = Page::new(
             &format!(
                 "Hardware barrier: {} nodes, {} barriers",
-                self.nodes, self.barriers
+                parameters.nodes, self.barriers
             ),
             &format!(
-                "Arrivals {}, port access {}, cable {} each way, clock {} MHz, seed {}.",
+                "Arrivals {}, port access {}, cable {} each way, clock {} MHz, seed {}{}.",
                 parameters.arrivals,
                 parameters.port_read,
                 parameters.cable,
                 parameters.clock_hz as f64 / 1e6,
-                parameters.seed
+                parameters.seed,
+                cured(&parameters).map_or(String::new(), |cures| format!("; {cures}"))
             ),
         );
         page.study(&study, self.show);
@@ -65,11 +67,19 @@ impl Report {
         }
         if let Some(nodes) = self.faults {
             let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-            let campaign = Campaign::new(nodes, parameters.seed);
+            let mut campaign = Campaign::new(nodes * parameters.boards, parameters.seed);
+            campaign.cure(&parameters);
             let cases = campaign.run(&KnownUnsafe::shipped()?, threads)?;
-            page.campaign(nodes, &cases);
+            page.campaign(campaign.parameters.nodes, &cases);
         }
-        let text = page.finish();
+        let command: Vec<String> = std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let text = page.finish(
+            &format!("hwbarr {}", command.join(" ")),
+            &time::OffsetDateTime::now_utc().date().to_string(),
+        );
         std::fs::write(&self.output, &text)
             .map_err(|e| format!("cannot write {}: {e}", self.output.display()))?;
         crate::say(&format!(

@@ -8,13 +8,13 @@ use clap::Args;
 use serde_json::{Value, json};
 use sim::software::{ALGORITHMS, Model, Network};
 use sim::study::{Study, Sweep};
-use sim::virtual_time::{Distribution, Parameters, Phase, Summary, Time};
+use sim::virtual_time::{Distribution, Parameters, Phase, Protocol, Summary, Time, Tree};
 use std::fmt::Write as _;
 
 /// Run in virtual time, print latencies, and compare with software barriers.
 #[derive(Args)]
 pub struct Run {
-    /// How many nodes are wired to the barrier, 1 to 64.
+    /// How many nodes are wired to the barrier, 1 to 64; with --boards, to each of the lowest boards.
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
     /// How many barriers they pass.
@@ -83,6 +83,49 @@ fn three(d: &Distribution) -> [String; 3] {
     [d.median(), d.percentile(99.0), d.worst()].map(|time| time.to_string())
 }
 
+/// What is not the prototype's, in words; nothing for the prototype.
+pub fn cured(parameters: &Parameters) -> Option<String> {
+    let Parameters {
+        nodes,
+        filter,
+        reads,
+        protocol,
+        pull,
+        channels,
+        boards,
+        trunk,
+        fan_out,
+        ..
+    } = parameters;
+    let mut parts = Vec::new();
+    if *boards > 1 {
+        let tree = Tree::new(*nodes, *boards);
+        parts.push(format!(
+            "boards in {} levels, {boards} at the bottom, {trunk} between two, {fan_out} from the last to the cables",
+            tree.levels()
+        ));
+    }
+    match channels {
+        0 => {}
+        1 => parts.push("version 2, one channel".to_owned()),
+        n => parts.push(format!("version 2, {n} channels in turn")),
+    }
+    if *protocol != Protocol::Toggle {
+        parts.push(format!("protocol {protocol}"));
+    }
+    if *filter > 1 {
+        parts.push(format!("{filter} samples agree"));
+    }
+    if *reads > 1 {
+        parts.push(format!("{reads} reads agree"));
+    }
+    if let Some(up) = pull {
+        let level = if *up { "up" } else { "down" };
+        parts.push(format!("wires pulled {level}"));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// The run by itself.
 pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     let Parameters {
@@ -112,6 +155,9 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
         "port access {port_read}{jitter}, cable {cable} each way, clock {} MHz",
         *clock_hz as f64 / 1e6
     ));
+    if let Some(cures) = cured(parameters) {
+        line(format_args!("{cures}"));
+    }
     line(format_args!(
         "{} releases counted by the machine in {} of virtual time\n",
         summary.releases, summary.duration
@@ -129,7 +175,9 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     row("everybody has left after", &summary.complete);
     row("a node has left after", &summary.every_node);
     row("the last node itself after", &summary.last_arriver);
-    for (phase, distribution) in Phase::ALL.into_iter().zip(&summary.phases) {
+    let phases = Phase::ALL.into_iter().zip(&summary.phases);
+    // Some parts of the way are only there with a cure or with boards below boards.
+    for (phase, distribution) in phases.filter(|(_, d)| d.worst() > Time::ZERO) {
         row(&format!("  {}", phase.name()), distribution);
     }
     row("first to last entry (skew)", &summary.skew);
@@ -211,6 +259,14 @@ fn study_json(study: &Study) -> Value {
         cable,
         clock_hz,
         seed,
+        filter,
+        reads,
+        protocol,
+        pull,
+        channels,
+        boards,
+        trunk,
+        fan_out,
         ..
     } = study.parameters;
     let Network {
@@ -230,6 +286,14 @@ fn study_json(study: &Study) -> Value {
             "cable_ns": ns(cable),
             "clock_hz": clock_hz,
             "seed": seed,
+            "filter": filter,
+            "reads": reads,
+            "protocol": protocol.to_string(),
+            "pull": pull.map(|up| if up { "up" } else { "down" }),
+            "channels": channels,
+            "boards": boards,
+            "trunk_ns": ns(trunk),
+            "fan_out_ns": ns(fan_out),
         },
         "network": {
             "name": study.network.name(),

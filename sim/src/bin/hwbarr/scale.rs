@@ -1,8 +1,9 @@
 //! `hwbarr scale`: what collectives would take on more ranks than there are, software against hardware.
 //!
 //! Software is predicted by LogGP (`sim::software`), with parameters from options or fitted from what `mpi-bench` has measured.
-//! The hardware is run in virtual time with as many nodes as one board takes; more ranks need boards above boards,
-//! and each level adds the way of an edge through one more board, up and down. Such a tree of boards has not been built.
+//! The hardware is run in virtual time, boards below boards with a clock each, as many levels as so many ranks need.
+//! A level's other boards have arrived long before when the last arrival passes, so the run has no more boards than make the
+//! levels; the fan-out to the nodes is that of all ranks. Such a tree of boards has not been built.
 
 use crate::Failure;
 use crate::measured::{self, Measured};
@@ -11,8 +12,7 @@ use crate::tables::{Format, Table, Tool};
 use clap::Args;
 use serde_json::{Value, json};
 use sim::software::{BARRIERS, COLLECTIVES, Collective, Network, Point, fit};
-use sim::study::Study;
-use sim::virtual_time::Time;
+use sim::virtual_time::{Parameters, Time, run};
 use std::path::{Path, PathBuf};
 
 /// A board's nodes.
@@ -23,8 +23,6 @@ const MOST_BYTES: u64 = u32::MAX as u64;
 const MOST_HERE: u64 = 128;
 /// Barriers in virtual time, of which the median is taken.
 const BARRIERS_RUN: usize = 1000;
-/// Where a node's and a board's ways are in a run's phases: the cable there, the synchroniser, the machine, the cable back.
-const BOARD_PHASES: std::ops::Range<usize> = 1..5;
 
 /// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
 #[derive(Args)]
@@ -59,16 +57,16 @@ impl Scale {
                 self.software.networks().into_iter().map(named).collect()
             }
         };
-        let parameters = self.hardware.parameters(BOARD as usize, BARRIERS_RUN)?;
-        let study = Study::conduct(parameters, networks[0].1, false)?;
-        let board = study.summary.complete.median();
-        let level = study.summary.phases[BOARD_PHASES]
-            .iter()
-            .fold(Time::ZERO, |sum, phase| sum + phase.worst());
+        let mut runs = Vec::new();
+        for &ranks in &self.ranks {
+            runs.push((ranks, self.boards(ranks)?));
+        }
         let hardware = |ranks: u64| {
-            let more = u64::from(levels(ranks)).saturating_sub(1);
-            board + Time::from_ps(2 * more * level.ps())
+            let run = runs.iter().find(|(of, _)| *of == ranks);
+            run.map_or(Time::from_ps(u64::MAX), |(_, median)| *median)
         };
+        let most = self.ranks.iter().copied().max().unwrap_or(BOARD);
+        let trunk = self.hardware.parameters(1, 1)?.trunk;
         let own = match self.software.measured {
             true => self.measure()?,
             false => Vec::new(),
@@ -103,9 +101,11 @@ impl Scale {
                     ),
                 });
                 format!(
-                    "{}hardware: one board of {BOARD} nodes, {board}; each further level of boards {level} up and as much down\n\n\
+                    "{}hardware: boards of {BOARD} pins, {} levels for {most} ranks, {trunk} between two, {} from the last to the cables\n\n\
                      barrier\n{}\n{} bytes\n{}",
                     heads.collect::<String>(),
+                    levels(most),
+                    Parameters::fan_out_to(most as usize, trunk),
                     barriers.to_text(),
                     self.size,
                     others.to_text()
@@ -118,6 +118,23 @@ impl Scale {
             ),
         };
         crate::say(&text)
+    }
+
+    /// The median until everybody has left, run with the boards that so many ranks need.
+    fn boards(&self, ranks: u64) -> Result<Time, Failure> {
+        let nodes = ranks.min(BOARD) as usize;
+        let mut parameters = self.hardware.parameters(nodes, BARRIERS_RUN)?;
+        if levels(ranks) > 1 {
+            // One node on each board: so many boards as make one more level than the next power of the pins below.
+            let full = (BOARD as usize).pow(levels(ranks) - 2);
+            let boards = (full + 1).max(nodes);
+            parameters.nodes = boards;
+            parameters.boards = boards;
+            parameters.barriers = (BARRIERS_RUN * nodes / boards).max(10);
+        }
+        parameters.fan_out = Parameters::fan_out_to(ranks as usize, parameters.trunk);
+        let outcome = run(&parameters, false)?;
+        Ok(outcome.summary.complete.median())
     }
 
     /// This machine's own barrier, for each number of ranks that one machine can be asked for.
@@ -206,5 +223,10 @@ mod tests {
     fn boards_above_boards_join_sixty_times_as_many() {
         let of = [1, 60, 61, 3600, 3601, 65_536, 216_000, 216_001].map(levels);
         assert_eq!(of, [1, 1, 2, 2, 3, 3, 3, 4]);
+        for (ranks, depth) in [(61, 2), (3600, 2), (3601, 3), (216_000, 3), (216_001, 4)] {
+            let boards = (60usize.pow(levels(ranks) - 2) + 1).max(60);
+            let tree = sim::virtual_time::Tree::new(boards, boards);
+            assert_eq!(tree.levels(), depth, "{ranks} ranks, {boards} boards");
+        }
     }
 }

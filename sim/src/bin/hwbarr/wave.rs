@@ -4,12 +4,13 @@ use crate::Failure;
 use crate::options::Hardware;
 use crate::run::hardware_report;
 use clap::Args;
-use sim::event::Record;
+use sim::event::{ChannelRecord, Record};
 use sim::faults::campaign::{Campaign, Case};
 use sim::faults::catalogue::Place;
 use sim::faults::known::KnownUnsafe;
 use sim::faults::moments::Moment;
-use sim::virtual_time::{Outcome, run};
+use sim::virtual_time::{Outcome, Setup, run, run_observed};
+use sim::waves::{Form, Trace};
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,19 +18,20 @@ use std::path::{Path, PathBuf};
 /// Run in virtual time and write a waveform with a GTKWave save file.
 #[derive(Args)]
 pub struct Wave {
-    /// How many nodes are wired to the barrier, 1 to 64.
+    /// How many nodes are wired to the barrier, 1 to 64; with --boards, to each of the lowest boards.
     #[arg(short, long, default_value_t = 7)]
     nodes: usize,
     /// How many barriers they pass.
     #[arg(short = 'k', long, default_value_t = 4)]
     barriers: usize,
-    /// Where the waveform goes; the save file is beside it and ends in .gtkw.
+    /// Where the waveform goes, a .vcd or, compressed, a .fst; the save file is beside it and ends in .gtkw.
     #[arg(short, long, value_name = "FILE", default_value = "barrier.vcd")]
     output: PathBuf,
     /// Show this fault of a campaign instead, by words of its name as `hwbarr faults` prints it.
     #[arg(long, value_name = "WORDS", requires = "place")]
     fault: Option<String>,
-    /// Where the fault is: to:NODE or from:NODE for a wire to or from the barrier, node:NODE, or board.
+    /// Where the fault is: to:NODE or from:NODE for a wire to or from the barrier, node:NODE, clock:NODE, data:NODE or
+    /// select:NODE for a serial line of version 2, link:BOARD for the wire to the board above, board or board:BOARD.
     #[arg(long, value_name = "PLACE", requires = "fault")]
     place: Option<Place>,
     /// When it strikes, as `hwbarr faults` names the moments.
@@ -42,17 +44,62 @@ pub struct Wave {
 impl Wave {
     pub fn execute(self) -> Result<(), Failure> {
         let parameters = self.hardware.parameters(self.nodes, self.barriers)?;
+        let channels = parameters.channels > 0;
         if let (Some(fault), Some(place)) = (&self.fault, self.place) {
-            let mut campaign = Campaign::new(self.nodes, parameters.seed);
+            let mut campaign = Campaign::new(parameters.nodes, parameters.seed);
             campaign.parameters = parameters;
             let known = KnownUnsafe::shipped()?;
-            let (case, record) = campaign.examine(&known, fault, place, self.moment)?;
-            crate::say(&told(&case))?;
-            return write_wave(&self.output, &record);
+            let examined = campaign.examine(&known, fault, place, self.moment)?;
+            crate::say(&told(&examined.case))?;
+            return match channels {
+                true => self.channels(&examined.lines),
+                false => self.draw(&examined.trace),
+            };
         }
-        let Outcome { summary, record } = run(&parameters, true)?;
+        if channels {
+            let Outcome { summary, lines, .. } = run(&parameters, true)?;
+            crate::say(&hardware_report(&parameters, &summary))?;
+            return self.channels(&lines);
+        }
+        let mut trace = Trace::of(&Setup::new(parameters.clone()));
+        let (summary, sights) = run_observed(&parameters, Vec::new())?;
+        trace.sights = sights;
         crate::say(&hardware_report(&parameters, &summary))?;
-        write_wave(&self.output, &record)
+        self.draw(&trace)
+    }
+
+    /// Writes the waveform at one picosecond, and says where it is.
+    fn draw(&self, trace: &Trace) -> Result<(), Failure> {
+        let files = Files::beside(&self.output)?;
+        let form = match self.output.extension() {
+            Some(fst) if fst == "fst" => Form::Fst,
+            _ => Form::Vcd,
+        };
+        let mut sink = create(files.dump)?;
+        let written = sim::waves::write(&mut sink, trace, form)
+            .and_then(|written| sink.flush().map(|()| written))
+            .map_err(|e| failed(files.dump, &e))?;
+        let mut save = create(&files.save)?;
+        sim::waves::write_save(&mut save, &files.full, &written)
+            .and_then(|()| save.flush())
+            .map_err(|e| failed(&files.save, &e))?;
+        files.say(written.changes, 0)
+    }
+
+    fn channels(&self, lines: &ChannelRecord) -> Result<(), Failure> {
+        if self.output.extension().is_some_and(|fst| fst == "fst") {
+            return Err(
+                "a waveform of version 2 is a .vcd: its decoded frames have no form in .fst".into(),
+            );
+        }
+        let files = Files::beside(&self.output)?;
+        let shown = sim::channel_vcd::write(create(files.dump)?, lines)
+            .map_err(|e| failed(files.dump, &e))?;
+        let mut save = create(&files.save)?;
+        sim::gtkw::write_channels(&mut save, &files.full, &shown)
+            .and_then(|()| save.flush())
+            .map_err(|e| failed(&files.save, &e))?;
+        files.say(lines.changes.len(), lines.dropped)
     }
 }
 
@@ -76,37 +123,63 @@ fn told(case: &Case) -> String {
     text
 }
 
-/// Writes the waveform and its save file, and says where they are.
+/// Writes the waveform of a live record and its save file, and says where they are.
 pub fn write_wave(dump: &Path, record: &Record) -> Result<(), Failure> {
-    let save = dump.with_extension("gtkw");
-    if save == dump {
-        return Err(format!(
-            "the waveform cannot go to {}: a file of that name is GTKWave's save file, which would overwrite it; give a name that ends in .vcd",
-            dump.display()
-        )
-        .into());
+    let files = Files::beside(dump)?;
+    sim::vcd::write(create(files.dump)?, record).map_err(|e| failed(files.dump, &e))?;
+    let mut save = create(&files.save)?;
+    sim::gtkw::write(&mut save, &files.full, record)
+        .and_then(|()| save.flush())
+        .map_err(|e| failed(&files.save, &e))?;
+    files.say(record.events.len(), record.dropped)
+}
+
+/// A waveform and the save file beside it.
+struct Files<'p> {
+    dump: &'p Path,
+    /// The full path: GTKWave looks for a relative one where it is started.
+    full: String,
+    save: PathBuf,
+}
+
+impl<'p> Files<'p> {
+    fn beside(dump: &'p Path) -> Result<Self, Failure> {
+        let save = dump.with_extension("gtkw");
+        if save == dump {
+            return Err(format!(
+                "the waveform cannot go to {}: a file of that name is GTKWave's save file, which would overwrite it; give a name that ends in .vcd or .fst",
+                dump.display()
+            )
+            .into());
+        }
+        let full = std::path::absolute(dump).map_err(|e| failed(dump, &e))?;
+        Ok(Self {
+            dump,
+            full: full.to_string_lossy().into_owned(),
+            save,
+        })
     }
-    let failed = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
-    let create = |path: &Path| {
-        File::create(path)
-            .map(BufWriter::new)
-            .map_err(|e| failed(path, e))
-    };
-    sim::vcd::write(create(dump)?, record).map_err(|e| failed(dump, e))?;
-    let mut sink = create(&save)?;
-    // The full path: GTKWave looks for a relative one where it is started.
-    let full = std::path::absolute(dump).map_err(|e| failed(dump, e))?;
-    sim::gtkw::write(&mut sink, &full.to_string_lossy(), record)
-        .and_then(|()| sink.flush())
-        .map_err(|e| failed(&save, e))?;
-    let missing = match record.dropped {
-        0 => String::new(),
-        dropped => format!("          the record was full: {dropped} later events are missing\n"),
-    };
-    crate::say(&format!(
-        "waveform: {} ({} changes and marks)\n{missing}open with: gtkwave {}\n",
-        dump.display(),
-        record.events.len(),
-        save.display()
-    ))
+
+    fn say(&self, changes: usize, dropped: u64) -> Result<(), Failure> {
+        let missing = match dropped {
+            0 => String::new(),
+            dropped => {
+                format!("          the record was full: {dropped} later events are missing\n")
+            }
+        };
+        crate::say(&format!(
+            "waveform: {} ({changes} changes and marks)\n{missing}open with: gtkwave {}\n",
+            self.dump.display(),
+            self.save.display()
+        ))
+    }
+}
+
+fn failed(path: &Path, e: &std::io::Error) -> String {
+    format!("cannot write {}: {e}", path.display())
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, String> {
+    let file = File::create(path);
+    file.map(BufWriter::new).map_err(|e| failed(path, &e))
 }

@@ -11,13 +11,15 @@ pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
 /// Boards whose slots differ are different boards: the one toggle barrier, and the channels of version 2.
 const fn magic<const WORDS: usize>() -> u64 {
     u64::from_le_bytes(match WORDS {
-        SLOT_WORDS => *b"hwbarr\x00\x01",
-        _ => *b"hwbarr\x00\x02",
+        SLOT_WORDS => *b"hwbarr\x01\x01",
+        _ => *b"hwbarr\x01\x02",
     })
 }
 
 /// Handles of one node: the wire to the barrier, the wire from it, the marks.
 pub(in crate::live) const HANDS: usize = 3;
+/// As many handles as the head word can tell the slots of.
+pub(in crate::live) const MOST_HANDS: usize = (1 << (SLOT_BITS - 1)) - 1;
 
 /// The memory must begin at a multiple of this, which every page does.
 pub(super) const ALIGN: usize = align_of::<Header>();
@@ -42,6 +44,7 @@ pub(super) struct Header {
     nodes: AtomicU64,
     capacity: AtomicU64,
     origin_ns: AtomicU64,
+    hands: AtomicU64,
     /// Version in the upper 48 bits, index of the current slot in the lower 16.
     head: Head,
     /// Who owns the wires of each node: a process, or zero.
@@ -68,22 +71,27 @@ impl HeadWord {
 #[derive(Clone, Copy)]
 pub(in crate::live) struct Geometry {
     pub nodes: usize,
+    /// How many handles may commit; a node's own are its [`HANDS`], a board above others has one for each node below.
+    pub hands: usize,
     pub capacity: usize,
     pub origin_ns: u64,
 }
 
 impl Geometry {
     /// Slot 0 is the state after power-on; the others belong to the handles, two each.
-    const fn slots(nodes: usize) -> usize {
-        1 + nodes * HANDS * 2
+    const fn slots(hands: usize) -> usize {
+        1 + hands * 2
     }
 
     /// Bytes that a board of this geometry needs; `None` if no memory is that large.
     pub(in crate::live) fn size<const WORDS: usize>(
-        nodes: usize,
+        hands: usize,
         capacity: usize,
     ) -> Option<usize> {
-        let slots = Self::slots(nodes) * size_of::<Slot<WORDS>>();
+        if hands > MOST_HANDS {
+            return None;
+        }
+        let slots = Self::slots(hands) * size_of::<Slot<WORDS>>();
         capacity
             .checked_mul(size_of::<Entry>())?
             .checked_add(size_of::<Header>() + slots)
@@ -110,10 +118,11 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         power_on: &[u64; WORDS],
     ) -> Self {
         // SAFETY: the caller's promise is the promise that `views` asks for.
-        let shared: Self = unsafe { Self::views(base, geometry.nodes, geometry.capacity) };
+        let shared: Self = unsafe { Self::views(base, geometry.hands, geometry.capacity) };
         let header = shared.header;
         header.magic.store(0, Ordering::Relaxed);
         header.nodes.store(geometry.nodes as u64, Ordering::Relaxed);
+        header.hands.store(geometry.hands as u64, Ordering::Relaxed);
         header
             .capacity
             .store(geometry.capacity as u64, Ordering::Relaxed);
@@ -153,18 +162,20 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             return None;
         }
         let nodes = header.nodes.load(Ordering::Relaxed) as usize;
+        let hands = header.hands.load(Ordering::Relaxed) as usize;
         let capacity = header.capacity.load(Ordering::Relaxed) as usize;
         let origin_ns = header.origin_ns.load(Ordering::Relaxed);
         // What another process wrote is not trusted to be in bounds.
-        if nodes == 0 || nodes > MAX_NODES || Geometry::size::<WORDS>(nodes, capacity)? > len {
+        if nodes == 0 || nodes > MAX_NODES || Geometry::size::<WORDS>(hands, capacity)? > len {
             return None;
         }
         // SAFETY: the line above has checked that a board of this geometry lies within the `len` bytes.
-        let shared = unsafe { Self::views(base, nodes, capacity) };
+        let shared = unsafe { Self::views(base, hands, capacity) };
         Some((
             shared,
             Geometry {
                 nodes,
+                hands,
                 capacity,
                 origin_ns,
             },
@@ -173,8 +184,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
 
     /// # Safety
     /// As for [`init`](Self::init).
-    unsafe fn views(base: NonNull<u8>, nodes: usize, capacity: usize) -> Self {
-        let slots = Geometry::slots(nodes);
+    unsafe fn views(base: NonNull<u8>, hands: usize, capacity: usize) -> Self {
+        let slots = Geometry::slots(hands);
         // SAFETY: the three parts follow each other within the size that the caller vouches for; the header's size is
         // a multiple of the slots' alignment and the slots' size of the entries'; all fields are atomics, so shared
         // references to memory that other processes change are sound, and every bit pattern is a value.
@@ -190,8 +201,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
     }
 
     /// The two slots of a handle.
-    pub(in crate::live) fn slots_of(node: usize, hand: usize) -> [usize; 2] {
-        let first = 1 + (node * HANDS + hand) * 2;
+    pub(in crate::live) fn slots_of(hand: usize) -> [usize; 2] {
+        let first = 1 + hand * 2;
         [first, first + 1]
     }
 

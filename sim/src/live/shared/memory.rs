@@ -1,6 +1,7 @@
 //! Memory for boards of programs that have no shared memory of their own.
 
-use crate::live::{AttachError, Board, ChannelBoard, InitError};
+use crate::live::{AttachError, Board, Boards, ChannelBoard, InitError};
+use crate::virtual_time::Tree;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -103,6 +104,18 @@ impl Memory {
     ) -> Result<ChannelBoard<'_>, InitError> {
         // SAFETY: as in `init`, with version 2 boards.
         unsafe { ChannelBoard::init(self.base, self.len, nodes, record) }
+    }
+
+    /// Makes the boards of a tree in this memory; see [`Boards::init`].
+    pub fn init_boards(&self, tree: &Tree, record: usize) -> Result<Boards<'_>, InitError> {
+        // SAFETY: as in `init`, with the boards of a tree.
+        unsafe { Boards::init(self.base, self.len, tree, record) }
+    }
+
+    /// Finds the boards of a tree in this memory; see [`Boards::attach`].
+    pub fn attach_boards(&self, tree: &Tree, record: usize) -> Result<Boards<'_>, AttachError> {
+        // SAFETY: as in `init_boards`.
+        unsafe { Boards::attach(self.base, self.len, tree, record) }
     }
 
     /// Finds the board in this memory; see [`Board::attach`].

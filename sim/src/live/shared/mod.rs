@@ -9,12 +9,13 @@ mod layout;
 mod memory;
 mod window;
 
-pub(super) use layout::{Geometry, HeadWord, Shared};
+pub(super) use layout::{Geometry, HANDS, HeadWord, Shared};
 pub use memory::{Memory, MemoryError};
 pub use window::Window;
 
 use super::state::State;
-use super::{AttachError, Board, ChannelBoard, InitError, monotonic_ns};
+use super::{AttachError, Board, Boards, ChannelBoard, InitError, monotonic_ns};
+use crate::virtual_time::Tree;
 use fpga_model::ToggleMachine;
 use std::ptr::NonNull;
 
@@ -32,8 +33,23 @@ impl<'m> Board<'m> {
         nodes: usize,
         record: usize,
     ) -> Result<Self, InitError> {
+        // SAFETY: the caller's promise is the one that is asked for.
+        unsafe { Self::init_with(base, len, nodes, nodes.saturating_mul(HANDS), record) }
+    }
+
+    /// The same with so many handles.
+    ///
+    /// # Safety
+    /// As for [`init`](Self::init).
+    unsafe fn init_with(
+        base: NonNull<u8>,
+        len: usize,
+        nodes: usize,
+        hands: usize,
+        record: usize,
+    ) -> Result<Self, InitError> {
         let blank = ToggleMachine::new(nodes).map_err(InitError::Nodes)?;
-        let need = Self::layout_size(nodes, record);
+        let need = Self::size_with(hands, record);
         if need > len {
             return Err(InitError::TooSmall { need, have: len });
         }
@@ -44,6 +60,7 @@ impl<'m> Board<'m> {
         }
         let geometry = Geometry {
             nodes,
+            hands,
             capacity: record,
             origin_ns: monotonic_ns(),
         };
@@ -68,6 +85,56 @@ impl<'m> Board<'m> {
         let blank =
             ToggleMachine::new(geometry.nodes).map_err(|_| AttachError::NoBoard { have: len })?;
         Ok(Self::new(shared, geometry, blank))
+    }
+}
+
+impl<'m> Boards<'m> {
+    /// Makes the boards of this tree, as after power-on, which record about `record` events together; the others
+    /// [`attach`](Self::attach) when that has been done.
+    ///
+    /// # Safety
+    /// As for [`Board::init`], with `Boards`.
+    pub unsafe fn init(
+        base: NonNull<u8>,
+        len: usize,
+        tree: &Tree,
+        record: usize,
+    ) -> Result<Self, InitError> {
+        let need = Self::layout_size(tree, record);
+        if need > len {
+            return Err(InitError::TooSmall { need, have: len });
+        }
+        let boards = Self::places(tree, record).map(|(at, bytes, board)| {
+            let (pins, hands) = (tree.pins(board), Self::hands(tree, board));
+            // SAFETY: the places follow each other within `need` bytes, which `len` is not less than, so the caller's
+            // promise holds for each of them.
+            unsafe { Board::init_with(base.add(at), bytes, pins, hands, record / tree.boards()) }
+        });
+        Ok(Self::of(tree, boards.collect::<Result<_, _>>()?))
+    }
+
+    /// Finds the boards of this tree that another process has made in this memory, with the same `record`.
+    ///
+    /// # Safety
+    /// As for [`init`](Self::init).
+    pub unsafe fn attach(
+        base: NonNull<u8>,
+        len: usize,
+        tree: &Tree,
+        record: usize,
+    ) -> Result<Self, AttachError> {
+        if Self::layout_size(tree, record) > len {
+            return Err(AttachError::NoBoard { have: len });
+        }
+        let boards = Self::places(tree, record).map(|(at, bytes, board)| {
+            // SAFETY: as in `init`.
+            let found = unsafe { Board::attach(base.add(at), bytes) }?;
+            match found.nodes() == tree.pins(board) && found.hands() >= Self::hands(tree, board) {
+                true => Ok(found),
+                false => Err(AttachError::NoBoard { have: bytes }),
+            }
+        });
+        Ok(Self::of(tree, boards.collect::<Result<_, _>>()?))
     }
 }
 

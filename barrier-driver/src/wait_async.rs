@@ -1,0 +1,185 @@
+//! Waits that sleep until the pin's interrupt, for executors of microcontrollers.
+
+use crate::{PinFault, ToggleBarrier};
+use embedded_hal::digital::{InputPin, OutputPin, PinState};
+use embedded_hal_async::digital::Wait;
+
+impl<O: OutputPin, I: InputPin<Error = O::Error> + Wait> ToggleBarrier<O, I> {
+    /// Waits for the release of the barrier that this node is in, asleep between interrupts; at once if it is in none.
+    ///
+    /// A level and not an edge is waited for, so a release between the poll and the sleep is not missed;
+    /// the level is read once more after waking, so a pulse that has gone is not taken for a release.
+    /// A time limit is the caller's: a future that is dropped leaves the node in the barrier, where it may wait again or close.
+    pub async fn released(&mut self) -> Result<(), PinFault<O::Error>> {
+        while self.poll()?.is_pending() {
+            let awaited = !self.level();
+            let woken = match awaited {
+                PinState::High => self.input().wait_for_high().await,
+                PinState::Low => self.input().wait_for_low().await,
+            };
+            woken.map_err(PinFault::Read)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use core::cell::{Cell, RefCell};
+    use core::convert::Infallible;
+    use core::future::{Future, poll_fn};
+    use core::pin::pin;
+    use core::task::{Context, Poll, Waker};
+    use embedded_hal::digital::ErrorType;
+    use fpga_model::ToggleMachine;
+    use std::rc::Rc;
+
+    /// A board of two nodes whose clock runs when somebody asks for it.
+    struct Board {
+        machine: Cell<ToggleMachine>,
+        wires: Cell<u64>,
+        /// How often a pin has been read, so that a node that spins is found out.
+        reads: Cell<usize>,
+        sleepers: RefCell<Vec<Waker>>,
+    }
+
+    impl Board {
+        fn output(&self) -> bool {
+            self.machine.get().outputs() != 0
+        }
+
+        fn run(&self) {
+            let mut machine = self.machine.get();
+            machine.fast_forward(self.wires.get(), 3);
+            self.machine.set(machine);
+        }
+    }
+
+    struct Pin(Rc<Board>, usize);
+
+    impl ErrorType for Pin {
+        type Error = Infallible;
+    }
+
+    impl OutputPin for Pin {
+        fn set_low(&mut self) -> Result<(), Infallible> {
+            self.0.wires.set(self.0.wires.get() & !(1 << self.1));
+            Ok(())
+        }
+
+        fn set_high(&mut self) -> Result<(), Infallible> {
+            self.0.wires.set(self.0.wires.get() | 1 << self.1);
+            Ok(())
+        }
+    }
+
+    impl InputPin for Pin {
+        fn is_high(&mut self) -> Result<bool, Infallible> {
+            self.0.reads.set(self.0.reads.get() + 1);
+            Ok(self.0.output())
+        }
+
+        fn is_low(&mut self) -> Result<bool, Infallible> {
+            self.is_high().map(|high| !high)
+        }
+    }
+
+    impl Pin {
+        async fn level(&self, high: bool) -> Result<(), Infallible> {
+            poll_fn(|context| {
+                if self.0.output() == high {
+                    return Poll::Ready(Ok(()));
+                }
+                self.0.sleepers.borrow_mut().push(context.waker().clone());
+                Poll::Pending
+            })
+            .await
+        }
+    }
+
+    impl Wait for Pin {
+        async fn wait_for_high(&mut self) -> Result<(), Infallible> {
+            self.level(true).await
+        }
+
+        async fn wait_for_low(&mut self) -> Result<(), Infallible> {
+            self.level(false).await
+        }
+
+        async fn wait_for_rising_edge(&mut self) -> Result<(), Infallible> {
+            unreachable!("an edge could be missed")
+        }
+
+        async fn wait_for_falling_edge(&mut self) -> Result<(), Infallible> {
+            unreachable!("an edge could be missed")
+        }
+
+        async fn wait_for_any_edge(&mut self) -> Result<(), Infallible> {
+            unreachable!("an edge could be missed")
+        }
+    }
+
+    fn two() -> (Rc<Board>, [ToggleBarrier<Pin, Pin>; 2]) {
+        let board = Rc::new(Board {
+            machine: Cell::new(ToggleMachine::new(2).expect("two nodes")),
+            wires: Cell::new(0),
+            reads: Cell::new(0),
+            sleepers: RefCell::default(),
+        });
+        let open = |node| {
+            let (out, input) = (Pin(board.clone(), node), Pin(board.clone(), node));
+            ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("an idle board")
+        };
+        let nodes = [open(0), open(1)];
+        (board, nodes)
+    }
+
+    #[test]
+    fn a_node_sleeps_until_the_release_and_reads_twice() {
+        let (board, [mut first, mut second]) = two();
+        for barrier in 0..4 {
+            first.enter().expect("it is out");
+            let before = board.reads.get();
+            let mut context = Context::from_waker(Waker::noop());
+            let mut released = pin!(first.released());
+            assert!(released.as_mut().poll(&mut context).is_pending());
+            board.run();
+            assert!(
+                released.as_mut().poll(&mut context).is_pending(),
+                "node 1 is missing"
+            );
+            assert!(!board.sleepers.borrow().is_empty());
+            second.enter().expect("it is out");
+            board.run();
+            let done = released.as_mut().poll(&mut context);
+            assert_eq!(done, Poll::Ready(Ok(())), "barrier {barrier}");
+            assert_eq!(board.reads.get() - before, 2, "before and after the sleep");
+            assert_eq!(second.poll(), Ok(Poll::Ready(())));
+        }
+    }
+
+    #[test]
+    fn a_node_in_no_barrier_does_not_sleep() {
+        let (_, [mut first, _]) = two();
+        let mut context = Context::from_waker(Waker::noop());
+        let done = pin!(first.released()).poll(&mut context);
+        assert_eq!(done, Poll::Ready(Ok(())));
+    }
+
+    #[test]
+    fn a_wait_that_is_given_up_can_be_taken_up_again() {
+        let (board, [mut first, mut second]) = two();
+        first.enter().expect("it is out");
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(pin!(first.released()).poll(&mut context).is_pending());
+        assert!(first.is_entered());
+        second.enter().expect("it is out");
+        board.run();
+        assert_eq!(
+            pin!(first.released()).poll(&mut context),
+            Poll::Ready(Ok(()))
+        );
+        assert!(!first.is_entered());
+    }
+}

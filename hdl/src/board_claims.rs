@@ -1,0 +1,94 @@
+//! What is proved of boards of boards, and what must be refuted; decided by [`formal`](crate::formal).
+//!
+//! By contract for any number of boards and levels, and with all boards as RTL at sizes that need no contract.
+
+use crate::formal::{Claim, Mutant};
+use crate::source::{Source, source};
+use crate::toggle_claims::PROTOCOL;
+
+/// A board below another, under the root's contract.
+pub const BELOW: Source = source!("formal/board_below.v");
+/// Boards under a board, all as RTL.
+pub const WHOLE: Source = source!("formal/boards_whole.v");
+
+const BELOW_AT_4: Claim = Claim::Asserts {
+    module: BELOW,
+    parameters: &[("N", 4), ("LEMMAS", 0)],
+};
+
+/// What is proved.
+pub const CLAIMS: &[(&str, Claim)] = &[
+    (
+        "the root's contract, 60 boards below it: it releases when all have announced, and not before",
+        Claim::Asserts {
+            module: PROTOCOL,
+            parameters: &[("N", 60)],
+        },
+    ),
+    (
+        "a board's contract, 60 nodes or boards below it: to the board above it is a node that keeps the protocol",
+        Claim::Asserts {
+            module: BELOW,
+            parameters: &[("N", 60)],
+        },
+    ),
+    (
+        "4 boards of 8 nodes under one, all as RTL: nobody leaves before all have entered",
+        Claim::Asserts {
+            module: WHOLE,
+            parameters: &[("B", 4), ("N", 8)],
+        },
+    ),
+];
+
+/// Broken boards, each of which must break a board's contract.
+pub const MUTANTS: &[(Mutant, Claim)] = &[
+    (
+        Mutant {
+            fault: "a board announces without its last node",
+            file: "toggle_machine.v",
+            from: "&level_i;",
+            to: "&level_i[N-2:0];",
+        },
+        BELOW_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "a board announces when any node has left",
+            file: "toggle_machine.v",
+            from: "~|level_i;",
+            to: "~&level_i;",
+        },
+        BELOW_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "a board never announces a second time",
+            file: "toggle_machine.v",
+            from: "level_q <= ~level_q;",
+            to: "level_q <= 1'b1;",
+        },
+        BELOW_AT_4,
+    ),
+    (
+        Mutant {
+            fault: "a board under a board sees one node twice",
+            file: "toggle_barrier.v",
+            from: ".level_i (node_i)",
+            to: ".level_i ({node_i[N-1:2], {2{node_i[0]}}})",
+        },
+        Claim::Asserts {
+            module: WHOLE,
+            parameters: &[("B", 2), ("N", 2), ("LEMMAS", 0)],
+        },
+    ),
+];
+
+/// How boards must not be put together.
+pub const HAZARDS: &[(&str, Claim)] = &[(
+    "nodes that read their own board's output instead of the root's leave before all have entered",
+    Claim::Asserts {
+        module: BELOW,
+        parameters: &[("N", 4), ("LEMMAS", 0), ("READS_OWN", 1)],
+    },
+)];

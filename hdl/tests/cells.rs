@@ -1,0 +1,37 @@
+//! The cells of the barrier with each filter are those that the table of costs tells.
+
+mod common;
+
+use common::or_skip;
+use hdl::RTL;
+use hdl::fpga;
+
+#[test]
+fn yosys_counts_the_cells_that_the_table_tells() {
+    let table = include_str!("../filter-cells.txt");
+    let lines: Vec<Vec<u32>> = table
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let words = line.split_whitespace().map(str::parse);
+            words.collect::<Result<_, _>>().expect("numbers")
+        })
+        .collect();
+    assert!(lines.len() > 2, "{table}");
+    common::each(&lines, |line| {
+        let &[samples, luts, flip_flops] = line.as_slice() else {
+            panic!("three numbers: {line:?}");
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let parameters = [("N", 60), ("FILTER", samples as usize)];
+        let cells = fpga::cells(hdl::TOP, &RTL, &parameters, folder.path());
+        let Some(cells) = or_skip("cells", cells) else {
+            return;
+        };
+        println!("{samples} samples: {cells:?}");
+        // Another version of yosys may count a few more or less; what is told has to be near.
+        let near = |told: u32, now: u32| told.abs_diff(now) * 20 <= told;
+        assert!(near(luts, cells.luts), "{line:?}: {cells:?}");
+        assert_eq!(flip_flops, cells.flip_flops, "{line:?}");
+    });
+}

@@ -1,0 +1,211 @@
+//! A node's barriers with the real driver, of either version and either protocol, as a run's parameters say.
+//!
+//! With channels, barrier `k` goes through channel `k` modulo their number, and node 0 takes them and gives them back.
+
+use super::host::{Delay, Disagreement, Host, Pin};
+use super::{Parameters, Protocol, Time};
+use barrier_driver::channels::{
+    ChannelBarrier, LastLine, Programmer, ReleaseLine, Seat, SerialPins,
+};
+use barrier_driver::{Confirmed, ReturningBarrier, SelfTest, ToggleBarrier, self_test_by};
+use core::task::Poll;
+use fpga_model::channels::MAX_CHANNELS;
+use std::time::Duration;
+
+type Input<'h> = Confirmed<ReleaseLine<Pin<'h>>>;
+type Speaker<'h> = Programmer<Pin<'h>, Pin<'h>, Delay<'h>>;
+
+/// One barrier.
+enum Way<'h> {
+    Toggle(ToggleBarrier<Pin<'h>, Input<'h>>),
+    Returning(ReturningBarrier<Pin<'h>, Input<'h>>),
+}
+
+/// A node's barriers.
+pub struct Gate<'h> {
+    host: &'h Host<'h>,
+    protocol: Protocol,
+    ways: Vec<Way<'h>>,
+    /// Of the node that programs the channels.
+    speaker: Option<Speaker<'h>>,
+    channels: usize,
+}
+
+fn say(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn duration(time: Time) -> Duration {
+    Duration::from_nanos(time.ns())
+}
+
+impl<'h> Gate<'h> {
+    /// Opens all of them with all nodes, which agree on each.
+    pub fn open(host: &'h Host<'h>, parameters: &Parameters) -> Result<Self, Disagreement> {
+        let Parameters {
+            protocol,
+            channels,
+            reads,
+            nodes,
+            ..
+        } = *parameters;
+        let mut gate = Self {
+            host,
+            protocol,
+            ways: Vec::new(),
+            speaker: None,
+            channels,
+        };
+        if channels == 0 {
+            let input = Confirmed::new(ReleaseLine::Own(host.pin(0)), reads);
+            let opened = ToggleBarrier::open(host.pin(0), input, || host.fence());
+            gate.ways
+                .push(Way::Toggle(host.agree(opened.map_err(say))?));
+            return Ok(gate);
+        }
+        let last = LastLine::new(host.pin(MAX_CHANNELS - 1));
+        let mut heard = Ok(());
+        if host.node() == 0 {
+            let pins = SerialPins {
+                clock: host.pin(MAX_CHANNELS),
+                data: host.pin(MAX_CHANNELS + 1),
+                select: host.pin(MAX_CHANNELS + 2),
+            };
+            match Programmer::new(pins, last.clone(), Delay(host)) {
+                Ok(speaker) => gate.speaker = Some(speaker),
+                Err(e) => heard = Err(say(e)),
+            }
+        }
+        host.agree(heard)?;
+        for channel in 0..channels {
+            let line = match channel + 1 == MAX_CHANNELS {
+                true => ReleaseLine::Shared(last.clone()),
+                false => ReleaseLine::Own(host.pin(channel)),
+            };
+            let seat = Seat {
+                channel: channel as u8,
+                members: u64::MAX >> (u64::BITS as usize - nodes),
+            };
+            let opened = ChannelBarrier::open(
+                host.pin(channel),
+                Confirmed::new(line, reads),
+                seat,
+                gate.speaker.as_mut(),
+                || host.fence(),
+            );
+            let opened = host.agree(opened.map_err(say))?;
+            gate.ways.push(Way::Toggle(opened.into_toggle()));
+        }
+        Ok(gate)
+    }
+
+    /// The driver's self-test of each; a fault of one does not keep the others from theirs, for all nodes meet in the fences.
+    pub fn self_test(
+        &mut self,
+        test: SelfTest,
+        late: impl Iterator<Item = usize> + Clone,
+        hold: Time,
+    ) -> Result<(), String> {
+        let host = self.host;
+        let mut verdict = Ok(());
+        for way in &mut self.ways {
+            let Way::Toggle(barrier) = way else { continue };
+            let tested = self_test_by(
+                || host.elapsed(),
+                barrier,
+                test,
+                late.clone(),
+                || host.fence(),
+                || host.watch(Some(hold)),
+            );
+            verdict = verdict.and(tested.map_err(say));
+        }
+        verdict
+    }
+
+    /// Makes them returning ones, if that is the protocol; each may take so long.
+    pub fn begin(&mut self, limit: Option<Time>) -> Result<(), String> {
+        let Protocol::Returning { rest } = self.protocol else {
+            return Ok(());
+        };
+        let host = self.host;
+        for way in std::mem::take(&mut self.ways) {
+            self.ways.push(match way {
+                Way::Toggle(toggle) => {
+                    let limit_or_ever = limit.map_or(Duration::MAX, duration);
+                    let returning = ReturningBarrier::over_by(
+                        || host.elapsed(),
+                        toggle,
+                        rest,
+                        || host.watch(limit),
+                        limit_or_ever,
+                    );
+                    Way::Returning(returning.map_err(say)?)
+                }
+                returning => returning,
+            });
+        }
+        Ok(())
+    }
+
+    /// Enters barrier `number`.
+    pub fn enter(&mut self, number: usize) -> Result<(), String> {
+        match self.way(number) {
+            Way::Toggle(barrier) => barrier.enter().map_err(say),
+            Way::Returning(barrier) => barrier.enter().map_err(say),
+        }
+    }
+
+    /// Waits for its release, for at most so long.
+    pub fn wait(&mut self, number: usize, limit: Option<Time>) -> Result<(), String> {
+        let host = self.host;
+        let way = self.way(number);
+        let Some(limit) = limit else {
+            loop {
+                let polled = match way {
+                    Way::Toggle(barrier) => barrier.poll().map_err(say)?,
+                    Way::Returning(barrier) => barrier.poll().map_err(say)?,
+                };
+                if matches!(polled, Poll::Ready(())) {
+                    return Ok(());
+                }
+                host.watch(None);
+            }
+        };
+        let now = || host.elapsed();
+        let progress = || host.watch(Some(limit));
+        match way {
+            Way::Toggle(barrier) => barrier.wait_by(now, progress, duration(limit)).map_err(say),
+            Way::Returning(barrier) => barrier.wait_by(now, progress, duration(limit)).map_err(say),
+        }
+    }
+
+    /// Puts all wires to rest, and gives the channels back.
+    pub fn close(mut self) -> Result<(), String> {
+        let mut closed = Ok(());
+        for way in std::mem::take(&mut self.ways) {
+            let this = match way {
+                Way::Toggle(barrier) => barrier.close().map_err(say),
+                Way::Returning(barrier) => barrier.close().map_err(say),
+            };
+            closed = closed.and(this);
+        }
+        if self.channels > 0 {
+            let met = self.host.fence().map_err(say);
+            closed = closed.and(met);
+            if closed.is_ok()
+                && let Some(speaker) = &mut self.speaker
+            {
+                for channel in 0..self.channels {
+                    closed = closed.and(speaker.give_back(channel as u8).map_err(say));
+                }
+            }
+        }
+        closed
+    }
+
+    fn way(&mut self, number: usize) -> &mut Way<'h> {
+        let count = self.ways.len();
+        &mut self.ways[number % count]
+    }
+}
