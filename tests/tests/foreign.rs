@@ -7,7 +7,7 @@ use sim::served::{Address, Onlooker};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tests::served::Server;
 use tests::{installation, mpich, needs};
 use xtask::process::{self, Outcome};
@@ -24,14 +24,17 @@ struct Program {
 }
 
 impl Program {
-    fn new(compiler: &Path, name: &str) -> Program {
+    /// Of a file in C, or in Fortran.
+    fn new(compiler: &Path, file: &str) -> Program {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(compiler);
+        if file.ends_with(".c") {
+            command.args(["-std=gnu11", "-w"]);
+        }
         command
-            .args(["-std=gnu11", "-O1", "-w", "-o"])
+            .args(["-O1", "-o"])
             .arg(folder.path().join("program"))
-            .arg(workspace::programs().join(name).with_extension("c"))
-            .arg("-lm");
+            .arg(workspace::programs().join(file));
         process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
         Program { folder }
     }
@@ -92,7 +95,7 @@ fn open_mpi_takes_its_barrier_from_the_board() {
     if !open_mpi() {
         return;
     }
-    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
     for ranks in [2, 4] {
         let server = Server::new(&["--nodes", &ranks.to_string()]);
         let settings = [
@@ -110,7 +113,7 @@ fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     if !open_mpi() {
         return;
     }
-    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".openmpi/components");
     fs::create_dir_all(&folder).unwrap();
@@ -134,7 +137,7 @@ fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     if !open_mpi() {
         return;
     }
-    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
     let report = program.folder.path().join("report.json");
     let vcd = program.folder.path().join("wires.vcd");
     let settings = [
@@ -158,7 +161,7 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     if !open_mpi() {
         return;
     }
-    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
     let server = Server::new(&["--nodes", "3"]);
     let settings = [
         ("OMPI_MCA_mca_base_component_path", &*components()),
@@ -173,12 +176,39 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     assert_eq!(releases(&server), 0);
 }
 
+/// The board goes in the middle of the run: one line, no barrier lost, and the rest in software.
+#[test]
+fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
+    if !open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
+    let server = Server::new(&["--nodes", "3"]);
+    let port = server.address.clone();
+    let settings = [
+        ("OMPI_MCA_mca_base_component_path", &*components()),
+        ("OMPI_MCA_coll_hwbarr_port", &port),
+    ];
+    let outcome = std::thread::scope(|scope| {
+        let run = scope.spawn(|| run_open_mpi(&program, 3, &settings, &["400", "5000"]));
+        let begin = Instant::now();
+        while releases(&server) < 20 {
+            assert!(begin.elapsed() < LIMIT, "the job does not use the board");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        drop(server);
+        run.join().unwrap()
+    });
+    let said = outcome.stderr.matches("goes on in software").count();
+    assert_eq!(said, 1, "{}", outcome.stderr);
+}
+
 #[test]
 fn without_a_port_the_component_is_silent() {
     if !open_mpi() {
         return;
     }
-    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
     let settings = [("OMPI_MCA_mca_base_component_path", &*components())];
     let outcome = run_open_mpi(&program, 2, &settings, BARRIERS);
     assert!(!outcome.stderr.contains("portcullis"), "{}", outcome.stderr);
@@ -189,7 +219,7 @@ fn a_preloaded_library_gives_open_mpi_the_hardware_on_the_world_and_its_duplicat
     if !open_mpi() {
         return;
     }
-    let program = Program::new(Path::new("mpicc.openmpi"), "duplicates");
+    let program = Program::new(Path::new("mpicc.openmpi"), "duplicates.c");
     let server = Server::new(&["--nodes", "3"]);
     let settings = [
         ("LD_PRELOAD", &*preload()),
@@ -205,7 +235,7 @@ const DUPLICATES: u64 = 5 + 5 + 5 + 1;
 #[test]
 fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates() {
     let Some(mpich) = mpich() else { return };
-    let program = Program::new(&mpich.bin("mpicc"), "duplicates");
+    let program = Program::new(&mpich.bin("mpicc"), "duplicates.c");
     let server = Server::new(&["--nodes", "3"]);
     let mut command = Command::new(mpich.bin("mpiexec"));
     command
@@ -214,4 +244,21 @@ fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates(
         .arg(program.path());
     process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(releases(&server), DUPLICATES + 2);
+}
+
+/// Twenty barriers by the names of Fortran, half of them of a duplicate.
+#[test]
+fn a_preloaded_library_serves_programs_in_fortran() {
+    let fortran = packages::on_path("gfortran");
+    if !open_mpi() || !needs(fortran, "a Fortran compiler (gfortran)") {
+        return;
+    }
+    let program = Program::new(Path::new("mpif90.openmpi"), "fortran_barriers.f90");
+    let server = Server::new(&["--nodes", "2"]);
+    let settings = [
+        ("LD_PRELOAD", &*preload()),
+        ("PORTCULLIS_MCA_coll_hwbarr_port", &server.address),
+    ];
+    run_open_mpi(&program, 2, &settings, &[]);
+    assert_eq!(releases(&server), 20 + 2);
 }

@@ -80,6 +80,11 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "libopenmpi-dev",
         "programs for that Open MPI",
     ),
+    (
+        Sign::Program("gfortran"),
+        "gfortran",
+        "a Fortran program for that Open MPI",
+    ),
     (Sign::Program("python3"), "python3", "mpi4py and the peers"),
     (
         Sign::Python("import venv, ensurepip"),
