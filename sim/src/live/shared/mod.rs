@@ -9,7 +9,7 @@ mod layout;
 mod memory;
 mod window;
 
-pub(super) use layout::{Geometry, HANDS, HeadWord, MOST_HANDS, Shared};
+pub(super) use layout::{Geometry, HANDS, HeadWord, Shared};
 pub use memory::{Memory, MemoryError};
 pub use window::Window;
 
