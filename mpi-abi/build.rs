@@ -21,18 +21,22 @@ fn main() -> Result<(), String> {
     unwinder::need_only_libc()?;
 
     let functions = table::functions(&read(Path::new("api/functions.txt"))?)?;
+    let extensions = table::functions(&read(Path::new("api/extensions.txt"))?)?;
     let sections = table::constants(&read(Path::new("api/constants.txt"))?)?;
     let mut found = BTreeMap::new();
     find_implementations(Path::new("src/api"), "crate::api", &mut found)?;
 
     let known = |name: &str| {
+        if name.starts_with("MPIX_") {
+            return extensions.functions.iter().any(|f| f.name == name);
+        }
         let name = PARTS.iter().find_map(|part| name.strip_prefix(part));
         let name = name.map(|x| format!("MPI_{x}")).unwrap_or_default();
         functions.functions.iter().any(|f| f.name == name)
     };
     if let Some(name) = found.keys().find(|name| !known(name)) {
         return Err(format!(
-            "{name} is implemented in src/api but is not a function of api/functions.txt"
+            "{name} is implemented in src/api but is not a function of api/functions.txt or api/extensions.txt"
         ));
     }
 
@@ -45,7 +49,7 @@ fn main() -> Result<(), String> {
     write("abi.rs", rust::types(&sections))?;
     write(
         "exports.rs",
-        rust::Exports::new(&functions, &sections, &found).write(),
+        rust::Exports::new(&functions, &extensions, &sections, &found).write(),
     )
 }
 
@@ -54,7 +58,7 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// What the names of implementations begin with: the whole function, a part of a collective one, or the shortest way of a simple one.
-const PARTS: [&str; 4] = ["MPI_", "plan_", "fast_", "quick_"];
+const PARTS: [&str; 5] = ["MPI_", "MPIX_", "plan_", "fast_", "quick_"];
 
 /// Notes the path of each public function with such a name below a module folder.
 fn find_implementations(

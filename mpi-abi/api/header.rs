@@ -47,6 +47,44 @@ pub fn header(functions: &Functions, sections: &[Section]) -> String {
     out
 }
 
+/// `mpi-ext.h`: what is there beyond the standard, under the names that Open MPI's header of this name has.
+pub fn extension_header(extensions: &Functions) -> String {
+    let mut out = String::from(
+        "/* mpi-ext.h: functions beyond MPI 5.0.\n\
+         \x20*\n\
+         \x20* Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on\n\
+         \x20* when a rank dies if it is started by `mpirun --with-ft ulfm`.\n\
+         \x20* Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.\n\
+         \x20*/\n\
+         #ifndef MPI_EXT_H\n#define MPI_EXT_H\n\n\
+         #include <mpi.h>\n\n\
+         #if defined(__cplusplus)\nextern \"C\" {\n#endif\n\n\
+         /* What programs ask for before they use it. */\n\
+         #define OMPI_HAVE_MPI_EXT_FTMPI 1\n\
+         #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1\n\
+         #define OMPI_HAVE_MPIX_COMM_ACK_FAILED 1\n\
+         #define OMPI_HAVE_MPIX_COMM_ISHRINK 1\n\n\
+         /* Error classes */\n\
+         #define MPIX_ERR_PROC_FAILED 75\n\
+         #define MPIX_ERR_PROC_FAILED_PENDING 76\n\
+         #define MPIX_ERR_REVOKED 77\n\
+         #define MPI_ERR_PROC_FAILED MPIX_ERR_PROC_FAILED\n\
+         #define MPI_ERR_PROC_FAILED_PENDING MPIX_ERR_PROC_FAILED_PENDING\n\
+         #define MPI_ERR_REVOKED MPIX_ERR_REVOKED\n",
+    );
+    for prefix in ["MPIX_", "PMPIX_", "MPI_", "PMPI_"] {
+        out.push('\n');
+        for function in &extensions.functions {
+            if let Some(name) = function.name.strip_prefix("MPIX_") {
+                let words = function.prototype(&format!("{prefix}{name}"));
+                let _ = writeln!(out, "{}", words.concat());
+            }
+        }
+    }
+    out.push_str("\n#if defined(__cplusplus)\n}\n#endif\n\n#endif /* MPI_EXT_H */\n");
+    out
+}
+
 /// Handles and statuses of Fortran, which C programs have had since MPI-2.
 ///
 /// They are in the C interface (sections 19.3.4 and 19.3.5) and not in the binary one, since only a Fortran compiler knows its `INTEGER` (section 20.5).

@@ -18,6 +18,9 @@ use std::fmt::Write;
 /// Handle types whose argument decides which error handler a failing call reaches.
 const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Session"];
 
+/// The version of the standard that extensions are of.
+const EXTENSION: &str = "x";
+
 /// The chapter on files.
 const FILES: u32 = 14;
 
@@ -216,6 +219,8 @@ fn pointer_type(p: &Param) -> String {
 /// Writes the exported functions.
 pub struct Exports<'a> {
     functions: &'a Functions,
+    /// What is there beyond the standard; their ids follow those of the functions.
+    extensions: &'a Functions,
     callbacks: BTreeSet<&'a str>,
     /// The null handle of each type of handle.
     nulls: BTreeMap<&'a str, &'a str>,
@@ -226,6 +231,7 @@ pub struct Exports<'a> {
 impl<'a> Exports<'a> {
     pub fn new(
         functions: &'a Functions,
+        extensions: &'a Functions,
         sections: &'a [Section],
         found: &'a BTreeMap<String, String>,
     ) -> Self {
@@ -244,6 +250,7 @@ impl<'a> Exports<'a> {
             .collect();
         Exports {
             functions,
+            extensions,
             callbacks,
             nulls,
             found,
@@ -268,6 +275,25 @@ impl<'a> Exports<'a> {
             );
             self.export(&mut out, id, f, body);
         }
+        let mut beyond = String::new();
+        let first = self.functions.functions.len();
+        for (id, f) in (first..).zip(&self.extensions.functions) {
+            let subject = &self.extensions.chapters[f.chapter].title;
+            let _ = writeln!(
+                beyond,
+                "    FunctionInfo {{ name: {:?}, chapter: 0, subject: {subject:?}, since: {:?}, implemented: true }},",
+                f.name, f.since,
+            );
+            let body = self.body(f);
+            self.export(&mut out, id, f, body);
+            self.export_alias(&mut out, f);
+        }
+        let _ = writeln!(
+            out,
+            "/// The functions beyond the standard; a call id is an index into them behind the last function.\n\
+             pub static EXTENSIONS: [FunctionInfo; {}] = [\n{beyond}];",
+            self.extensions.functions.len()
+        );
         let _ = writeln!(
             out,
             "/// Every function of the interface, in the order of the table; a call id is an index into it.\n\
@@ -285,6 +311,9 @@ impl<'a> Exports<'a> {
             let kind = handle.base.trim_start_matches("MPI_");
             Some(format!("Target::{kind}({})", ident(&handle.name)))
         };
+        if f.since == EXTENSION {
+            return of_kinds(&ERROR_TARGETS).unwrap_or("Target::None".into());
+        }
         // What opens or removes a file has none yet, and is no failure of the communicator (MPI 5.0, section 14.7).
         if self.functions.chapters[f.chapter].number == FILES {
             return of_kinds(&["MPI_File"]).unwrap_or("Target::File(MPI_FILE_NULL)".into());
@@ -352,6 +381,30 @@ impl<'a> Exports<'a> {
              {PROMISE}\n    {body}\n}}\n\
              #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({params}) -> {result} {{\n    \
              {PROMISE}\n    {to_profiled}\n}}"
+        );
+    }
+
+    /// Exports an extension under the name that it would have in the standard.
+    fn export_alias(&self, out: &mut String, f: &Function) {
+        let Some(plain) = f.name.strip_prefix("MPIX_") else {
+            return;
+        };
+        let params: Vec<String> = (f.params.iter())
+            .map(|p| format!("{}: {}", ident(&p.name), self.rust_type(p)))
+            .collect();
+        let (params, args) = (params.join(", "), arguments(f));
+        // SAFETY: stands below PROMISE where it is written.
+        let call = |name: &str| format!("unsafe {{ {name}({args}) }}");
+        let (profiled, direct) = (
+            call(&format!("PMPI_{plain}")),
+            call(&format!("P{}", f.name)),
+        );
+        let _ = writeln!(
+            out,
+            "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn PMPI_{plain}({params}) -> c_int {{\n    \
+             {PROMISE}\n    {direct}\n}}\n\
+             #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn MPI_{plain}({params}) -> c_int {{\n    \
+             {PROMISE}\n    {profiled}\n}}"
         );
     }
 

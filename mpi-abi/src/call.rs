@@ -6,7 +6,7 @@
 
 use crate::abi::*;
 use crate::error::{Failure, handler};
-use crate::exports::FUNCTIONS;
+use crate::exports::{EXTENSIONS, FUNCTIONS};
 use crate::state;
 use std::any::Any;
 use std::ffi::c_int;
@@ -96,7 +96,8 @@ fn from_panic(panic: Box<dyn Any + Send>) -> Failure {
 
 /// The name of function `id`.
 pub fn name(id: usize) -> &'static str {
-    FUNCTIONS.get(id).map_or("MPI", |f| f.name)
+    let functions = FUNCTIONS.iter().chain(&EXTENSIONS);
+    functions.into_iter().nth(id).map_or("MPI", |f| f.name)
 }
 
 /// The id of a function, for the few that raise failures of their own accord.

@@ -107,6 +107,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             what: "the library as a whole",
             params: vec![
                 EXPLAIN.about(),
+                mpi_core::fault::ENABLE.about(),
                 STREAM_BUFFERING.about(),
                 PTRACER.about(),
                 TRACE.about(),

@@ -135,7 +135,12 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     PHASE.store(RUNNING, Relaxed);
     serve_threads(&engine, provided)?;
     // Waiting for the parent may need all that has been set up by now.
-    dynamic::parent::meet_parent(&engine)?;
+    if let Err(failure) = dynamic::parent::meet_parent(&engine) {
+        match engine.is_fault_tolerant() {
+            true => end_unwanted(&failure),
+            false => return Err(failure),
+        }
+    }
     Ok(provided)
 }
 
@@ -229,7 +234,7 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
         }
         None => {
             let (engine, explanation) = join()?;
-            engine.set_watch(Some(end_without_launcher));
+            engine.set_watch(Some(look_after_launcher));
             // The bell is rung by threads that are not inside, to the end of the process.
             state::ring_at(Box::leak(Box::new(engine.node().my_inbox().clone())));
             if let Ok(page) = engine.node().state(engine.node().rank()) {
@@ -284,6 +289,33 @@ fn rest_if_unused() -> Result<(), Failure> {
             .finalize()
             .map_err(at("the launcher did not take our leave")),
         _ => Ok(()),
+    }
+}
+
+/// Ends a process whose parents have died, or want it no more: an error of its initialization would end their job.
+fn end_unwanted(failure: &Failure) -> ! {
+    let _ = writeln!(
+        std::io::stderr(),
+        "process {}: this job was spawned, and cannot reach its parent: {}; it ends",
+        std::process::id(),
+        failure.message()
+    );
+    // SAFETY: ends the process; nothing is left to run, least of all handlers that might talk to peers.
+    unsafe { libc::_exit(1) }
+}
+
+/// Hears from the launcher who has died, and that it has gone itself.
+pub fn look_after_launcher() {
+    end_without_launcher();
+    let Some(launcher) = launcher() else { return };
+    let engine = state().engine.try_borrow();
+    let Some(engine) = engine.ok().and_then(|engine| engine.clone()) else {
+        return;
+    };
+    if engine.is_fault_tolerant() {
+        for death in launcher.deaths() {
+            engine.process_gone(&death.job, death.rank, death.left);
+        }
     }
 }
 
@@ -395,7 +427,7 @@ pub fn finalize() -> Result<(), Failure> {
     }
     if let Some(world) = engine.world() {
         // A fence of our own: the barriers that components serve and count are the program's.
-        engine.block_on(world.fence())?;
+        engine.block_on(world.fence_of_living())?;
     }
     // Also of what was freed and went wrong, since nobody has asked before; alone, the fence has not looked at what we sent ourselves.
     engine.poll_once();

@@ -54,6 +54,11 @@ pub fn functions() -> &'static [FunctionInfo] {
     &exports::FUNCTIONS
 }
 
+/// What is there beyond the standard.
+pub fn extensions() -> &'static [FunctionInfo] {
+    &exports::EXTENSIONS
+}
+
 /// The folder the library is installed under: two above the library itself, if it can be told.
 #[allow(unsafe_code)]
 pub(crate) fn prefix() -> Option<std::path::PathBuf> {

@@ -36,6 +36,20 @@ fn the_checked_in_header_is_what_the_tables_say() {
 }
 
 #[test]
+fn the_header_of_extensions_is_what_the_table_says() {
+    let extensions = table::functions(&read("api/extensions.txt")).expect("extensions.txt");
+    let header = header::extension_header(&extensions);
+    assert!(
+        read("include/mpi-ext.h") == header,
+        "mpi-abi/include/mpi-ext.h is not what the table says; run `cargo xtask gen`"
+    );
+    for class in [75, 76, 77] {
+        let (name, _) = mpi_abi::error::class_text(class).expect("a class with a text");
+        assert!(header.contains(&format!("#define {name} {class}\n")));
+    }
+}
+
+#[test]
 fn the_interface_is_complete() {
     let (functions, _) = tables();
     let f = &functions.functions;

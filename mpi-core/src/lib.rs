@@ -11,7 +11,7 @@ pub mod io;
 pub mod osc;
 
 pub use mpi_coll::{self as coll, plugin};
-pub use mpi_engine::{Engine, Witness, WitnessError, comm, dynamic, record, trace};
+pub use mpi_engine::{Engine, Witness, WitnessError, comm, dynamic, fault, record, trace};
 pub use mpi_transport::{bml, btl, rte};
 pub use mpi_types::error::{Error, Failure};
 pub use mpi_types::{datatype, group, op, topo};

@@ -51,7 +51,10 @@ impl Node {
 pub fn call_name(call: u16) -> String {
     usize::from(call)
         .checked_sub(1)
-        .and_then(|index| mpi_abi::functions().get(index))
+        .and_then(|index| {
+            let all = mpi_abi::functions().iter().chain(mpi_abi::extensions());
+            all.into_iter().nth(index)
+        })
         .map_or_else(
             || format!("MPI call {call}"),
             |function| function.name.into(),

@@ -64,8 +64,77 @@ fn as_a_rank() {
             rte.finalize().unwrap();
             assert_eq!(rte.lost(), None);
         }
+        "lose others" => lose_others(rte),
+        "spawn a spare" => spawn_a_spare(rte),
         other => panic!("no task {other}"),
     }
+}
+
+/// Rank 1 dies; the others hear of it, each once, and meet without it.
+fn lose_others(rte: &dyn Rte) {
+    let me = rte.identity().clone();
+    rte.put("card", b"here").unwrap();
+    rte.fence().unwrap();
+    if me.rank == 1 {
+        common::kill(std::process::id() as i32, libc::SIGKILL);
+    }
+    // Nobody asks anything, so the notice comes by itself.
+    assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
+    rte.fence().unwrap();
+    assert_eq!(rte.get(1, "card").unwrap(), b"here");
+    assert!(rte.get(1, "nothing").is_err());
+    // The first to go on from here may have left already.
+    assert!(rte.deaths().into_iter().all(|gone| gone.left));
+    assert_eq!(rte.lost(), None);
+    rte.finalize().unwrap();
+    println!("\nMET {} without 1", me.rank);
+}
+
+/// Rank 0 starts a process in the place of rank 1, which is told of the earlier death; then that one dies as well.
+fn spawn_a_spare(rte: &dyn Rte) {
+    let me = rte.identity().clone();
+    if me.spawned {
+        let dead = rte.left_by_parent("of").unwrap();
+        assert_eq!(deaths_of(rte, 1), [(dead, 1)]);
+        common::kill(std::process::id() as i32, libc::SIGKILL);
+    }
+    rte.fence().unwrap();
+    if me.rank == 1 {
+        common::kill(std::process::id() as i32, libc::SIGKILL);
+    }
+    if me.rank == 0 {
+        assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
+        let app = rte::SpawnedApp {
+            procs: 1,
+            program: self::me(),
+            args: ["--exact", "as_a_rank", "--nocapture", "--test-threads=1"]
+                .map(str::to_string)
+                .to_vec(),
+            info: Vec::new(),
+        };
+        let left = vec![("of".to_string(), me.job.clone())];
+        let apps = vec![app];
+        rte.spawn(&rte::SpawnRequest { apps, left }).unwrap();
+    } else {
+        assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
+    }
+    let spare = deaths_of(rte, 1);
+    assert!(spare[0].1 == 0 && spare[0].0 != me.job, "{spare:?}");
+    rte.fence().unwrap();
+    rte.finalize().unwrap();
+    println!("\nMET {} without a spare", me.rank);
+}
+
+/// Waits until so many deaths are told.
+fn deaths_of(rte: &dyn Rte, count: usize) -> Vec<(String, u32)> {
+    let mut dead = Vec::new();
+    let begin = std::time::Instant::now();
+    while dead.len() < count && begin.elapsed() < common::PATIENCE {
+        let gone = rte.deaths().into_iter().filter(|gone| !gone.left);
+        dead.extend(gone.map(|dead| (dead.job, dead.rank)));
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    dead
 }
 
 /// Exchanges values of awkward lengths and meets in shared memory.
@@ -131,6 +200,36 @@ fn ranks_of_our_mpirun_meet_in_the_memory_it_hands_down() {
     let done = launch("4", "meet", "");
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(met(&done.stdout), all_met(4));
+}
+
+fn survive(n: &str, task: &str) -> Done {
+    let me = me();
+    let rank = ["--exact", "as_a_rank", "--nocapture", "--test-threads=1"];
+    let args = [&["--with-ft", "ulfm", "-n", n, &me][..], &rank].concat();
+    Launch::new(&args).env(TASK, task).run()
+}
+
+#[test]
+fn survivors_are_told_of_a_death_and_meet_without_the_dead() {
+    let done = survive("4", "lose others");
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(
+        met(&done.stdout),
+        ["0 without 1", "2 without 1", "3 without 1"]
+    );
+    assert!(done.stderr.contains("1 of 4 ranks was lost: 1"), "{done:?}");
+}
+
+#[test]
+fn a_process_that_comes_later_is_told_of_earlier_deaths_and_may_die_as_well() {
+    let done = survive("3", "spawn a spare");
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(
+        met(&done.stdout),
+        ["0 without a spare", "2 without a spare"]
+    );
+    let last = "1 of 3 ranks was lost: 1; 1 of 1 ranks of spawned job 1 was lost: 0";
+    assert!(done.stderr.contains(last), "{done:?}");
 }
 
 #[test]

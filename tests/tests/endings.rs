@@ -14,6 +14,7 @@ fn every_row_of_the_table_of_endings_names_a_test_that_exists() {
         "tests/tests/terminal.rs",
         "mpirun/tests/endings.rs",
         "mpirun/tests/output.rs",
+        "mpirun/tests/survival.rs",
     ]
     .iter()
     .map(|name| fs::read_to_string(root.join(name)).unwrap())

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tests::job::send;
-use tests::{Job, needs};
+use tests::{Job, compile, installation, needs};
 
 const RANKS: u32 = 3;
 
@@ -88,6 +88,29 @@ fn reading_past_a_cut_gives_true_counts_and_leaves_the_rest_alone() {
     let folder = folder();
     let by_messages = faults("cut", folder.path(), RANKS);
     by_messages.with(["--mca", "osc", "am"]).holds();
+}
+
+#[test]
+fn long_nonblocking_reads_go_on_while_the_program_computes() {
+    for ranks in [1, 2, 3, 5] {
+        let folder = folder();
+        Job::of("file_meanwhile")
+            .arg(folder.path())
+            .ranks(ranks)
+            .holds();
+    }
+}
+
+/// Docker's default profile forbids io_uring.
+#[test]
+fn long_nonblocking_reads_are_done_at_once_where_the_system_has_no_rings() {
+    let folder = folder();
+    let contained = Path::new(env!("CARGO_BIN_EXE_contained"));
+    let job = Job::command(contained).under(&installation().join("bin/mpirun"));
+    let job = job.arg("docker").arg(compile("file_meanwhile"));
+    let outcome = job.arg(folder.path()).ranks(2).succeeds();
+    let line = "all claims of file_meanwhile hold on 2 ranks";
+    assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
 }
 
 #[test]
@@ -201,6 +224,23 @@ fn a_trace_has_a_lane_for_each_file_with_its_system_calls() {
         .collect();
     offsets.sort_unstable();
     assert_eq!(offsets, [0, 100, 200]);
+}
+
+/// The program calls `MPI_File_sync` once.
+#[test]
+fn the_members_of_a_node_bring_a_file_to_the_disk_once_for_all() {
+    let folder = folder();
+    let file = folder.path().join("trace.json");
+    let option = format!("--trace={}", file.display());
+    let job = Job::of("file_representations").ranks(RANKS);
+    job.with([&option]).holds();
+    let text = std::fs::read_to_string(&file).expect("a trace");
+    let trace: Value = serde_json::from_str(&text).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let syncs = events
+        .iter()
+        .filter(|event| event["cat"] == "file" && event["name"] == "fsync");
+    assert_eq!(syncs.count(), 1, "{text}");
 }
 
 #[test]

@@ -51,6 +51,45 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
     );
 }
 
+/// What a host's ranks have for others is merged in its memory first.
+#[test]
+fn collective_accesses_to_files_hold_across_hosts() {
+    for (hosts, each) in [(2, 2), (3, 2)] {
+        let Some(all) = Hosts::new(hosts) else { return };
+        let all = all.network(0, &[1500]);
+        let ranks = hosts * each;
+        holds(all.job("files", each), "files", ranks);
+        let random = all.job("file_accesses", each).arg("60");
+        holds(random, "file_accesses", ranks);
+        let small = all.job("file_hints", each);
+        holds(small, "file_hints", ranks);
+        holds(
+            all.job("file_representations", each),
+            "file_representations",
+            ranks,
+        );
+    }
+}
+
+#[test]
+fn what_leaders_of_hosts_hold_does_not_grow_with_the_pieces() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    holds(hosts.job("file_memory", 2), "file_memory", 4);
+}
+
+/// A rank whose file may not grow ends the access alike on all hosts.
+#[test]
+fn one_host_s_failure_in_a_collective_access_is_all_hosts() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    for what in ["limit", "cut"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let job = hosts.job("file_faults", 2).arg(what).arg(folder.path());
+        holds(job, "file_faults", 4);
+    }
+}
+
 /// Some members are reached through memory and others by messages, in the same windows.
 #[test]
 fn windows_are_one_across_hosts() {

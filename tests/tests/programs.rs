@@ -51,6 +51,7 @@ programs! {
     windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
     files_hold_what_every_family_of_accesses_wrote: "files" on [1, 2, 3, 5, 8];
     random_accesses_to_files_agree_with_an_array: "file_accesses" with "60" on [1, 2, 3, 5, 8];
+    representations_have_their_own_lengths_in_the_file: "file_representations" on [1, 2, 3, 5];
     hints_of_files_act_and_never_change_what_a_file_holds: "file_hints" on [1, 2, 3, 5];
     memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" on [1, 2];
 }

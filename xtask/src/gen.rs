@@ -28,5 +28,11 @@ pub fn run() -> Result<(), String> {
     std::fs::write(&path, header::header(&functions, &sections))
         .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
     println!("wrote {}", path.display());
+    let extensions =
+        table::functions(&read("extensions.txt")?).map_err(|e| format!("extensions.txt, {e}"))?;
+    let path = abi.join("include/mpi-ext.h");
+    std::fs::write(&path, header::extension_header(&extensions))
+        .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+    println!("wrote {}", path.display());
     Ok(())
 }

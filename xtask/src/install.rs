@@ -1,7 +1,8 @@
 //! `cargo xtask install`: an installation that can be moved as a whole.
 //!
 //! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins,
-//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those of the standard over other libraries, `lib/pkgconfig/`,
+//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those of the standard over other libraries,
+//! `lib/portcullis/openmpi/` the component for Open MPI, `lib/pkgconfig/`,
 //! `share/` the manual page and the shells' completions, which `mpirun` makes from the definition of its options.
 //! Every file is written beside its place and renamed into it, so a program that runs meanwhile keeps what it has mapped.
 
@@ -61,6 +62,20 @@ const COMPAT: &[(&str, &str)] = &[
     ),
 ];
 
+/// The hardware barrier for programs on other MPI libraries under their own launchers.
+const FOREIGN_PACKAGES: &[&str] = &["coll-hwbarr-openmpi", "portcullis-preload"];
+/// The file cargo makes of each, and where it lies; the component alone in its folder, where Open MPI looks for all that is in it.
+const FOREIGN: &[(&str, &str)] = &[
+    (
+        "libmca_coll_hwbarr.so",
+        "lib/portcullis/openmpi/mca_coll_hwbarr.so",
+    ),
+    (
+        "libportcullis_preload.so",
+        "lib/portcullis/libportcullis-preload.so",
+    ),
+];
+
 /// Links in an installation: (link, what it leads to).
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
@@ -75,6 +90,7 @@ const LINKS: &[(&str, &str)] = &[
 /// Headers: (in the repository, in the installation).
 const HEADERS: &[(&str, &str)] = &[
     ("mpi-abi/include/mpi.h", "include/mpi.h"),
+    ("mpi-abi/include/mpi-ext.h", "include/mpi-ext.h"),
     (
         "mpi-core/include/portcullis/plugin.h",
         "include/portcullis/plugin.h",
@@ -124,6 +140,7 @@ struct Made {
     launcher: Artifacts,
     command: Artifacts,
     compat: Artifacts,
+    foreign: Artifacts,
     /// Another library, without optional components.
     bare: Option<Artifacts>,
     plugins: Option<Artifacts>,
@@ -229,6 +246,11 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs: &[],
         ..usual.clone()
     };
+    let foreign = Build {
+        packages: FOREIGN_PACKAGES,
+        programs: &[],
+        ..usual.clone()
+    };
     let plugin = Build {
         packages: PLUGIN_PACKAGES,
         programs: &[],
@@ -247,6 +269,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         launcher: launcher.run()?,
         command: command.run()?,
         compat: compat.run()?,
+        foreign: foreign.run()?,
         bare: contents.bare.then(|| bare.run()).transpose()?,
         plugins: contents.plugins.then(|| plugin.run()).transpose()?,
     })
@@ -266,8 +289,10 @@ fn place(made: &Made, prefix: &Path) -> Result<(), InstallError> {
         made.bare.as_ref().unwrap_or(&made.usual).file(LIBRARY.0)?,
         &prefix.join("lib").join(LIBRARY.1),
     )?;
-    for (made_as, to) in COMPAT {
-        copy(made.compat.file(made_as)?, &prefix.join(to))?;
+    for (made, names) in [(&made.compat, COMPAT), (&made.foreign, FOREIGN)] {
+        for (made_as, to) in names {
+            copy(made.file(made_as)?, &prefix.join(to))?;
+        }
     }
     let plugin = prefix.join("lib/portcullis").join(PLUGIN);
     make_folder_of(&plugin)?;

@@ -21,6 +21,7 @@ pub mod hpcc;
 pub mod install;
 pub mod mpi4py;
 pub mod mpich_tests;
+pub mod package;
 pub mod packages;
 pub mod pnetcdf;
 pub mod rsmpi;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::{
     bench, cargo::Profile, demo, fpga, generate, guests, hpcc, install, mpi4py, mpich_tests,
-    pnetcdf, rsmpi, test,
+    package, pnetcdf, rsmpi, test,
 };
 
 /// Builds, shows, tests, measures and installs Portcullis.
@@ -44,6 +44,8 @@ enum Task {
         #[arg(long)]
         dev: bool,
     },
+    /// Pack an installation: a Python wheel, Debian packages, an archive
+    Package(package::Options),
     /// Build the bitstreams of the barrier and show what they need
     Fpga,
     /// Boot two virtual machines whose kernels' parport drivers synchronise through the simulator
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
             let profile = if dev { Profile::Dev } else { Profile::Release };
             install::run(&prefix, profile).map_err(|e| e.to_string())
         }
+        Task::Package(options) => package::run(&options).map_err(|e| e.to_string()),
         Task::Fpga => fpga::run().map_err(|e| e.to_string()),
         Task::NightlyQemu => guests::run().map_err(|e| e.to_string()),
         Task::Bench(options) => bench::run(&options).map_err(|e| e.to_string()),

@@ -70,6 +70,16 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "libpmix-dev",
         "the name by which Slurm loads libpmix",
     ),
+    (
+        Sign::Program("mpirun.openmpi"),
+        "openmpi-bin",
+        "the hardware barrier as a component of Open MPI",
+    ),
+    (
+        Sign::Program("mpicc.openmpi"),
+        "libopenmpi-dev",
+        "programs for that Open MPI",
+    ),
     (Sign::Program("python3"), "python3", "mpi4py and the peers"),
     (
         Sign::Python("import venv, ensurepip"),

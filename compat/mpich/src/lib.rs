@@ -8,6 +8,8 @@
 mod entries;
 mod extras;
 mod family;
+#[cfg(test)]
+mod mock;
 
 pub use entries::*;
 pub use extras::*;

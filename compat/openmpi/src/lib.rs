@@ -9,6 +9,8 @@ mod entries;
 mod extras;
 mod family;
 mod internals;
+#[cfg(test)]
+mod mock;
 
 pub use entries::*;
 pub use extras::*;

@@ -54,7 +54,7 @@ pub(super) fn register_some(
 }
 
 /// The same for one made from another communicator.
-fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
+pub(super) fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     register_some(new, attached, parent.session.clone())
 }

@@ -1,11 +1,12 @@
 //! The engine's errors as failures: here, and only here, they get their MPI error classes.
 
-use super::Failure;
+use super::{Failure, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED};
 use crate::abi::*;
 use mpi_core::Error;
 use mpi_core::coll::{CollError, Unserved};
 use mpi_core::comm::{CommError, LeaderError};
 use mpi_core::datatype::{NoMemory, TypeError};
+use mpi_core::fault::{FaultError, FaultKind};
 use mpi_core::group::GroupError;
 use mpi_core::io::{IoClass, IoError};
 use mpi_core::op::OpError;
@@ -87,7 +88,7 @@ impl From<OscError> for Failure {
             OscClass::Type => MPI_ERR_TYPE,
             OscClass::Group => MPI_ERR_GROUP,
             OscClass::NoMemory => MPI_ERR_NO_MEM,
-            OscClass::Gone => MPI_ERR_PROC_ABORTED,
+            OscClass::Gone => gone_class(),
         };
         Failure::new(class, e.sentence)
     }
@@ -161,6 +162,7 @@ impl From<Error> for Failure {
         }
         let class = None
             .or_else(|| e.find().and_then(pml_class))
+            .or_else(|| e.find().map(fault_class))
             .or_else(|| e.find().map(partition_class))
             .or_else(|| e.find().and_then(comm_class))
             .or_else(|| e.find().and_then(coll_class))
@@ -172,10 +174,32 @@ impl From<Error> for Failure {
     }
 }
 
+/// The class of an operation whose peer is dead: where the job goes on without it, programs look for the class of fault tolerance.
+fn gone_class() -> c_int {
+    let engine = crate::state::state().engine.try_borrow();
+    let tolerant = engine.is_ok_and(|engine| {
+        engine
+            .as_ref()
+            .is_some_and(|engine| engine.is_fault_tolerant())
+    });
+    match tolerant {
+        true => MPIX_ERR_PROC_FAILED,
+        false => MPI_ERR_PROC_ABORTED,
+    }
+}
+
+fn fault_class(e: &FaultError) -> c_int {
+    match e.kind() {
+        FaultKind::Failed => MPIX_ERR_PROC_FAILED,
+        FaultKind::Pending => MPIX_ERR_PROC_FAILED_PENDING,
+        FaultKind::Revoked => MPIX_ERR_REVOKED,
+    }
+}
+
 fn pml_class(e: &PmlError) -> Option<c_int> {
     match e {
         PmlError::Truncated { .. } => Some(MPI_ERR_TRUNCATE),
-        PmlError::PeerGone { .. } | PmlError::NobodySends { .. } => Some(MPI_ERR_PROC_ABORTED),
+        PmlError::PeerGone { .. } | PmlError::NobodySends { .. } => Some(gone_class()),
         PmlError::Unreachable { .. } => None,
     }
 }

@@ -94,6 +94,29 @@ impl Failure {
     }
 }
 
+/// The classes of fault tolerance, which the standard does not have yet: Open MPI's numbers, which are no other class's here.
+pub const MPIX_ERR_PROC_FAILED: c_int = 75;
+pub const MPIX_ERR_PROC_FAILED_PENDING: c_int = 76;
+pub const MPIX_ERR_REVOKED: c_int = 77;
+
+const FAULT_CLASSES: &[(c_int, &str, &str)] = &[
+    (
+        MPIX_ERR_PROC_FAILED,
+        "MPIX_ERR_PROC_FAILED",
+        "a process that the operation needs has failed",
+    ),
+    (
+        MPIX_ERR_PROC_FAILED_PENDING,
+        "MPIX_ERR_PROC_FAILED_PENDING",
+        "a receive from any source is still under way, and a process that might serve it has failed",
+    ),
+    (
+        MPIX_ERR_REVOKED,
+        "MPIX_ERR_REVOKED",
+        "the communicator has been revoked",
+    ),
+];
+
 /// What the functions of the C interface return.
 pub type Outcome = Result<(), Failure>;
 
@@ -101,6 +124,7 @@ pub type Outcome = Result<(), Failure>;
 pub fn class_text(class: c_int) -> Option<(&'static str, &'static str)> {
     ERROR_CLASSES
         .iter()
+        .chain(FAULT_CLASSES)
         .find(|(c, _, _)| *c == class)
         .map(|(_, name, text)| (*name, *text))
 }

@@ -102,6 +102,11 @@ pub trait Component {
         Vec::new()
     }
 
+    /// Whether its operations end, with an error, when a member dies; only such components serve where the job goes on then.
+    fn survives_deaths(&self) -> bool {
+        false
+    }
+
     /// Whether this process can use the component on this communicator. Local: no communication here.
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal>;
 }

@@ -4,6 +4,7 @@
 //! no component and no algorithm can be named here, since the package does not depend on theirs.
 //!
 //! [`dynamic`] connects jobs: ports, accept and connect.
+//! [`fault`] survives the death of processes: failures, revocation, agreement, shrinking.
 //!
 //! What the layers above use beside [`Engine`] and [`comm::Comm`]:
 //! * [`comm::Conversation`], [`comm::ControlGroup`], [`comm::U64Buf`]: messages of the library's own among members;
@@ -17,6 +18,7 @@ pub mod coll;
 pub mod comm;
 pub mod dynamic;
 pub mod engine;
+pub mod fault;
 mod observer;
 pub mod partitioned;
 pub mod persistent;

@@ -5,6 +5,8 @@
 //! What a sample is, and what for it is taken, is the business of who asks: of messages `pml/ob1/protocol_choice.rs`, of collectives `coll/shm/protocol_choice.rs`,
 //! of rings `btl/sm/span.rs`.
 
+use std::time::Instant;
+
 /// One of two ways to do the same.
 pub trait Either: Copy + PartialEq {
     /// Both of them; the first is tried first.
@@ -198,19 +200,39 @@ impl<W: Either> Known<W> {
     }
 }
 
-/// What tests do to the ways and see of them: each can be made slower, and is counted when a sample of it ends.
+/// The time by which samples are measured: the clock, unless a test has said what each way costs.
+#[inline]
+pub fn now() -> Instant {
+    #[cfg(feature = "testing")]
+    if let Some(told) = costs::now() {
+        return told;
+    }
+    Instant::now()
+}
+
+/// What tests say of the ways and see of them.
+///
+/// Once a test has said what a sample of each way costs, samples are measured by a clock of their thread
+/// that goes forward by that cost when a sample ends, and by nothing else:
+/// what the test claims does not depend on the machine's load.
 #[cfg(feature = "testing")]
-pub mod slowed {
+pub mod costs {
     use super::{Either, Way};
+    use std::cell::Cell;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::{Duration, Instant};
 
+    /// Of a sample of either way, in nanoseconds; 0 as long as a test has said nothing.
     static NANOS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
     static TAKEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-    /// From now on a sample of this way takes so much longer.
-    pub fn by(way: Way, longer: Duration) {
-        NANOS[way.index()].store(longer.as_nanos() as u64, Relaxed);
+    thread_local! {
+        static CLOCK: Cell<Option<Instant>> = const { Cell::new(None) };
+    }
+
+    /// From now on a sample of this way costs so much.
+    pub fn set(way: Way, cost: Duration) {
+        NANOS[way.index()].store(cost.as_nanos() as u64, Relaxed);
     }
 
     /// How often a way has been taken by all ranks of this process.
@@ -218,14 +240,22 @@ pub mod slowed {
         TAKEN[way.index()].load(Relaxed)
     }
 
-    /// A sample of this way ends: it takes as much longer as it is slowed down by.
+    /// A sample of this way ends.
     pub fn end(way: Way) {
         TAKEN[way.index()].fetch_add(1, Relaxed);
-        let longer = Duration::from_nanos(NANOS[way.index()].load(Relaxed));
-        let began = Instant::now();
-        while began.elapsed() < longer {
-            std::hint::spin_loop();
+        if let Some(began) = now() {
+            let cost = Duration::from_nanos(NANOS[way.index()].load(Relaxed));
+            CLOCK.set(Some(began + cost));
         }
+    }
+
+    pub(super) fn now() -> Option<Instant> {
+        let told = NANOS.iter().any(|nanos| nanos.load(Relaxed) > 0);
+        told.then(|| {
+            let now = CLOCK.get().unwrap_or_else(Instant::now);
+            CLOCK.set(Some(now));
+            now
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::options::{AppOptions, Options, Section};
 use super::params::GRACE;
 use super::placement::{placement, rank_by_node, rankfile};
-use super::values::{absolute, far, io, time, timeout};
+use super::values::{absolute, far, io, survival, time, timeout};
 use super::witness::witness;
 use super::{CliError, soft};
 use crate::foreign::{COMPAT, on};
@@ -13,6 +13,7 @@ use crate::launch::program::{App, Plan, clean_env, set_env};
 use crate::pmi;
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};
+use mpi_core::fault;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -112,6 +113,11 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         set_env(&mut env, format!("{PREFIX}{name}"), mode.to_string());
         from_command_line.push(name);
     }
+    if let Some(wanted) = survival(options) {
+        let name = fault::ENABLE.about().full_name();
+        set_env(&mut env, format!("{PREFIX}{name}"), wanted.to_string());
+        from_command_line.push(name);
+    }
     witness(options, &mut env, &mut from_command_line)?;
     if !from_command_line.is_empty() {
         set_env(&mut env, MARKER, from_command_line.join(","));
@@ -173,6 +179,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
             _ => absolute(file),
         }),
         hang_report: options.hang_report.as_deref().map(absolute),
+        tolerates_deaths: params.get(&fault::ENABLE).map_err(CliError::Parameter)?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
         quiet: options.quiet,
         verbose: options.verbose,

@@ -49,7 +49,10 @@ const TOPICS: &[Topic] = &[
                All processes get a signal they can handle (SIGTERM, or the one that mpirun got) and 200 ms later SIGKILL (--mca mpirun_grace 1s). \
                Ctrl-C twice does not wait. SIGUSR1 to mpirun prints who waits for whom; SIGUSR2, SIGTSTP and SIGCONT are passed on.\n\n\
                Exit status: that of the first rank that failed, 128 + signal if it was killed, the code of MPI_Abort, \
-               124 after a time-out, 127 if there is no such program, 2 for a mistake on the command line.",
+               124 after a time-out, 127 if there is no such program, 2 for a mistake on the command line.\n\n\
+               With --with-ft ulfm the job goes on without ranks that die, by a signal, with another status than 0, or without MPI_Finalize; \
+               mpirun says so at once and lists them at the end. MPI_Abort still ends all. \
+               Exit status: that of the ranks that are left; if none is, that of the first that died.",
     },
     Topic {
         name: "telling",

@@ -14,18 +14,7 @@ pub struct NotYet {
     pub what: &'static str,
 }
 
-const fn missing(name: &'static str, values: usize, what: &'static str) -> NotYet {
-    NotYet {
-        name,
-        values,
-        harmless: &[],
-        what,
-    }
-}
-
 const TABLE: &[NotYet] = &[
-    missing("with-ft", 1, "surviving the death of ranks"),
-    missing("enable-recovery", 0, "surviving the death of ranks"),
     NotYet {
         name: "arch",
         values: 1,

@@ -118,6 +118,14 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]
     pub hang_report: Option<PathBuf>,
 
+    /// "ulfm": the job goes on when ranks die, and the others are told; "no": it ends [default: no]
+    #[arg(long, value_name = "HOW", help_heading = ENDING, hide_short_help = true, value_parser = ["ulfm", "mpi", "no"])]
+    pub with_ft: Option<String>,
+
+    /// As --with-ft ulfm
+    #[arg(long, alias = "disable-auto-cleanup", help_heading = ENDING, hide_short_help = true, conflicts_with = "with_ft")]
+    pub enable_recovery: bool,
+
     /// Write what all ranks did, for ui.perfetto.dev, or as a waveform if FILE ends in .vcd
     #[arg(long, value_name = "FILE", help_heading = TELLING)]
     pub trace: Option<PathBuf>,

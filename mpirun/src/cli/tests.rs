@@ -104,22 +104,32 @@ fn a_misspelt_option_with_one_dash_gets_a_suggestion_too() {
 
 #[test]
 fn what_is_not_there_yet_is_refused_by_name() {
-    for (line, part) in [
-        (
-            "--with-ft=ulfm prog",
-            "--with-ft (surviving the death of ranks) is not there yet",
-        ),
-        (
-            "-arch pdp11 prog",
-            "-arch (choosing hosts by their architecture; --host and --hostfile name them) is not there yet",
-        ),
-    ] {
-        let error = parsed(line).unwrap_err().to_string();
-        assert!(error.contains(part), "{error}");
-    }
+    let error = parsed("-arch pdp11 prog").unwrap_err().to_string();
+    let part = "-arch (choosing hosts by their architecture; --host and --hostfile name them) is not there yet";
+    assert!(error.contains(part), "{error}");
     assert!(parsed("-initial-errhandler mpi_errors_are_fatal prog").is_ok());
     let here = std::env::consts::ARCH;
     assert!(parsed(&format!("-n 2 -arch {here} prog")).is_ok());
+}
+
+#[test]
+fn deaths_are_survived_when_the_option_or_the_parameter_says_so() {
+    let name = "PORTCULLIS_MCA_mpi_ft_enable";
+    for (line, told) in [
+        ("--with-ft ulfm prog", "true"),
+        ("-with-ft mpi prog", "true"),
+        ("--enable-recovery prog", "true"),
+        ("-disable-auto-cleanup prog", "true"),
+        ("--mca mpi_ft_enable true prog", "true"),
+        ("--with-ft no --mca mpi_ft_enable true prog", "false"),
+    ] {
+        let plan = parsed(line).unwrap();
+        assert_eq!(value(&plan, name).unwrap(), told, "{line}");
+        assert_eq!(plan.tolerates_deaths, told == "true", "{line}");
+        let marked = value(&plan, MARKER).unwrap().to_string_lossy();
+        assert!(marked.contains("mpi_ft_enable"), "{marked}");
+    }
+    assert!(!parsed("prog").unwrap().tolerates_deaths);
 }
 
 #[test]
@@ -343,7 +353,9 @@ fn mistakes_are_told_in_sentences() {
         "-hostfile /nowhere prog",
         "--map-by chance prog",
         "--timeout soon prog",
-        "--with-ft ulfm prog",
+        "--with-ft maybe prog",
+        "--mca mpi_ft_enable maybe prog",
+        "-arch pdp11 prog",
         "--mca btl",
     ] {
         let error = parsed(line).unwrap_err().to_string();

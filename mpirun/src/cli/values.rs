@@ -1,4 +1,4 @@
-//! Options that are a value each: input and output, how other hosts are reached, times and paths.
+//! Options that are a value each: input and output, how other hosts are reached, what is survived, times and paths.
 
 use super::CliError;
 use super::options::Options;
@@ -61,6 +61,13 @@ pub fn far(options: &Options, params: &Params) -> Result<Far, CliError> {
             silence: params.get(&SILENCE).map_err(CliError::Parameter)?,
         },
     })
+}
+
+/// Whether the job is to survive deaths; `None` if the command line does not say it by an option of its own.
+pub fn survival(options: &Options) -> Option<bool> {
+    let word = options.with_ft.as_deref();
+    word.map(|word| word != "no")
+        .or(options.enable_recovery.then_some(true))
 }
 
 pub fn timeout(options: &Options) -> Result<Option<Duration>, CliError> {

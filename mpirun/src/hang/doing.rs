@@ -5,9 +5,15 @@ use crate::rank_snapshot::{AtWindow, Comm, Partner, Round, Stage, Waiting, Windo
 use std::fmt;
 use std::time::Duration;
 
+/// What is said of a rank that the job goes on without, before how it has died.
+pub(super) const DEAD: &str = "is dead; it ";
+
 impl Seen {
     /// What it does, without its number: "waits in MPI_Recv from rank 5, tag 7, for 31 s".
     pub(super) fn doing(&self) -> String {
+        if let Some(how) = &self.lost {
+            return format!("{DEAD}{how}");
+        }
         let Some(snapshot) = &self.snapshot else {
             return "cannot be seen".into();
         };

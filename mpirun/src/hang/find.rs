@@ -179,7 +179,8 @@ fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .map(|(culprit, waiting)| Finding::Culprit {
             waiting,
             rank: ranks[culprit].rank,
-            left: ranks[culprit].has_left(),
+            // Of a dead one its death says all.
+            left: ranks[culprit].has_left() && ranks[culprit].lost.is_none(),
             doing: ranks[culprit].doing(),
         })
         .collect()

@@ -28,6 +28,9 @@ pub struct Seen {
     pub rank: u32,
     pub host: String,
     pub alive: bool,
+    /// How it has died, where the job goes on without it: "was killed by signal 9 (SIGKILL)".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
     pub snapshot: Option<RankSnapshot>,
 }
 
@@ -329,6 +332,9 @@ fn find_outsiders(ranks: &mut [Seen]) {
 
 /// What one rank does, said of several: the first word is the verb.
 fn of_several(doing: &str) -> String {
+    if let Some(how) = doing.strip_prefix(doing::DEAD) {
+        return format!("are dead; each {how}");
+    }
     let word = |(place, word)| match (place, word) {
         (0, "waits") => "wait",
         (0, "is") => "are",

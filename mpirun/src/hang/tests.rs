@@ -21,6 +21,7 @@ fn idle(rank: u32) -> Seen {
         rank,
         host: "node1".into(),
         alive: true,
+        lost: None,
         snapshot: Some(snapshot),
     }
 }

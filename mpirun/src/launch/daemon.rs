@@ -17,6 +17,7 @@ mod tapes;
 use super::descendants;
 use super::frontend;
 use super::link::{Limits, Link, Queue};
+use super::pmi_socket::PmiSocket;
 use super::stdin_fanout::Feed;
 use super::trim_memory::MemoryTrim;
 use super::wire::{ALL, Frames, FromDaemon, GREETING, Hello};
@@ -53,7 +54,7 @@ struct Here {
     job: usize,
     pid: i32,
     alive: bool,
-    pmi: Option<OwnedFd>,
+    pmi: Option<PmiSocket>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
 }
@@ -169,13 +170,16 @@ impl Daemon {
         // A full queue means that nobody reads us, so we do not read the ranks either.
         if !self.queue.is_full() {
             for rank in &self.ranks {
-                let pipes = [&rank.pmi, &rank.stdout, &rank.stderr];
-                let pipes = pipes.into_iter().flatten();
+                fds.extend(rank.pmi.iter().map(|pmi| PollFd::new(pmi, PollFlags::IN)));
+                let pipes = [&rank.stdout, &rank.stderr].into_iter().flatten();
                 fds.extend(pipes.map(|fd| PollFd::new(fd, PollFlags::IN)));
             }
             let ears = self.links.iter().filter_map(Link::ear);
             fds.extend(ears.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
+        let told = self.ranks.iter().filter_map(|rank| rank.pmi.as_ref());
+        let told = told.filter(|pmi| pmi.wants_room());
+        fds.extend(told.map(|pmi| PollFd::new(pmi, PollFlags::OUT)));
         match poll(&mut fds, self.slimming.pause(self.pause()).as_ref()) {
             Ok(0) => self.slimming.waited_in_vain(),
             Ok(_) | Err(Errno::INTR) => {}
@@ -223,6 +227,11 @@ impl Daemon {
         }
         for link in &mut self.links {
             link.drain();
+        }
+        for pmi in self.ranks.iter_mut().filter_map(|rank| rank.pmi.as_mut()) {
+            if pmi.wants_room() {
+                pmi.drain();
+            }
         }
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
             self.signal(libc::SIGKILL);

@@ -37,6 +37,8 @@ pub enum Cause {
     Died(Ended),
     /// Exited with 0 after `MPI_Init` without `MPI_Finalize`.
     NotFinalized,
+    /// Exited with 0 without `MPI_Init`, which others have called.
+    NotInitialized,
     Aborted {
         code: i32,
         message: Option<String>,
@@ -54,6 +56,19 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Whether a job that survives deaths goes on.
+    ///
+    /// The loss of a host is told apart where it is heard of: nothing may have run there yet.
+    pub fn is_a_death(&self) -> bool {
+        match self {
+            Cause::Died(_)
+            | Cause::NotFinalized
+            | Cause::NotInitialized
+            | Cause::LeftOthersWaiting { .. } => true,
+            Cause::Aborted { .. } | Cause::Nonsense(_) | Cause::HostLost { .. } => false,
+        }
+    }
+
     /// Whether a rank ends the job because it saw another one go, which is not what people want to know.
     pub fn is_another_s_end(&self) -> bool {
         matches!(self, Cause::Aborted { code, .. } | Cause::Died(Ended::Exited(code)) if *code == MPI_ERR_PROC_ABORTED)
@@ -72,6 +87,12 @@ impl fmt::Display for Cause {
             }
             Cause::Died(Ended::Exited(code)) => write!(f, "exited with status {code}"),
             Cause::NotFinalized => write!(f, "exited without calling MPI_Finalize"),
+            Cause::NotInitialized => {
+                write!(
+                    f,
+                    "exited without calling MPI_Init, which other ranks have called"
+                )
+            }
             Cause::Aborted {
                 code,
                 message: None,

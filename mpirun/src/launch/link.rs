@@ -42,9 +42,14 @@ impl Queue {
 
     /// Writes what the pipe, which must not block, takes; how many bytes that were, or `None` if nobody reads any more.
     pub fn drain_into(&mut self, fd: impl AsFd) -> Option<usize> {
+        self.drain_with(|bytes| rustix::io::write(&fd, bytes))
+    }
+
+    /// The same with another way to write.
+    pub fn drain_with(&mut self, write: impl Fn(&[u8]) -> Result<usize, Errno>) -> Option<usize> {
         let mut total = 0;
         while !self.bytes.is_empty() {
-            match rustix::io::write(&fd, self.bytes.as_slices().0) {
+            match write(self.bytes.as_slices().0) {
                 Ok(written) => {
                     self.bytes.drain(..written);
                     total += written;

@@ -30,6 +30,7 @@ pub(crate) mod ending;
 pub mod frontend;
 pub(crate) mod link;
 pub(crate) mod output;
+pub(crate) mod pmi_socket;
 pub mod program;
 pub(crate) mod ranks;
 mod rseq;

@@ -69,6 +69,8 @@ pub struct Plan {
     pub trace: Option<PathBuf>,
     /// Where what all ranks did to files is written: `-` is standard error.
     pub io_report: Option<PathBuf>,
+    /// The death of a rank does not end the job (`--with-ft`).
+    pub tolerates_deaths: bool,
     /// Between the polite signal and SIGKILL.
     pub grace: Duration,
     /// Nothing is said about failures; the exit status tells.
@@ -151,7 +153,12 @@ pub struct Far {
 impl Plan {
     /// The host of each rank, program by program.
     pub fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
-        let everywhere: Vec<usize> = (0..self.hosts.len()).collect();
+        self.place_on(apps, &self.hosts)
+    }
+
+    /// The same where the hosts have other numbers of slots.
+    pub fn place_on(&self, apps: &[App], hosts: &[Host]) -> Result<Vec<Vec<usize>>, MapError> {
+        let everywhere: Vec<usize> = (0..hosts.len()).collect();
         let wishes: Vec<Wish> = apps
             .iter()
             .map(|app| Wish {
@@ -170,7 +177,7 @@ impl Plan {
             oversubscribe: self.oversubscribe,
             strict: self.strict,
         };
-        let mut placed = map::place(&wishes, &self.hosts, self.policy, limits)?;
+        let mut placed = map::place(&wishes, hosts, self.policy, limits)?;
         if self.rank_by_node {
             let dealt = apps.iter().zip(&mut placed);
             for (_, ranks) in dealt.filter(|(app, _)| app.seats.is_none()) {
@@ -184,7 +191,7 @@ impl Plan {
 /// Variables that belong to one process of one launch and must not leak into another launch.
 fn is_of_a_launch(name: &OsStr) -> bool {
     const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "PORTCULLIS_NODE_FD",
         "PORTCULLIS_LOCAL_RANKS",
         "PORTCULLIS_LOCAL_RANK",
@@ -194,6 +201,7 @@ fn is_of_a_launch(name: &OsStr) -> bool {
         "PORTCULLIS_APPNUM",
         "PORTCULLIS_UNIVERSE_SIZE",
         "OMPI_UNIVERSE_SIZE",
+        mpi_core::rte::deaths::SERVED,
     ];
     let name = name.as_bytes();
     PREFIXES

@@ -2,6 +2,7 @@
 
 use super::binding::Machine;
 use super::output::Stream;
+use super::pmi_socket::PmiSocket;
 use super::program::{App, ProgramError};
 use super::rseq;
 use super::sys::{self, Image, Wiring};
@@ -14,10 +15,10 @@ use crate::rank_snapshot::RankSnapshot;
 use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
+use mpi_core::rte::deaths::SERVED;
 use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -39,6 +40,8 @@ pub struct Rank {
     /// 0 until a launcher elsewhere has said it.
     pub pid: i32,
     pub alive: bool,
+    /// How it has died, where the job goes on without it.
+    pub lost: Option<String>,
     pub pmi: Option<Client>,
     pub stdout: Option<Stream>,
     pub stderr: Option<Stream>,
@@ -49,54 +52,9 @@ pub struct Rank {
 /// A rank's side of PMI.
 #[derive(Debug)]
 pub struct Client {
-    /// Our end of its socket; `None` where another host has it.
-    pub fd: Option<OwnedFd>,
+    /// `None` where another host has it.
+    pub socket: Option<PmiSocket>,
     pub lines: Lines,
-}
-
-/// What a read of a client's socket found.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
-    Bytes,
-    Nothing,
-    HungUp,
-}
-
-/// Reads a PMI socket once.
-///
-/// Our end is not set nonblocking, as the rank shares the socket pair's other end with libraries that expect to block;
-/// each receive asks not to wait.
-pub fn hear(fd: impl AsFd, take: impl FnOnce(&[u8])) -> Heard {
-    let mut buffer = [0u8; 16 * 1024];
-    match rustix::net::recv(fd, &mut buffer, RecvFlags::DONTWAIT) {
-        Ok((0, _)) => Heard::HungUp,
-        Ok((got, _)) => {
-            take(&buffer[..got]);
-            Heard::Bytes
-        }
-        Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
-        Err(_) => Heard::HungUp,
-    }
-}
-
-/// What became of a reply.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Reply {
-    Sent,
-    /// The client has closed its end, by its death or on purpose; its end is heard elsewhere.
-    HungUp,
-    /// The client lives and does not read its replies; it is not waited for.
-    Unread,
-}
-
-/// Sends a reply.
-pub fn reply(fd: impl AsFd, bytes: &[u8]) -> Reply {
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    match rustix::net::send(fd, bytes, flags) {
-        Ok(sent) if sent == bytes.len() => Reply::Sent,
-        Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Reply::HungUp,
-        _ => Reply::Unread,
-    }
 }
 
 /// Why a job could not be started.
@@ -175,7 +133,7 @@ pub struct Fresh {
     pub rank: u32,
     pub local_rank: u32,
     pub pid: i32,
-    pub pmi: OwnedFd,
+    pub pmi: PmiSocket,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
     /// Which processors it was bound to.
@@ -353,7 +311,7 @@ impl Starter<'_> {
             rank,
             local_rank,
             pid,
-            pmi: ours,
+            pmi: PmiSocket::new(ours),
             stdout: out,
             stderr: err,
             bound: None,
@@ -432,6 +390,9 @@ impl Place<'_> {
         set("PORTCULLIS_JOB", self.order.kvsname.clone());
         set("PORTCULLIS_APPNUM", appnum.to_string());
         set("PORTCULLIS_UNIVERSE_SIZE", size.to_string());
+        if self.order.tolerates_deaths {
+            set(SERVED, "1".to_string());
+        }
         if self.order.spawned {
             set("PMI_SPAWNED", "1".to_string());
         }

@@ -139,6 +139,10 @@ fn beyond_srun(plan: &Plan) -> Option<&'static str> {
         ),
         (plan.hang_after.is_some(), "--hang-after"),
         (
+            plan.tolerates_deaths,
+            "--with-ft that tells ranks of deaths",
+        ),
+        (
             plan.binding.each > 1 || plan.binding.over.is_some(),
             "--map-by of this kind",
         ),

@@ -7,12 +7,15 @@
 //! Life of the whole: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the code is returned.
 //! The first thing that goes wrong decides the exit code and begins the *ending*: a polite signal to every rank's group, a grace period, SIGKILL.
 //! What ranks do after that is a consequence and is not reported.
+//!
+//! Where a job survives deaths (`--with-ft`), a rank that has died is a loss and not a failure; see [`losses`].
 
 mod clients;
 mod deaths;
 mod events;
 mod input;
 mod links;
+mod losses;
 mod relay;
 mod start;
 mod tracing;
@@ -102,6 +105,7 @@ struct Supervisor<'a> {
     ending: Ending,
     /// An abort that may be the consequence of something that another host has still to tell.
     hold_cause: Option<deaths::Doubt>,
+    losses: losses::Losses,
     look: Option<watching::Look>,
     still: Option<watching::Stillness>,
     tracing: tracing::Tracing,
@@ -152,6 +156,7 @@ impl<'a> Supervisor<'a> {
             status: 0,
             ending: Ending::No,
             hold_cause: None,
+            losses: losses::Losses::default(),
             look: None,
             still: None,
             tracing: tracing::Tracing::default(),
@@ -186,6 +191,7 @@ impl<'a> Supervisor<'a> {
             }
             self.step();
         }
+        self.count_losses();
         self.last_words();
         Ok(self.status)
     }
@@ -196,7 +202,7 @@ impl<'a> Supervisor<'a> {
         match event {
             Watch::Front => self.read_frontend(),
             Watch::Signals => self.read_signals(),
-            Watch::Pmi(proc) => self.read_client(proc),
+            Watch::Pmi(proc) => self.serve_client(proc),
             Watch::Stdout(proc) => self.relay(proc, Target::Stdout),
             Watch::Stderr(proc) => self.relay(proc, Target::Stderr),
             Watch::SinkRoom => {

@@ -441,6 +441,15 @@ pub fn signal_group(leader: libc::pid_t, signal: Signal) {
     }
 }
 
+/// Kills what a process that has ended, and was reaped a moment ago, has left in its process group.
+pub fn end_group_of(leader: libc::pid_t) {
+    if leader > 1 {
+        // SAFETY: kill has no memory effects. As long as the group has members its number is not given to another one;
+        // of a group without members the number is free, and the system gives out all others before it comes to it again.
+        unsafe { libc::kill(-leader, libc::SIGKILL) };
+    }
+}
+
 /// Sends a signal to a process.
 pub fn signal_process(pid: libc::pid_t, signal: Signal) {
     if pid > 1 {

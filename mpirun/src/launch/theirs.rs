@@ -139,6 +139,9 @@ fn section(
         if plan.io.tag {
             line.push("--tag-output".into());
         }
+        if plan.tolerates_deaths {
+            line.extend(["--with-ft".into(), "ulfm".into()]);
+        }
         if let StdinTo::Nobody = plan.io.stdin {
             line.extend(["--stdin".into(), "none".into()]);
         }

@@ -88,6 +88,8 @@ pub struct Order {
     pub binding: Binding,
     /// Ranks that get standard input.
     pub readers: Vec<u32>,
+    /// Whether the death of a rank does not end the job.
+    pub tolerates_deaths: bool,
 }
 
 impl Order {
@@ -117,6 +119,8 @@ pub struct Hello {
     pub you: Branch,
     pub far: Far,
     pub grace: Duration,
+    /// Whether the death of a rank does not end the job.
+    pub tolerates_deaths: bool,
     pub dir: PathBuf,
     pub env: Vec<(OsString, OsString)>,
 }

@@ -3,6 +3,8 @@
 //! `barrier_in` alone is everybody; `group=0,1:7` are the ranks 0 and 1 with the tag 7;
 //! `group=WORLD:5` is everybody, `group=NODE:3` everybody on the caller's host.
 //! A barrier is known by its text and its members, so that several may be under way at once.
+//!
+//! Where a job survives deaths, a rank that has died counts as arrived in every barrier, open or to come ([`Barriers::leave`]).
 
 use mpi_core::rte::wire::WireError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Barriers {
     open: BTreeMap<(String, BTreeSet<u32>), Open>,
+    /// Ranks that nobody waits for any more.
+    gone: BTreeSet<u32>,
 }
 
 #[derive(Debug)]
@@ -20,9 +24,24 @@ struct Open {
     tag: Option<String>,
 }
 
+impl Open {
+    fn is_full(&self, gone: &BTreeSet<u32>) -> bool {
+        let come = |rank: &u32| self.arrived.contains(rank) || gone.contains(rank);
+        self.members.iter().all(come)
+    }
+
+    fn release(self, gone: &BTreeSet<u32>) -> Release {
+        Release {
+            ranks: self.arrived.difference(gone).copied().collect(),
+            tag: self.tag,
+        }
+    }
+}
+
 /// A barrier that all have entered.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Release {
+    /// Those that wait in it.
     pub ranks: Vec<u32>,
     pub tag: Option<String>,
 }
@@ -50,17 +69,29 @@ impl Barriers {
             tag,
         });
         open.arrived.insert(rank);
-        if open.arrived.len() < open.members.len() {
+        if !open.is_full(&self.gone) {
             return Ok(None);
         }
-        Ok(self.open.remove(&key).map(|open| Release {
-            ranks: open.members.into_iter().collect(),
-            tag: open.tag,
-        }))
+        let open = self.open.remove(&key);
+        Ok(open.map(|open| open.release(&self.gone)))
+    }
+
+    /// A rank has died: no barrier waits for it any more; those that waited for it alone are over.
+    pub fn leave(&mut self, rank: u32) -> Vec<Release> {
+        self.gone.insert(rank);
+        let (full, open): (BTreeMap<_, _>, _) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|(_, open)| open.is_full(&self.gone));
+        self.open = open;
+        let full = full.into_values();
+        full.map(|open| open.release(&self.gone)).collect()
     }
 
     /// The ranks that wait in a barrier for this one.
     pub fn waiting_for(&self, rank: u32) -> Vec<u32> {
+        if self.gone.contains(&rank) {
+            return Vec::new();
+        }
         self.open
             .values()
             .filter(|open| open.members.contains(&rank) && !open.arrived.contains(&rank))

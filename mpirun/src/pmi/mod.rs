@@ -6,14 +6,17 @@
 //! Protocol: [`mpi_core::rte::wire`]; served are versions 1.1 and 1.2 (barriers of groups), of which a client says what it speaks.
 //! Every job has a key-value space of its own; published names are shared by all jobs of one `mpirun`.
 //!
+//! Where a job survives deaths ([`Server::died`]), clients that have asked for it in `init` are told of each, without a question of theirs;
+//! see [`mpi_core::rte::Death`].
+//!
 //! Promise: a client can spoil nothing but its own job.
 //! What it must not say is answered with `rc=-1` where the protocol has an answer, else the connection is given up.
 
 mod barrier;
 mod spawn;
 
-use barrier::Barriers;
-use mpi_core::rte::wire::{KEY_MAX, KVSNAME_MAX, Line, Message, WireError};
+use barrier::{Barriers, Release};
+use mpi_core::rte::wire::{DEATH, HEARS_DEATHS, KEY_MAX, KVSNAME_MAX, Line, Message, WireError};
 use spawn::Collector;
 pub use spawn::{App, SpawnRequest};
 use std::collections::HashMap;
@@ -59,7 +62,17 @@ struct Client {
     rank: u32,
     appnum: usize,
     stage: Stage,
+    /// Whether it has said that it understands notices of deaths.
+    hears_deaths: bool,
+    dead: bool,
     spawn: Option<Collector>,
+}
+
+impl Client {
+    /// Whether it is told of deaths now.
+    fn listens(&self) -> bool {
+        self.stage == Stage::Talking && self.hears_deaths && !self.dead
+    }
 }
 
 #[derive(Debug)]
@@ -80,6 +93,8 @@ pub struct Server {
     jobs: Vec<JobState>,
     clients: Vec<Client>,
     names: HashMap<String, String>,
+    /// Those that have died and are told of, in this order.
+    dead: Vec<Proc>,
     /// Makes the names of key-value spaces differ from those of any other `mpirun`.
     stem: String,
 }
@@ -109,6 +124,7 @@ impl Server {
             jobs: Vec::new(),
             clients: Vec::new(),
             names: HashMap::new(),
+            dead: Vec::new(),
             stem: stem.into(),
         }
     }
@@ -130,6 +146,8 @@ impl Server {
                 rank: rank as u32,
                 appnum,
                 stage: Stage::Silent,
+                hears_deaths: false,
+                dead: false,
                 spawn: None,
             }));
         let mut kvs: HashMap<String, String> = preput.iter().cloned().collect();
@@ -175,6 +193,46 @@ impl Server {
         self.jobs[client.job].barriers.waiting_for(client.rank)
     }
 
+    /// Whether any process of the same job has said that it is an MPI program.
+    pub fn has_initialized_peers(&self, who: Proc) -> bool {
+        let procs = &self.jobs[self.clients[who.0].job].procs;
+        procs.iter().any(|&proc| self.has_initialized(proc))
+    }
+
+    /// A process has died, and the others go on: no barrier waits for it, and every client of every job that asked for it is told.
+    ///
+    /// What the process has put stays there.
+    pub fn died(&mut self, who: Proc) -> Vec<Effect> {
+        let client = &mut self.clients[who.0];
+        if std::mem::replace(&mut client.dead, true) {
+            return Vec::new();
+        }
+        let (job, rank) = (client.job, client.rank);
+        self.dead.push(who);
+        let mut effects = self.tell_all(self.notice(who));
+        // A client that leaves a barrier because of a death has been told of it before.
+        let releases = self.jobs[job].barriers.leave(rank);
+        for release in releases {
+            effects.extend(self.released(job, &release));
+        }
+        effects
+    }
+
+    /// Tells all that have asked for it of a death, or that a process has left MPI: its peers hear nothing of it any more either way.
+    fn tell_all(&self, notice: Line) -> Vec<Effect> {
+        let listeners = (0..self.clients.len()).filter(|&at| self.clients[at].listens());
+        let told = listeners.filter_map(|at| send(Proc(at), notice.clone()));
+        told.collect()
+    }
+
+    /// What is said of a death.
+    fn notice(&self, dead: Proc) -> Line {
+        let client = &self.clients[dead.0];
+        Line::cmd(DEATH)
+            .with("job", &self.jobs[client.job].kvsname)
+            .with("rank", client.rank)
+    }
+
     /// Takes one line of a client.
     pub fn line(&mut self, who: Proc, line: &[u8]) -> Result<Vec<Effect>, Nonsense> {
         self.answer(who, line).map_err(|reason| {
@@ -206,7 +264,7 @@ impl Server {
         let client = &self.clients[who.0];
         let (job, rank) = (client.job, client.rank);
         let reply = match message.cmd() {
-            "init" => self.init(who, &message)?,
+            "init" => return self.init(who, &message),
             "get_maxes" => Line::cmd("maxes")
                 .with("rc", 0)
                 .with("kvsname_max", KVSNAME_MAX)
@@ -226,7 +284,10 @@ impl Server {
             "barrier_in" => return self.barrier(job, rank, &message),
             "finalize" => {
                 self.clients[who.0].stage = Stage::Finalized;
-                Line::cmd("finalize_ack").with("rc", 0)
+                let reply = Line::cmd("finalize_ack").with("rc", 0);
+                let mut effects: Vec<Effect> = send(who, reply).into_iter().collect();
+                effects.extend(self.tell_all(self.notice(who).with("left", 1)));
+                return Ok(effects);
             }
             "abort" => return Ok(vec![abort(who, &message)]),
             "publish_name" => {
@@ -256,12 +317,14 @@ impl Server {
         Ok(send(who, reply).into_iter().collect())
     }
 
-    fn init(&mut self, who: Proc, message: &Message) -> Result<Line, WireError> {
+    fn init(&mut self, who: Proc, message: &Message) -> Result<Vec<Effect>, WireError> {
         let version = message.number("pmi_version")?;
         let minor = message.number("pmi_subversion")?;
-        self.clients[who.0].stage = Stage::Talking;
+        let client = &mut self.clients[who.0];
+        client.stage = Stage::Talking;
+        client.hears_deaths = message.get(HEARS_DEATHS) == Some("1");
         let reply = Line::cmd("response_to_init");
-        Ok(if version == 1 {
+        let reply = if version == 1 {
             reply
                 .with("rc", 0)
                 .with("pmi_version", 1)
@@ -271,7 +334,13 @@ impl Server {
                 .with("rc", -1)
                 .with("pmi_version", 1)
                 .with("pmi_subversion", 2)
-        })
+        };
+        let mut effects: Vec<Effect> = send(who, reply).into_iter().collect();
+        if self.clients[who.0].listens() {
+            let earlier = self.dead.iter().map(|&dead| self.notice(dead));
+            effects.extend(earlier.filter_map(|notice| send(who, notice)));
+        }
+        Ok(effects)
     }
 
     fn put(&mut self, job: usize, message: &Message) -> Result<Line, WireError> {
@@ -315,19 +384,19 @@ impl Server {
         let Some(release) = state.barriers.enter(rank, &state.hosts, group)? else {
             return Ok(Vec::new());
         };
-        let procs = &state.procs;
-        Ok(release
-            .ranks
-            .iter()
-            .filter_map(|&rank| {
-                let out = Line::cmd("barrier_out").with("rc", 0);
-                let out = match &release.tag {
-                    Some(tag) => out.with("tag", tag),
-                    None => out,
-                };
-                send(procs[rank as usize], out)
-            })
-            .collect())
+        Ok(self.released(job, &release).collect())
+    }
+
+    fn released(&self, job: usize, release: &Release) -> impl Iterator<Item = Effect> {
+        let procs = &self.jobs[job].procs;
+        release.ranks.iter().filter_map(move |&rank| {
+            let out = Line::cmd("barrier_out").with("rc", 0);
+            let out = match &release.tag {
+                Some(tag) => out.with("tag", tag),
+                None => out,
+            };
+            send(procs[rank as usize], out)
+        })
     }
 
     /// Takes the lines of a spawn, which have a syntax of their own; `None` if this line is none of them.

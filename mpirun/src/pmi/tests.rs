@@ -11,7 +11,10 @@ fn server(size: usize) -> Server {
 
 /// What one process is told after a line; the line must be understood.
 fn told(server: &mut Server, who: usize, line: &str) -> Vec<(usize, String)> {
-    let effects = server.line(Proc(who), line.as_bytes()).unwrap();
+    said(server.line(Proc(who), line.as_bytes()).unwrap())
+}
+
+fn said(effects: Vec<Effect>) -> Vec<(usize, String)> {
     effects
         .into_iter()
         .map(|effect| match effect {
@@ -65,6 +68,117 @@ fn a_barrier_holds_all_until_the_last_has_entered() {
         [0, 1, 2]
     );
     assert!(server.waiting_for(Proc(1)).is_empty());
+}
+
+/// What is said after the death of a process.
+fn told_of_death(server: &mut Server, who: usize) -> Vec<(usize, String)> {
+    said(server.died(Proc(who)))
+}
+
+#[test]
+fn a_dead_process_counts_as_arrived_in_open_and_later_barriers() {
+    let mut server = server(3);
+    assert!(told(&mut server, 0, "cmd=barrier_in").is_empty());
+    assert!(told(&mut server, 0, "cmd=barrier_in group=0,1:7").is_empty());
+    // One barrier waits for rank 2 as well.
+    let out = (0, "cmd=barrier_out rc=0 tag=7".to_string());
+    assert_eq!(told_of_death(&mut server, 1), [out]);
+    assert!(server.waiting_for(Proc(1)).is_empty());
+    let out = |rank| (rank, "cmd=barrier_out rc=0".to_string());
+    assert_eq!(told(&mut server, 2, "cmd=barrier_in"), [out(0), out(2)]);
+    assert!(told(&mut server, 2, "cmd=barrier_in").is_empty());
+    assert_eq!(
+        told(&mut server, 0, "cmd=barrier_in"),
+        [out(0), out(2)],
+        "a later one does not wait either"
+    );
+}
+
+#[test]
+fn one_that_dies_in_a_barrier_is_not_released() {
+    let mut server = server(3);
+    assert!(told(&mut server, 1, "cmd=barrier_in").is_empty());
+    assert!(told_of_death(&mut server, 1).is_empty());
+    assert!(told(&mut server, 0, "cmd=barrier_in").is_empty());
+    let out = (0, "cmd=barrier_out rc=0".to_string());
+    assert_eq!(told_of_death(&mut server, 2), [out]);
+}
+
+#[test]
+fn that_a_process_has_left_mpi_is_told_as_its_death_would_be() {
+    let mut server = server(2);
+    let asks = "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1";
+    told(&mut server, 0, asks);
+    told(&mut server, 1, asks);
+    let ack = (1, "cmd=finalize_ack rc=0".to_string());
+    let left = (
+        0,
+        "cmd=process_died job=kvs_test_0 rank=1 left=1".to_string(),
+    );
+    assert_eq!(told(&mut server, 1, "cmd=finalize"), [ack, left]);
+}
+
+#[test]
+fn a_death_is_told_once_to_those_of_all_jobs_that_have_asked_for_it() {
+    let mut server = server(4);
+    server.add_job(&[0; 2], &[0; 2], &[]);
+    let asks = "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1";
+    // Rank 2 is a foreign client, rank 3 has said good-bye, and rank 1 of the second job has not come yet.
+    told(&mut server, 0, asks);
+    told(&mut server, 1, asks);
+    told(&mut server, 2, "cmd=init pmi_version=1 pmi_subversion=1");
+    told(&mut server, 3, asks);
+    told(&mut server, 3, "cmd=finalize");
+    told(&mut server, 4, asks);
+    let notice = |to, job, rank| {
+        let line = format!("cmd=process_died job=kvs_test_{job} rank={rank}");
+        (to, line)
+    };
+    assert_eq!(
+        told_of_death(&mut server, 1),
+        [notice(0, 0, 1), notice(4, 0, 1)]
+    );
+    assert!(told_of_death(&mut server, 1).is_empty());
+    assert_eq!(told_of_death(&mut server, 4), [notice(0, 1, 0)]);
+    let late = told(&mut server, 5, asks);
+    assert!(late[0].1.starts_with("cmd=response_to_init rc=0"));
+    assert_eq!(late[1..], [notice(5, 0, 1), notice(5, 1, 0)]);
+}
+
+#[test]
+fn a_notice_comes_before_the_end_of_the_barrier_that_it_ends() {
+    let mut server = server(2);
+    told(
+        &mut server,
+        0,
+        "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1",
+    );
+    assert!(told(&mut server, 0, "cmd=barrier_in").is_empty());
+    let said: Vec<String> = told_of_death(&mut server, 1)
+        .into_iter()
+        .map(|(_, line)| line)
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "cmd=process_died job=kvs_test_0 rank=1",
+            "cmd=barrier_out rc=0"
+        ]
+    );
+}
+
+#[test]
+fn what_a_dead_process_has_put_stays_and_what_it_has_not_is_refused() {
+    let mut server = server(2);
+    told(&mut server, 1, "cmd=put key=card.1 value=here");
+    told_of_death(&mut server, 1);
+    let got = |server: &mut Server, key| told(server, 0, &format!("cmd=get key={key}"));
+    assert!(got(&mut server, "card.1")[0].1.ends_with("value=here"));
+    assert!(
+        got(&mut server, "more.1")[0]
+            .1
+            .contains("msg=key_not_found")
+    );
 }
 
 #[test]
@@ -176,6 +290,9 @@ proptest! {
         let mut server = server(3);
         for (n, line) in lines.iter().enumerate() {
             let _ = server.line(Proc(n % 3), line.as_bytes());
+            if n == 10 {
+                let _ = server.died(Proc(1));
+            }
         }
     }
 }

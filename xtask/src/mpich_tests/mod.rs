@@ -41,6 +41,7 @@ const FOLDERS: &[&str] = &[
     "errors/io",
     "errors/pt2pt",
     "errors/rma",
+    "errors/spawn",
     "errors/topo",
     "group",
     "info",
@@ -49,11 +50,13 @@ const FOLDERS: &[&str] = &[
     "part",
     "pt2pt",
     "rma",
+    "spawn",
     "threads/coll",
     "threads/comm",
     "threads/part",
     "threads/pt2pt",
     "threads/rma",
+    "threads/spawn",
     "topo",
 ];
 

@@ -28,6 +28,14 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
+/// The symbols of the library's predefined objects.
+#[cfg(test)]
+pub fn symbols() -> impl Iterator<Item = &'static str> {
+    SYMBOLS
+        .iter()
+        .filter_map(|(.., symbol)| symbol.to_str().ok())
+}
+
 /// The last predefined code of Open MPI; those of programs are above.
 const LAST_BELOW: c_int = 92;
 /// `MPI_ERR_OTHER` of the standard and of Open MPI.

@@ -5,6 +5,8 @@
 
 mod entries;
 mod family;
+#[cfg(test)]
+mod mock;
 
 pub use entries::*;
 pub use family::OnOpenMpi;

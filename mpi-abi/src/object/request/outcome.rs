@@ -69,6 +69,28 @@ fn settle(
     }
 }
 
+impl RequestObject {
+    /// What whoever waits is told of an operation that is still under way, if its wait was interrupted; the handle stays.
+    fn interruption(&self) -> Option<Finished> {
+        let (status, failure) = match self {
+            RequestObject::Running { req, .. } if req.is_interrupted() => {
+                settle(req.peek(), self.comm(), None)
+            }
+            RequestObject::Persistent(p) => {
+                let operation = p.operation.borrow();
+                let req = operation.request().filter(|req| req.is_interrupted())?;
+                settle(req.peek(), self.comm(), None)
+            }
+            _ => return None,
+        };
+        Some(Finished {
+            status,
+            failure,
+            gone: false,
+        })
+    }
+}
+
 /// Takes the outcome of an operation that is complete.
 pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     if handle == MPI_REQUEST_NULL || handle == DONE {
@@ -79,6 +101,9 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
         });
     }
     let object = object(handle)?;
+    if let Some(interrupted) = object.interruption() {
+        return Ok(interrupted);
+    }
     let gone = !matches!(object, RequestObject::Persistent(_));
     let (status, failure) = match &object {
         RequestObject::Running { req, also, comm } => {

@@ -227,7 +227,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
 
     /// The call is over.
     pub fn end(&self, call: Measured) {
-        let nanos = call.began.elapsed().as_nanos() as u64;
+        let nanos = crate::trial::now().duration_since(call.began).as_nanos() as u64;
         self.say(call.number, nanos);
     }
 

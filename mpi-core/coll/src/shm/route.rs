@@ -20,7 +20,6 @@ use super::{State, small};
 use crate::Error;
 use crate::trial::Way;
 use crate::{Call, CallId, Invocation, Table};
-use std::time::Instant;
 
 /// How an operation other than a barrier is carried out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,7 +115,7 @@ impl State {
         cx: &Invocation,
         call: &Call,
     ) -> Result<(), Error> {
-        let began = Instant::now();
+        let began = crate::trial::now();
         let Some((place, cells)) = self.place.get().zip(self.blocking().map(|s| &s.cells)) else {
             // Nothing is taken up without them.
             return Ok(());
@@ -145,7 +144,7 @@ impl State {
             }
         };
         #[cfg(feature = "testing")]
-        crate::trial::slowed::end(measured.way);
+        crate::trial::costs::end(measured.way);
         ways.end(measured);
         outcome
     }

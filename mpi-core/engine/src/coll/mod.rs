@@ -54,6 +54,9 @@ pub trait Proposal {
         comm: &'a Comm,
         invitation: &'a [u8],
     ) -> Joint<'a, Box<dyn Collectives>>;
+
+    /// Chooses without a word, where members may die meanwhile: then only components serve that all members have and that need nothing set up.
+    fn choose_alone(self: Box<Self>) -> Box<dyn Collectives>;
 }
 
 /// What carries out the collective operations of one communicator.

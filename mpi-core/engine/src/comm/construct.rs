@@ -39,7 +39,11 @@ impl ControlGroup<'_> {
         }
         let (comm, stand) = made?;
         let invitation = words.get(NUMBER..).unwrap_or_default();
-        comm.adopt(stand.agree(&comm, invitation).await?);
+        let chosen = match engine.is_fault_tolerant() {
+            true => stand.choose_alone(),
+            false => stand.agree(&comm, invitation).await?,
+        };
+        comm.adopt(chosen);
         Ok(comm)
     }
 }
@@ -52,6 +56,11 @@ impl Comm {
             return Ok(());
         }
         let stand = self.engine().coll().propose(self)?;
+        if self.engine().is_fault_tolerant() {
+            // So a death meanwhile does not keep MPI from beginning, or the living from being among themselves.
+            self.adopt(stand.choose_alone());
+            return Ok(());
+        }
         let mut invitation = Vec::new();
         if self.rank() == 0 {
             stand.invite(self, &mut invitation);

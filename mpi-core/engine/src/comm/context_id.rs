@@ -18,7 +18,7 @@ const NONE_LEFT: u64 = u64::MAX;
 impl Engine {
     /// The first of several numbers in a row for communicators that this process leads, as it is told to their members.
     /// `mixed` if some of them are of other jobs.
-    pub(super) fn next_numbers(&self, how_many: u32, mixed: bool) -> u64 {
+    pub(crate) fn next_numbers(&self, how_many: u32, mixed: bool) -> u64 {
         if mixed {
             return random_number(how_many);
         }

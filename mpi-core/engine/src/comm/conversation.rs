@@ -52,16 +52,21 @@ impl Conversation {
 
     /// Starts sending to `dest`; the future ends when `buf` may be reused.
     pub fn isend(&self, buf: SendBuf, dest: u32) -> Pending {
-        let sent = self
-            .comm
-            .isend_on(self.plane, buf, dest, self.tag, Mode::Standard);
-        Pending::new(self.engine(), sent)
+        // What the library says, it says among all.
+        let sent = self.comm.usable().and_then(|()| {
+            self.comm
+                .isend_on(self.plane, buf, dest, self.tag, Mode::Standard)
+        });
+        Pending::new(&self.comm, sent)
     }
 
     /// Starts receiving from `source` a message that may be shorter than `buf`.
     pub fn irecv(&self, buf: RecvBuf, source: u32) -> Pending {
-        let req = self.comm.irecv_on(self.plane, buf, source as i32, self.tag);
-        Pending::new(self.engine(), req.map(Sent::Pending))
+        let req = self
+            .comm
+            .usable()
+            .and_then(|()| self.comm.irecv_on(self.plane, buf, source as i32, self.tag));
+        Pending::new(&self.comm, req.map(Sent::Pending))
     }
 
     /// As [`Conversation::isend`], waited for at once: it may wait for the receive.
@@ -115,8 +120,10 @@ fn whole(status: Status, due: u64) -> Result<(), Error> {
 /// Dropping it gives the message up; its buffer is then not touched again by this process.
 #[must_use = "a message that nobody waits for is given up"]
 pub struct Pending {
-    engine: Engine,
+    comm: Comm,
     state: State,
+    /// Whether it is given up, because a member has failed, and waits for its buffer to be free.
+    given_up: bool,
 }
 
 enum State {
@@ -126,15 +133,16 @@ enum State {
 }
 
 impl Pending {
-    fn new(engine: &Engine, started: Result<Sent, Error>) -> Pending {
+    fn new(comm: &Comm, started: Result<Sent, Error>) -> Pending {
         let state = match started {
             Ok(Sent::Done) => State::Done,
             Ok(Sent::Pending(req)) => State::Waiting(req),
             Err(e) => State::Failed(e),
         };
         Pending {
-            engine: engine.clone(),
+            comm: comm.clone(),
             state,
+            given_up: false,
         }
     }
 
@@ -146,9 +154,24 @@ impl Pending {
         }
     }
 
+    /// Something is wrong with the communicator: takes the message back; its error once the buffer is free.
+    #[cold]
+    fn give_up(&mut self, req: &Req) -> Option<Error> {
+        let error = self.comm.error_of_all().err()?;
+        if !self.given_up {
+            self.engine().pml().give_up(req, &error);
+            self.given_up = true;
+        }
+        if !req.is_complete() {
+            return None;
+        }
+        let outcome = self.engine().pml().requests().finish(req);
+        outcome.err().or(Some(error))
+    }
+
     /// The engine that carries the message.
     pub fn engine(&self) -> &Engine {
-        &self.engine
+        self.comm.engine()
     }
 }
 
@@ -160,10 +183,15 @@ impl Future for Pending {
             State::Done => Poll::Ready(Ok(Status::EMPTY)),
             State::Failed(e) => Poll::Ready(Err(e)),
             State::Waiting(req) if req.is_complete() => {
-                Poll::Ready(self.engine.pml().requests().finish(&req))
+                Poll::Ready(self.engine().pml().requests().finish(&req))
             }
-            waiting => {
-                self.state = waiting;
+            State::Waiting(req) => {
+                if !self.comm.trouble().is_none()
+                    && let Some(error) = self.give_up(&req)
+                {
+                    return Poll::Ready(Err(error));
+                }
+                self.state = State::Waiting(req);
                 Poll::Pending
             }
         }
@@ -173,7 +201,7 @@ impl Future for Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if let State::Waiting(req) = &self.state {
-            self.engine.pml().abandon(req);
+            self.engine().pml().abandon(req);
         }
     }
 }

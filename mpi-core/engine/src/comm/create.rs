@@ -18,6 +18,7 @@ pub struct SplitKey {
 impl Comm {
     /// `MPI_Comm_dup`, without attributes: the caller copies those.
     pub async fn dup(&self) -> Result<Comm, Error> {
+        self.usable()?;
         if self.is_inter() {
             return self.inter_dup().await;
         }
@@ -28,6 +29,7 @@ impl Comm {
 
     /// `MPI_Comm_create`: every member of this communicator calls, members of `group` get the new one.
     pub async fn create(&self, group: &Group) -> Result<Option<Comm>, Error> {
+        self.usable()?;
         if self.is_inter() {
             return self.inter_create(group).await;
         }
@@ -79,6 +81,7 @@ impl Comm {
 
     /// `MPI_Comm_split`.
     pub async fn split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
+        self.usable()?;
         if self.is_inter() {
             return self.inter_split(mine).await;
         }
@@ -118,6 +121,7 @@ impl Comm {
 
     /// Every member's words, equally many of each, in the order of ranks.
     pub async fn share(&self, mine: &[u64]) -> Result<Vec<u64>, Error> {
+        self.usable()?;
         let all = self.tell_all(mine).await?;
         let len = mine.len() * self.size() as usize;
         Ok((0..len).map(|at| all.get(at)).collect())

@@ -183,6 +183,31 @@ impl Comm {
         ))
     }
 
+    /// A communicator of members of this one, on whose numbers all of them have agreed: its own, and those of both sides of an intercommunicator.
+    pub(crate) async fn made_again(
+        &self,
+        number: u64,
+        group: Group,
+        remote: Option<Group>,
+    ) -> Result<Comm, Error> {
+        let engine = self.engine();
+        let number = context_id::told(engine.me(), number)?;
+        let context = Context::numbered(number);
+        let rank = group.rank_of(engine.me()).unwrap_or(0);
+        let Some(remote) = remote else {
+            return self.finish(context, group, rank).await;
+        };
+        // Both sides come to the same order, by the names of their first members.
+        let first = |group: &Group| group.proc(0).map(|proc| engine.name_of(proc));
+        let is_first = first(self.group()) < first(self.peers());
+        let inside = Context::numbered(number + if is_first { 1 } else { 2 });
+        let local = Comm::assemble(engine, inside, group.clone(), rank, String::new());
+        let (ours, theirs) = ((group, rank), (remote, Some(local)));
+        let comm = Comm::between(engine, context, ours, theirs, String::new());
+        comm.choose_coll().await?;
+        Ok(comm)
+    }
+
     /// On an intercommunicator, its own group among itself; `operation` is for the sentence if there is none.
     pub fn local(&self, operation: &'static str) -> Result<&Comm, Error> {
         let inter = false;
@@ -208,6 +233,7 @@ impl Comm {
         tag: i32,
     ) -> Result<Comm, Error> {
         self.only_intra("MPI_Intercomm_create")?;
+        self.usable()?;
         let group = self.group().clone();
         let mut mine = Vec::new();
         let mut link = None;
@@ -308,6 +334,7 @@ impl Comm {
 
     /// `MPI_Intercomm_merge`: one group of both; that of the side which says `high` comes last.
     pub async fn merge(&self, high: bool) -> Result<Comm, Error> {
+        self.usable()?;
         let local = self.local("MPI_Intercomm_merge")?;
         let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()]);
         let (ours, theirs) = swap(local, 0, link, &mine).await?;

@@ -30,6 +30,7 @@ pub use u64_buf::U64Buf;
 use crate::btl::ProcId;
 use crate::coll::{Call, CallId, CallSignature, Collectives, FastCall, Unserved};
 use crate::engine::Engine;
+use crate::fault::Trouble;
 use crate::group::{Comparison, Group};
 use crate::pml::ob1::Matching;
 use crate::pml::{Context, Plane};
@@ -84,6 +85,7 @@ struct Inner {
     name: RefCell<String>,
     /// Its members of other jobs, on both sides.
     foreign: Box<[ProcId]>,
+    trouble: Trouble,
 }
 
 /// What carries out the calls of a communicator.
@@ -127,7 +129,7 @@ impl Comm {
     ) -> Comm {
         let plane = |p| engine.pml().matching_among(context.plane(p), &peers);
         let foreign = foreign_members(engine, &group, local.is_some().then_some(&peers));
-        Comm(Rc::new(Inner {
+        let comm = Comm(Rc::new(Inner {
             planes: [
                 plane(Plane::User),
                 plane(Plane::Collective),
@@ -147,7 +149,23 @@ impl Comm {
             rare_planes: Default::default(),
             name: RefCell::new(name),
             foreign,
-        }))
+            trouble: Trouble::default(),
+        }));
+        if let Some(faults) = engine.faults() {
+            faults.welcome(&comm);
+        }
+        comm
+    }
+
+    /// What is wrong with it.
+    #[inline(always)]
+    pub(crate) fn trouble(&self) -> &Trouble {
+        &self.0.trouble
+    }
+
+    /// On an intercommunicator, its own group among itself.
+    pub(crate) fn within(&self) -> Option<&Comm> {
+        self.0.local.as_ref()
     }
 
     /// For those that the communicator owns.
@@ -260,6 +278,7 @@ impl Comm {
     /// Carries out a collective operation.
     #[inline]
     pub fn collective(&self, call: Call) -> Result<(), Error> {
+        self.usable()?;
         let (number, state) = (self.next_call(), self.engine().state());
         // What components call on communicators of their own is a part of what the program called.
         let outermost = !state.is_inside();
@@ -284,7 +303,7 @@ impl Comm {
         if brief.bytes() as i64 > chosen.brief[brief.id() as usize] {
             return None;
         }
-        if engine.witness().is_some() {
+        if engine.witness().is_some() || !self.0.trouble.is_none() {
             return None;
         }
         let (number, state) = (self.next_call(), engine.state());
@@ -298,6 +317,7 @@ impl Comm {
 
     /// Starts a collective operation; the request completes as the engine progresses.
     pub fn icollective(&self, call: Call) -> Result<Req, Error> {
+        self.usable()?;
         let number = self.next_call();
         self.publish_collective(number, &call);
         let running = self.served(call.id())?.begin(self, number, call)?;
@@ -396,6 +416,9 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(chosen) = self.coll.get() {
             chosen.collectives.disable();
+        }
+        if let Some(faults) = self.engine.faults() {
+            faults.forget(self.context.number());
         }
         if self.context == Context::new(0, crate::engine::MEETING_SERIAL) {
             // Others may have come to the meeting place already for what this process will join after its rest.

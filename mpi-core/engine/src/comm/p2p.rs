@@ -136,6 +136,9 @@ impl Comm {
     /// `MPI_Isend` and, by mode, `MPI_Issend`.
     #[inline]
     pub fn isend(&self, buf: SendBuf, dest: i32, tag: i32, mode: Mode) -> Result<Sent, Error> {
+        if !self.trouble().is_none() {
+            self.error_of_peer(dest)?;
+        }
         if dest == PROC_NULL {
             return Ok(Sent::Done);
         }
@@ -145,6 +148,9 @@ impl Comm {
     /// `MPI_Irecv`.
     #[inline(always)]
     pub fn irecv(&self, buf: impl Into<Room>, source: i32, tag: i32) -> Result<Req, Error> {
+        if !self.trouble().is_none() {
+            return self.irecv_in_trouble(buf.into(), source, tag);
+        }
         if source == PROC_NULL {
             return Ok(self.completed(Status::PROC_NULL));
         }
@@ -152,6 +158,21 @@ impl Comm {
             return self.irecv_scripted(script, buf.into(), source, tag);
         }
         self.irecv_on(Plane::User, buf, source, tag)
+    }
+
+    /// The same where something is wrong: a receive of a dead process's message ends at once unless that has come,
+    /// and one from any source is told of failures.
+    #[cold]
+    fn irecv_in_trouble(&self, buf: Room, source: i32, tag: i32) -> Result<Req, Error> {
+        self.error_if_revoked()?;
+        if source == PROC_NULL {
+            return Ok(self.completed(Status::PROC_NULL));
+        }
+        let req = self.irecv_on(Plane::User, buf, source, tag)?;
+        if source == ANY_SOURCE {
+            self.interrupt_receives();
+        }
+        Ok(req)
     }
 
     /// `MPI_Send` and, by mode, `MPI_Ssend`.
@@ -173,6 +194,9 @@ impl Comm {
     /// Sends a short message that lies in one run, if that is possible at once; what the answer `false` leaves undone [`Comm::send`] does.
     #[inline]
     pub fn try_send(&self, data: &[u8], dest: i32, tag: i32) -> bool {
+        if !self.trouble().is_none() {
+            return false;
+        }
         // MPI_PROC_NULL and other negative numbers are no ranks either.
         let Some(proc) = self.peers().proc(dest as u32) else {
             return false;
@@ -199,7 +223,10 @@ impl Comm {
         let pml = self.engine().pml();
         let known = source == ANY_SOURCE || (source as u32) < self.peers().size();
         let (matching, key) = (self.plane(Plane::User), Key::new(source, tag));
-        if known && pml.try_recv_here(matching, self.rank() as i32, key, buf) {
+        if known
+            && self.trouble().is_none()
+            && pml.try_recv_here(matching, self.rank() as i32, key, buf)
+        {
             self.engine().wait_here();
             return pml.end_here();
         }
@@ -208,6 +235,7 @@ impl Comm {
 
     /// `MPI_Iprobe`.
     pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Status>, Error> {
+        self.sound()?;
         if source == PROC_NULL {
             return Ok(Some(Status::PROC_NULL));
         }
@@ -220,6 +248,7 @@ impl Comm {
 
     /// `MPI_Probe`.
     pub fn probe(&self, source: i32, tag: i32) -> Result<Status, Error> {
+        self.sound()?;
         if source == PROC_NULL {
             return Ok(Status::PROC_NULL);
         }
@@ -232,6 +261,7 @@ impl Comm {
 
     /// `MPI_Improbe`; a message from `MPI_PROC_NULL` is `Probed::NoProc`.
     pub fn improbe(&self, source: i32, tag: i32) -> Result<Option<Probed>, Error> {
+        self.sound()?;
         if source == PROC_NULL {
             return Ok(Some(Probed::NoProc));
         }
@@ -247,6 +277,7 @@ impl Comm {
 
     /// `MPI_Mprobe`.
     pub fn mprobe(&self, source: i32, tag: i32) -> Result<Probed, Error> {
+        self.sound()?;
         if source == PROC_NULL {
             return Ok(Probed::NoProc);
         }
@@ -273,9 +304,25 @@ impl Comm {
     /// The error of a probe that nobody is left to serve.
     fn in_vain(&self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.engine().pml();
-        match pml.nobody_sends(self.plane(Plane::User), Key::new(source, tag)) {
-            Some(error) => Err(error.into()),
-            None => Ok(()),
+        if let Some(error) = pml.nobody_sends(self.plane(Plane::User), Key::new(source, tag)) {
+            return Err(error.into());
+        }
+        self.sound()?;
+        match source {
+            ANY_SOURCE if !self.trouble().is_none() => {
+                let error = self.unacknowledged().or_else(|| self.nobody_sends());
+                error.map_or(Ok(()), |e| Err(e.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// That it is not revoked.
+    #[inline]
+    fn sound(&self) -> Result<(), Error> {
+        match self.trouble().is_none() {
+            true => Ok(()),
+            false => self.error_if_revoked(),
         }
     }
 

@@ -85,9 +85,22 @@ impl Comm {
             Some(Err(astray)) => Some(Err(astray)),
             Some(Ok(port)) => Some(self.wait_for_caller(&port, refused).await),
         };
+        self.over_bridge(root, met).await
+    }
+
+    /// The rest of accept and connect, once the roots have met.
+    async fn over_bridge(
+        &self,
+        root: u32,
+        met: Option<Result<Comm, LeaderError>>,
+    ) -> Result<Comm, Error> {
         let bridge = met.as_ref().map(|met| met.as_ref());
         let bridge = bridge.map(|met| met.map(|bridge| (bridge, 0)).map_err(Clone::clone));
-        self.inter(root, bridge, 0).await
+        let made = self.inter(root, bridge, 0).await;
+        match self.engine().is_fault_tolerant() {
+            true => self.end_alike(root, met, made).await,
+            false => made,
+        }
     }
 
     /// `MPI_Comm_connect`; a port where nobody accepts is waited for for `patience`, or without end.
@@ -103,16 +116,15 @@ impl Comm {
             Some(Err(astray)) => Some(Err(astray)),
             Some(Ok(port)) => Some(self.call_at(&port, patience, refused).await),
         };
-        let bridge = met.as_ref().map(|met| met.as_ref());
-        let bridge = bridge.map(|met| met.map(|bridge| (bridge, 0)).map_err(Clone::clone));
-        self.inter(root, bridge, 0).await
+        self.over_bridge(root, met).await
     }
 
     async fn wait_for_caller(&self, port: &PortName, code: i32) -> Result<Comm, LeaderError> {
         let engine = self.engine();
         let failed = |why: String| LeaderError { code, why };
         let ports = engine.opened_ports().map_err(|e| failed(e.to_string()))?;
-        let (proc, call) = ports.accept(engine, port.number()).await.map_err(failed)?;
+        let broken = || self.usable().err().map(|error| error.to_string());
+        let (proc, call) = (ports.accept(engine, port.number(), broken).await).map_err(failed)?;
         let bridge = Comm::bridge(engine, proc, call);
         engine.part_from(&[proc]);
         bridge.map_err(|e| failed(e.to_string()))
@@ -134,7 +146,8 @@ impl Comm {
         })?;
         // While it is called, it is known.
         universe.hold([proc].into_iter());
-        let called = ports.connect(engine, proc, port.number(), patience).await;
+        let broken = || self.usable().err().map(|error| error.to_string());
+        let called = (ports.connect(engine, proc, port.number(), patience, broken)).await;
         let bridge = called
             .and_then(|call| Comm::bridge(engine, proc, call).map_err(|error| error.to_string()));
         engine.part_from(&[proc]);

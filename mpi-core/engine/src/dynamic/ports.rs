@@ -121,19 +121,25 @@ impl Ports {
 
     /// Takes the next caller at a port: its process, which this process then holds ([`Universe::hold`](mpi_transport::universe::Universe::hold)),
     /// and the number of its call.
-    pub(super) async fn accept(&self, engine: &Engine, port: u64) -> Result<Caller, String> {
+    /// `broken` says why nobody waits any more, if a member of the accepting group has failed.
+    pub(super) async fn accept(
+        &self,
+        engine: &Engine,
+        port: u64,
+        broken: impl Fn() -> Option<String>,
+    ) -> Result<Caller, String> {
         loop {
             let next = poll_fn(|_| match self.open.borrow_mut().get_mut(&port) {
-                None => Poll::Ready(None),
-                Some(callers) => callers
-                    .pop_front()
-                    .map_or(Poll::Pending, |c| Poll::Ready(Some(c))),
-            });
-            let Some(caller) = next.await else {
-                return Err(
+                None => Poll::Ready(Err(
                     "the port is not open: this process has not opened it, or has closed it".into(),
-                );
-            };
+                )),
+                Some(callers) => match (callers.pop_front(), broken()) {
+                    (_, Some(why)) => Poll::Ready(Err(why)),
+                    (Some(caller), None) => Poll::Ready(Ok(caller)),
+                    (None, None) => Poll::Pending,
+                },
+            });
+            let caller = next.await?;
             let (proc, call) = caller;
             self.taken.borrow_mut().insert(caller, Taken::Asked);
             // It stays known while it is asked.
@@ -159,6 +165,7 @@ impl Ports {
         to: ProcId,
         port: u64,
         patience: Option<Duration>,
+        broken: impl Fn() -> Option<String>,
     ) -> Result<u64, String> {
         let number = draw().map_err(|error| error.to_string())?;
         let state = CallState::Waiting;
@@ -183,7 +190,10 @@ impl Ports {
                         "no MPI_Comm_accept has answered at the port within {patience} seconds"
                     )))
                 }
-                CallState::Waiting => Poll::Pending,
+                CallState::Waiting => match broken() {
+                    Some(why) => Poll::Ready(Err(why)),
+                    None => Poll::Pending,
+                },
             }
         });
         let ended: Result<(), String> = ended.await;

@@ -21,6 +21,7 @@ use crate::buffered::Buffer;
 use crate::coll::Framework;
 use crate::comm::Comm;
 use crate::dynamic::Ports;
+use crate::fault::Faults;
 use crate::group::Group;
 use crate::pml::Context;
 use crate::pml::ob1::{Config, Ob1};
@@ -102,6 +103,7 @@ struct Inner {
     size: u32,
     universe: Arc<Universe>,
     ports: OnceCell<Rc<Ports>>,
+    faults: OnceCell<Rc<Faults>>,
     params: Params,
     node: Node,
     neighbours: Vec<ProcId>,
@@ -185,6 +187,7 @@ impl Engine {
             size,
             universe: Arc::new(Universe::new(job_number(&job), me, size)),
             ports: OnceCell::new(),
+            faults: OnceCell::new(),
             params,
             node,
             neighbours,
@@ -219,6 +222,7 @@ impl Engine {
 
     /// Makes `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Engine::stop`].
     pub fn start(&self) -> Result<(), Error> {
+        self.hear_of_failures();
         let alone = Group::range(self.0.me, 1);
         let alone = Comm::assemble(
             self,
@@ -347,6 +351,10 @@ impl Engine {
     /// The processes that this one knows, those of other jobs too.
     pub fn universe(&self) -> &Arc<Universe> {
         &self.0.universe
+    }
+
+    pub(crate) fn faults_slot(&self) -> &OnceCell<Rc<Faults>> {
+        &self.0.faults
     }
 
     pub(crate) fn ports(&self) -> &OnceCell<Rc<Ports>> {

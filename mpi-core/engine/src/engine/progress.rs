@@ -4,7 +4,10 @@
 //! Nothing that blocks may be called from inside it; a nested call returns at once.
 
 use super::{Engine, Occasion};
+use crate::Error;
 use crate::Witness;
+use crate::comm::CommError;
+use crate::fault::FaultError;
 use crate::pml::ob1::matching::Key;
 use crate::request::{Body, Outcome, Req, Running, Status};
 use mpi_base::descriptor_doorbell::DescriptorDoorbell;
@@ -245,7 +248,27 @@ impl Engine {
         if !req.is_complete() {
             self.wait_publishing(|| req.is_complete(), || self.publish_wait(req, 1));
         }
+        if req.is_interrupted() {
+            return Err(self.give_up_interrupted(req));
+        }
         self.0.pml.requests().finish(req)
+    }
+
+    /// Ends an operation whose wait was interrupted, since nobody will wait for it again; the error of its call.
+    #[cold]
+    fn give_up_interrupted(&self, req: &Req) -> Error {
+        let told = req.peek();
+        self.0.pml.abandon(req);
+        match told {
+            Err(error) => match error.find::<FaultError>() {
+                Some(fault) => fault.of_blocking().into(),
+                None => error,
+            },
+            Ok(_) => CommError::Unreachable {
+                why: "a wait was interrupted without a reason".into(),
+            }
+            .into(),
+        }
     }
 
     /// Waits for the receive of the express lane.

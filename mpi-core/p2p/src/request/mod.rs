@@ -65,6 +65,8 @@ enum State {
     /// Well, and nothing of it has to go before its cell is used again: the end of a short receive, the commonest of all, or of a collective.
     Light,
     Failed,
+    /// Under way, and whoever waits is to be told of something before it goes on; see [`Table::interrupt`].
+    Interrupted,
 }
 
 /// One request.
@@ -97,6 +99,17 @@ impl Request {
         self.state.get() != State::Running
     }
 
+    /// Whether a wait for it ends early, though it is still under way; see [`Table::interrupt`].
+    #[inline]
+    pub fn is_interrupted(&self) -> bool {
+        self.state.get() == State::Interrupted
+    }
+
+    /// Whether it has ended, so that nothing will complete it any more.
+    pub fn has_ended(&self) -> bool {
+        !matches!(self.state.get(), State::Running | State::Interrupted)
+    }
+
     /// Whether it has no error and its body nothing that needs to go before the request is used again.
     #[inline]
     fn is_light(&self) -> bool {
@@ -105,7 +118,7 @@ impl Request {
             Body::Idle => true,
             _ => false,
         };
-        body && self.state.get() != State::Failed
+        body && !matches!(self.state.get(), State::Failed | State::Interrupted)
     }
 
     /// The status as known so far; final once complete.
@@ -270,6 +283,9 @@ impl Table {
     /// Completes successfully with the status collected on the way.
     #[inline]
     pub fn complete_ok(&self, req: &Request) {
+        if req.is_interrupted() {
+            self.resume(req);
+        }
         req.state.set(State::Well);
         self.nudge();
     }
@@ -277,8 +293,33 @@ impl Table {
     /// The same for a receive whose body is [light](RecvBody::is_light), or where the body is gone.
     #[inline]
     pub fn complete_light(&self, req: &Request) {
+        if req.is_interrupted() {
+            self.resume(req);
+        }
         req.state.set(State::Light);
         self.nudge();
+    }
+
+    /// Whoever waits for the operation, which stays under way, is told of this error; a message that comes ends it as ever.
+    pub fn interrupt(&self, req: &Request, error: Error) {
+        if !req.has_ended() {
+            *req.error.borrow_mut() = Some(error);
+            req.state.set(State::Interrupted);
+            self.nudge();
+        }
+    }
+
+    /// Takes an interruption back.
+    pub fn resume(&self, req: &Request) {
+        if req.is_interrupted() {
+            req.error.borrow_mut().take();
+            req.state.set(State::Running);
+        }
+    }
+
+    /// However the operation ends, its outcome will be this error.
+    pub fn doom(&self, req: &Request, error: Error) {
+        *req.error.borrow_mut() = Some(error);
     }
 
     /// Takes the outcome and hands the request back to the pool.
@@ -363,7 +404,7 @@ impl Table {
     pub fn under_way(&self) -> Vec<Req> {
         let free = self.free.borrow();
         let is_free = |req: &Req| free.iter().any(|free| Rc::ptr_eq(free, req));
-        let waits = |req: &&Req| !req.is_complete() && !is_free(req);
+        let waits = |req: &&Req| !req.has_ended() && !is_free(req);
         self.all.borrow().iter().filter(waits).cloned().collect()
     }
 

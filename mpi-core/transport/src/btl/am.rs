@@ -29,6 +29,8 @@ pub enum Family {
     Io = 3,
     /// Ports, at which processes of different jobs meet: `dynamic`.
     Ports = 4,
+    /// Failures of processes: `fault`.
+    Fault = 5,
     /// What transports above transports say to each other: `bml::multirail`. None of it reaches the registry.
     Multirail = 7,
 }
@@ -82,6 +84,11 @@ impl Registry {
     /// The number of messages that came for families without a handler.
     pub fn strays(&self) -> u64 {
         self.strays.get()
+    }
+
+    /// Tells all handlers that a process cannot be reached any more, whoever has found out.
+    pub fn lost(&self, peer: ProcId, why: &str) {
+        self.all().for_each(|handler| handler.lost(peer, why));
     }
 
     /// A handler has something to move; see [`AmHandler::turn`].
@@ -194,9 +201,7 @@ impl<F: Sink> Sink for Dispatch<'_, F> {
 
     fn lost(&self, peer: ProcId, why: &str) {
         self.first.lost(peer, why);
-        self.others
-            .all()
-            .for_each(|handler| handler.lost(peer, why));
+        self.others.lost(peer, why);
     }
 
     fn again(&self, to: ProcId, am: Am, header: Header, len: usize, send: &mut dyn FnMut(&[u8])) {

@@ -10,12 +10,14 @@
 //! * [`Rte::put`] values can be [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`], bytes for bytes;
 //! * everything blocks and is meant for start, end, and first contacts; nothing here is on a message's way;
 //! * a launcher that is lost is noticed ([`Rte::lost`]), so that no rank stays behind as an orphan;
+//! * where a job survives deaths, each is told once, if the launcher tells of them at all ([`Rte::deaths`]);
 //! * [`Rte::node_segment`] gives all ranks of a node the same memory, whoever launched them.
 //!
 //! Nothing is read from the process but through an [`Env`], so that tests can play every launcher.
 
 mod board;
 mod cards;
+pub mod deaths;
 mod pmi1;
 mod pmix;
 mod singleton;
@@ -37,6 +39,7 @@ pub use board::Board;
 #[cfg(any(test, feature = "testing"))]
 pub use board::SharedBoard;
 pub(crate) use cards::machine;
+pub use deaths::Death;
 pub use spawn::{SpawnRequest, SpawnedApp};
 
 /// Which components may serve.
@@ -133,6 +136,13 @@ pub trait Rte: Send + Sync {
 
     /// What has gone away that this process cannot go on without, before we were done with it.
     fn lost(&self) -> Option<Lost>;
+
+    /// The deaths that this process has been told of and that no earlier call has returned, in the order in which they were told.
+    ///
+    /// It never waits, and costs a system call where the launcher tells of deaths, so it is for naps and not for polls.
+    fn deaths(&self) -> Vec<Death> {
+        Vec::new()
+    }
 
     /// Makes the name of a port known under the name of a service (MPI 5.0, section 11.9.4).
     fn publish(&self, _service: &str, _port: &str) -> Result<(), RteError> {

@@ -28,6 +28,15 @@ pub const KVSNAME_MAX: usize = 256;
 /// Of a key, in bytes.
 pub const KEY_MAX: usize = 64;
 
+/// The one line that a server sends without being asked: `cmd=process_died job=KVSNAME rank=RANK`.
+///
+/// Only our own mpirun says it, only where a job survives deaths, and only to clients that have said [`HEARS_DEATHS`].
+/// It may stand between any two lines, so also before the answer that a client waits for.
+pub const DEATH: &str = "process_died";
+
+/// The key of `init` whose value `1` says that the client understands [`DEATH`].
+pub const HEARS_DEATHS: &str = "portcullis_deaths";
+
 /// Why bytes off the wire, or a message meant for it, are not PMI-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireError {

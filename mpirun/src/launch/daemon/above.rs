@@ -1,9 +1,10 @@
 //! The outpost and the launcher above it: what it says, what it orders, and what happens when it is gone.
 
 use super::super::link::Link;
+use super::super::pmi_socket::Said;
 use super::super::sys::Signal;
 use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
-use super::super::{ends_the_job, polite, ranks};
+use super::super::{ends_the_job, polite};
 use super::{Daemon, watch_room};
 use crate::node;
 use rustix::fd::AsFd;
@@ -95,10 +96,13 @@ impl Daemon {
             ToDaemon::Hello(hello) => self.greet(*hello),
             ToDaemon::Launch(order) => self.launch(&order),
             ToDaemon::Pmi { proc, bytes } => {
-                let socket = self.ranks.iter().find(|rank| rank.proc == proc);
-                if let Some(socket) = socket.and_then(|rank| rank.pmi.as_ref()) {
-                    // One that does not read its answers waits for ever, and is seen to.
-                    ranks::reply(socket, &bytes);
+                let rank = self.ranks.iter_mut().find(|rank| rank.proc == proc);
+                if let Some(rank) = rank
+                    && let Some(pmi) = &mut rank.pmi
+                    && pmi.say(&bytes) == Said::Unread
+                {
+                    // It takes us for lost, and ends.
+                    rank.pmi = None;
                 }
             }
             ToDaemon::Stdin(bytes) => {

@@ -1,6 +1,6 @@
 //! An outpost's own ranks: what they say, and how they end.
 
-use super::super::ranks;
+use super::super::pmi_socket::Heard;
 use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::wire::{End, FromDaemon};
 use super::{Daemon, Here};
@@ -50,6 +50,15 @@ impl Daemon {
         };
         let rank = &mut self.ranks[index];
         rank.alive = false;
+        // Nobody else does it while the job goes on; one that has left well may have left something to do.
+        if end != End::Exited(0)
+            && self
+                .hello
+                .as_ref()
+                .is_some_and(|hello| hello.tolerates_deaths)
+        {
+            sys::end_group_of(rank.pid);
+        }
         let proc = rank.proc;
         let snapshot = self.snapshot(&self.ranks[index]);
         self.tell(&FromDaemon::Ended {
@@ -79,12 +88,12 @@ impl Daemon {
                 return;
             };
             let mut bytes = Vec::new();
-            let heard = ranks::hear(socket, |heard| bytes.extend_from_slice(heard));
+            let heard = socket.hear(|heard| bytes.extend_from_slice(heard));
             let proc = rank.proc;
             match heard {
-                ranks::Heard::Bytes => self.tell(&FromDaemon::Pmi { proc, bytes }),
-                ranks::Heard::Nothing => return,
-                ranks::Heard::HungUp => {
+                Heard::Bytes => self.tell(&FromDaemon::Pmi { proc, bytes }),
+                Heard::Nothing => return,
+                Heard::HungUp => {
                     rank.pmi = None;
                     return;
                 }

@@ -3,21 +3,29 @@
 //! A rank that says nonsense, or does not read what it asked for, has failed.
 
 use super::super::ending::Cause;
-use super::super::ranks::{Heard, Reply, hear, reply};
+use super::super::pmi_socket::{Heard, PmiSocket, Said};
+use super::super::ranks::Rank;
 use super::super::wire::ToDaemon;
 use super::Supervisor;
+use super::events::watch_client;
 use crate::pmi::{Effect, Proc};
 
 impl Supervisor<'_> {
+    /// A rank's socket can be read, or has room for what the rank has not been told yet.
+    pub(super) fn serve_client(&mut self, proc: Proc) {
+        self.tell_client(proc, PmiSocket::drain);
+        self.read_client(proc);
+    }
+
     pub(super) fn read_client(&mut self, proc: Proc) {
         loop {
             let Some(client) = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut()) else {
                 return;
             };
-            let Some(fd) = &client.fd else {
+            let Some(socket) = &client.socket else {
                 return;
             };
-            let heard = hear(fd, |bytes| client.lines.push(bytes));
+            let heard = socket.hear(|bytes| client.lines.push(bytes));
             if !self.answer_lines(proc) {
                 return;
             }
@@ -67,25 +75,43 @@ impl Supervisor<'_> {
         self.fail(proc, Cause::Nonsense(reason), 1);
     }
 
+    /// Tells a rank of this host something, and watches for room as long as it has not taken all.
+    fn tell_client(&mut self, proc: Proc, tell: impl FnOnce(&mut PmiSocket) -> Said) {
+        let client = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut());
+        let Some(socket) = client.and_then(|client| client.socket.as_mut()) else {
+            return;
+        };
+        let waited = socket.wants_room();
+        let said = tell(socket);
+        if socket.wants_room() != waited {
+            watch_client(&self.epoll, socket, proc);
+        }
+        match said {
+            Said::Sent => {}
+            // What it said before is still to be read; its end is found there.
+            Said::HungUp => {}
+            Said::Unread => {
+                self.give_up_on(proc, "it does not read the answers it asked for".into())
+            }
+        }
+    }
+
     pub(super) fn apply(&mut self, effects: Vec<Effect>) {
+        self.carry_out(effects);
+        self.find_abandoned();
+    }
+
+    /// Does what the server wants done.
+    pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Send(to, bytes) => {
                     let Some(rank) = self.ranks.get(to) else {
                         continue;
                     };
-                    match (
-                        rank.here,
-                        rank.pmi.as_ref().and_then(|client| client.fd.as_ref()),
-                    ) {
-                        (true, Some(fd)) => match reply(fd, &bytes) {
-                            Reply::Sent => {}
-                            Reply::HungUp => self.hung_up(to),
-                            Reply::Unread => self
-                                .give_up_on(to, "it does not read the answers it asked for".into()),
-                        },
-                        (true, None) => {}
-                        (false, _) => {
+                    match rank.here {
+                        true => self.tell_client(to, |socket| socket.say(&bytes)),
+                        false => {
                             let (host, proc) = (rank.host, to.0);
                             self.send_host(host, &ToDaemon::Pmi { proc, bytes });
                         }
@@ -103,22 +129,40 @@ impl Supervisor<'_> {
                 Effect::Spawn { parent, request } => self.spawn(parent, request),
             }
         }
-        self.find_abandoned();
     }
 
     /// A rank that has ended and closed its socket never enters a barrier; if others wait there, they wait for ever.
+    ///
+    /// Where a job survives deaths, it is a loss, also if nobody waits yet: others may, somewhere else than in a barrier.
     pub(super) fn find_abandoned(&mut self) {
-        if !self.is_running() {
-            return;
+        while self.is_running()
+            && let Some((proc, cause)) = self.abandoned()
+        {
+            self.fail(proc, cause, 1);
+            if !self.plan.tolerates_deaths {
+                return;
+            }
         }
-        let found = self
+    }
+
+    fn abandoned(&self) -> Option<(Proc, Cause)> {
+        let gone = |rank: &Rank| !rank.alive && rank.pmi.is_none() && rank.lost.is_none();
+        let gone = self
             .ranks
             .iter()
-            .filter(|(_, rank)| !rank.alive && rank.pmi.is_none())
-            .map(|(proc, _)| (proc, self.server.waiting_for(proc)))
-            .find(|(_, waiting)| !waiting.is_empty());
-        if let Some((proc, waiting)) = found {
-            self.fail(proc, Cause::LeftOthersWaiting { waiting }, 1);
-        }
+            .filter(|(proc, rank)| gone(rank) && !self.is_explained(*proc));
+        let server = &self.server;
+        gone.map(|(proc, _)| proc).find_map(|proc| {
+            let waiting = server.waiting_for(proc);
+            let missed = self.plan.tolerates_deaths
+                && !server.has_initialized(proc)
+                && server.has_initialized_peers(proc);
+            let cause = match waiting.is_empty() {
+                false => Cause::LeftOthersWaiting { waiting },
+                true if missed => Cause::NotInitialized,
+                true => return None,
+            };
+            Some((proc, cause))
+        })
     }
 }

@@ -148,8 +148,10 @@ impl Supervisor<'_> {
     /// A death by a signal is never a consequence. Anything else may be the reaction of a rank that saw another one die, so it waits
     /// while a rank of this host is dying: the kernel breaks its connections before this process is told of its end.
     pub(super) fn fail(&mut self, proc: Proc, cause: Cause, code: i32) {
-        let explained = |hold_cause: &Doubt| hold_cause.asked.contains(&proc);
-        if !self.is_running() || self.hold_cause.as_ref().is_some_and(explained) {
+        if self.plan.tolerates_deaths && cause.is_a_death() {
+            return self.lose(proc, &cause, code);
+        }
+        if !self.is_running() || self.is_explained(proc) {
             return;
         }
         let first = matches!(
@@ -160,6 +162,12 @@ impl Supervisor<'_> {
             return self.hold_cause(proc, cause, code);
         }
         self.fail_now(proc, &cause, code);
+    }
+
+    /// Whether a rank ends because it has asked for the end of the job, for a reason that is held back.
+    pub(super) fn is_explained(&self, proc: Proc) -> bool {
+        let asked = |hold_cause: &Doubt| hold_cause.asked.contains(&proc);
+        self.hold_cause.as_ref().is_some_and(asked)
     }
 
     fn fail_now(&mut self, proc: Proc, cause: &Cause, code: i32) {

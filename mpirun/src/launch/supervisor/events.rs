@@ -1,5 +1,6 @@
 //! What the agent's epoll watches, and how an event says what it is about.
 
+use crate::launch::pmi_socket::PmiSocket;
 use crate::pmi::Proc;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -55,6 +56,16 @@ pub(super) fn watch(epoll: &OwnedFd, fd: impl AsFd, what: Watch) {
     // The only failures are lack of memory and a descriptor added twice; neither can be told to anybody here,
     // and an event that is missed is found when the process is reaped.
     let _ = epoll::add(epoll, fd, EventData::new_u64(what.token()), EventFlags::IN);
+}
+
+/// Watches a rank's PMI socket again, now also for room, or no more, as it needs.
+pub(super) fn watch_client(epoll: &OwnedFd, socket: &PmiSocket, proc: Proc) {
+    let flags = match socket.wants_room() {
+        true => EventFlags::IN | EventFlags::OUT,
+        false => EventFlags::IN,
+    };
+    let token = EventData::new_u64(Watch::Pmi(proc).token());
+    let _ = epoll::modify(epoll, socket, token, flags);
 }
 
 /// Watches a pipe into which something may have to wait: the epoll tells once when it has room again.

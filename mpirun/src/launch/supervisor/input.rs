@@ -44,6 +44,12 @@ impl Supervisor<'_> {
         self.pump_stdin();
     }
 
+    /// Hosts that are lost take nothing any more.
+    pub(super) fn feed_no_more(&mut self, hosts: &[u32]) {
+        self.pump.under_way.retain(|host, _| !hosts.contains(host));
+        self.pump_stdin();
+    }
+
     /// Reads as long as everybody keeps up, and asks to be woken when there is more.
     pub(super) fn pump_stdin(&mut self) {
         self.feed.drain();

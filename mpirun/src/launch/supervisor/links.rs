@@ -31,6 +31,7 @@ impl Supervisor<'_> {
                 you: branch,
                 far: self.plan.far.clone(),
                 grace: self.plan.grace,
+                tolerates_deaths: self.plan.tolerates_deaths,
                 dir: dir.clone(),
                 env: self.plan.env.clone(),
             };
@@ -243,6 +244,11 @@ impl Supervisor<'_> {
                 rank.alive = false;
                 rank.pmi = None;
             }
+        }
+        // A host on which nothing has begun is no loss but a start that failed.
+        let began = |proc: &Proc| self.ranks.get(*proc).is_some_and(|rank| rank.pid != 0);
+        if self.plan.tolerates_deaths && lost.iter().all(began) {
+            return self.lose_with_hosts(hosts, &lost, why);
         }
         if let Some(&first) = lost.first() {
             let host = self.ranks.get(first).map_or(0, |rank| rank.host);

@@ -170,6 +170,7 @@ impl Supervisor<'_> {
         // The commands that reached the other hosts have nothing more to do.
         descendants::end_all();
         self.write_trace();
+        self.tell_losses();
         self.write_out(by_force.then_some(limit));
         self.check_outputs();
         self.write_out(by_force.then_some(limit));

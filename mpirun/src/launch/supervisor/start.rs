@@ -29,7 +29,7 @@ impl Supervisor<'_> {
         apps: &[App],
         preput: &[(String, String)],
     ) -> Result<Job, StartError> {
-        let placed = self.plan.place(apps).map_err(StartError::Place)?;
+        let placed = self.place(apps).map_err(StartError::Place)?;
         let appnums: Vec<usize> = placed
             .iter()
             .enumerate()
@@ -53,6 +53,7 @@ impl Supervisor<'_> {
             hosts,
             binding: self.plan.binding,
             readers,
+            tolerates_deaths: self.plan.tolerates_deaths,
         };
         let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
         let resolved = starter.resolve(&order, here)?;
@@ -135,8 +136,9 @@ impl Supervisor<'_> {
             local_rank: before.count() as u32,
             pid: 0,
             alive: true,
+            lost: None,
             pmi: Some(Client {
-                fd: None,
+                socket: None,
                 lines: Lines::default(),
             }),
             stdout: Some(self.stream(order.job, rank, Target::Stdout)?),
@@ -193,7 +195,7 @@ impl Supervisor<'_> {
         if let Some(rank) = self.ranks.get_mut(proc) {
             rank.pid = fresh.pid;
             if let Some(client) = &mut rank.pmi {
-                client.fd = Some(fresh.pmi);
+                client.socket = Some(fresh.pmi);
             }
             if let Some(stream) = &mut rank.stdout {
                 stream.fd = Some(fresh.stdout);

@@ -104,6 +104,7 @@ impl Supervisor<'_> {
                     rank: rank.rank,
                     host: self.host_name(rank.host),
                     alive: rank.alive,
+                    lost: rank.lost.clone(),
                     snapshot: self.snapshot(proc),
                 })
                 .collect()

@@ -23,6 +23,7 @@ mod eager_pipeline;
 mod fast_path;
 mod flow_control;
 mod fragment_stream;
+mod interrupt;
 pub mod matching;
 mod peer;
 mod peer_failure;
@@ -158,6 +159,8 @@ pub struct Ob1 {
     congested: RefCell<Vec<Rc<Peer>>>,
     /// Peers that cannot be reached any more.
     losses: RefCell<HashMap<ProcId, peer_failure::Reason>>,
+    /// Whether the job goes on when a peer is lost.
+    survives: Cell<bool>,
     /// Messages that made no sense; counted, never obeyed.
     protocol_errors: Cell<u64>,
     /// Who looks on.
@@ -183,6 +186,7 @@ impl Ob1 {
             copies: sender_copies::SenderCopies::default(),
             congested: RefCell::default(),
             losses: RefCell::default(),
+            survives: Cell::new(false),
             protocol_errors: Cell::new(0),
             witness: OnceCell::new(),
         }

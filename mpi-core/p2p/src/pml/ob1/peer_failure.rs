@@ -83,7 +83,7 @@ impl Ob1 {
         }
         let lost = match (matching.names(key), key.source()) {
             (Some(peer), _) => vec![losses.get(&peer)?.clone()],
-            (None, ANY_SOURCE) => {
+            (None, ANY_SOURCE) if !self.survives.get() => {
                 let peers = matching.peers.borrow();
                 let others = peers.as_ref()?.iter().filter(|&p| p != self.bml.me());
                 let all: Option<Vec<Reason>> = others.map(|p| losses.get(&p).cloned()).collect();

@@ -19,7 +19,7 @@
 //! three windows that go the worse way are a fifth of the time of a short program.
 
 use super::Peer;
-use crate::trial::{Known, ORDERS, order_of};
+use crate::trial::{self, Known, ORDERS, order_of};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -226,7 +226,7 @@ pub struct TimedTransfer {
 impl TimedTransfer {
     pub fn begin(peer: &Rc<Peer>, bytes: u64) -> TimedTransfer {
         TimedTransfer {
-            way: peer.pace.begin(bytes, Instant::now()),
+            way: peer.pace.begin(bytes, trial::now()),
             peer: peer.clone(),
             bytes,
         }
@@ -238,17 +238,17 @@ impl TimedTransfer {
         if !self.peer.pace.is_oversubscribed() {
             return put();
         }
-        let began = Instant::now();
+        let began = trial::now();
         put();
-        self.peer.pace.copied(began, Instant::now());
+        self.peer.pace.copied(began, trial::now());
     }
 
     /// All of it has come, the way that was said.
     pub fn ends(mut self) -> (Rc<Peer>, u64) {
         let bytes = std::mem::take(&mut self.bytes);
         #[cfg(feature = "testing")]
-        crate::trial::slowed::end(self.way);
-        self.peer.pace.end(self.way, Some(bytes), Instant::now);
+        trial::costs::end(self.way);
+        self.peer.pace.end(self.way, Some(bytes), trial::now);
         (self.peer.clone(), bytes)
     }
 }
@@ -257,7 +257,7 @@ impl Drop for TimedTransfer {
     fn drop(&mut self) {
         // An ended one has no bytes left, and none begins without.
         if self.bytes > 0 {
-            self.peer.pace.end(self.way, None, Instant::now);
+            self.peer.pace.end(self.way, None, trial::now);
         }
     }
 }

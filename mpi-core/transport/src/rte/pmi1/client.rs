@@ -1,12 +1,14 @@
 //! The client end of PMI-1: questions and answers in lockstep over one socket.
 //!
+//! A server that we have asked to do so also tells of deaths ([`DEATH`]), at any moment; those lines are never taken for answers.
+//!
 //! A value of ours becomes one or more values of the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
 //! `name.rank.2` and so on hold the rest of the digits.
 
 use super::super::wire::{
-    KEY_MAX, Line, Lines, Message, SEND_MAX, VALUE_MAX, WireError, hex, unhex,
+    DEATH, HEARS_DEATHS, KEY_MAX, Line, Lines, Message, SEND_MAX, VALUE_MAX, WireError, hex, unhex,
 };
-use super::super::{RteError, SpawnRequest};
+use super::super::{Death, RteError, SpawnRequest};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
@@ -17,6 +19,10 @@ pub struct Client {
     socket: OwnedFd,
     lines: Lines,
     kvsname: String,
+    /// Whether the server was asked to tell of deaths.
+    hears_deaths: bool,
+    /// Those that have been told and not been taken.
+    deaths: Vec<Death>,
 }
 
 impl Client {
@@ -26,6 +32,8 @@ impl Client {
             socket,
             lines: Lines::default(),
             kvsname: String::new(),
+            hears_deaths: false,
+            deaths: Vec::new(),
         }
     }
 
@@ -70,11 +78,66 @@ impl Client {
     }
 
     /// The greeting; version 1.1 is what every server takes.
-    pub fn init(&mut self) -> Result<(), RteError> {
+    ///
+    /// To be told of deaths is asked of no server that has not said that it tells of them.
+    pub fn init(&mut self, hears_deaths: bool) -> Result<(), RteError> {
         let hello = Line::cmd("init")
             .with("pmi_version", 1)
             .with("pmi_subversion", 1);
+        let hello = match hears_deaths {
+            true => hello.with(HEARS_DEATHS, 1),
+            false => hello,
+        };
+        self.hears_deaths = hears_deaths;
         self.ask(hello, "response_to_init").map(drop)
+    }
+
+    /// The deaths that have been told since the last call; waits for nothing.
+    pub fn take_deaths(&mut self) -> Vec<Death> {
+        if self.hears_deaths {
+            self.hear_deaths();
+        }
+        std::mem::take(&mut self.deaths)
+    }
+
+    /// Reads what has come while nothing was asked.
+    fn hear_deaths(&mut self) {
+        loop {
+            // What came with the last answer is here already.
+            loop {
+                match self.lines.next_line() {
+                    // Nothing was asked, so anything else is nobody's answer.
+                    Ok(Some(line)) => {
+                        let _ = Message::parse(&line).map(|message| self.note_death(&message));
+                    }
+                    Ok(None) => break,
+                    // The next question complains.
+                    Err(_) => return,
+                }
+            }
+            let mut buffer = [0u8; 4096];
+            match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::DONTWAIT) {
+                Ok((got @ 1.., _)) => self.lines.push(&buffer[..got]),
+                Err(Errno::INTR) => {}
+                // A hang-up is seen by whoever looks for it.
+                _ => return,
+            }
+        }
+    }
+
+    /// Remembers a death; whether the message tells of one.
+    fn note_death(&mut self, message: &Message) -> bool {
+        if message.cmd() != DEATH {
+            return false;
+        }
+        let rank = message.number("rank").ok();
+        let rank = rank.and_then(|rank| u32::try_from(rank).ok());
+        if let (Some(job), Some(rank)) = (message.get("job"), rank) {
+            let job = job.to_string();
+            let left = message.get("left") == Some("1");
+            self.deaths.push(Death { job, rank, left });
+        }
+        true
     }
 
     pub fn kvsname(&mut self) -> Result<String, RteError> {
@@ -303,9 +366,13 @@ impl Client {
             doing: doing.to_string(),
             reason,
         };
-        let line = loop {
+        let message = loop {
             if let Some(line) = self.lines.next_line().map_err(wire)? {
-                break line;
+                let message = Message::parse(&line).map_err(wire)?;
+                if self.note_death(&message) {
+                    continue;
+                }
+                break message;
             }
             let mut buffer = [0u8; 4096];
             match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::empty()) {
@@ -319,7 +386,6 @@ impl Client {
                 Err(error) => return Err(lost_or(error, doing)),
             }
         };
-        let message = Message::parse(&line).map_err(wire)?;
         if message.cmd() != wanted {
             return Err(wire(WireError::Unexpected {
                 wanted: wanted.into(),

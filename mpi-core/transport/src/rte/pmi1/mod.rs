@@ -11,14 +11,15 @@
 mod client;
 
 use super::{
-    Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest, cards, sys,
+    Component, Death, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest,
+    cards, deaths, sys,
 };
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
 use mpi_base::param::{Param, Params};
 use mpi_base::ranges;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 static MEET: Param<Duration> = cards::patience("pmi1");
@@ -47,7 +48,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
             None => return Ok(Offer::NotHere("neither PMI_FD nor PMI_PORT is set".into())),
         },
     };
-    client.init()?;
+    client.init(env.get(deaths::SERVED) == Some("1"))?;
     let inherited = Inherited::find(env, size)?;
     let identity = identify(env, &mut client, rank, size)?;
     client.set_kvsname(&identity.job);
@@ -228,6 +229,18 @@ impl Rte for Pmi1 {
         };
         let closed = poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0);
         closed.then_some(Lost::Launcher)
+    }
+
+    fn deaths(&self) -> Vec<Death> {
+        if self.finalized.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        match self.client.try_lock() {
+            Ok(mut client) => client.take_deaths(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take_deaths(),
+            // Somebody else asks for something, and remembers what is told meanwhile.
+            Err(TryLockError::WouldBlock) => Vec::new(),
+        }
     }
 
     fn finalize(&self) -> Result<(), RteError> {

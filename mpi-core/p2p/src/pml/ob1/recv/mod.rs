@@ -82,7 +82,7 @@ impl Ob1 {
 
     /// Withdraws a receive that no message has met; false when one has.
     pub fn cancel_recv(&self, req: &Req) -> bool {
-        if req.is_complete() || !self.withdraw(req) {
+        if req.has_ended() || !self.withdraw(req) {
             return false;
         }
         let status = Status {

@@ -97,6 +97,80 @@ fn a_launcher_that_goes_away_is_told_apart_from_one_that_refuses() {
     );
 }
 
+fn death(job: &str, rank: u32) -> Death {
+    let job = job.to_string();
+    Death {
+        job,
+        rank,
+        left: false,
+    }
+}
+
+/// A client that has asked to be told of deaths, as the server that answers its greeting sees it.
+fn listening() -> (Client, OwnedFd) {
+    let (mut client, theirs) = pair();
+    let answer = b"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n";
+    send_all(&theirs, answer).unwrap();
+    client.init(true).unwrap();
+    let mut buffer = [0; 256];
+    let got = rustix::io::read(&theirs, &mut buffer).unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&buffer[..got]),
+        "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1\n"
+    );
+    (client, theirs)
+}
+
+#[test]
+fn a_server_that_tells_of_no_deaths_is_not_asked_to() {
+    let (mut client, theirs) = pair();
+    send_all(&theirs, b"cmd=response_to_init rc=0\n").unwrap();
+    client.init(false).unwrap();
+    let mut buffer = [0; 256];
+    let got = rustix::io::read(&theirs, &mut buffer).unwrap();
+    assert_eq!(&buffer[..got], b"cmd=init pmi_version=1 pmi_subversion=1\n");
+    assert_eq!(client.take_deaths(), []);
+}
+
+#[test]
+fn deaths_are_never_taken_for_answers() {
+    let (mut client, theirs) = listening();
+    assert_eq!(client.take_deaths(), []);
+    // Before the answer, behind it, and cut in the middle.
+    let told = "cmd=process_died job=a rank=1\ncmd=barrier_out rc=0\ncmd=process_died job=b rank=0\ncmd=proc";
+    send_all(&theirs, told.as_bytes()).unwrap();
+    client.barrier().unwrap();
+    assert_eq!(client.take_deaths(), [death("a", 1), death("b", 0)]);
+    send_all(&theirs, b"ess_died rank=7 job=a\n").unwrap();
+    assert_eq!(client.take_deaths(), [death("a", 7)]);
+    assert_eq!(client.take_deaths(), []);
+    send_all(&theirs, b"cmd=get_result rc=1\n").unwrap();
+    assert!(matches!(
+        client.get(3, "card"),
+        Err(RteError::NoSuchKey { rank: 3, .. })
+    ));
+}
+
+#[test]
+fn a_server_that_hangs_up_has_told_of_all_deaths_before() {
+    let (mut client, theirs) = listening();
+    send_all(&theirs, b"cmd=process_died job=a rank=1\n").unwrap();
+    drop(theirs);
+    assert_eq!(client.take_deaths(), [death("a", 1)]);
+    assert!(matches!(
+        client.barrier(),
+        Err(RteError::LauncherLost { .. })
+    ));
+}
+
+#[test]
+fn a_notice_that_names_nobody_is_passed_over() {
+    let (mut client, theirs) = listening();
+    let told = "cmd=process_died job=a rank=-1\ncmd=process_died rank=1\nnonsense\ncmd=process_died job=a rank=2\n";
+    send_all(&theirs, told.as_bytes()).unwrap();
+    assert_eq!(client.take_deaths(), [death("a", 2)]);
+}
+
 #[test]
 fn an_abort_message_is_one_word_on_the_wire() {
     let (client, theirs) = pair();
@@ -118,6 +192,8 @@ proptest! {
         rustix::net::shutdown(&theirs, rustix::net::Shutdown::Write).unwrap();
         let _ = client.get(0, "card");
         let _ = client.kvsname();
+        client.hears_deaths = true;
+        let _ = client.take_deaths();
     }
 
     #[test]

@@ -1,0 +1,305 @@
+//! The MPI library of this process, found among what the loader has loaded already: nothing links with it, and nothing is opened.
+//!
+//! Functions are taken by their profiling names, so that neither a profiler nor a preloaded library is called from here.
+//! A handle is a number or an address, and as an argument one register in every ABI; where a function stores one, the place is
+//! zeroed before, since some libraries store four bytes of its eight.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+/// A handle of any ABI.
+pub type Handle = usize;
+
+/// A callback that copies an attribute: communicator, keyval, state, value, the place of the copy, the place of "copied".
+pub type Copied = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut *mut c_void,
+    *mut c_int,
+) -> c_int;
+
+/// A callback that deletes one: communicator, keyval, value, state.
+pub type Deleted = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+
+/// Which ABI the library has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// The standard's own.
+    Standard,
+    /// That of MPICH, Intel MPI and relatives.
+    Mpich,
+    /// That of Open MPI.
+    OpenMpi,
+}
+
+/// Names under which libraries are loaded.
+const FILES: &[(&CStr, Family)] = &[
+    (c"libmpi.so.40", Family::OpenMpi),
+    (c"libmpi.so.12", Family::Mpich),
+    (c"libmpich.so.12", Family::Mpich),
+    (c"libmpi_abi.so.1", Family::Standard),
+];
+
+/// What the library calls things.
+#[derive(Clone, Copy, Debug)]
+pub struct Constants {
+    pub comm_world: Handle,
+    pub comm_self: Handle,
+    pub byte: Handle,
+    pub info_null: Handle,
+    pub status_ignore: usize,
+    pub any_source: c_int,
+    pub comm_type_shared: c_int,
+    pub thread_multiple: c_int,
+    /// `MPI_CONGRUENT`.
+    pub congruent: c_int,
+    /// `MPI_ERR_OTHER`.
+    pub other_error: c_int,
+}
+
+macro_rules! functions {
+    ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
+        /// Functions of the library.
+        pub struct Functions {
+            $(pub $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
+        }
+
+        impl Functions {
+            fn find(file: *mut c_void) -> Result<Functions, String> {
+                Ok(Functions {
+                    // SAFETY: the standard says what the function of this name is; a handle is one register in all ABIs.
+                    $($name: unsafe {
+                        std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> c_int>(symbol(file, $symbol)?)
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    comm_rank = c"PMPI_Comm_rank" (Handle, *mut c_int);
+    comm_size = c"PMPI_Comm_size" (Handle, *mut c_int);
+    comm_dup = c"PMPI_Comm_dup" (Handle, *mut Handle);
+    comm_split_type = c"PMPI_Comm_split_type" (Handle, c_int, c_int, Handle, *mut Handle);
+    send = c"PMPI_Send" (*const c_void, c_int, Handle, c_int, c_int, Handle);
+    recv = c"PMPI_Recv" (*mut c_void, c_int, Handle, c_int, c_int, Handle, usize);
+    isend = c"PMPI_Isend" (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    test = c"PMPI_Test" (*mut Handle, *mut c_int, usize);
+    iprobe = c"PMPI_Iprobe" (c_int, c_int, Handle, *mut c_int, usize);
+    barrier = c"PMPI_Barrier" (Handle);
+    allgather = c"PMPI_Allgather" (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    win_allocate_shared = c"PMPI_Win_allocate_shared" (isize, c_int, Handle, Handle, *mut *mut c_void, *mut Handle);
+    win_shared_query = c"PMPI_Win_shared_query" (Handle, c_int, *mut isize, *mut c_int, *mut *mut c_void);
+    win_free = c"PMPI_Win_free" (*mut Handle);
+    comm_create_keyval = c"PMPI_Comm_create_keyval" (Copied, Deleted, *mut c_int, *mut c_void);
+    comm_compare = c"PMPI_Comm_compare" (Handle, Handle, *mut c_int);
+    comm_call_errhandler = c"PMPI_Comm_call_errhandler" (Handle, c_int);
+    comm_set_attr = c"PMPI_Comm_set_attr" (Handle, c_int, *mut c_void);
+    comm_get_attr = c"PMPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
+    query_thread = c"PMPI_Query_thread" (*mut c_int);
+    get_library_version = c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
+}
+
+/// Open MPI's own engine: it looks once at what has arrived, and calls whoever has registered.
+pub struct Engine {
+    pub progress: unsafe extern "C" fn(),
+    pub register: unsafe extern "C" fn(unsafe extern "C" fn() -> c_int) -> c_int,
+    pub unregister: unsafe extern "C" fn(unsafe extern "C" fn() -> c_int) -> c_int,
+}
+
+/// The library.
+pub struct Library {
+    pub family: Family,
+    pub constants: Constants,
+    pub functions: Functions,
+    /// Where it has one that others may use.
+    pub engine: Option<Engine>,
+    /// As the loader knows it.
+    file: *mut c_void,
+}
+
+// SAFETY: functions, constants, and the loader's handle of a file that stays, which every thread may use.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
+/// The library of this process; found once.
+pub fn library() -> Result<&'static Library, &'static str> {
+    static FOUND: OnceLock<Result<Library, String>> = OnceLock::new();
+    match FOUND.get_or_init(find) {
+        Ok(library) => Ok(library),
+        Err(reason) => Err(reason),
+    }
+}
+
+fn find() -> Result<Library, String> {
+    for (name, family) in FILES {
+        // SAFETY: NOLOAD opens nothing that is not open.
+        let file = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
+        if !file.is_null() {
+            return Ok(Library {
+                family: *family,
+                constants: constants(*family, file)?,
+                functions: Functions::find(file)?,
+                engine: engine(file),
+                file,
+            });
+        }
+    }
+    let names: Vec<_> = FILES
+        .iter()
+        .map(|(name, _)| name.to_string_lossy())
+        .collect();
+    Err(format!(
+        "this process has loaded none of {}, so there is no MPI library to meet others by",
+        names.join(", ")
+    ))
+}
+
+/// The address of a symbol of the library or of what it needs.
+fn symbol(file: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: looks a name up in a library that is open.
+    let found = unsafe { libc::dlsym(file, name.as_ptr()) };
+    if found.is_null() {
+        return Err(format!(
+            "the MPI library of this process has no {}",
+            name.to_string_lossy()
+        ));
+    }
+    Ok(found)
+}
+
+/// Where an object of Open MPI is, by whose address programs name it.
+///
+/// A program that is not position independent has its own copy of it, which the library uses, too, and which the loader finds first.
+fn object(file: *mut c_void, name: &CStr) -> Result<Handle, String> {
+    // SAFETY: looks a name up in what is open to all.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let found = match found.is_null() {
+        false => found,
+        true => symbol(file, name)?,
+    };
+    Ok(found.expose_provenance())
+}
+
+fn constants(family: Family, file: *mut c_void) -> Result<Constants, String> {
+    Ok(match family {
+        Family::Standard => Constants {
+            comm_world: 0x101,
+            comm_self: 0x102,
+            byte: 0x247,
+            info_null: 0x130,
+            status_ignore: 0,
+            any_source: -1,
+            comm_type_shared: 221,
+            thread_multiple: 4096,
+            congruent: 202,
+            other_error: 16,
+        },
+        Family::Mpich => Constants {
+            comm_world: 0x4400_0000,
+            comm_self: 0x4400_0001,
+            byte: 0x4c00_010d,
+            info_null: 0x1c00_0000,
+            status_ignore: 1,
+            any_source: -2,
+            comm_type_shared: 1,
+            thread_multiple: 3,
+            congruent: 1,
+            other_error: 15,
+        },
+        Family::OpenMpi => {
+            let object = |name| object(file, name);
+            Constants {
+                comm_world: object(c"ompi_mpi_comm_world")?,
+                comm_self: object(c"ompi_mpi_comm_self")?,
+                byte: object(c"ompi_mpi_byte")?,
+                info_null: object(c"ompi_mpi_info_null")?,
+                status_ignore: 0,
+                any_source: -1,
+                comm_type_shared: 0,
+                thread_multiple: 3,
+                congruent: 1,
+                other_error: 16,
+            }
+        }
+    })
+}
+
+fn engine(file: *mut c_void) -> Option<Engine> {
+    let find = |name| symbol(file, name).ok();
+    let progress = find(c"opal_progress")?;
+    let register = find(c"opal_progress_register_lp")?;
+    let unregister = find(c"opal_progress_unregister")?;
+    // SAFETY: Open MPI has declared these three so since its version 1.0.
+    unsafe {
+        Some(Engine {
+            progress: std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(progress),
+            register: std::mem::transmute::<
+                *mut c_void,
+                unsafe extern "C" fn(unsafe extern "C" fn() -> c_int) -> c_int,
+            >(register),
+            unregister: std::mem::transmute::<
+                *mut c_void,
+                unsafe extern "C" fn(unsafe extern "C" fn() -> c_int) -> c_int,
+            >(unregister),
+        })
+    }
+}
+
+impl Library {
+    /// A handle as the library has handed it in: of a number the register's upper half means nothing.
+    pub fn handle(&self, register: Handle) -> Handle {
+        match self.family {
+            Family::Mpich => register & 0xffff_ffff,
+            Family::OpenMpi | Family::Standard => register,
+        }
+    }
+
+    /// What else of the library or of what it needs has a name.
+    pub fn symbol(&self, name: &CStr) -> Result<*mut c_void, String> {
+        symbol(self.file, name)
+    }
+
+    /// Tells the program of an error of its barrier, as the library would; the code to return, if the program goes on.
+    pub fn fail(&self, comm: Handle, reason: &str) -> c_int {
+        eprintln!("portcullis: hwbarr: {reason}");
+        // SAFETY: the communicator is the one that the program has called with.
+        unsafe { (self.functions.comm_call_errhandler)(comm, self.constants.other_error) };
+        self.constants.other_error
+    }
+
+    /// What the library says of itself.
+    pub fn version(&self) -> String {
+        // Far more than the longest of all libraries.
+        let mut text = vec![0u8; 1 << 14];
+        let mut length: c_int = 0;
+        // SAFETY: there is more room than any library writes.
+        unsafe { (self.functions.get_library_version)(text.as_mut_ptr().cast(), &raw mut length) };
+        let end = text.iter().position(|b| *b == 0).unwrap_or(0);
+        String::from_utf8_lossy(&text[..end]).trim().to_owned()
+    }
+}
+
+/// A place for a handle that the library stores.
+pub fn place() -> Handle {
+    0
+}
+
+/// A place for an address that the library stores.
+pub fn address() -> *mut c_void {
+    null_mut()
+}
+
+/// What a function has said, as a sentence if it has failed.
+pub fn done(code: c_int, what: &str) -> Result<(), String> {
+    match code {
+        0 => Ok(()),
+        code => Err(format!("{what} of the MPI library failed with code {code}")),
+    }
+}

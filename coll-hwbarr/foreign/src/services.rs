@@ -1,0 +1,288 @@
+//! The table of services that the component gets: C functions over a [`Seat`].
+#![allow(unsafe_code)]
+
+use crate::seat::Seat;
+use mpi_core::plugin::abi::{self, Call, Comm, DONE, FAILED, Host, PENDING, Ready, WARNING, Why};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null;
+use std::time::Duration;
+
+pub static HOST: Host = Host {
+    size: size_of::<Host>(),
+    abi_version: abi::ABI_VERSION,
+    reserved: 0,
+    library: c"another MPI library".as_ptr(),
+    comm_rank: Some(comm_rank),
+    comm_size: Some(comm_size),
+    comm_name: Some(comm_name),
+    comm_is_world: Some(comm_is_world),
+    comm_node_ranks: Some(comm_node_ranks),
+    send: Some(send),
+    recv: Some(recv),
+    fence: Some(fence),
+    start_send: Some(start_send),
+    start_recv: Some(start_recv),
+    test_message: Some(test_message),
+    progress: Some(progress),
+    wait: Some(wait),
+    ring: Some(ring),
+    shared_memory: Some(shared_memory),
+    param: Some(param),
+    log: Some(log),
+    now_ns: Some(now_ns),
+    call_next: Some(call_next),
+    component_data: Some(component_data),
+    barrier_wire: Some(barrier_wire),
+};
+
+/// The seat behind the pointer that the component hands back.
+///
+/// # Safety
+/// `comm` is what `query` was given, and its module has not been freed.
+unsafe fn seat<'a>(comm: *mut Comm) -> &'a Seat {
+    // SAFETY: the pointer was made of a seat, which outlives the module.
+    unsafe { &*comm.cast::<Seat>() }
+}
+
+/// The code of an outcome, with its reason.
+///
+/// # Safety
+/// `why` is writable.
+unsafe fn answer(why: *mut Why, outcome: Result<c_int, String>) -> c_int {
+    match outcome {
+        Ok(code) => code,
+        Err(reason) => {
+            // SAFETY: the caller's promise.
+            if let Some(why) = unsafe { why.as_mut() } {
+                why.set(&reason);
+            }
+            FAILED
+        }
+    }
+}
+
+/// # Safety
+/// `data` is readable for so many bytes.
+unsafe fn bytes<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
+    if data.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(data.cast(), bytes) }
+}
+
+/// # Safety
+/// `data` is writable for so many bytes, or null.
+unsafe fn bytes_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
+    if data.is_null() {
+        return &mut [];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) }
+}
+
+unsafe extern "C" fn comm_rank(comm: *mut Comm) -> u32 {
+    // SAFETY: the component keeps the rule of `seat`.
+    unsafe { seat(comm) }.rank()
+}
+
+unsafe extern "C" fn comm_size(comm: *mut Comm) -> u32 {
+    // SAFETY: as above.
+    unsafe { seat(comm) }.size()
+}
+
+unsafe extern "C" fn comm_name(_: *mut Comm) -> *const c_char {
+    c"MPI_COMM_WORLD".as_ptr()
+}
+
+unsafe extern "C" fn comm_is_world(_: *mut Comm) -> c_int {
+    1
+}
+
+unsafe extern "C" fn comm_node_ranks(comm: *mut Comm, ranks: *mut u32, capacity: u32) -> u32 {
+    // SAFETY: the component keeps the rule of `seat`.
+    let here = unsafe { seat(comm) }.neighbours();
+    for (i, rank) in here.iter().enumerate().take(capacity as usize) {
+        // SAFETY: there is room for as many as the capacity says.
+        unsafe { ranks.add(i).write(*rank) };
+    }
+    here.len() as u32
+}
+
+unsafe extern "C" fn send(
+    comm: *mut Comm,
+    dest: u32,
+    data: *const c_void,
+    length: usize,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the component keeps the rules of `seat` and `bytes`, and its `why` is writable.
+    unsafe {
+        answer(
+            why,
+            seat(comm).send(dest, bytes(data, length)).map(|()| DONE),
+        )
+    }
+}
+
+unsafe extern "C" fn recv(
+    comm: *mut Comm,
+    source: u32,
+    data: *mut c_void,
+    length: usize,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        answer(
+            why,
+            seat(comm)
+                .recv(source, bytes_mut(data, length))
+                .map(|()| DONE),
+        )
+    }
+}
+
+unsafe extern "C" fn fence(comm: *mut Comm, why: *mut Why) -> c_int {
+    // SAFETY: as above.
+    unsafe { answer(why, seat(comm).fence().map(|()| DONE)) }
+}
+
+unsafe extern "C" fn start_send(
+    comm: *mut Comm,
+    dest: u32,
+    data: *const c_void,
+    length: usize,
+    message: *mut u64,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: as above, and there is a place for the number.
+    unsafe {
+        let started = seat(comm).messages.send(dest, bytes(data, length));
+        answer(
+            why,
+            started.map(|number| {
+                message.write(number);
+                DONE
+            }),
+        )
+    }
+}
+
+unsafe extern "C" fn start_recv(
+    comm: *mut Comm,
+    source: u32,
+    length: usize,
+    message: *mut u64,
+    _: *mut Why,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe { message.write(seat(comm).messages.receive(source, length)) };
+    DONE
+}
+
+unsafe extern "C" fn test_message(
+    comm: *mut Comm,
+    message: u64,
+    data: *mut c_void,
+    length: usize,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let tested = seat(comm).messages.test(message, bytes_mut(data, length));
+        answer(
+            why,
+            tested.map(|through| if through { DONE } else { PENDING }),
+        )
+    }
+}
+
+unsafe extern "C" fn progress(comm: *mut Comm) -> c_int {
+    // SAFETY: the component keeps the rule of `seat`.
+    unsafe { seat(comm) }.progress();
+    0
+}
+
+unsafe extern "C" fn wait(
+    comm: *mut Comm,
+    ready: Option<Ready>,
+    argument: *mut c_void,
+    limit_ns: u64,
+    why: *mut Why,
+) -> c_int {
+    let Some(ready) = ready else {
+        // SAFETY: the component's `why` is writable.
+        return unsafe { answer(why, Err("there is nothing to wait for".into())) };
+    };
+    let limit = (limit_ns > 0).then(|| Duration::from_nanos(limit_ns));
+    // SAFETY: the component's function and its argument, asked from this thread alone.
+    let mut ready = || unsafe { ready(argument) != 0 };
+    // SAFETY: the component keeps the rule of `seat`.
+    if unsafe { seat(comm) }.wait(limit, &mut ready) {
+        DONE
+    } else {
+        PENDING
+    }
+}
+
+/// Nobody sleeps: whoever waits here polls, or yields to others.
+unsafe extern "C" fn ring(_: *mut Comm, _: u32) {}
+
+unsafe extern "C" fn shared_memory(
+    comm: *mut Comm,
+    length: usize,
+    align: usize,
+    memory: *mut *mut c_void,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the component keeps the rule of `seat`, and there is a place for the address.
+    unsafe {
+        let made = seat(comm).shared_memory(length, align);
+        answer(
+            why,
+            made.map(|at| {
+                memory.write(at);
+                DONE
+            }),
+        )
+    }
+}
+
+unsafe extern "C" fn param(comm: *mut Comm, name: *const c_char) -> *const c_char {
+    // SAFETY: the component keeps the rule of `seat`, and a name is a text.
+    let found = unsafe { seat(comm).param(CStr::from_ptr(name)) };
+    found.map_or(null(), CStr::as_ptr)
+}
+
+unsafe extern "C" fn log(comm: *mut Comm, level: c_int, line: *const c_char) {
+    // SAFETY: the component keeps the rule of `seat`, and a line is a text.
+    let (seat, line) = unsafe { (seat(comm), CStr::from_ptr(line)) };
+    if level == WARNING || seat.is_talkative() {
+        eprintln!("portcullis: hwbarr: {}", line.to_string_lossy());
+    }
+}
+
+unsafe extern "C" fn now_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a place for the time; this clock is there on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// There is no next component here: the library's own barrier is called by whoever calls the module.
+unsafe extern "C" fn call_next(_: *mut Call, why: *mut Why) -> c_int {
+    // SAFETY: the component's `why` is writable.
+    unsafe { answer(why, Err("no other component is known here".into())) }
+}
+
+unsafe extern "C" fn component_data(comm: *mut Comm) -> *mut *mut c_void {
+    // SAFETY: the component keeps the rule of `seat`.
+    unsafe { seat(comm) }.common.as_ptr()
+}
+
+/// No report reads it here.
+unsafe extern "C" fn barrier_wire(_: *mut Comm, _: u32, _: u64, _: u64) {}

@@ -1,0 +1,75 @@
+//! Each function that is written from the tables, against a mock of the library below that is written from them, too.
+#![allow(
+    unsafe_code,
+    non_snake_case,
+    unused_mut,
+    unused_unsafe,
+    unused_variables
+)]
+#![allow(clippy::all, clippy::undocumented_unsafe_blocks)]
+// SAFETY of every unsafe block in the generated text: arguments are constants, or addresses of locals that the mock knows of.
+
+use crate::entries::{Handle, Status};
+use crate::family::OpenMpi as F;
+use compat::{Family, StandardStatus};
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+#[path = "../../shared/mock.rs"]
+mod common;
+use common::*;
+
+type Below = <F as Family>::Below;
+type BelowStatus = <F as Family>::BelowStatus;
+
+/// Constants of one side that are addresses.
+struct Constants {
+    in_place: usize,
+    unweighted: usize,
+    all_handles: usize,
+    displacement_current: i64,
+}
+
+impl Constants {
+    fn in_place(&self) -> usize {
+        self.in_place
+    }
+    fn unweighted(&self) -> usize {
+        self.unweighted
+    }
+    fn all_handles(&self) -> usize {
+        self.all_handles
+    }
+    fn displacement_current(&self) -> i64 {
+        self.displacement_current
+    }
+}
+
+const STANDARD: Constants = Constants {
+    in_place: 1,
+    unweighted: 10,
+    all_handles: 1,
+    displacement_current: -1,
+};
+
+static BELOW: Constants = STANDARD;
+static PROGRAM: Constants = Constants {
+    in_place: 1,
+    unweighted: 2,
+    all_handles: usize::MAX,
+    displacement_current: -54_278_278,
+};
+
+macro_rules! address {
+    ($symbol:ident) => {
+        (&raw const crate::family::$symbol).expose_provenance()
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/mock.rs"));
+
+#[test]
+fn every_argument_arrives_in_the_form_of_the_library_below_and_every_result_comes_back() {
+    let checked = check_all();
+    assert!(checked > 500, "{checked} functions are checked");
+}

@@ -1,0 +1,137 @@
+//! Fault tolerance (ULFM), which is not in MPI 5.0: the functions of Open MPI's `mpi-ext.h`.
+//!
+//! What they do stands in [`mpi_core::fault`].
+#![allow(unsafe_code)]
+
+use super::args::{out, read};
+use super::comm::child;
+use super::groups;
+use crate::abi::*;
+use crate::error::{Failure, Outcome};
+use crate::object::Attached;
+use crate::object::comm::register_with;
+use crate::object::request::running;
+use crate::state;
+use mpi_core::fault::Agreed;
+use std::ffi::c_int;
+
+pub unsafe fn MPIX_Comm_revoke(comm: MPI_Comm) -> Outcome {
+    state::comm(comm)?.comm.revoke();
+    // The others hear of it though this process may not call MPI again for long.
+    state::engine()?.poll_once();
+    Ok(())
+}
+
+pub unsafe fn MPIX_Comm_is_revoked(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
+    let object = state::comm(comm)?;
+    state::engine()?.poll_once();
+    // SAFETY: an output argument of the caller.
+    unsafe { out(flag, object.comm.is_revoked().into(), "flag") }
+}
+
+pub unsafe fn MPIX_Comm_get_failed(comm: MPI_Comm, failedgrp: *mut MPI_Group) -> Outcome {
+    let object = state::comm(comm)?;
+    crate::init::look_after_launcher();
+    let failed = groups::register(object.comm.get_failed(), object.session.clone())?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(failedgrp, failed, "failedgrp") }
+}
+
+pub unsafe fn MPIX_Comm_ack_failed(
+    comm: MPI_Comm,
+    num_to_ack: c_int,
+    num_acked: *mut c_int,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    let how_many = usize::try_from(num_to_ack).map_err(|_| {
+        Failure::new(
+            MPI_ERR_ARG,
+            format!("num_to_ack is {num_to_ack}, which is negative"),
+        )
+    })?;
+    let acknowledged = object.comm.acknowledge(how_many);
+    // SAFETY: an output argument of the caller.
+    unsafe { out(num_acked, acknowledged as c_int, "num_acked") }
+}
+
+pub unsafe fn MPIX_Comm_failure_ack(comm: MPI_Comm) -> Outcome {
+    state::comm(comm)?.comm.acknowledge(usize::MAX);
+    Ok(())
+}
+
+pub unsafe fn MPIX_Comm_failure_get_acked(comm: MPI_Comm, failedgrp: *mut MPI_Group) -> Outcome {
+    let object = state::comm(comm)?;
+    let acknowledged = groups::register(object.comm.acknowledged(), object.session.clone())?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(failedgrp, acknowledged, "failedgrp") }
+}
+
+/// Stores what was agreed on, also where the agreement is an error.
+///
+/// # Safety
+/// `flag` may be written.
+unsafe fn store(flag: *mut c_int, agreed: Agreed) -> Result<(), mpi_core::Error> {
+    // SAFETY: passed on.
+    unsafe { flag.write(agreed.flag as c_int) };
+    agreed.error.map_or(Ok(()), Err)
+}
+
+pub unsafe fn MPIX_Comm_agree(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
+    let object = state::comm(comm)?;
+    // SAFETY: an argument of the caller that is read and written.
+    unsafe {
+        let mine = read(flag, "flag")?;
+        let agreed = state::engine()?.block_on(object.comm.agree(mine as u32))?;
+        Ok(store(flag, agreed)?)
+    }
+}
+
+pub unsafe fn MPIX_Comm_iagree(
+    comm: MPI_Comm,
+    flag: *mut c_int,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let object = state::comm(comm)?;
+    // SAFETY: an argument of the caller that is read.
+    let mine = unsafe { read(flag, "flag")? };
+    let agreeing = object.comm.clone();
+    let agreement = async move {
+        let agreed = agreeing.agree(mine as u32).await?;
+        // SAFETY: the caller promised the place until the request is complete.
+        unsafe { store(flag, agreed) }
+    };
+    let req = state::engine()?.spawn(Box::pin(agreement));
+    // SAFETY: an output argument of the caller.
+    unsafe { out(request, running(req, &object)?, "request") }
+}
+
+pub unsafe fn MPIX_Comm_shrink(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
+    let parent = state::comm(comm)?;
+    let new = state::engine()?.block_on(parent.comm.shrink())?;
+    // SAFETY: an output argument of the caller.
+    unsafe { out(newcomm, child(Some(new), &parent)?, "newcomm") }
+}
+
+pub unsafe fn MPIX_Comm_ishrink(
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let parent = state::comm(comm)?;
+    // SAFETY: an output argument of the caller; until the operation is complete the handle is null.
+    unsafe { out(newcomm, MPI_COMM_NULL, "newcomm")? };
+    let source = parent.clone();
+    let attached = Attached::inheriting(&parent.attached);
+    let shrinking = async move {
+        let new = source.comm.shrink().await?;
+        // There is no handle left for it only if the program holds 2^19 others; the null handle says so.
+        if let Ok(object) = register_with(new, attached, source.session.clone()) {
+            // SAFETY: the caller promised the place until the request is complete.
+            unsafe { newcomm.write(object.handle()) };
+        }
+        Ok(())
+    };
+    let req = state::engine()?.spawn(Box::pin(shrinking));
+    // SAFETY: an output argument of the caller.
+    unsafe { out(request, running(req, &parent)?, "request") }
+}

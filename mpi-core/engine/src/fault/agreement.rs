@@ -1,0 +1,157 @@
+//! The agreements that this process takes part in: which algorithm state each message belongs to, and until when it is kept.
+//!
+//! A message of an agreement that this process has not come to yet waits for it.
+//! A decision is kept for those that have not heard it: of a communicator the last two, since nobody begins the next but one
+//! before all have the first; of communicators that have gone, those of the last [`MOST_RETIRED`].
+
+use super::era::{Era, Out, Value};
+use super::failures::Faults;
+use super::wire::{AGREE, Key, key_of, read, write};
+use mpi_transport::btl::{Header, ProcId};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Of so many communicators that have gone decisions are kept.
+const MOST_RETIRED: usize = 256;
+
+/// So many messages wait for agreements that this process has not come to.
+const MOST_EARLY: usize = 1 << 16;
+
+/// A message as it came.
+type Message = (ProcId, Header, Vec<u8>);
+
+#[derive(Default)]
+pub struct Agreements {
+    running: RefCell<HashMap<Key, Agreement>>,
+    early: RefCell<BTreeMap<Key, Vec<Message>>>,
+    retired: RefCell<VecDeque<u64>>,
+}
+
+/// One agreement of this process.
+struct Agreement {
+    /// Who has which place.
+    places: Vec<ProcId>,
+    /// How many members values speak of.
+    members: usize,
+    era: Era,
+}
+
+/// Who takes part in an agreement: which process has which place, and which member of the communicator that is.
+pub(super) struct Circle {
+    pub(super) places: Vec<ProcId>,
+    pub(super) members: Vec<u32>,
+    /// The place of this process.
+    pub(super) me: u32,
+}
+
+impl Agreement {
+    fn dead(&self, faults: &Faults) -> Vec<bool> {
+        dead_places(&self.places, faults)
+    }
+}
+
+fn dead_places(places: &[ProcId], faults: &Faults) -> Vec<bool> {
+    places.iter().map(|proc| faults.is_dead(*proc)).collect()
+}
+
+/// Sends what an agreement has to say.
+fn send(faults: &Faults, key: Key, places: &[ProcId], out: Out) {
+    for (place, say) in out {
+        let (header, payload) = write(key, &say);
+        faults.say(places[place as usize], AGREE, header, payload);
+    }
+}
+
+impl Agreements {
+    /// This process contributes.
+    pub(super) fn begin(&self, faults: &Faults, key: Key, circle: Circle, value: Value) {
+        let Circle {
+            places,
+            members,
+            me,
+        } = circle;
+        let speaks_of = value.dead.len();
+        let (dead, mut out) = (dead_places(&places, faults), Vec::new());
+        let era = Era::begin(me, members, value, &dead, &mut out);
+        send(faults, key, &places, out);
+        let agreement = Agreement {
+            places,
+            members: speaks_of,
+            era,
+        };
+        self.running.borrow_mut().insert(key, agreement);
+        self.running
+            .borrow_mut()
+            .retain(|other, _| other.comm != key.comm || other.number + 1 >= key.number);
+        let early = self.early.borrow_mut().remove(&key);
+        for (from, header, payload) in early.into_iter().flatten() {
+            self.on_message(faults, from, header, &payload);
+        }
+    }
+
+    /// What was decided, if it is.
+    pub(super) fn decision(&self, key: Key) -> Option<Value> {
+        let running = self.running.borrow();
+        running.get(&key)?.era.decision().cloned()
+    }
+
+    pub(super) fn on_message(&self, faults: &Faults, from: ProcId, header: Header, payload: &[u8]) {
+        let key = key_of(header);
+        let mut running = self.running.borrow_mut();
+        let Some(agreement) = running.get_mut(&key) else {
+            drop(running);
+            return self.keep(key, (from, header, payload.to_vec()));
+        };
+        let place = agreement.places.iter().position(|proc| *proc == from);
+        let say = read(header, payload, agreement.members);
+        // What is no message of an agreement is not answered.
+        let (Some(place), Some(say)) = (place, say) else {
+            return;
+        };
+        let (dead, mut out) = (agreement.dead(faults), Vec::new());
+        agreement.era.on_say(place as u32, say, &dead, &mut out);
+        send(faults, key, &agreement.places, out);
+    }
+
+    fn keep(&self, key: Key, message: Message) {
+        // Late ones say nothing new: their sender has heard the decision elsewhere.
+        let later = |other: &Key| other.comm == key.comm && other.number > key.number;
+        let late = self.running.borrow().keys().any(later);
+        if late || self.retired.borrow().contains(&key.comm) {
+            return;
+        }
+        let mut early = self.early.borrow_mut();
+        early.entry(key).or_default().push(message);
+        let kept: usize = early.values().map(Vec::len).sum();
+        if kept > MOST_EARLY {
+            early.pop_first();
+        }
+    }
+
+    /// More processes are dead.
+    pub(super) fn on_death(&self, faults: &Faults) {
+        for (key, agreement) in self.running.borrow_mut().iter_mut() {
+            let (dead, mut out) = (agreement.dead(faults), Vec::new());
+            agreement.era.on_death(&dead, &mut out);
+            send(faults, *key, &agreement.places, out);
+        }
+    }
+
+    /// A communicator has gone.
+    pub(super) fn retire(&self, comm: u64) {
+        let known = self.running.borrow().keys().any(|key| key.comm == comm);
+        if !known {
+            return;
+        }
+        let mut retired = self.retired.borrow_mut();
+        retired.push_back(comm);
+        if retired.len() > MOST_RETIRED
+            && let Some(oldest) = retired.pop_front()
+        {
+            self.running
+                .borrow_mut()
+                .retain(|key, _| key.comm != oldest);
+        }
+        self.early.borrow_mut().retain(|key, _| key.comm != comm);
+    }
+}

@@ -1,0 +1,346 @@
+//! What a program does about failures on a communicator.
+
+use super::agreement::Circle;
+use super::era::Value;
+use super::error::FaultError;
+use super::failures::Faults;
+use super::wire::Key;
+use crate::Error;
+use crate::comm::Comm;
+use crate::group::Group;
+use mpi_transport::btl::ProcId;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// So many failures are told of in a sentence.
+const SHOWN: usize = 4;
+
+/// What is wrong with a communicator; most of them never have any of it.
+#[derive(Default)]
+pub(crate) struct Trouble {
+    flags: Cell<u8>,
+    /// How many of its failures the program has acknowledged.
+    acknowledged: Cell<usize>,
+    /// The number of the next agreement, equal at all members.
+    next_agreement: Cell<u64>,
+    /// Members that earlier agreements have found dead, the same at all of them.
+    left_out: RefCell<Vec<ProcId>>,
+    /// What is wrong with the intercommunicator whose side this is.
+    outer: RefCell<Option<FaultError>>,
+}
+
+impl Trouble {
+    pub(crate) const REVOKED: u8 = 1;
+    pub(crate) const FAILED: u8 = 2;
+
+    /// Whether nothing is wrong.
+    #[inline(always)]
+    pub(crate) fn is_none(&self) -> bool {
+        self.flags.get() == 0
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags.get() & flag != 0
+    }
+
+    pub(super) fn add(&self, flag: u8) {
+        self.flags.set(self.flags.get() | flag);
+    }
+}
+
+/// What an agreement has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agreed {
+    /// All members' flags, combined bit by bit with AND.
+    pub flag: u32,
+    /// The highest of all members' numbers.
+    pub(super) number: u64,
+    /// The error of the agreement: a member is dead, and not every living one has acknowledged that.
+    pub error: Option<Error>,
+}
+
+impl Comm {
+    /// The members of both sides.
+    pub(super) fn has_member(&self, proc: ProcId) -> bool {
+        self.group().rank_of(proc).is_some() || self.peers().rank_of(proc).is_some()
+    }
+
+    pub(super) fn has_dead_member(&self, faults: &Faults) -> bool {
+        let mut everybody = self.group().iter().chain(self.peers().iter());
+        everybody.any(|proc| faults.is_dead(proc))
+    }
+
+    /// All members of both sides, in the same order at all of them.
+    pub(super) fn everybody(&self) -> Vec<ProcId> {
+        let mut all: Vec<ProcId> = self.group().iter().collect();
+        if self.is_inter() {
+            all.extend(self.peers().iter());
+            all.sort_by_key(|proc| self.engine().name_of(*proc));
+        }
+        all
+    }
+
+    /// The members that this process knows to be dead, in the order in which it learnt of them.
+    fn failures(&self) -> Vec<(ProcId, Rc<str>)> {
+        let faults = self.engine().faults();
+        faults.map_or_else(Vec::new, |faults| {
+            faults.dead_among(|proc| self.has_member(proc))
+        })
+    }
+
+    /// The error of an operation that needs all members, or these.
+    fn failed(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
+        let failures = self.failures();
+        let sentences: Vec<String> = failures
+            .iter()
+            .filter(|(proc, _)| needed(*proc))
+            .map(|(_, why)| why.to_string())
+            .collect();
+        let shown = sentences.len().min(SHOWN);
+        let more = sentences.len() - shown;
+        (shown > 0).then(|| FaultError::failed(&self.label(), &sentences[..shown], more))
+    }
+
+    /// Whether nothing is wrong with the communicator, or the error of using it.
+    #[cold]
+    pub(crate) fn error_if_revoked(&self) -> Result<(), Error> {
+        match self.trouble().has(Trouble::REVOKED) {
+            true => Err(FaultError::revoked(&self.label()).into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The error of an operation that needs every member.
+    #[cold]
+    pub(crate) fn error_of_all(&self) -> Result<(), Error> {
+        self.error_if_revoked()?;
+        let outer = || self.trouble().outer.borrow().clone();
+        match self.failed(|_| true).or_else(outer) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// That nothing is wrong which an operation of all members would meet.
+    #[inline]
+    pub(crate) fn usable(&self) -> Result<(), Error> {
+        match self.trouble().is_none() {
+            true => Ok(()),
+            false => self.error_of_all(),
+        }
+    }
+
+    /// A member has failed: what needs all members fails from now on.
+    pub(super) fn has_failed(&self) {
+        self.trouble().add(Trouble::FAILED);
+        // What the members of one side say to each other is a part of what both sides do.
+        if let Some(within) = self.within() {
+            within.trouble().add(Trouble::FAILED);
+            *within.trouble().outer.borrow_mut() = self.failed(|_| true);
+        }
+        self.interrupt_receives();
+    }
+
+    /// The error of sending to a rank, or receiving from it if everything that it has sent is here.
+    #[cold]
+    pub(crate) fn error_of_peer(&self, rank: i32) -> Result<(), Error> {
+        self.error_if_revoked()?;
+        let proc = u32::try_from(rank).ok().and_then(|r| self.peers().proc(r));
+        match proc.and_then(|proc| self.failed(|dead| dead == proc)) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The failures of possible senders that the program has not acknowledged.
+    pub(crate) fn unacknowledged(&self) -> Option<FaultError> {
+        let acknowledged = self.trouble().acknowledged.get();
+        let failures = self.failures();
+        let new: Vec<ProcId> = failures
+            .iter()
+            .skip(acknowledged)
+            .map(|(proc, _)| *proc)
+            .filter(|proc| self.peers().rank_of(*proc).is_some())
+            .collect();
+        self.failed(|proc| new.contains(&proc))
+    }
+
+    /// Tells the receives from any source of failures that have not been acknowledged, or that nobody is left to send to them.
+    pub(crate) fn interrupt_receives(&self) {
+        let pml = self.engine().pml();
+        if let Some(error) = self.unacknowledged() {
+            pml.interrupt_any_source(self.context(), &error.pending().into());
+        } else if let Some(error) = self.nobody_sends() {
+            pml.end_any_source(self.context(), &error.into());
+        }
+    }
+
+    /// The error of a receive from any source where all others are dead.
+    pub(crate) fn nobody_sends(&self) -> Option<FaultError> {
+        let faults = self.engine().faults()?;
+        let me = self.engine().me();
+        let mut others = self.peers().iter().filter(|proc| *proc != me).peekable();
+        others.peek()?;
+        let all_dead = others.all(|proc| faults.is_dead(proc));
+        all_dead.then(|| self.failed(|_| true)).flatten()
+    }
+
+    /// `MPIX_Comm_revoke`: every operation fails from now on, here at once and at all others soon.
+    pub fn revoke(&self) {
+        if self.trouble().has(Trouble::REVOKED) {
+            return;
+        }
+        self.trouble().add(Trouble::REVOKED);
+        if let Some(local) = self.within() {
+            local.trouble().add(Trouble::REVOKED);
+        }
+        if let Some(faults) = self.engine().faults() {
+            faults.pass_revocation_on(self);
+        }
+        let error = Error::from(FaultError::revoked(&self.label()));
+        let pml = self.engine().pml();
+        pml.give_up_all(self.context().number(), &error);
+        // What the library has under way looks at the communicator itself.
+        pml.requests().nudge();
+    }
+
+    /// `MPIX_Comm_is_revoked`, as far as this process knows.
+    pub fn is_revoked(&self) -> bool {
+        self.trouble().has(Trouble::REVOKED)
+    }
+
+    /// `MPIX_Comm_get_failed`: the members of both sides that this process knows to be dead; a later answer only adds to the end.
+    pub fn get_failed(&self) -> Group {
+        Group::from_procs(self.failures().into_iter().map(|(proc, _)| proc).collect())
+    }
+
+    /// `MPIX_Comm_ack_failed`: acknowledges the first failures, so many of them; answers how many are acknowledged now.
+    pub fn acknowledge(&self, how_many: usize) -> usize {
+        let known = self.failures().len();
+        let acknowledged = &self.trouble().acknowledged;
+        acknowledged.set(acknowledged.get().max(how_many.min(known)));
+        self.engine().pml().resume_any_source(self.context());
+        self.interrupt_receives();
+        acknowledged.get()
+    }
+
+    /// The failures that have been acknowledged.
+    pub fn acknowledged(&self) -> Group {
+        let first = self.trouble().acknowledged.get();
+        let failures = self.failures().into_iter().take(first);
+        Group::from_procs(failures.map(|(proc, _)| proc).collect())
+    }
+
+    /// `MPIX_Comm_agree`: works on a revoked communicator and whoever has died; the outcome is the same at all living members,
+    /// and afterwards each of them knows all members that have not contributed as dead.
+    pub async fn agree(&self, flag: u32) -> Result<Agreed, Error> {
+        self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
+    }
+
+    /// The same, and the living members on which all agree, in the order of [`Comm::everybody`].
+    pub(super) async fn agree_on(
+        &self,
+        flag: u32,
+        number: u64,
+    ) -> Result<(Agreed, Vec<ProcId>), Error> {
+        let engine = self.engine();
+        let Some(faults) = engine.faults() else {
+            return Err(FaultError::failed(
+                &self.label(),
+                &["MPI is not running in this process".into()],
+                0,
+            )
+            .into());
+        };
+        let trouble = self.trouble();
+        let key = Key {
+            comm: self.context().number(),
+            number: trouble.next_agreement.get(),
+        };
+        trouble.next_agreement.set(key.number + 1);
+        let everybody = self.everybody();
+        let circle = self.circle(&everybody)?;
+        let failures = self.failures();
+        let first = trouble.acknowledged.get().min(failures.len());
+        let among = |failures: &[(ProcId, Rc<str>)]| -> Vec<bool> {
+            let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
+            everybody.iter().map(is_there).collect()
+        };
+        let value = Value {
+            flag,
+            number,
+            dead: among(&failures),
+            acknowledged: among(&failures[..first]),
+        };
+        let agreements = faults.agreements();
+        agreements.begin(faults, key, circle, value);
+        let decision = poll_fn(|_| match agreements.decision(key) {
+            Some(decision) if faults.has_said_all() => Poll::Ready(decision),
+            _ => Poll::Pending,
+        });
+        let decision = decision.await;
+        let (dead, living): (Vec<_>, Vec<_>) =
+            (everybody.into_iter().zip(&decision.dead)).partition(|(_, dead)| **dead);
+        let dead: Vec<ProcId> = dead.into_iter().map(|(proc, _)| proc).collect();
+        for proc in &dead {
+            engine.found_dead(*proc);
+        }
+        *trouble.left_out.borrow_mut() = dead;
+        let error = decision.has_news().then(|| {
+            let error = self.failed(|_| true);
+            let unknown = || FaultError::failed(&self.label(), &["a member has failed".into()], 0);
+            Error::from(error.unwrap_or_else(unknown))
+        });
+        let agreed = Agreed {
+            flag: decision.flag,
+            number: decision.number,
+            error,
+        };
+        Ok((agreed, living.into_iter().map(|(proc, _)| proc).collect()))
+    }
+
+    /// Returns after every living member has called it: what comes before the end of `MPI_COMM_WORLD`.
+    ///
+    /// Where deaths are survived it is two agreements: when the second begins to end, all have heard what the first has come to,
+    /// so nobody who leaves is still asked for it.
+    /// Of the second only a moment is waited for, since those that leave do not answer.
+    pub async fn fence_of_living(&self) -> Result<(), Error> {
+        const MOMENT: Duration = Duration::from_millis(500);
+        if !self.engine().is_fault_tolerant() {
+            return self.fence().await;
+        }
+        self.agree(0).await?;
+        let _awake = self.engine().poll_always();
+        let until = Instant::now() + MOMENT;
+        let mut second = pin!(self.agree(0));
+        poll_fn(|cx| match second.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(()),
+            Poll::Pending if Instant::now() > until => Poll::Ready(()),
+            Poll::Pending => Poll::Pending,
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Who takes part in the next agreement: all but those whom earlier ones have found dead.
+    fn circle(&self, everybody: &[ProcId]) -> Result<Circle, Error> {
+        let left_out = self.trouble().left_out.borrow();
+        let part = (0..).zip(everybody);
+        let part = part.filter(|(_, proc)| !left_out.contains(proc));
+        let (members, places): (Vec<u32>, Vec<ProcId>) = part.map(|(m, p)| (m, *p)).unzip();
+        let me = self.engine().me();
+        let Some(me) = (0..).zip(&places).find(|(_, proc)| **proc == me) else {
+            let why = "the other members hold this process for dead".to_string();
+            return Err(FaultError::failed(&self.label(), &[why], 0).into());
+        };
+        Ok(Circle {
+            me: me.0,
+            members,
+            places,
+        })
+    }
+}

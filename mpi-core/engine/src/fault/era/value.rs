@@ -1,0 +1,102 @@
+//! What is agreed on.
+
+/// What a member contributes, and what comes of all contributions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Value {
+    /// Combined bit by bit with AND.
+    pub flag: u32,
+    /// The highest counts.
+    pub number: u64,
+    /// The members that anybody holds for dead.
+    pub dead: Vec<bool>,
+    /// The members whose deaths everybody has acknowledged.
+    pub acknowledged: Vec<bool>,
+}
+
+impl Value {
+    /// Adds what others contribute; the order does not matter, nor how often.
+    pub(super) fn merge(&mut self, other: &Value) {
+        self.flag &= other.flag;
+        self.number = self.number.max(other.number);
+        for (mine, theirs) in self.dead.iter_mut().zip(&other.dead) {
+            *mine |= theirs;
+        }
+        for (mine, theirs) in self.acknowledged.iter_mut().zip(&other.acknowledged) {
+            *mine &= theirs;
+        }
+    }
+
+    /// Adds the members whose places are known to be dead.
+    pub(super) fn count_dead(&mut self, members: &[u32], dead: &[bool]) {
+        for (member, dead) in members.iter().zip(dead) {
+            if let Some(mine) = self.dead.get_mut(*member as usize) {
+                *mine |= dead;
+            }
+        }
+    }
+
+    /// Whether a member is dead whose death some member that lives has not acknowledged.
+    pub fn has_news(&self) -> bool {
+        let mut both = self.dead.iter().zip(&self.acknowledged);
+        both.any(|(dead, acknowledged)| *dead && !acknowledged)
+    }
+
+    /// For the wire.
+    pub(in crate::fault) fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.flag.to_le_bytes());
+        to.extend(self.number.to_le_bytes());
+        for bits in [&self.dead, &self.acknowledged] {
+            let bytes = bits.chunks(8).map(|eight| {
+                let bits = eight.iter().enumerate();
+                bits.fold(0, |byte, (at, bit)| byte | u8::from(*bit) << at)
+            });
+            to.extend(bytes);
+        }
+    }
+
+    /// What [`Value::write`] wrote, of so many members; `None` if that is not it.
+    pub(in crate::fault) fn read(from: &[u8], members: usize) -> Option<Value> {
+        let (flag, rest) = from.split_first_chunk()?;
+        let (number, rest) = rest.split_first_chunk()?;
+        let bytes = members.div_ceil(8);
+        if rest.len() != 2 * bytes {
+            return None;
+        }
+        let (dead, acknowledged) = rest.split_at(bytes);
+        let bits = |bytes: &[u8]| -> Vec<bool> {
+            let bit = |member: usize| bytes[member / 8] >> (member % 8) & 1 == 1;
+            (0..members).map(bit).collect()
+        };
+        Some(Value {
+            flag: u32::from_le_bytes(*flag),
+            number: u64::from_le_bytes(*number),
+            dead: bits(dead),
+            acknowledged: bits(acknowledged),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Value;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(flag: u32, number: u64, bits in prop::collection::vec(any::<(bool, bool)>(), 0..100)) {
+            let (dead, acknowledged): (Vec<bool>, Vec<bool>) = bits.into_iter().unzip();
+            let places = dead.len();
+            let value = Value { flag, number, dead, acknowledged };
+            let mut bytes = Vec::new();
+            value.write(&mut bytes);
+            prop_assert_eq!(Value::read(&bytes, places), Some(value));
+        }
+
+        #[test]
+        fn other_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..64), places in 0usize..200) {
+            if let Some(value) = Value::read(&bytes, places) {
+                prop_assert_eq!(value.dead.len(), places);
+            }
+        }
+    }
+}

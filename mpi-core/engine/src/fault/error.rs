@@ -1,0 +1,86 @@
+//! What goes wrong with operations when processes fail or communicators are revoked.
+
+use crate::Failure;
+use std::fmt;
+
+/// Which of the three errors of fault tolerance it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// `MPIX_ERR_PROC_FAILED`: a process that the operation needs has failed.
+    Failed,
+    /// `MPIX_ERR_PROC_FAILED_PENDING`: a receive from any source is still under way, and a process that might serve it has failed.
+    Pending,
+    /// `MPIX_ERR_REVOKED`: the communicator has been revoked.
+    Revoked,
+}
+
+/// An error of fault tolerance, with its sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultError {
+    kind: FaultKind,
+    sentence: String,
+}
+
+impl FaultError {
+    /// Members of a communicator have failed; `members` are sentences about some of them.
+    pub(super) fn failed(comm: &str, members: &[String], more: usize) -> FaultError {
+        let more = match more {
+            0 => String::new(),
+            more => format!("; and {more} more have failed"),
+        };
+        FaultError {
+            kind: FaultKind::Failed,
+            sentence: format!("{comm}: {}{more}", members.join("; ")),
+        }
+    }
+
+    pub(super) fn revoked(comm: &str) -> FaultError {
+        FaultError {
+            kind: FaultKind::Revoked,
+            sentence: format!(
+                "{comm} has been revoked; it can only be shrunk, agreed on and freed"
+            ),
+        }
+    }
+
+    /// The same for a receive that stays under way.
+    pub(super) fn pending(&self) -> FaultError {
+        FaultError {
+            kind: FaultKind::Pending,
+            sentence: format!(
+                "the receive from any source is still under way and may complete once the failure is acknowledged: {}",
+                self.sentence
+            ),
+        }
+    }
+
+    /// The same for a call that does not come back before the operation has ended, so that nothing stays under way.
+    pub(crate) fn of_blocking(&self) -> FaultError {
+        FaultError {
+            kind: match self.kind {
+                FaultKind::Pending => FaultKind::Failed,
+                kind => kind,
+            },
+            sentence: self.sentence.replacen(
+                "the receive from any source is still under way and may complete once the failure is acknowledged: ",
+                "",
+                1,
+            ),
+        }
+    }
+
+    /// Which of the three it is.
+    pub fn kind(&self) -> FaultKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for FaultError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for FaultError {}
+
+impl Failure for FaultError {}

@@ -1,0 +1,46 @@
+//! Surviving the death of processes: failures, revocation, agreement and shrinking (ULFM, "user level failure mitigation").
+//!
+//! After the proposal for the next MPI (mpi-forum/mpi-issues 20, 21, 581, 582, 583) with the semantics of Open MPI 5.
+//!
+//! With [`ENABLE`] a process that dies does not end the job.
+//! Its death is learnt from the launcher ([`Engine::process_gone`]), from a connection that has ended, or from another process;
+//! each process keeps one list of deaths that only grows, in the order in which it learnt of them ([`Faults`]).
+//! A death ends what needs the dead process:
+//! * point-to-point operations with it fail, those among the living go on;
+//! * a receive from any source is told of it and stays under way, until the program acknowledges the failure;
+//! * collective operations of every communicator that it is a member of fail, those under way and all later ones.
+//!
+//! Without it a death ends the job as ever; the functions are there all the same.
+//!
+//! What the program can do:
+//! * [`Comm::revoke`]: all operations of the communicator fail at all members; told by each member to some others in a circulant graph
+//!   (G. Bosilca et al., "Failure detection and propagation in HPC systems", SC'16), so that the death of some of them does not stop it;
+//! * [`Comm::agree`]: all living members agree on a number and on who is dead ([`era`]);
+//! * [`Comm::shrink`]: the living members have a new communicator, on which they have agreed in the same way.
+
+mod agreement;
+mod comm;
+mod era;
+mod error;
+mod failures;
+mod shrink;
+mod uniform;
+mod wire;
+
+pub use comm::Agreed;
+pub use error::{FaultError, FaultKind};
+pub use failures::Faults;
+
+pub(crate) use comm::Trouble;
+
+use mpi_base::param::{Level, Param};
+
+/// Set by `mpirun --with-ft ulfm`.
+pub static ENABLE: Param<bool> = Param::new(
+    "mpi",
+    "ft",
+    "enable",
+    "false",
+    Level::USER,
+    "Whether the job goes on when a rank dies: its peers get errors, and may revoke, shrink and agree (ULFM); what mpirun --with-ft ulfm sets. Collective operations then travel as messages: the components shm and han and plugins do not serve",
+);

@@ -1,0 +1,59 @@
+//! `MPIX_Comm_shrink`: a new communicator of the members that live.
+//!
+//! Protocol, until it succeeds:
+//! 1. all living members agree on who is dead and on the new communicator's number, for which each proposes one of its own;
+//! 2. the living ones make the communicator, as any other is made;
+//! 3. they agree on whether all of them have it; if not, another one has died meanwhile, and they begin again.
+
+use super::error::FaultError;
+use crate::Error;
+use crate::comm::Comm;
+use crate::group::Group;
+use mpi_transport::btl::ProcId;
+
+/// What members say of an attempt.
+const MADE: u32 = 1;
+
+/// Numbers for the communicator and, on an intercommunicator, for each side's own.
+const NUMBERS: u32 = 3;
+
+impl Comm {
+    /// The members that live, in their order, in a communicator of their own; never fails because of a death.
+    pub async fn shrink(&self) -> Result<Comm, Error> {
+        let engine = self.engine();
+        let mixed = self.is_mixed();
+        loop {
+            let proposed = engine.next_numbers(NUMBERS, mixed);
+            let (agreed, living) = self.agree_on(u32::MAX, proposed).await?;
+            let made = self.of_living(agreed.number, &living).await;
+            let flag = if made.is_ok() { MADE } else { 0 };
+            let (all, _) = self.agree_on(flag, 0).await?;
+            match made {
+                Ok(comm) if all.flag & MADE != 0 => return Ok(comm),
+                // Nobody has died, so another attempt would end as this one.
+                Err(error) if all.error.is_none() && !is_about_deaths(&error) => return Err(error),
+                _ => {}
+            }
+        }
+    }
+
+    async fn of_living(&self, number: u64, living: &[ProcId]) -> Result<Comm, Error> {
+        let part = |group: &Group| {
+            Group::from_procs(group.iter().filter(|proc| living.contains(proc)).collect())
+        };
+        let group = part(self.group());
+        let remote = self.is_inter().then(|| part(self.peers()));
+        self.made_again(number, group, remote).await
+    }
+}
+
+fn is_about_deaths(error: &Error) -> bool {
+    error.find::<FaultError>().is_some()
+        || matches!(
+            error.find(),
+            Some(
+                mpi_p2p::pml::PmlError::PeerGone { .. }
+                    | mpi_p2p::pml::PmlError::NobodySends { .. }
+            )
+        )
+}

@@ -1,0 +1,101 @@
+//! What processes say to each other about failures: active messages of [`Family::Fault`].
+
+use super::era::{Say, Value};
+use mpi_transport::btl::{Am, Family, Header};
+
+/// A message of an agreement. Header: communicator, agreement and kind; payload by kind.
+pub(super) const AGREE: Am = Family::Fault.am(0);
+/// A communicator is revoked. Header: communicator, 0.
+pub(super) const REVOKE: Am = Family::Fault.am(1);
+/// A process is dead. Header: its name, 0.
+pub(super) const DEATH: Am = Family::Fault.am(2);
+
+const UP: u64 = 0;
+const UP_ANSWER: u64 = 1;
+const DOWN: u64 = 2;
+const DOWN_ANSWER: u64 = 3;
+const ASK: u64 = 4;
+const KIND_BITS: u32 = 8;
+
+/// Which agreement: the communicator's number, and how many it has had before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) comm: u64,
+    pub(super) number: u64,
+}
+
+pub(super) fn write(key: Key, say: &Say) -> (Header, Vec<u8>) {
+    let mut payload = Vec::new();
+    let kind = match say {
+        Say::Ask => ASK,
+        Say::Up { value, answers } => {
+            value.write(&mut payload);
+            if *answers { UP_ANSWER } else { UP }
+        }
+        Say::Down {
+            root,
+            value,
+            answers,
+        } => {
+            payload.extend(root.to_le_bytes());
+            value.write(&mut payload);
+            if *answers { DOWN_ANSWER } else { DOWN }
+        }
+    };
+    ([key.comm, key.number << KIND_BITS | kind], payload)
+}
+
+pub(super) fn key_of([comm, word]: Header) -> Key {
+    Key {
+        comm,
+        number: word >> KIND_BITS,
+    }
+}
+
+/// What a message of an agreement about so many members says; `None` if that is nothing.
+pub(super) fn read([_, word]: Header, payload: &[u8], members: usize) -> Option<Say> {
+    let kind = word & ((1 << KIND_BITS) - 1);
+    match kind {
+        ASK => Some(Say::Ask),
+        UP | UP_ANSWER => Some(Say::Up {
+            value: Value::read(payload, members)?,
+            answers: kind == UP_ANSWER,
+        }),
+        DOWN | DOWN_ANSWER => {
+            let (root, rest) = payload.split_first_chunk()?;
+            Some(Say::Down {
+                root: u32::from_le_bytes(*root),
+                value: Value::read(rest, members)?,
+                answers: kind == DOWN_ANSWER,
+            })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(comm: u64, number in 0u64..1 << 56, root: u32, answers: bool, which in 0..3, places in 0usize..70) {
+            let value = Value { flag: 7, number: 9, dead: vec![true; places], acknowledged: vec![false; places] };
+            let say = match which {
+                0 => Say::Ask,
+                1 => Say::Up { value, answers },
+                _ => Say::Down { root, value, answers },
+            };
+            let key = Key { comm, number };
+            let (header, payload) = write(key, &say);
+            prop_assert_eq!(key_of(header), key);
+            prop_assert_eq!(read(header, &payload, places), Some(say));
+        }
+
+        #[test]
+        fn nothing_that_comes_ends_the_process(word: u64, payload in prop::collection::vec(any::<u8>(), 0..80), places in 0usize..300) {
+            let _ = read([0, word], &payload, places);
+        }
+    }
+}

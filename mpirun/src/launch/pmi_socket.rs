@@ -1,0 +1,139 @@
+//! Our end of a rank's PMI socket: what it asks is read, what it is told is written, and neither waits.
+//!
+//! A rank reads the answers to its questions at once. Notices of deaths it reads when it comes to it, so what its socket does not take
+//! is kept here and goes behind what was said before; [`PmiSocket::drain`] writes it when there is room.
+//!
+//! Our end is not set nonblocking, as the rank shares the socket pair's other end with libraries that expect to block;
+//! each transfer asks not to wait.
+
+use super::link::Queue;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+
+/// The socket, and what the rank has not taken yet.
+#[derive(Debug)]
+pub struct PmiSocket {
+    fd: OwnedFd,
+    unread: Queue,
+}
+
+/// What a read found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    Bytes,
+    Nothing,
+    HungUp,
+}
+
+/// What became of words to a rank.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said {
+    /// The rank has them, or will have them when it reads.
+    Sent,
+    /// The rank has closed its end, by its death or on purpose; its end is heard elsewhere.
+    HungUp,
+    /// The rank lives and has not read for very long; it is not waited for.
+    Unread,
+}
+
+impl PmiSocket {
+    /// Our end of a socket pair.
+    pub fn new(fd: OwnedFd) -> PmiSocket {
+        PmiSocket {
+            fd,
+            unread: Queue::default(),
+        }
+    }
+
+    /// Reads once.
+    pub fn hear(&self, take: impl FnOnce(&[u8])) -> Heard {
+        let mut buffer = [0u8; 16 * 1024];
+        match rustix::net::recv(&self.fd, &mut buffer, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => Heard::HungUp,
+            Ok((got, _)) => {
+                take(&buffer[..got]);
+                Heard::Bytes
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
+            Err(_) => Heard::HungUp,
+        }
+    }
+
+    /// Tells the rank something.
+    pub fn say(&mut self, bytes: &[u8]) -> Said {
+        self.unread.push(bytes);
+        self.drain()
+    }
+
+    /// Writes what there is room for.
+    pub fn drain(&mut self) -> Said {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let fd = &self.fd;
+        let written = self
+            .unread
+            .drain_with(|bytes| rustix::net::send(fd, bytes, flags));
+        match written {
+            None => Said::HungUp,
+            Some(_) if self.unread.is_full() => Said::Unread,
+            Some(_) => Said::Sent,
+        }
+    }
+
+    /// Whether something waits for room.
+    pub fn wants_room(&self) -> bool {
+        !self.unread.is_empty()
+    }
+}
+
+impl AsFd for PmiSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    fn pair() -> (PmiSocket, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        (PmiSocket::new(ours), theirs)
+    }
+
+    #[test]
+    fn what_a_rank_reads_late_comes_whole_and_in_order() {
+        let (mut socket, theirs) = pair();
+        let lines: Vec<String> = (0..6000)
+            .map(|n| format!("cmd=line number={n}\n"))
+            .collect();
+        for line in &lines {
+            assert_eq!(socket.say(line.as_bytes()), Said::Sent);
+        }
+        assert!(socket.wants_room());
+        let mut got = Vec::new();
+        let wanted: usize = lines.iter().map(String::len).sum();
+        while got.len() < wanted {
+            let mut buffer = [0u8; 4096];
+            let read = rustix::io::read(&theirs, &mut buffer).unwrap();
+            got.extend_from_slice(&buffer[..read]);
+            assert_eq!(socket.drain(), Said::Sent);
+        }
+        assert!(!socket.wants_room());
+        assert_eq!(String::from_utf8(got).unwrap(), lines.concat());
+    }
+
+    #[test]
+    fn a_rank_that_never_reads_is_told_apart_from_one_that_has_gone() {
+        let (mut socket, theirs) = pair();
+        let line = [b'x'; 64 * 1024];
+        let said = std::iter::repeat_with(|| socket.say(&line)).take(1000);
+        assert!(said.into_iter().any(|said| said == Said::Unread));
+        drop(theirs);
+        assert_eq!(socket.say(&line), Said::HungUp);
+        assert_eq!(socket.hear(|_| ()), Heard::HungUp);
+    }
+}

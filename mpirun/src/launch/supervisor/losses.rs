@@ -1,0 +1,225 @@
+//! The agent where a job survives deaths (`--with-ft`): a rank that has died is *lost*, and the job goes on without it.
+//!
+//! A lost rank is told of at once and again, with all others, at the end. What it has left running in its process group is ended,
+//! so that nobody speaks in its name. The PMI server tells the other ranks, and no barrier waits for it any more.
+//!
+//! The exit status is that of the survivors; if there are none, that of the first rank that was lost.
+//! An abort, a rank that says nonsense, and a rank that could not be started are no deaths: they end the job as ever.
+
+use super::super::ending::{Cause, list};
+use super::super::program::{App, Plan};
+use super::super::sys;
+use super::Supervisor;
+use crate::hosts::Host;
+use crate::hosts::map::MapError;
+use crate::pmi::Proc;
+use std::collections::BTreeSet;
+
+/// How the sentence about a loss ends.
+const HOW: &str = "(--with-ft ulfm)";
+
+/// What has been lost.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    /// What the first lost rank would have ended the job with.
+    first: Option<i32>,
+    /// They are not used any more.
+    hosts: BTreeSet<u32>,
+}
+
+impl Supervisor<'_> {
+    /// A rank has died, and the others go on.
+    pub(super) fn lose(&mut self, proc: Proc, cause: &Cause, code: i32) {
+        if !self.is_running() || self.is_explained(proc) {
+            return;
+        }
+        let mut text = format!("{} {cause}.", self.who(proc));
+        if let Some(call) = self.last_call(proc) {
+            text += &format!(" {call}");
+        }
+        if self.ranks.any_alive() {
+            text += &format!(" The job goes on without it {HOW}.");
+        }
+        self.say(&text);
+        self.bury_lost(proc, cause, code);
+    }
+
+    /// Hosts are lost, with all ranks that lived there.
+    pub(super) fn lose_with_hosts(&mut self, hosts: &[u32], ranks: &[Proc], why: &str) {
+        self.losses.hosts.extend(hosts);
+        if !self.is_running() {
+            return;
+        }
+        self.feed_no_more(hosts);
+        for &host in hosts {
+            let on_host = |proc: &Proc| self.ranks.get(*proc).is_some_and(|rank| rank.host == host);
+            let lost: Vec<Proc> = ranks.iter().copied().filter(on_host).collect();
+            if lost.is_empty() {
+                continue;
+            }
+            let name = self.host_name(host);
+            let cause = Cause::HostLost {
+                host: name.clone(),
+                why: why.into(),
+            };
+            if let [one] = lost.as_slice() {
+                self.lose(*one, &cause, 1);
+                continue;
+            }
+            let numbers = lost.iter().filter_map(|&proc| self.ranks.get(proc));
+            let numbers: Vec<u32> = numbers.map(|rank| rank.rank).collect();
+            let mut text = format!(
+                "ranks {} are lost with their host {name}: {why}.",
+                list(&numbers)
+            );
+            if self.ranks.any_alive() {
+                text += &format!(" The job goes on without them {HOW}.");
+            }
+            self.say(&text);
+            for proc in lost {
+                self.bury_lost(proc, &cause, 1);
+            }
+        }
+        self.find_abandoned();
+    }
+
+    /// Remembers a loss, ends what the rank has left, and tells the other ranks.
+    fn bury_lost(&mut self, proc: Proc, cause: &Cause, code: i32) {
+        self.losses.first.get_or_insert(code);
+        if let Some(rank) = self.ranks.get_mut(proc) {
+            rank.lost = Some(cause.to_string());
+            rank.pmi = None;
+            if rank.here {
+                sys::end_group_of(rank.pid);
+            }
+        }
+        let effects = self.server.died(proc);
+        self.carry_out(effects);
+    }
+
+    /// All ranks have ended: what their losses mean for the exit status.
+    pub(super) fn count_losses(&mut self) {
+        let survived = self.ranks.iter().any(|(_, rank)| rank.lost.is_none());
+        if let (false, 0, Some(first)) = (survived, self.status, self.losses.first) {
+            self.status = first;
+        }
+    }
+
+    /// The last word about a job that was not ended: the ranks that were lost.
+    pub(super) fn tell_losses(&mut self) {
+        // Of a rank that was alone everything has been said.
+        if !self.is_running() || self.losses.first.is_none() || self.ranks.count() == 1 {
+            return;
+        }
+        let jobs = 0..self.nodes.len();
+        let told: Vec<String> = jobs.filter_map(|job| self.losses_of(job)).collect();
+        self.say(&told.join("; "));
+    }
+
+    /// "2 of 8 ranks were lost: 2, 5".
+    fn losses_of(&self, job: usize) -> Option<String> {
+        let ranks = self.ranks.iter().map(|(_, rank)| rank);
+        let ranks = ranks.filter(|rank| rank.job.0 == job);
+        let mut size = 0;
+        let mut lost = Vec::new();
+        for rank in ranks {
+            size = rank.size;
+            lost.extend(rank.lost.is_some().then_some(rank.rank));
+        }
+        let of = match job {
+            0 => String::new(),
+            job => format!(" of spawned job {job}"),
+        };
+        let verb = if lost.len() == 1 { "was" } else { "were" };
+        let (count, list) = (lost.len(), list(&lost));
+        (count > 0).then(|| format!("{count} of {size} ranks{of} {verb} lost: {list}"))
+    }
+
+    /// Where the ranks of a job run.
+    pub(super) fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
+        if !self.plan.tolerates_deaths {
+            return self.plan.place(apps);
+        }
+        let alive = self.ranks.iter().filter(|(_, rank)| rank.alive);
+        let used: Vec<u32> = alive.map(|(_, rank)| rank.host).collect();
+        place_spares(self.plan, apps, &used, &self.losses.hosts)
+    }
+}
+
+/// Where programs run: first on slots that nobody has, as those of lost ranks, and never on lost hosts;
+/// `used` has a host for each rank that lives.
+///
+/// If there are not enough such slots, they are placed as they would be if nothing ran.
+fn place_spares(
+    plan: &Plan,
+    apps: &[App],
+    used: &[u32],
+    lost: &BTreeSet<u32>,
+) -> Result<Vec<Vec<usize>>, MapError> {
+    let is_there = |host: &usize| !lost.contains(&(*host as u32));
+    let there: Vec<usize> = (0..plan.hosts.len()).filter(is_there).collect();
+    let mut apps = apps.to_vec();
+    if !lost.is_empty() {
+        for app in &mut apps {
+            app.hosts.retain(is_there);
+            if app.hosts.is_empty() {
+                app.hosts.clone_from(&there);
+            }
+        }
+    }
+    let mut free: Vec<Host> = plan.hosts.clone();
+    for &host in used {
+        if let Some(host) = free.get_mut(host as usize) {
+            host.slots = host.slots.saturating_sub(1);
+        }
+    }
+    let fits = |placed: &Vec<Vec<usize>>| {
+        let ranks = |host: usize| placed.iter().flatten().filter(|&&on| on == host).count();
+        (0..free.len()).all(|host| ranks(host) <= free[host].slots)
+    };
+    match plan.place_on(&apps, &free) {
+        Ok(placed) if fits(&placed) => Ok(placed),
+        _ => plan.place(&apps),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Request, request};
+
+    fn placed(spawn: &str, used: &[u32], lost: &[u32]) -> Vec<usize> {
+        let plan = |line: &str| {
+            let words = format!("mpirun {line}");
+            match request(words.split(' ').map(Into::into)).unwrap() {
+                Request::Job(plan) => plan,
+                Request::Daemon => panic!("{line} makes an agent"),
+            }
+        };
+        let first = plan("--with-ft ulfm -host a:2,b:2,c:2 -n 6 prog");
+        let mut apps = plan(&format!("-host a,b,c {spawn} prog")).apps;
+        for app in &mut apps {
+            app.hosts.clear();
+        }
+        let lost = lost.iter().copied().collect();
+        place_spares(&first, &apps, used, &lost).unwrap().concat()
+    }
+
+    #[test]
+    fn a_spare_takes_the_place_of_a_dead_rank() {
+        assert_eq!(placed("-n 1", &[0, 0, 1, 2, 2], &[]), [1]);
+        assert_eq!(placed("-n 2", &[0, 1, 1, 2], &[]), [0, 2]);
+    }
+
+    #[test]
+    fn more_than_the_dead_have_left_are_placed_as_if_nothing_ran() {
+        assert_eq!(placed("-n 2", &[0, 0, 1, 2, 2], &[]), [0, 0]);
+    }
+
+    #[test]
+    fn nothing_runs_on_a_host_that_is_lost() {
+        assert_eq!(placed("-n 2", &[0, 0, 2, 2], &[1]), [0, 0]);
+        assert_eq!(placed("-n 1", &[0, 2, 2], &[1]), [0]);
+        assert_eq!(placed("-n 3", &[1, 1, 2, 2], &[0]), [1, 1, 2]);
+    }
+}

@@ -1,0 +1,38 @@
+/*
+ * Barriers on the world, on its duplicates, and on communicators that are none.
+ *
+ * Of its barriers those of the world, of a duplicate, of a duplicate's duplicate, and the last one in finish() are among all
+ * processes in the world's order: 5 + 5 + 5 + 1. The others, on a part of the processes and in another order, are not.
+ */
+#include "check.h"
+
+enum { TIMES = 5 };
+
+static void barriers(MPI_Comm comm)
+{
+    for (int i = 0; i < TIMES; i++)
+        OK(MPI_Barrier(comm));
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    MPI_Comm first, second, half, turned;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &first));
+    OK(MPI_Comm_dup(first, &second));
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &half));
+    OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned));
+
+    /* A duplicate comes first, so it is the one that brings the hardware up. */
+    barriers(second);
+    barriers(MPI_COMM_WORLD);
+    barriers(half);
+    barriers(turned);
+    OK(MPI_Comm_free(&second));
+    barriers(first);
+
+    OK(MPI_Comm_free(&first));
+    OK(MPI_Comm_free(&half));
+    OK(MPI_Comm_free(&turned));
+    return finish("duplicates");
+}

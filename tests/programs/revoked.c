@@ -1,0 +1,156 @@
+/* Communicators that are revoked, agreed on and shrunk while all processes live (mpi-ext.h; ULFM). */
+#include "check.h"
+#include <mpi-ext.h>
+
+static int class_of(int error)
+{
+    int class;
+    OK(MPI_Error_class(error, &class));
+    return class;
+}
+
+#define IS(call, wanted)                                                                             \
+    do {                                                                                             \
+        int class_ = class_of(call);                                                                 \
+        CHECK(class_ == (wanted), #call " gives class %d, not %d", class_, (wanted));                \
+    } while (0)
+
+static void sum_is(MPI_Comm comm, int wanted)
+{
+    int one = 1, sum = 0;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK(sum == wanted, "%d of %d", sum, wanted);
+}
+
+static void agreements(MPI_Comm comm, int me)
+{
+    for (int round = 0; round < 20; round++) {
+        int flag = ~(1 << (me + round) % 31);
+        int wanted = -1;
+        for (int i = 0; i < size; i++)
+            wanted &= ~(1 << (i + round) % 31);
+        OK(MPIX_Comm_agree(comm, &flag));
+        CHECK(flag == wanted, "%x is not %x", flag, wanted);
+    }
+    /* The last contributes when all others have begun. */
+    int flag = 7, done = 0;
+    MPI_Request request;
+    if (size > 1) {
+        if (me == size - 1)
+            OK(MPI_Barrier(comm));
+        OK(MPIX_Comm_iagree(comm, &flag, &request));
+        if (me != size - 1) {
+            OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+            CHECK(!done, "an agreement ends before all have contributed, %d", done);
+            OK(MPI_Barrier(comm));
+        }
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK(flag == 7, "%d", flag);
+    }
+}
+
+static void revoke(MPI_Comm world, int me)
+{
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(world, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    enum { RECV, ANY, SEND, REQUESTS };
+    MPI_Request pending[REQUESTS];
+    static char in[2], out[1 << 18];
+    int next = (me + 1) % size, flag;
+    OK(MPI_Irecv(&in[0], 1, MPI_CHAR, next, 1, comm, &pending[RECV]));
+    OK(MPI_Irecv(&in[1], 1, MPI_CHAR, MPI_ANY_SOURCE, 2, comm, &pending[ANY]));
+    OK(MPI_Issend(out, sizeof out, MPI_CHAR, next, 3, comm, &pending[SEND]));
+    OK(MPI_Barrier(world));
+    OK(MPIX_Comm_is_revoked(comm, &flag));
+    if (me == size - 1)
+        OK(MPIX_Comm_revoke(comm));
+    /* Nothing else will come. */
+    for (int i = 0; i < REQUESTS; i++)
+        {
+            IS(MPI_Wait(&pending[i], MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+            CHECK(pending[i] == MPI_REQUEST_NULL, "request %d is left", i);
+        }
+    OK(MPIX_Comm_is_revoked(comm, &flag));
+    CHECK(flag, "%d", flag);
+    OK(MPIX_Comm_revoke(comm));
+
+    MPI_Comm other;
+    MPI_Message message;
+    IS(MPI_Send(out, 1, MPI_CHAR, MPI_PROC_NULL, 0, comm), MPIX_ERR_REVOKED);
+    IS(MPI_Send(out, 1, MPI_CHAR, next, 0, comm), MPIX_ERR_REVOKED);
+    IS(MPI_Recv(in, 1, MPI_CHAR, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+    IS(MPI_Recv(in, 1, MPI_CHAR, next, 0, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+    IS(MPI_Sendrecv(out, 1, MPI_CHAR, next, 0, in, 1, MPI_CHAR, next, 0, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+    IS(MPI_Iprobe(MPI_ANY_SOURCE, 0, comm, &flag, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+    IS(MPI_Probe(MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+    IS(MPI_Mprobe(MPI_ANY_SOURCE, 0, comm, &message, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+    IS(MPI_Barrier(comm), MPIX_ERR_REVOKED);
+    IS(MPI_Bcast(out, 1, MPI_CHAR, 0, comm), MPIX_ERR_REVOKED);
+    IS(MPI_Comm_dup(comm, &other), MPIX_ERR_REVOKED);
+    IS(MPI_Comm_split(comm, 0, 0, &other), MPIX_ERR_REVOKED);
+    IS(MPI_Ibarrier(comm, &pending[0]), MPIX_ERR_REVOKED);
+
+    MPI_Group failed;
+    int failures;
+    OK(MPIX_Comm_get_failed(comm, &failed));
+    OK(MPI_Group_size(failed, &failures));
+    CHECK(failures == 0, "%d", failures);
+    OK(MPI_Group_free(&failed));
+    OK(MPIX_Comm_ack_failed(comm, size, &failures));
+    CHECK(failures == 0, "%d", failures);
+    flag = 3;
+    OK(MPIX_Comm_agree(comm, &flag));
+    CHECK(flag == 3, "%d", flag);
+    MPI_Comm shrunk;
+    MPI_Request request;
+    OK(MPIX_Comm_shrink(comm, &shrunk));
+    int place;
+    OK(MPI_Comm_compare(world, shrunk, &place));
+    CHECK(place == MPI_CONGRUENT, "%d", place);
+    sum_is(shrunk, size);
+    OK(MPI_Comm_free(&shrunk));
+    OK(MPIX_Comm_ishrink(comm, &shrunk, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    sum_is(shrunk, size);
+    OK(MPI_Comm_free(&shrunk));
+    OK(MPI_Comm_free(&comm));
+    sum_is(world, size);
+}
+
+/* Both sides of an intercommunicator. */
+static void between(MPI_Comm world, int me)
+{
+    if (size < 2)
+        return;
+    MPI_Comm half, inter, shrunk;
+    OK(MPI_Comm_split(world, me % 2, me, &half));
+    OK(MPI_Intercomm_create(half, 0, world, me % 2 ? 0 : 1, 1, &inter));
+    OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
+    int flag = ~(1 << me), wanted = -1, remote;
+    for (int i = 0; i < size; i++)
+        wanted &= ~(1 << i);
+    OK(MPIX_Comm_agree(inter, &flag));
+    CHECK(flag == wanted, "%x is not %x", flag, wanted);
+    if (me == 0)
+        OK(MPIX_Comm_revoke(inter));
+    for (flag = 0; !flag;)
+        OK(MPIX_Comm_is_revoked(inter, &flag));
+    IS(MPI_Barrier(inter), MPIX_ERR_REVOKED);
+    OK(MPIX_Comm_shrink(inter, &shrunk));
+    OK(MPI_Comm_remote_size(shrunk, &remote));
+    sum_is(shrunk, remote);
+    OK(MPI_Comm_free(&shrunk));
+    OK(MPI_Comm_free(&inter));
+    OK(MPI_Comm_free(&half));
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    MPI_Comm world = MPI_COMM_WORLD;
+    agreements(world, rank);
+    revoke(world, rank);
+    between(world, rank);
+    return finish("revoked");
+}

@@ -1,0 +1,217 @@
+//! The hardware barrier on other MPI libraries, under their own launchers: as a component of Debian's Open MPI, and preloaded.
+//!
+//! The board is that of `hwbarr serve`, which is asked afterwards how often it has released; the program checks that nobody
+//! leaves a barrier before all have entered it.
+
+use sim::served::{Address, Onlooker};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tests::served::Server;
+use tests::{installation, mpich, needs};
+use xtask::process::{self, Outcome};
+use xtask::{packages, workspace};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What every launcher here is called with: (name, value) of the environment of the ranks.
+type Setting<'a> = (&'a str, &'a str);
+
+/// A program of another library, in a folder of its own.
+struct Program {
+    folder: tempfile::TempDir,
+}
+
+impl Program {
+    fn new(compiler: &Path, name: &str) -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(compiler);
+        command
+            .args(["-std=gnu11", "-O1", "-w", "-o"])
+            .arg(folder.path().join("program"))
+            .arg(workspace::programs().join(name).with_extension("c"))
+            .arg("-lm");
+        process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
+        Program { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("program")
+    }
+}
+
+/// Debian's Open MPI and its compiler, if they are there.
+fn open_mpi() -> bool {
+    let there = ["mpirun.openmpi", "mpicc.openmpi"]
+        .into_iter()
+        .all(packages::on_path);
+    needs(there, "Debian's Open MPI (openmpi-bin, libopenmpi-dev)")
+}
+
+/// A run under Debian's Open MPI; more ranks than processors are the usual case.
+fn run_open_mpi(
+    program: &Program,
+    ranks: u32,
+    settings: &[Setting],
+    arguments: &[&str],
+) -> Outcome {
+    let mut command = Command::new("mpirun.openmpi");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-n"]);
+    command.arg(ranks.to_string());
+    for (name, value) in settings {
+        command.arg("-x").arg(format!("{name}={value}"));
+    }
+    command.arg(program.path()).args(arguments);
+    process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The folder that Open MPI finds the component in, before its own.
+fn components() -> String {
+    let folder = installation().join("lib/portcullis/openmpi");
+    format!("{}:SYSTEM_DEFAULT", folder.display())
+}
+
+fn preload() -> String {
+    let file = installation().join("lib/portcullis/libportcullis-preload.so");
+    file.to_string_lossy().into_owned()
+}
+
+fn releases(server: &Server) -> u64 {
+    let address: Address = server.address.parse().expect("an address");
+    let mut onlooker = Onlooker::connect(&address).expect("served");
+    onlooker.look().expect("served").board.releases
+}
+
+/// The barriers that the program says it has made, and the two of the self-test.
+const BARRIERS: &[&str] = &["50", "300"];
+const RELEASES: u64 = 52 + 2;
+
+#[test]
+fn open_mpi_takes_its_barrier_from_the_board() {
+    if !open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    for ranks in [2, 4] {
+        let server = Server::new(&["--nodes", &ranks.to_string()]);
+        let settings = [
+            ("OMPI_MCA_mca_base_component_path", &*components()),
+            ("OMPI_MCA_coll_hwbarr_port", &server.address),
+        ];
+        let outcome = run_open_mpi(&program, ranks, &settings, BARRIERS);
+        assert_eq!(releases(&server), RELEASES, "{}", outcome.stderr);
+    }
+}
+
+/// A file in the user's folder is all: no option, no environment but the port.
+#[test]
+fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
+    if !open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".openmpi/components");
+    fs::create_dir_all(&folder).unwrap();
+    let component = installation().join("lib/portcullis/openmpi/mca_coll_hwbarr.so");
+    fs::copy(component, folder.join("mca_coll_hwbarr.so")).unwrap();
+    let server = Server::new(&["--nodes", "2"]);
+    let mut command = Command::new("mpirun.openmpi");
+    command
+        .args(["--allow-run-as-root", "--oversubscribe", "-n", "2"])
+        .args(["--mca", "coll_hwbarr_port", &server.address])
+        .arg(program.path())
+        .args(BARRIERS)
+        .env("HOME", home.path());
+    process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(releases(&server), RELEASES);
+}
+
+/// The board in shared memory, with its report: as many releases as barriers at every node.
+#[test]
+fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
+    if !open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let report = program.folder.path().join("report.json");
+    let vcd = program.folder.path().join("wires.vcd");
+    let settings = [
+        ("OMPI_MCA_mca_base_component_path", &*components()),
+        ("OMPI_MCA_coll_hwbarr_port", "sim"),
+        ("OMPI_MCA_coll_hwbarr_sim_report", &report.to_string_lossy()),
+        ("OMPI_MCA_coll_hwbarr_sim_vcd", &vcd.to_string_lossy()),
+    ];
+    run_open_mpi(&program, 3, &settings, BARRIERS);
+    let text = fs::read_to_string(&report).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["releases"], 52, "{report}");
+    assert_eq!(report["barriers_by_node"], serde_json::json!([52, 52, 52]));
+    let waveform = fs::read_to_string(&vcd).unwrap();
+    assert!(waveform.contains("$enddefinitions"), "{waveform}");
+}
+
+/// A board for another number of ranks: one line, and Open MPI's own barrier.
+#[test]
+fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
+    if !open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let server = Server::new(&["--nodes", "3"]);
+    let settings = [
+        ("OMPI_MCA_mca_base_component_path", &*components()),
+        ("OMPI_MCA_coll_hwbarr_port", &server.address),
+    ];
+    let outcome = run_open_mpi(&program, 2, &settings, BARRIERS);
+    let said = outcome
+        .stderr
+        .matches("has 3 nodes, and 2 are needed")
+        .count();
+    assert_eq!(said, 1, "{}", outcome.stderr);
+    assert_eq!(releases(&server), 0);
+}
+
+#[test]
+fn without_a_port_the_component_is_silent() {
+    if !open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop");
+    let settings = [("OMPI_MCA_mca_base_component_path", &*components())];
+    let outcome = run_open_mpi(&program, 2, &settings, BARRIERS);
+    assert!(!outcome.stderr.contains("portcullis"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_preloaded_library_gives_open_mpi_the_hardware_on_the_world_and_its_duplicates() {
+    if !open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "duplicates");
+    let server = Server::new(&["--nodes", "3"]);
+    let settings = [
+        ("LD_PRELOAD", &*preload()),
+        ("PORTCULLIS_MCA_coll_hwbarr_port", &server.address),
+    ];
+    run_open_mpi(&program, 3, &settings, &[]);
+    assert_eq!(releases(&server), DUPLICATES + 2);
+}
+
+/// Barriers in `duplicates.c` that are the hardware's.
+const DUPLICATES: u64 = 5 + 5 + 5 + 1;
+
+#[test]
+fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates() {
+    let Some(mpich) = mpich() else { return };
+    let program = Program::new(&mpich.bin("mpicc"), "duplicates");
+    let server = Server::new(&["--nodes", "3"]);
+    let mut command = Command::new(mpich.bin("mpiexec"));
+    command
+        .args(["-n", "3", "-genv", "LD_PRELOAD", &preload()])
+        .args(["-genv", "PORTCULLIS_MCA_coll_hwbarr_port", &server.address])
+        .arg(program.path());
+    process::output(&mut command, LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(releases(&server), DUPLICATES + 2);
+}

@@ -1,0 +1,94 @@
+//! Our programs, compiled against the standard's header, run on MPICH, Open MPI 5 and Debian's Open MPI 4.1 with `mpirun --on`.
+//!
+//! Each program checks its own claims, so a wrong constant, handle, status or callback is a failure here.
+//! Programs that these libraries do not pass by themselves are not among them; docs/compat.md says which and why.
+
+use std::path::PathBuf;
+use tests::{Job, compile, installation, mpich, needs, open_mpi};
+
+fn job(name: &str, library: &std::path::Path) -> Job {
+    Job::command(&compile(name))
+        .under(&installation().join("bin/mpirun"))
+        .with(["--on"])
+        .with([library])
+}
+
+/// Programs, each with its argument, on 1 and 3 ranks; all failures are told, not the first.
+fn hold(library: &std::path::Path, programs: &[(&str, &str)]) {
+    let mut failed = Vec::new();
+    for (name, argument) in programs {
+        for ranks in [1, 3] {
+            let job = job(name, library).ranks(ranks);
+            let job = match *argument {
+                "" => job,
+                argument => job.arg(argument),
+            };
+            let outcome = job.run();
+            if !outcome.status.success() {
+                failed.push(format!("{name} on {ranks} ranks:\n{}", outcome.stderr));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What all libraries have functions for.
+const ALL: &[(&str, &str)] = &[
+    ("hello", ""),
+    ("sendrecv", ""),
+    ("wildcard", ""),
+    ("probe", ""),
+    ("requests", ""),
+    ("collectives", "100"),
+    ("operators", ""),
+    ("threads", ""),
+];
+
+#[test]
+fn programs_of_the_standard_run_on_mpich() {
+    let Some(mpich) = mpich() else { return };
+    hold(&mpich.lib().join("libmpi.so.12"), ALL);
+}
+
+#[test]
+fn programs_of_the_standard_run_on_open_mpi() {
+    let Some(open_mpi) = open_mpi() else { return };
+    hold(&open_mpi.lib().join("libmpi.so.40"), ALL);
+}
+
+#[test]
+fn programs_of_the_standard_run_on_debians_open_mpi() {
+    let folder = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
+    let library = folder.join("libmpi.so.40");
+    if needs(library.is_file(), "Debian's Open MPI (openmpi-bin)") {
+        hold(&library, ALL);
+    }
+}
+
+#[test]
+fn explain_says_which_library_a_program_runs_on() {
+    let Some(mpich) = mpich() else { return };
+    let library = mpich.lib().join("libmpi.so.12");
+    let outcome = job("hello", &library)
+        .ranks(1)
+        .with(["--explain"])
+        .succeeds();
+    assert!(
+        outcome.stderr.contains("of MPICH, through"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_library_that_is_none_is_refused_with_its_name() {
+    let outcome = job("hello", &compile("hello")).ranks(1).run();
+    assert!(!outcome.status.success());
+    assert!(
+        outcome
+            .stderr
+            .contains("no library of MPICH, Intel MPI or Open MPI"),
+        "{}",
+        outcome.stderr
+    );
+}

@@ -1,0 +1,153 @@
+//! Packages, each unpacked into a place of its own: what is in them runs from there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tests::{installation, needs};
+use xtask::process::{self, Outcome};
+use xtask::{package, workspace};
+
+const LIMIT: Duration = Duration::from_secs(180);
+
+fn output(command: &mut Command) -> Outcome {
+    process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What is packed: the tests' installation without what only debuggers read, made once.
+fn packed() -> &'static Path {
+    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        package::stripped(installation(), folder.path()).unwrap_or_else(|e| panic!("{e}"));
+        folder
+    });
+    made.path()
+}
+
+/// The README's first program and a barrier of the simulated hardware, built and run by what lies in `bin`.
+fn works(bin: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["hello", "barrier_loop"] {
+        let source = workspace::programs().join(name).with_extension("c");
+        let mut mpicc = Command::new(bin.join("mpicc"));
+        mpicc.arg("-o").arg(folder.path().join(name)).arg(source);
+        output(&mut mpicc);
+    }
+    let mut hello = Command::new(bin.join("mpirun"));
+    hello.args(["-n", "4"]).arg(folder.path().join("hello"));
+    let hello = output(&mut hello);
+    assert!(
+        hello.stdout.contains("Hello from 3 of 4"),
+        "{}",
+        hello.stdout
+    );
+    let mut barrier = Command::new(bin.join("mpirun"));
+    barrier
+        .args(["-n", "3", "--explain", "--mca", "coll_hwbarr_port", "sim"])
+        .arg(folder.path().join("barrier_loop"))
+        .args(["20", "0"]);
+    let barrier = output(&mut barrier);
+    assert!(barrier.stderr.contains("hwbarr"), "{}", barrier.stderr);
+}
+
+#[test]
+fn the_archive_runs_where_it_was_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = package::tarball(packed(), folder.path()).unwrap();
+    let place = folder.path().join("a place with blanks");
+    fs::create_dir(&place).unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(&file).arg("-C").arg(&place);
+    output(&mut tar);
+    let unpacked: Vec<PathBuf> = fs::read_dir(&place)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(unpacked.len(), 1, "{unpacked:?}");
+    works(&unpacked[0].join("bin"));
+}
+
+#[test]
+fn the_wheel_installs_and_mpi4py_finds_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = package::wheel(packed(), folder.path()).unwrap();
+    let venv = folder.path().join("venv");
+    output(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+    let pip = |what: &Path| {
+        let mut pip = Command::new(venv.join("bin/python"));
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ])
+        .arg(what);
+        process::output(&mut pip, LIMIT)
+    };
+    pip(&file).unwrap_or_else(|e| panic!("{e}"));
+    works(&venv.join("bin"));
+    let mpi4py = pip(Path::new("mpi4py==4.1.2"));
+    if !needs(mpi4py.is_ok(), "mpi4py from the package index") {
+        return;
+    }
+    let hello = "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(1), MPI.Get_library_version())";
+    let mut alone = Command::new(venv.join("bin/python"));
+    alone.args(["-c", hello]);
+    let alone = output(&mut alone);
+    assert!(alone.stdout.starts_with("1 Portcullis"), "{}", alone.stdout);
+    let mut job = Command::new(venv.join("bin/mpirun"));
+    job.args(["-n", "3"])
+        .arg(venv.join("bin/python"))
+        .args(["-c", hello]);
+    let job = output(&mut job);
+    assert_eq!(
+        job.stdout.matches("3 Portcullis").count(),
+        3,
+        "{}",
+        job.stdout
+    );
+}
+
+#[test]
+fn debian_packages_unpack_into_a_root_and_take_part_in_its_alternatives() {
+    if !needs(Path::new("/usr/bin/dpkg-deb").exists(), "dpkg-deb") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let packages = package::debian(packed(), folder.path()).unwrap();
+    let root = folder.path().join("root");
+    for made in [&packages.library, &packages.development] {
+        output(Command::new("dpkg-deb").arg("-x").arg(made).arg(&root));
+    }
+    for name in ["var/lib/dpkg/alternatives", "etc/alternatives", "var/log"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    let scripts = |package: &Path, script: &str, word: &str| {
+        let control = folder.path().join("control");
+        output(
+            Command::new("dpkg-deb")
+                .arg("-e")
+                .arg(package)
+                .arg(&control),
+        );
+        let mut run = Command::new("sh");
+        run.arg(control.join(script))
+            .arg(word)
+            .env("DPKG_ROOT", &root);
+        output(&mut run);
+    };
+    scripts(&packages.library, "postinst", "configure");
+    scripts(&packages.development, "postinst", "configure");
+    let choice = |name: &str| fs::read_link(root.join("etc/alternatives").join(name)).unwrap();
+    assert_eq!(choice("mpirun"), Path::new("/usr/bin/mpirun.portcullis"));
+    assert_eq!(choice("mpi"), Path::new("/usr/bin/mpicc.portcullis"));
+    assert_eq!(choice("mpicxx"), Path::new("/usr/bin/mpicxx.portcullis"));
+    // What Debian's own names lead to works from there.
+    assert!(root.join("usr/bin/mpirun.portcullis").is_file());
+    works(&root.join("usr/lib/portcullis/bin"));
+    scripts(&packages.library, "prerm", "remove");
+    assert!(fs::read_link(root.join("etc/alternatives/mpirun")).is_err());
+}

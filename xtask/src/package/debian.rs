@@ -1,0 +1,187 @@
+//! Debian packages: `portcullis` to run programs, `libportcullis-dev` to build them.
+//!
+//! An installation lies as a whole in `/usr/lib/portcullis`. What users call stands in `/usr/bin` under names of its own, as
+//! `mpirun.portcullis`, and takes part in the alternatives by which Debian chooses among MPI libraries.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::files::copy;
+use super::{PackageError, VERSION, about};
+use crate::process;
+
+/// Where an installation lies.
+const HOME: &str = "usr/lib/portcullis";
+
+/// How much Debian's choice prefers this: below Open MPI's and MPICH's, so that installing it changes nothing for others.
+const PRIORITY: u32 = 30;
+
+/// A package: its name, what it says of itself, and its alternatives: (link, group, program), the first of each with its slaves.
+struct Package {
+    name: &'static str,
+    depends: &'static str,
+    description: &'static str,
+    alternatives: &'static [&'static [(&'static str, &'static str, &'static str)]],
+}
+
+const LIBRARY: Package = Package {
+    name: "portcullis",
+    depends: "libc6",
+    description: "MPI library of the MPI 5.0 standard ABI, with its mpirun\n \
+                  Programs that were compiled against the standard mpi.h run on it, as do\n \
+                  programs of MPICH, Intel MPI and Open MPI. MPI_Barrier can be hardware.",
+    alternatives: &[&[
+        ("/usr/bin/mpirun", "mpirun", "/usr/bin/mpirun.portcullis"),
+        ("/usr/bin/mpiexec", "mpiexec", "/usr/bin/mpiexec.portcullis"),
+    ]],
+};
+
+const DEVELOPMENT: Package = Package {
+    name: "libportcullis-dev",
+    depends: concat!(
+        "portcullis (= ",
+        env!("CARGO_PKG_VERSION"),
+        "), gcc | c-compiler"
+    ),
+    description: "MPI library of the MPI 5.0 standard ABI: header and compiler wrapper\n \
+                  mpicc, mpicxx, mpi.h and what pkg-config and CMake ask for.",
+    alternatives: &[&[
+        ("/usr/bin/mpicc", "mpi", "/usr/bin/mpicc.portcullis"),
+        ("/usr/bin/mpicxx", "mpicxx", "/usr/bin/mpicxx.portcullis"),
+        ("/usr/bin/mpic++", "mpic++", "/usr/bin/mpic++.portcullis"),
+    ]],
+};
+
+/// What of an installation is only for building programs.
+fn is_development(inside: &Path) -> bool {
+    const PROGRAMS: [&str; 3] = ["mpicc", "mpicxx", "mpic++"];
+    inside.starts_with("include")
+        || inside.starts_with("lib/pkgconfig")
+        || inside == Path::new("lib/libmpi_abi.so")
+        || PROGRAMS
+            .iter()
+            .any(|name| inside == Path::new("bin").join(name))
+}
+
+/// The packages that were made.
+#[derive(Debug)]
+pub struct Debian {
+    /// `portcullis`.
+    pub library: PathBuf,
+    /// `libportcullis-dev`.
+    pub development: PathBuf,
+}
+
+/// Packs an installation.
+pub fn debian(prefix: &Path, out: &Path) -> Result<Debian, PackageError> {
+    Ok(Debian {
+        library: pack(&LIBRARY, prefix, out, &|inside| !is_development(inside))?,
+        development: pack(&DEVELOPMENT, prefix, out, &is_development)?,
+    })
+}
+
+fn pack(
+    package: &Package,
+    prefix: &Path,
+    out: &Path,
+    has: &dyn Fn(&Path) -> bool,
+) -> Result<PathBuf, PackageError> {
+    let root = out.join("debian").join(package.name);
+    if root.exists() {
+        fs::remove_dir_all(&root).map_err(about(&root))?;
+    }
+    copy(prefix, Path::new(""), &root.join(HOME), has)?;
+    let bin = root.join("usr/bin");
+    fs::create_dir_all(&bin).map_err(about(&bin))?;
+    for (_, _, program) in package.alternatives.iter().copied().flatten() {
+        let link = root.join(program.trim_start_matches('/'));
+        let name = link.file_stem().unwrap_or_default().to_owned();
+        let target = Path::new("../lib/portcullis/bin").join(name);
+        symlink(&target, &link).map_err(about(&link))?;
+    }
+    let control = root.join("DEBIAN");
+    fs::create_dir_all(&control).map_err(about(&control))?;
+    let text = format!(
+        "Package: {}\nVersion: {VERSION}\nArchitecture: {}\nMaintainer: The Portcullis developers <portcullis@localhost>\n\
+         Section: net\nPriority: optional\nDepends: {}\nInstalled-Size: {}\nDescription: {}\n",
+        package.name,
+        architecture(),
+        package.depends,
+        size(&root)? / 1024 + 1,
+        package.description
+    );
+    write(&control.join("control"), &text, 0o644)?;
+    write(&control.join("postinst"), &postinst(package), 0o755)?;
+    write(&control.join("prerm"), &prerm(package), 0o755)?;
+    let file = out.join(format!("{}_{VERSION}_{}.deb", package.name, architecture()));
+    let mut build = Command::new("dpkg-deb");
+    build
+        .args(["--root-owner-group", "--build"])
+        .arg(&root)
+        .arg(&file);
+    process::run(&mut build).map_err(|reason| PackageError::Tool {
+        what: "Debian package",
+        reason,
+    })?;
+    fs::remove_dir_all(out.join("debian").join(package.name)).map_err(about(&root))?;
+    Ok(file)
+}
+
+/// What Debian calls the processor.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+fn postinst(package: &Package) -> String {
+    let mut text = String::from("#!/bin/sh\nset -e\nif [ \"$1\" = configure ]; then\n");
+    for group in package.alternatives {
+        for (i, (link, name, program)) in group.iter().enumerate() {
+            text.push_str(&match i {
+                0 => {
+                    format!("    update-alternatives --install {link} {name} {program} {PRIORITY}")
+                }
+                _ => format!(" \\\n        --slave {link} {name} {program}"),
+            });
+        }
+        text.push('\n');
+    }
+    text + "fi\n"
+}
+
+fn prerm(package: &Package) -> String {
+    let mut text = String::from("#!/bin/sh\nset -e\nif [ \"$1\" != upgrade ]; then\n");
+    for group in package.alternatives {
+        if let Some((_, name, program)) = group.first() {
+            text.push_str(&format!(
+                "    update-alternatives --remove {name} {program}\n"
+            ));
+        }
+    }
+    text + "fi\n"
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), PackageError> {
+    fs::write(path, text).map_err(about(path))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(about(path))
+}
+
+/// The bytes of all files below a folder.
+fn size(folder: &Path) -> Result<u64, PackageError> {
+    let mut sum = 0;
+    for entry in fs::read_dir(folder).map_err(about(folder))? {
+        let entry = entry.map_err(about(folder))?;
+        let path = entry.path();
+        let about_it = fs::symlink_metadata(&path).map_err(about(&path))?;
+        sum += match about_it.is_dir() {
+            true => size(&path)?,
+            false => about_it.len(),
+        };
+    }
+    Ok(sum)
+}

@@ -1,0 +1,109 @@
+//! `cargo xtask package`: an installation as a Python wheel, as Debian packages, and as an archive that is unpacked anywhere.
+//!
+//! All are made of one installation, which finds its own parts from where its programs lie. So nothing but what debuggers read is
+//! taken out of its files, and what one package holds the others hold too.
+
+mod debian;
+mod files;
+mod tarball;
+mod wheel;
+
+pub use debian::{Debian, debian};
+pub use files::stripped;
+pub use tarball::tarball;
+pub use wheel::wheel;
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cargo::Profile;
+use crate::install::{self, Contents, InstallError};
+use crate::process::ProcessError;
+use crate::workspace;
+
+/// The version of all packages.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What is to be made.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Options {
+    /// Where the packages go [default: target/packages]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Compile without optimisation, as tests do
+    #[arg(long)]
+    pub dev: bool,
+}
+
+/// Why there is no package.
+#[derive(Debug)]
+pub enum PackageError {
+    /// There is no installation to pack.
+    Install(InstallError),
+    /// A tool that packs failed.
+    Tool {
+        /// What was to be made.
+        what: &'static str,
+        /// How it failed, with what was printed.
+        reason: ProcessError,
+    },
+    /// A file could not be read or written.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's word.
+        reason: std::io::Error,
+    },
+}
+
+impl fmt::Display for PackageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Install(reason) => write!(f, "nothing to pack: {reason}"),
+            Self::Tool { what, reason } => write!(f, "no {what}: {reason}"),
+            Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for PackageError {}
+
+/// Says which file an error is about.
+fn about(path: &Path) -> impl FnOnce(std::io::Error) -> PackageError {
+    let path = path.to_owned();
+    move |reason| PackageError::File { path, reason }
+}
+
+/// Makes all packages and says where they are.
+pub fn run(options: &Options) -> Result<(), PackageError> {
+    let out = options.out.clone();
+    let out = out.unwrap_or_else(|| workspace::target().join("packages"));
+    let whole = workspace::target().join("package-installation");
+    if whole.exists() {
+        fs::remove_dir_all(&whole).map_err(about(&whole))?;
+    }
+    let contents = Contents {
+        profile: if options.dev {
+            Profile::Dev
+        } else {
+            Profile::Release
+        },
+        bare: false,
+        plugins: true,
+    };
+    install::install(&whole, &contents).map_err(PackageError::Install)?;
+    let prefix = workspace::target().join("package-stripped");
+    stripped(&whole, &prefix)?;
+    fs::create_dir_all(&out).map_err(about(&out))?;
+    let debian = debian(&prefix, &out)?;
+    for made in [
+        tarball(&prefix, &out)?,
+        wheel(&prefix, &out)?,
+        debian.library,
+        debian.development,
+    ] {
+        println!("{}", made.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! An archive of an installation: it is unpacked anywhere and used from there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{PackageError, VERSION};
+use crate::process;
+
+/// Packs an installation below one folder, with no trace of the user that packs it.
+pub fn tarball(prefix: &Path, out: &Path) -> Result<PathBuf, PackageError> {
+    let name = format!("portcullis-{VERSION}-{}-linux", std::env::consts::ARCH);
+    let file = out.join(format!("{name}.tar.gz"));
+    let mut tar = Command::new("tar");
+    tar.arg("--create")
+        .arg("--gzip")
+        .arg("--file")
+        .arg(&file)
+        .args(["--owner=0", "--group=0", "--numeric-owner", "--sort=name"])
+        .arg(format!("--transform=s,^\\.,{name},"))
+        .arg("--directory")
+        .arg(prefix)
+        .arg(".");
+    process::run(&mut tar).map_err(|reason| PackageError::Tool {
+        what: "archive",
+        reason,
+    })?;
+    Ok(file)
+}

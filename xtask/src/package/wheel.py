@@ -1,0 +1,65 @@
+"""Writes a wheel of an installation: wheel.py PREFIX FILE VERSION TAG."""
+
+import base64
+import hashlib
+import os
+import sys
+import zipfile
+
+prefix, file, version, tag = sys.argv[1:]
+name = f"portcullis-{version}"
+info = f"{name}.dist-info"
+records = []
+# The same archive whenever the files are the same.
+MOMENT = (2020, 1, 1, 0, 0, 0)
+
+
+def add(archive, path, data, mode):
+    entry = zipfile.ZipInfo(path, MOMENT)
+    entry.external_attr = (0o100000 | mode) << 16
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, data)
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
+    records.append(f"{path},sha256={digest.decode()},{len(data)}")
+
+
+METADATA = f"""Metadata-Version: 2.1
+Name: portcullis
+Version: {version}
+Summary: MPI: the library libmpi_abi.so.1 of the MPI 5.0 standard ABI, mpirun, mpicc
+License: MIT OR Apache-2.0
+Requires-Python: >=3.8
+Description-Content-Type: text/plain
+
+mpirun, mpicc and mpi.h of Portcullis, an MPI library with the standard MPI 5.0 ABI.
+Programs of MPICH, Intel MPI and Open MPI, mpi4py among them, run under its mpirun as they are.
+"""
+
+WHEEL = f"""Wheel-Version: 1.0
+Generator: cargo xtask package
+Root-Is-Purelib: false
+Tag: {tag}
+"""
+
+with zipfile.ZipFile(file, "w") as archive:
+    for folder, folders, names in sorted(os.walk(prefix)):
+        folders.sort()
+        for one in sorted(names):
+            path = os.path.join(folder, one)
+            inside = os.path.relpath(path, prefix)
+            with open(path, "rb") as source:
+                data = source.read()
+            if inside == "lib/libmpi_abi.so":
+                # A link elsewhere; the linker reads this instead of a second copy.
+                data = b"INPUT(libmpi_abi.so.1)\n"
+            mode = 0o755 if os.stat(path).st_mode & 0o100 else 0o644
+            add(archive, f"{name}.data/data/{inside}", data, mode)
+            if inside == "lib/portcullis/compat/mpich/libmpi.so.12":
+                # Where mpi4py looks, also without mpirun.
+                add(archive, f"{name}.data/data/lib/libmpi.so.12", data, mode)
+    add(archive, f"{info}/METADATA", METADATA.encode(), 0o644)
+    add(archive, f"{info}/WHEEL", WHEEL.encode(), 0o644)
+    records.append(f"{info}/RECORD,,")
+    entry = zipfile.ZipInfo(f"{info}/RECORD", MOMENT)
+    entry.external_attr = 0o100644 << 16
+    archive.writestr(entry, "\n".join(records) + "\n")
