@@ -51,6 +51,10 @@
 //!
 //! [`channels`] is version 2: up to five barriers on one port, each among its members.
 //!
+//! # One of them has found it
+//!
+//! [`Eureka`] is the end of a line beside the barrier, on which one node tells all others.
+//!
 //! # Microcontrollers
 //!
 //! Without the feature `std` the crate is the protocol alone: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`] and
@@ -76,6 +80,7 @@ pub mod bring_up;
 pub mod channels;
 mod confirmed;
 mod error;
+mod eureka;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub mod last_resort;
 #[cfg(feature = "std")]
@@ -92,6 +97,7 @@ mod wait_async;
 pub use agree::{Dissent, same_level};
 pub use confirmed::Confirmed;
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
+pub use eureka::{Eureka, EurekaError, Found};
 pub use returning::ReturningBarrier;
 #[cfg(feature = "std")]
 pub use self_test::self_test;

@@ -89,14 +89,14 @@ impl Filter {
 
     /// What the machine sees of these synchronised levels.
     #[inline]
-    fn seen(&self, levels: u64, full: u16) -> u64 {
+    pub(crate) fn seen(&self, levels: u64, full: u16) -> u64 {
         let differs = levels ^ self.held;
         self.held ^ differs & self.is_full(full)
     }
 
     /// One clock edge with these synchronised levels.
     #[inline]
-    fn step(&mut self, levels: u64, full: u16) {
+    pub(crate) fn step(&mut self, levels: u64, full: u16) {
         let differs = levels ^ self.held;
         let turns = differs & self.is_full(full);
         // A count goes on where the sample differs and is not the last that is needed; else it starts again.

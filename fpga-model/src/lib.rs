@@ -41,6 +41,7 @@
 //! [`Registers`] are its flip-flops, to be stored elsewhere (the simulator keeps them in shared memory) and put back.
 //!
 //! Behind a filter, which noise on the wires does not pass, it is a [`filter::FilteredMachine`].
+//! Beside it, a line on which one node tells all others that it has found it, is [`eureka::EurekaLine`].
 //! Version 2, several barriers among chosen nodes, is a machine of its own: [`channels`].
 
 #![no_std]
@@ -48,6 +49,7 @@
 #![warn(missing_docs)]
 
 pub mod channels;
+pub mod eureka;
 pub mod filter;
 
 use core::fmt;

@@ -8,6 +8,8 @@ use ieee.std_logic_1164.all;
 package barrier_logic is
   function all_high (levels : std_logic_vector) return std_logic;
   function any_high (levels : std_logic_vector) return std_logic;
+  -- The lowest bit that is set, alone; the Verilog writes x & (~x + 1).
+  function lowest (levels : std_logic_vector) return std_logic_vector;
 end package;
 
 package body barrier_logic is
@@ -25,6 +27,17 @@ package body barrier_logic is
   begin
     for n in levels'range loop
       result := result or levels(n);
+    end loop;
+    return result;
+  end function;
+
+  function lowest (levels : std_logic_vector) return std_logic_vector is
+    variable result : std_logic_vector(levels'range);
+    variable before : std_logic := '0';
+  begin
+    for n in levels'low to levels'high loop
+      result(n) := levels(n) and not before;
+      before    := before or levels(n);
     end loop;
     return result;
   end function;

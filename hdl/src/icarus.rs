@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::source::{
-    CHANNEL_LINE_BENCH, CHANNEL_RTL, CHANNEL_TRACE_BENCH, RTL, Source, TRACE_BENCH,
+    CHANNEL_LINE_BENCH, CHANNEL_RTL, CHANNEL_TRACE_BENCH, EUREKA_RTL, EUREKA_TRACE_BENCH, RTL,
+    Source, TRACE_BENCH,
 };
 use crate::tool::{self, Tool, ToolError};
 
@@ -18,6 +19,21 @@ pub fn trace(
     folder: &Path,
 ) -> Result<String, ToolError> {
     play(&TRACE_BENCH, &RTL, parameters, stimulus, folder)
+}
+
+/// The same for the eureka line.
+pub fn eureka_trace(
+    parameters: &[(&str, usize)],
+    stimulus: &str,
+    folder: &Path,
+) -> Result<String, ToolError> {
+    play(
+        &EUREKA_TRACE_BENCH,
+        &EUREKA_RTL,
+        parameters,
+        stimulus,
+        folder,
+    )
 }
 
 /// The same for version 2, with these values of the parameters `N`, `C` and `LEASE_BITS`.

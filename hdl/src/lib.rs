@@ -4,7 +4,7 @@
 //!   Verilog-2001 and its twin in VHDL-93.
 //! * `dv/` drives it in a simulator. The cycle-accurate model in the crate `fpga-model` is the reference:
 //!   the test `model_and_rtl` compares the two edge by edge, flip-flop by flip-flop.
-//! * `formal/` states what is proved of it; [`toggle_claims`], [`board_claims`] and [`channel_claims`] list it, [`formal`] decides it with yosys and ABC.
+//! * `formal/` states what is proved of it; [`toggle_claims`], [`board_claims`], [`eureka_claims`] and [`channel_claims`] list it, [`formal`] decides it with yosys and ABC.
 //! * `boards/` has the pins; [`fpga`] makes a bitstream and its timing report.
 //!
 //! Building this crate needs none of the tools; [`tool`] says which Debian package brings each.
@@ -16,6 +16,7 @@ pub mod board_claims;
 pub mod cache;
 pub mod channel_claims;
 pub mod cosim;
+pub mod eureka_claims;
 pub mod formal;
 pub mod fpga;
 pub mod icarus;
@@ -25,6 +26,6 @@ pub mod tool;
 pub mod verilator;
 
 pub use source::{
-    CHANNEL_PIPE_BENCH, CHANNEL_RTL, CHANNEL_TOP, CHANNEL_TRACE_BENCH, CHANNEL_VHDL, RTL, Source,
-    TOP, TRACE_BENCH, VHDL,
+    CHANNEL_PIPE_BENCH, CHANNEL_RTL, CHANNEL_TOP, CHANNEL_TRACE_BENCH, CHANNEL_VHDL, EUREKA_RTL,
+    EUREKA_TOP, EUREKA_TRACE_BENCH, EUREKA_VHDL, RTL, Source, TOP, TRACE_BENCH, VHDL,
 };

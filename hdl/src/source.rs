@@ -45,6 +45,17 @@ pub const RTL: [Source; 4] = [
     source!("rtl/toggle_machine.v"),
 ];
 
+/// The module of the eureka line, with the same parameters.
+pub const EUREKA_TOP: &str = "eureka_line";
+
+/// The eureka line, the top module first.
+pub const EUREKA_RTL: [Source; 4] = [
+    source!("rtl/eureka_line.v"),
+    source!("rtl/synchroniser.v"),
+    source!("rtl/level_filter.v"),
+    source!("rtl/eureka_machine.v"),
+];
+
 /// The module of version 2; `N` nodes, `C` channels, and a lease of 2 to the power of `LEASE_BITS` edges.
 pub const CHANNEL_TOP: &str = "channel_barrier";
 
@@ -68,6 +79,15 @@ pub const VHDL: [Source; 5] = [
     source!("rtl/toggle_barrier.vhd"),
 ];
 
+/// The eureka line in VHDL-93, likewise.
+pub const EUREKA_VHDL: [Source; 5] = [
+    VHDL[0],
+    VHDL[1],
+    VHDL[2],
+    source!("rtl/eureka_machine.vhd"),
+    source!("rtl/eureka_line.vhd"),
+];
+
 /// Version 2 in VHDL-93, likewise.
 pub const CHANNEL_VHDL: [Source; 8] = [
     VHDL[0],
@@ -82,6 +102,9 @@ pub const CHANNEL_VHDL: [Source; 8] = [
 
 /// The bench that plays a stimulus file and writes a trace file; see its head for the format.
 pub const TRACE_BENCH: Source = source!("dv/trace_tb.v");
+
+/// The same for the eureka line.
+pub const EUREKA_TRACE_BENCH: Source = source!("dv/eureka_trace_tb.v");
 
 /// The same for version 2.
 pub const CHANNEL_TRACE_BENCH: Source = source!("dv/channel_trace_tb.v");
@@ -102,9 +125,10 @@ mod tests {
 
     #[test]
     fn each_verilog_file_holds_the_one_module_it_is_named_after() {
-        let all = RTL.into_iter().chain(CHANNEL_RTL);
+        let all = RTL.into_iter().chain(CHANNEL_RTL).chain(EUREKA_RTL);
         for source in all.chain([
             TRACE_BENCH,
+            EUREKA_TRACE_BENCH,
             CHANNEL_TRACE_BENCH,
             CHANNEL_LINE_BENCH,
             CHANNEL_PIPE_BENCH,
@@ -122,7 +146,7 @@ mod tests {
 
     #[test]
     fn each_vhdl_file_holds_the_one_unit_it_is_named_after() {
-        for source in VHDL.into_iter().chain(CHANNEL_VHDL) {
+        for source in VHDL.into_iter().chain(CHANNEL_VHDL).chain(EUREKA_VHDL) {
             let units: Vec<_> = source
                 .text
                 .lines()

@@ -4,7 +4,7 @@ mod common;
 
 use common::{cache, each, or_skip};
 use hdl::formal::{self, Claim, Design, Mutant, Verdict};
-use hdl::{board_claims, channel_claims, toggle_claims};
+use hdl::{board_claims, channel_claims, eureka_claims, toggle_claims};
 
 fn decide(sentence: &str, design: &Design, claim: &Claim) -> Option<Verdict> {
     let verdict = or_skip(sentence, formal::decide(design, claim, &cache()))?;
@@ -61,6 +61,13 @@ fn broken_boards_and_wrongly_plugged_ones_are_refuted() {
         board_claims::MUTANTS,
         board_claims::HAZARDS,
     );
+}
+
+#[test]
+fn every_claim_about_the_eureka_line_is_proved_and_every_broken_one_is_refuted() {
+    let design = eureka_claims::design();
+    proved(&design, eureka_claims::CLAIMS);
+    refuted(&design, eureka_claims::MUTANTS, &[]);
 }
 
 #[test]

@@ -4,15 +4,19 @@
 //! every plot has its numbers as a table, and colours follow the reader's light or dark setting.
 //! The page is well-formed XML, so that a program can check it and read it too.
 
+mod chart;
 mod matrix;
 mod plots;
 mod svg;
 mod waveform;
 
+pub use chart::Chart;
+
 use crate::event::Record;
 use crate::faults::campaign::Case;
 use crate::study::{Study, Sweep};
 use crate::virtual_time::{Distribution, Phase, Time};
+use crate::waves::Closeup;
 use std::fmt::Write as _;
 use svg::escape;
 
@@ -24,6 +28,7 @@ pub struct Page {
     title: String,
     lead: String,
     body: String,
+    charts: Vec<Chart>,
 }
 
 impl Page {
@@ -33,7 +38,13 @@ impl Page {
             title: escape(title),
             lead: escape(lead),
             body: String::new(),
+            charts: Vec::new(),
         }
+    }
+
+    /// Each plot so far, as a picture by itself.
+    pub fn charts(&self) -> &[Chart] {
+        &self.charts
     }
 
     /// Numbers to begin with: each a value and what it is.
@@ -51,6 +62,7 @@ impl Page {
 
     /// A card: headline, explanation, a plot or table, and a table of its numbers.
     fn section(&mut self, title: &str, words: &str, plot: &str, numbers: Option<String>) {
+        self.charts.extend(Chart::of(title, plot));
         let numbers = numbers.map_or(String::new(), |table| {
             format!(
                 "<details><summary>numbers</summary><div class=\"scroll\">{table}</div></details>"
@@ -153,13 +165,31 @@ impl Page {
             1 => "The first barrier".to_owned(),
             n => format!("The first {n} barriers"),
         };
+        let nodes = match waveform::shown(record.nodes) {
+            1 => "each node's wire to the barrier".to_owned(),
+            step => format!("the wire to the barrier of one node in {step}"),
+        };
         self.section(
             "Waveform",
             &format!(
-                "{barriers_named}: each node's wire to the barrier, and above them the barrier's wire to all nodes. \
+                "{barriers_named}: {nodes}, and above them the barrier's wire to all nodes. \
                  A band shows when the program is in the barrier; the barrier toggles when every wire has."
             ),
             &waveform::waveform(record, barriers),
+            None,
+        );
+    }
+
+    /// One release at the scale of the clock.
+    pub fn closeup(&mut self, shown: &Closeup) {
+        self.section(
+            "One release",
+            &format!(
+                "The first release at the scale of the clock: what node {}, the last to come, writes, on its way through the \
+                 cable and every flip-flop, until its own port could read the release.",
+                shown.node
+            ),
+            &waveform::closeup(shown),
             None,
         );
     }
@@ -213,7 +243,9 @@ impl Page {
     /// The page, with the command that made it and the day.
     pub fn finish(self, command: &str, day: &str) -> String {
         let (command, day) = (escape(command), escape(day));
-        let Self { title, lead, body } = self;
+        let Self {
+            title, lead, body, ..
+        } = self;
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\

@@ -109,6 +109,43 @@ fn every_plot_is_there_with_its_words() {
 }
 
 #[test]
+fn a_page_of_many_nodes_shows_some_of_them_and_says_which() {
+    let parameters = Parameters {
+        boards: 3,
+        ..Parameters::new(180, 4)
+    };
+    let study = Study::conduct(parameters, Network::LOGGOPSIM, true).expect("legal parameters");
+    let mut page = Page::new("many", "");
+    page.study(&study, 2);
+    let names: Vec<_> = page
+        .charts()
+        .iter()
+        .map(|chart| chart.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "waveform",
+            "where-the-time-goes",
+            "until-everybody-has-left",
+            "who-is-late",
+            "beside-software"
+        ]
+    );
+    let wave = &page.charts()[0].svg;
+    assert_eq!(wave.matches("\">node ").count(), 60);
+    assert!(
+        wave.contains("\">node 177<") && !wave.contains("\">node 178<"),
+        "{wave}"
+    );
+    for chart in page.charts() {
+        elements(&chart.svg);
+    }
+    let text = page.finish("hwbarr report", "2005-11-01");
+    assert!(text.contains("the wire to the barrier of one node in 3"));
+}
+
+#[test]
 fn the_same_run_makes_the_same_page() {
     assert_eq!(page(), page());
 }

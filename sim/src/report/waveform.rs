@@ -4,10 +4,51 @@
 
 use super::svg::{Anchor, Picture, Scale, number};
 use crate::event::{Event, Record, What};
+use crate::waves::Closeup;
 
 const LEFT: f64 = 78.0;
 const WIDTH: f64 = 960.0;
 const TOP: f64 = 26.0;
+
+/// As many nodes as a reader looks through.
+const MOST_ROWS: usize = 64;
+
+/// One node in so many has a row.
+pub fn shown(nodes: usize) -> usize {
+    nodes.div_ceil(MOST_ROWS).max(1)
+}
+
+/// One release at the scale of the clock.
+pub fn closeup(shown: &Closeup) -> String {
+    const HEIGHT: f64 = 24.0;
+    const NAMES: f64 = 150.0;
+    // In nanoseconds from the write's surroundings on.
+    let ns = |at: crate::virtual_time::Time| (at.ps() as f64 - shown.from.ps() as f64) / 1000.0;
+    let until = ns(shown.until);
+    let below = TOP + HEIGHT * shown.rows.len() as f64 + 8.0;
+    let mut picture = Picture::new(
+        WIDTH,
+        below + 26.0,
+        "the last arrival on its way through every flip-flop, over time",
+    );
+    let scale = Scale::linear([0.0, until], [NAMES, WIDTH - 8.0]);
+    for tick in scale.ticks(9) {
+        let x = scale.at(tick);
+        picture.line("grid", [x, TOP], [x, below]);
+        let words = format!("{} ns", number(tick));
+        picture.text("tick", [x, below + 16.0], Anchor::Middle, words);
+    }
+    for (line, of) in shown.rows.iter().enumerate() {
+        let levels = of.levels.iter().map(|&(at, high)| (ns(at), high));
+        let row = Row {
+            levels: levels.collect(),
+            ..Row::default()
+        };
+        let place = [TOP + HEIGHT * line as f64, HEIGHT];
+        draw(&mut picture, &scale, &row, &of.name, place, [0.0, until]);
+    }
+    picture.finish()
+}
 
 /// What one node's row shows.
 #[derive(Debug, Clone, Default)]
@@ -44,8 +85,10 @@ pub fn waveform(record: &Record, barriers: usize) -> String {
             What::Down { node } => rows[node].died = Some(at),
         }
     }
-    let height = if record.nodes <= 16 { 24.0 } else { 13.0 };
-    let below = TOP + height * (record.nodes + 1) as f64 + 8.0;
+    let step = shown(record.nodes);
+    let drawn = record.nodes.div_ceil(step);
+    let height = if drawn <= 16 { 24.0 } else { 13.0 };
+    let below = TOP + height * (drawn + 1) as f64 + 8.0;
     let mut picture = Picture::new(
         WIDTH,
         below + 26.0,
@@ -74,7 +117,7 @@ pub fn waveform(record: &Record, barriers: usize) -> String {
         [top, height],
         [from, until],
     );
-    for (node, row) in rows.iter().enumerate() {
+    for (node, row) in rows.iter().enumerate().step_by(step) {
         top += height;
         let name = format!("node {node}");
         draw(
@@ -103,7 +146,12 @@ fn draw(
     } else {
         "label"
     };
-    picture.text(class, [LEFT - 10.0, middle + 3.5], Anchor::End, name);
+    picture.text(
+        class,
+        [scale.at(from) - 10.0, middle + 3.5],
+        Anchor::End,
+        name,
+    );
     let still = row.entered.map(|entered| (entered, until));
     for &(entered, left) in row.inside.iter().chain(&still) {
         if left < from || entered > until {

@@ -336,6 +336,15 @@ impl Artist {
     }
 }
 
+/// A board's scope, and how a reader calls the board.
+pub(super) fn board_scope(tree: &Tree, board: usize) -> (String, String) {
+    match (tree.boards(), board == tree.root()) {
+        (1, _) => ("board".to_owned(), "board".to_owned()),
+        (_, true) => ("root".to_owned(), "root".to_owned()),
+        (_, false) => (format!("board{board:02}"), format!("board {board}")),
+    }
+}
+
 impl Replay {
     fn new(
         trace: &Trace,
@@ -348,11 +357,7 @@ impl Replay {
         let own = own.map(|&(_, from, to)| (from, to)).collect();
         // A world of these parameters has run, so its boards can be built again.
         let board = Board::new(parameters, tree, number, own).ok()?;
-        let (scope, called) = match (tree.boards(), number == tree.root()) {
-            (1, _) => ("board".to_owned(), "board".to_owned()),
-            (_, true) => ("root".to_owned(), "root".to_owned()),
-            (_, false) => (format!("board{number:02}"), format!("board {number}")),
-        };
+        let (scope, called) = board_scope(tree, number);
         let pins = tree.pins(number) as u32;
         let mut signal = |name: &str, width: u32| {
             let called = format!("{called} {name}");

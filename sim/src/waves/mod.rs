@@ -24,9 +24,11 @@
 //! they are not drawn.
 //! Version 2 has a waveform of its own, [`channel_vcd`](crate::channel_vcd).
 
+mod closeup;
 mod draw;
 mod sink;
 
+pub use closeup::{Closeup, Row, closeup};
 pub use sink::Form;
 
 use crate::gtkw::{Group, View};

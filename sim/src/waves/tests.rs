@@ -195,6 +195,50 @@ fn a_fault_has_its_name_at_its_moment() {
 }
 
 #[test]
+fn a_closeup_shows_the_last_arrival_pass_every_flip_flop() {
+    let closeup_of = |parameters| closeup(&traced(parameters)).expect("a release");
+    let one = closeup_of(Parameters::new(5, 2));
+    let names: Vec<_> = one.rows.iter().map(|row| row.name.as_str()).collect();
+    let node = one.node;
+    assert_eq!(
+        names,
+        [
+            format!("node {node} writes").as_str(),
+            &format!("node {node} at the board"),
+            "board clock",
+            "board first stage",
+            "board second stage",
+            "board level",
+            &format!("node {node} reads"),
+        ]
+    );
+    // Every row but the clock changes once, each after the one before.
+    let mut before = one.from;
+    for row in one.rows.iter().filter(|row| row.name != "board clock") {
+        let inside = |at: &Time| (one.from..=one.until).contains(at);
+        let changes: Vec<_> = row.levels.iter().filter(|(at, _)| inside(at)).collect();
+        let [(at, true)] = changes.as_slice() else {
+            panic!("one rise: {row:?}");
+        };
+        assert!(*at > before, "{row:?}");
+        before = *at;
+    }
+    let below = closeup_of(Parameters {
+        boards: 2,
+        filter: 3,
+        ..Parameters::new(6, 2)
+    });
+    let named = |name: &str| {
+        below
+            .rows
+            .iter()
+            .filter(|row| row.name.contains(name))
+            .count()
+    };
+    assert_eq!((named("clock"), named("seen"), named("level")), (2, 2, 2));
+}
+
+#[test]
 fn what_is_shown_first_begins_with_the_first_arrival() {
     let trace = traced(Parameters::new(3, 2));
     for (form, fault) in [

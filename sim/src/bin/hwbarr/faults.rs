@@ -57,9 +57,9 @@ pub struct Faults {
     #[arg(long, conflicts_with_all = ["all", "strict", "filter", "reads", "protocol", "pull", "channels", "boards"])]
     cures: bool,
     #[command(flatten)]
-    own: Cures,
-    #[command(flatten)]
     tool: Tool,
+    #[command(flatten)]
+    own: Cures,
 }
 
 impl Faults {

@@ -8,6 +8,8 @@ use sim::faults::campaign::Campaign;
 use sim::faults::known::KnownUnsafe;
 use sim::report::Page;
 use sim::study::{Study, Sweep};
+use sim::virtual_time::{Parameters, Setup, run_observed};
+use sim::waves::Trace;
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -23,6 +25,9 @@ pub struct Report {
     /// Where the page goes.
     #[arg(short, long, value_name = "FILE", default_value = "barrier.html")]
     output: PathBuf,
+    /// Also write each chart as an SVG file into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    charts: Option<PathBuf>,
     /// How many barriers the waveform shows.
     #[arg(long, value_name = "BARRIERS", default_value_t = 3)]
     show: usize,
@@ -62,6 +67,18 @@ impl Report {
             ),
         );
         page.study(&study, self.show);
+        // Version 2 has no such waveform.
+        if parameters.channels == 0 {
+            let first = Parameters {
+                barriers: 1,
+                ..parameters.clone()
+            };
+            let mut trace = Trace::of(&Setup::new(first.clone()));
+            (_, trace.sights) = run_observed(&first, Vec::new())?;
+            if let Some(shown) = sim::waves::closeup(&trace) {
+                page.closeup(&shown);
+            }
+        }
         if let Some(sweep) = &self.sweep {
             page.sweep(sweep, &sweep.conduct(&parameters, network)?);
         }
@@ -71,6 +88,16 @@ impl Report {
             campaign.cure(&parameters);
             let cases = campaign.run(&KnownUnsafe::shipped()?, threads)?;
             page.campaign(campaign.parameters.nodes, &cases);
+        }
+        let mut charts = String::new();
+        if let Some(folder) = &self.charts {
+            let failed = |e: std::io::Error| format!("cannot write into {}: {e}", folder.display());
+            std::fs::create_dir_all(folder).map_err(failed)?;
+            for chart in page.charts() {
+                let file = folder.join(&chart.name).with_extension("svg");
+                std::fs::write(file, &chart.svg).map_err(failed)?;
+            }
+            charts = format!("charts: {} in {}\n", page.charts().len(), folder.display());
         }
         let command: Vec<String> = std::env::args_os()
             .skip(1)
@@ -83,7 +110,7 @@ impl Report {
         std::fs::write(&self.output, &text)
             .map_err(|e| format!("cannot write {}: {e}", self.output.display()))?;
         crate::say(&format!(
-            "report: {} ({} kB, readable without network)\n",
+            "report: {} ({} kB, readable without network)\n{charts}",
             self.output.display(),
             text.len().div_ceil(1000)
         ))

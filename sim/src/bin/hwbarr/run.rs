@@ -24,9 +24,9 @@ pub struct Run {
     #[arg(long, value_name = "AXIS=VALUES")]
     sweep: Option<Sweep>,
     #[command(flatten)]
-    hardware: Hardware,
-    #[command(flatten)]
     tool: Tool,
+    #[command(flatten)]
+    hardware: Hardware,
     #[command(flatten)]
     software: Software,
 }

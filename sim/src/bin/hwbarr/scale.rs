@@ -37,9 +37,9 @@ pub struct Scale {
     #[arg(long, num_args = 2, value_names = ["LATENCY", "RATE"])]
     fit: Option<Vec<PathBuf>>,
     #[command(flatten)]
-    hardware: Hardware,
-    #[command(flatten)]
     tool: Tool,
+    #[command(flatten)]
+    hardware: Hardware,
     #[command(flatten)]
     software: Software,
 }

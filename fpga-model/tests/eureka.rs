@@ -1,0 +1,79 @@
+//! What the eureka line promises, told without its flip-flops.
+
+use fpga_model::LATENCY_EDGES;
+use fpga_model::eureka::EurekaLine;
+use proptest::prelude::*;
+
+fn line(nodes: usize, samples: u16) -> EurekaLine {
+    EurekaLine::new(nodes, samples).expect("a legal size")
+}
+
+#[test]
+fn a_node_is_heard_after_as_many_edges_as_it_is_released() {
+    for samples in [1, 2, 7] {
+        let mut line = line(60, samples);
+        let edges = (1..).find(|_| line.step(1 << 42, false));
+        assert_eq!(edges, Some(LATENCY_EDGES + u64::from(samples) - 1));
+        assert_eq!(edges, Some(line.latency_edges()));
+        assert_eq!(line.first(), Some(42));
+    }
+}
+
+#[test]
+fn of_those_that_come_at_one_edge_the_lowest_is_first_until_the_barrier_releases() {
+    let mut line = line(64, 1);
+    let mut hold = |inputs: u64, release: bool| {
+        for _ in 0..LATENCY_EDGES {
+            line.step(inputs, release);
+        }
+        (line.found(), line.first())
+    };
+    assert_eq!(hold(1 << 63 | 1 << 7, false), (true, Some(7)));
+    // Who comes later is not first, and who goes was.
+    assert_eq!(hold(1 << 63 | 1, false), (true, Some(7)));
+    assert_eq!(hold(0, false), (true, Some(7)));
+    assert_eq!(hold(0, true), (false, None));
+    assert_eq!(hold(1, true), (true, Some(0)));
+    // A wire that is still high when the barrier releases says so again.
+    assert_eq!(hold(1, false), (true, Some(0)));
+    assert_eq!(hold(0, false), (true, Some(0)));
+    assert_eq!(hold(0, true), (false, None));
+}
+
+#[test]
+fn what_cannot_be_built_is_refused() {
+    assert!(EurekaLine::new(0, 1).is_err());
+    assert!(EurekaLine::new(65, 1).is_err());
+    assert!(EurekaLine::new(4, 0).is_err());
+}
+
+proptest! {
+    #[test]
+    fn it_rises_when_somebody_has_said_so_and_falls_when_the_barrier_has_released(
+        nodes in 1usize..=64,
+        history in prop::collection::vec((any::<u64>(), 0u8..6), 4..80),
+        sparse in any::<bool>(),
+    ) {
+        let mut line = line(nodes, 1);
+        let wires = u64::MAX >> (64 - nodes);
+        let words: Vec<u64> = history
+            .windows(3)
+            .map(|w| if sparse { w[0].0 & w[1].0 & w[2].0 & 0x8101 } else { w[0].0 } & wires)
+            .collect();
+        let (mut first, mut level) = (None, false);
+        for at in 0..words.len() {
+            let released = history[at].1 == 0;
+            level ^= released;
+            let found = line.step(words[at], level);
+            // What the line decides on was at the pins two edges before this one.
+            let told = at.checked_sub(2).map_or(0, |at| words[at]);
+            first = match first {
+                _ if released => None,
+                None if told != 0 => Some(told.trailing_zeros() as usize),
+                kept => kept,
+            };
+            prop_assert_eq!(found, first.is_some());
+            prop_assert_eq!(line.first(), first);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// The eureka line of N nodes, beside a barrier: one of them has found it.
+//
+// A node says so by raising its wire. An edge after the first is seen the line to all nodes is high, and so is the wire to
+// the first alone, the one with the lowest number if several came at the same edge. Both stay so until the barrier releases,
+// which is when all have entered it, so no node misses it; an edge later they are low. A node lowers its wire before it
+// enters. FILTER samples in a row have to agree on a wire; the barrier's filter must not be shorter.
+// In the model: eureka::EurekaLine.
+`default_nettype none
+
+module eureka_line #(
+    parameter N = 60,
+    parameter FILTER = 1  // 1 to 256 samples
+) (
+    input  wire         clk_i,
+    input  wire         rst_i,      // synchronous; tie to 0 where power-on is enough
+    input  wire         release_i,  // the level of the barrier, of the same clock
+`ifdef FORMAL
+    output wire [N-1:0] seen_o,     // what the machine decides on, for the contract
+`endif
+    input  wire [N-1:0] node_i,     // asynchronous wires from the nodes
+    output wire         found_o,    // to all nodes
+    output wire [N-1:0] first_o     // to each node: it was the first
+);
+    wire [N-1:0] sampled;
+    wire [N-1:0] says;
+
+    synchroniser #(.N(N)) sync (
+        .clk_i   (clk_i),
+        .rst_i   (rst_i),
+        .level_i (node_i),
+        .level_o (sampled)
+    );
+
+    level_filter #(.N(N), .SAMPLES(FILTER)) filter (
+        .clk_i   (clk_i),
+        .rst_i   (rst_i),
+        .level_i (sampled),
+        .level_o (says)
+    );
+
+    eureka_machine #(.N(N)) machine (
+        .clk_i     (clk_i),
+        .rst_i     (rst_i),
+        .release_i (release_i),
+        .level_i   (says),
+        .found_o   (found_o),
+        .first_o   (first_o)
+    );
+`ifdef FORMAL
+    assign seen_o = says;
+`endif
+endmodule
+
+`default_nettype wire

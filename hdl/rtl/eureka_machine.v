@@ -1,0 +1,39 @@
+// Goes high when any level is, and keeps which was the first, until the barrier releases.
+`default_nettype none
+
+module eureka_machine #(
+    parameter N = 60
+) (
+    input  wire         clk_i,
+    input  wire         rst_i,
+    input  wire         release_i,
+    input  wire [N-1:0] level_i,
+    output wire         found_o,
+    output wire [N-1:0] first_o
+);
+    reg          found_q   = 1'b0;
+    reg  [N-1:0] first_q   = {N{1'b0}};
+    reg          release_q = 1'b0;
+
+    // The level of a toggle barrier changes with each release.
+    wire         over     = release_i != release_q;
+    wire         any_high = |level_i;
+    // The lowest bit that is set.
+    wire [N-1:0] lowest   = level_i & (~level_i + 1'b1);
+
+    always @(posedge clk_i) begin
+        release_q <= !rst_i && release_i;
+        if (rst_i || over) begin
+            found_q <= 1'b0;
+            first_q <= {N{1'b0}};
+        end else if (!found_q) begin
+            found_q <= any_high;
+            first_q <= lowest;
+        end
+    end
+
+    assign found_o = found_q;
+    assign first_o = first_q;
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,171 @@
+//! What is proved of the eureka line, and the broken versions of it that must be refuted; decided by [`formal`](crate::formal).
+
+use crate::formal::{Claim, Design, Mutant, texts};
+use crate::source::{EUREKA_RTL, EUREKA_TOP, EUREKA_VHDL, Source, source};
+
+/// What is asserted of [`EUREKA_RTL`].
+pub const CONTRACT: Source = source!("formal/eureka_contract.v");
+
+/// The eureka line as it is.
+pub fn design() -> Design {
+    Design {
+        top: EUREKA_TOP,
+        verilog: texts(&EUREKA_RTL),
+        vhdl: texts(&EUREKA_VHDL),
+    }
+}
+
+const AT_4: Claim = Claim::Asserts {
+    module: CONTRACT,
+    parameters: &[("N", 4)],
+};
+
+const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
+    parameters: &[("N", 60)],
+};
+
+/// What is proved, each with its sentence.
+pub const CLAIMS: &[(&str, Claim)] = &[
+    (
+        "60 nodes: the line rises when a node has said so and falls when the barrier has released, and exactly one is told that it was first",
+        Claim::Asserts {
+            module: CONTRACT,
+            parameters: &[("N", 60)],
+        },
+    ),
+    (
+        "4 nodes behind a filter of four samples: the same of what the samples agree on",
+        Claim::Asserts {
+            module: CONTRACT,
+            parameters: &[("N", 4), ("FILTER", 4)],
+        },
+    ),
+    ("the VHDL is the Verilog, 60 nodes", VHDL_AT_60),
+    (
+        "the VHDL is the Verilog, 60 nodes, four samples agree",
+        Claim::VhdlIsVerilog {
+            parameters: &[("N", 60), ("FILTER", 4)],
+        },
+    ),
+    (
+        "the iCE40 netlist is the Verilog, 60 nodes",
+        Claim::NetlistIsVerilog {
+            parameters: &[("N", 60)],
+        },
+    ),
+];
+
+/// Broken versions, each with a claim that must refute it.
+pub const MUTANTS: &[(Mutant, Claim)] = &[
+    (
+        Mutant {
+            fault: "the last node is not heard",
+            file: "eureka_machine.v",
+            from: "any_high = |level_i;",
+            to: "any_high = |level_i[N-2:0];",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "all nodes have to say so",
+            file: "eureka_machine.v",
+            from: "any_high = |level_i;",
+            to: "any_high = &level_i;",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "all that come at one edge are told that they were first",
+            file: "eureka_machine.v",
+            from: "level_i & (~level_i + 1'b1);",
+            to: "level_i;",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "who comes later and has a lower number is first",
+            file: "eureka_machine.v",
+            from: "end else if (!found_q) begin",
+            to: "end else if (any_high) begin",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "it stays high for ever",
+            file: "eureka_machine.v",
+            from: "if (rst_i || over) begin",
+            to: "if (rst_i) begin",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "a reset is not one",
+            file: "eureka_machine.v",
+            from: "if (rst_i || over) begin",
+            to: "if (over) begin",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "it falls when a node lowers its wire, before all have heard",
+            file: "eureka_machine.v",
+            from: "if (rst_i || over) begin",
+            to: "if (rst_i || over || !any_high) begin",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "only every other release clears it",
+            file: "eureka_machine.v",
+            from: "release_i != release_q;",
+            to: "release_i && !release_q;",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "the wires of two nodes are exchanged on the way back",
+            file: "eureka_line.v",
+            from: ".first_o   (first_o)",
+            to: ".first_o   ({first_o[N-1:2], first_o[0], first_o[1]})",
+        },
+        AT_4,
+    ),
+    (
+        Mutant {
+            fault: "the filter is not in the way",
+            file: "eureka_line.v",
+            from: ".SAMPLES(FILTER)",
+            to: ".SAMPLES(1)",
+        },
+        Claim::Asserts {
+            module: CONTRACT,
+            parameters: &[("N", 4), ("FILTER", 4)],
+        },
+    ),
+    (
+        Mutant {
+            fault: "the VHDL takes the highest for the first",
+            file: "barrier_logic.vhd",
+            from: "for n in levels'low to levels'high loop",
+            to: "for n in levels'high downto levels'low loop",
+        },
+        VHDL_AT_60,
+    ),
+    (
+        Mutant {
+            fault: "the VHDL forgets who was first",
+            file: "eureka_machine.vhd",
+            from: "elsif found_q = '0' then",
+            to: "else",
+        },
+        VHDL_AT_60,
+    ),
+];

@@ -1,0 +1,106 @@
+//! One release at the scale of the clock: the way of the last arrival through every flip-flop, from port to port.
+
+use super::Trace;
+use super::draw::{self, Drawing, Value};
+use crate::virtual_time::{Sight, Time, Tree};
+
+/// How much is shown before the write and after the read.
+const RIM: Time = Time::from_ns(40);
+
+/// A part of a waveform, a level in each row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closeup {
+    /// The node that came last.
+    pub node: usize,
+    /// From when
+    pub from: Time,
+    /// until when.
+    pub until: Time,
+    /// The rows, in the order of the way.
+    pub rows: Vec<Row>,
+}
+
+/// A row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What it shows.
+    pub name: String,
+    /// Its changes, the first of which is at the beginning of the run.
+    pub levels: Vec<(Time, bool)>,
+}
+
+/// The first release of a run; nothing if there was none.
+pub fn closeup(trace: &Trace) -> Option<Closeup> {
+    let is_release = |(_, sight): &&(Time, Sight)| matches!(sight, Sight::Output { .. });
+    let (released, _) = trace.sights.iter().find(is_release)?;
+    let before = trace.sights.iter().rev().filter(|(at, _)| at <= released);
+    let node = before.clone().find_map(|(_, sight)| match sight {
+        Sight::Pin { node, .. } => Some(*node),
+        _ => None,
+    })?;
+    let (written, _) = before
+        .clone()
+        .find(|(_, sight)| matches!(sight, Sight::Driven { node: of, .. } if *of == node))?;
+    let mut after = trace.sights.iter().filter(|(at, _)| at > released);
+    let (back, _) =
+        after.find(|(_, sight)| matches!(sight, Sight::Back { node: of, .. } if *of == node))?;
+    let drawing = draw::draw(trace);
+    let parameters = &trace.parameters;
+    let tree = Tree::new(parameters.nodes, parameters.boards);
+    let scope = crate::vcd::node_scope(node);
+    let mut rows = vec![
+        row(&drawing, &scope, "out", 0, format!("node {node} writes")),
+        row(
+            &drawing,
+            &scope,
+            "pin",
+            0,
+            format!("node {node} at the board"),
+        ),
+    ];
+    // Each board on the way up, with the pin where the level comes in.
+    let way = std::iter::successors(Some(tree.place(node)), |(board, _)| tree.above(*board));
+    for (board, pin) in way {
+        let (scope, called) = draw::board_scope(&tree, board);
+        let signals = [
+            ("clk", 0, "clock"),
+            ("stage1", pin, "first stage"),
+            ("stage2", pin, "second stage"),
+            ("seen", pin, "seen"),
+            ("level", 0, "level"),
+        ];
+        // Without a filter what the machine sees is the second stage.
+        let shown = signals
+            .into_iter()
+            .filter(|(signal, ..)| *signal != "seen" || parameters.filter > 1);
+        rows.extend(shown.map(|(signal, bit, words)| {
+            row(&drawing, &scope, signal, bit, format!("{called} {words}"))
+        }));
+    }
+    rows.push(row(&drawing, &scope, "in", 0, format!("node {node} reads")));
+    Some(Closeup {
+        node,
+        from: Time::from_ps(written.ps().saturating_sub(RIM.ps())),
+        until: *back + RIM,
+        rows,
+    })
+}
+
+/// The changes of one bit of a signal.
+fn row(drawing: &Drawing, scope: &str, signal: &str, bit: usize, name: String) -> Row {
+    let number = drawing
+        .signals
+        .iter()
+        .position(|of| of.name == signal && of.scope.last().is_some_and(|last| last == scope));
+    let mut levels: Vec<(Time, bool)> = Vec::new();
+    let changes = drawing.changes.iter();
+    for change in changes.filter(|change| Some(change.signal) == number) {
+        if let Value::Bits(bits) = change.value {
+            let level = bits >> bit & 1 == 1;
+            if levels.last().is_none_or(|(_, last)| *last != level) {
+                levels.push((change.at, level));
+            }
+        }
+    }
+    Row { name, levels }
+}
