@@ -1,6 +1,6 @@
 //! Messages of the library among members of a communicator, told apart from all others by a plane and a tag.
 
-use super::{Comm, CommError};
+use super::{Comm, CommError, WeakComm};
 use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::engine::Engine;
@@ -120,7 +120,9 @@ fn whole(status: Status, due: u64) -> Result<(), Error> {
 /// Dropping it gives the message up; its buffer is then not touched again by this process.
 #[must_use = "a message that nobody waits for is given up"]
 pub struct Pending {
-    comm: Comm,
+    engine: Engine,
+    /// Weak, because a component keeps messages of the communicator that it serves, and would keep that alive.
+    comm: WeakComm,
     state: State,
     /// Whether it is given up, because a member has failed, and waits for its buffer to be free.
     given_up: bool,
@@ -140,7 +142,8 @@ impl Pending {
             Err(e) => State::Failed(e),
         };
         Pending {
-            comm: comm.clone(),
+            engine: comm.engine().clone(),
+            comm: comm.downgrade(),
             state,
             given_up: false,
         }
@@ -156,8 +159,8 @@ impl Pending {
 
     /// Something is wrong with the communicator: takes the message back; its error once the buffer is free.
     #[cold]
-    fn give_up(&mut self, req: &Req) -> Option<Error> {
-        let error = self.comm.error_of_all().err()?;
+    fn give_up(&mut self, comm: &Comm, req: &Req) -> Option<Error> {
+        let error = comm.error_of_all().err()?;
         if !self.given_up {
             self.engine().pml().give_up(req, &error);
             self.given_up = true;
@@ -171,7 +174,7 @@ impl Pending {
 
     /// The engine that carries the message.
     pub fn engine(&self) -> &Engine {
-        self.comm.engine()
+        &self.engine
     }
 }
 
@@ -186,8 +189,9 @@ impl Future for Pending {
                 Poll::Ready(self.engine().pml().requests().finish(&req))
             }
             State::Waiting(req) => {
-                if !self.comm.trouble().is_none()
-                    && let Some(error) = self.give_up(&req)
+                if let Some(comm) = self.comm.upgrade()
+                    && !comm.trouble().is_none()
+                    && let Some(error) = self.give_up(&comm, &req)
                 {
                     return Poll::Ready(Err(error));
                 }
