@@ -154,6 +154,7 @@ static void memory(char **argv)
     error = MPI_File_write_at_all(file, rank, &rank, 1, MPI_CHAR, MPI_STATUS_IGNORE);
     CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a collective write gives class %d", class_of(error));
     OK(MPI_File_write_at(file, rank, &rank, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+    TRY(MPIX_Comm_agree(world, &go)); /* all have seen that */
     OK(MPIX_Win_revoke(fenced));
     OK(MPIX_Win_is_revoked(fenced, &go));
     CHECK(go, "%d", go);
