@@ -28,7 +28,7 @@ struct Package {
 
 const LIBRARY: Package = Package {
     name: "portcullis",
-    depends: "libc6",
+    depends: "libc6, libgcc-s1",
     description: "MPI library of the MPI 5.0 standard ABI, with its mpirun\n \
                   Programs that were compiled against the standard mpi.h run on it, as do\n \
                   programs of MPICH, Intel MPI and Open MPI. MPI_Barrier can be hardware.",
