@@ -156,9 +156,14 @@ fn a_host_that_is_lost_is_missing_from_the_trace_and_named() {
     let hosts = hosts.network(0, &[1500]);
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("trace.json");
-    let script = "if [ $PMI_RANK = 1 ]; then kill -9 $PPID; fi; sleep 20";
+    // The host is lost when the other one's rank is there.
+    let there = place.path().join("there");
+    let script = format!(
+        "if [ $PMI_RANK = 1 ]; then while [ ! -e {there} ]; do sleep 0.05; done; kill -9 $PPID; fi; : > {there}; sleep 20",
+        there = there.display()
+    );
     let job = hosts.remote_job(Path::new("/bin/sh"), 1);
-    let outcome = traced(job.arg("-c").arg(script), &file).run();
+    let outcome = traced(job.arg("-c").arg(&script), &file).run();
     let said = "the trace lacks the rank of h1, which could not be asked any more";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
     assert!(!of(&events(&file), "M").is_empty());
