@@ -343,8 +343,8 @@ fn windows_come_and_go_without_a_trace() {
         let before = make(5);
         make(200);
         // The memory of a communicator goes when its last member has left it, which may be a moment later.
-        // Making windows is collective, so both ranks make the same number.
-        let most = (0..20).map(|_| make(1)).max();
+        // Making windows is collective, so both ranks make the same number; on a loaded machine few looks find the other one gone.
+        let most = (0..2000).map(|_| make(1)).max();
         assert!(
             most >= Some(before),
             "windows keep memory: {most:?} of {before}"
