@@ -1,4 +1,4 @@
-//! An input whose change counts when so many reads in a row agree on it: the port's half of a filter.
+//! An input whose change counts when a given number of reads in a row agree on it: the port's half of a filter.
 //!
 //! A pulse on the wire from the barrier that a read samples while a node waits looks like its release.
 //! Here a level that differs from the last is read again until `reads` reads have agreed; if one does not, nothing has changed.

@@ -3,7 +3,7 @@
 //! It lies beside a barrier, whose driver is the caller's. A round is
 //!
 //! ```text
-//! announce, or poll until somebody has --> rest --> the barrier --> the next round
+//! announce, or poll until a node has  --> rest --> the barrier --> the next round
 //! ```
 //!
 //! The board keeps the line high until that barrier releases, so nobody misses it, and lowers it at the next edge of its
@@ -27,7 +27,7 @@ pub struct Eureka<O: OutputPin, I: InputPin<Error = O::Error>> {
     announced: bool,
 }
 
-/// Somebody has found it.
+/// What a node learns when one of the nodes has announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// This node was the first.

@@ -306,7 +306,7 @@ impl Comm {
     /// Returns after every living member has called it: what comes before the end of `MPI_COMM_WORLD`.
     ///
     /// Where deaths are survived it is two agreements: when the second begins to end, all have heard what the first has come to,
-    /// so nobody who leaves is still asked for it.
+    /// so no process that leaves is still asked for it.
     /// Of the second only a moment is waited for, since those that leave do not answer.
     pub async fn fence_of_living(&self) -> Result<(), Error> {
         const MOMENT: Duration = Duration::from_millis(500);

@@ -203,8 +203,10 @@ impl Sink for Faults {
             AGREE => self.agreements.on_message(self, from, header, payload),
             REVOKE => self.on_revoke(header[0]),
             DEATH => {
-                if let Some(engine) = self.engine.upgrade()
+                // Where deaths are not survived no peer's word makes another peer lost.
+                if let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant)
                     && let Some(proc) = engine.universe().proc(Name(header[0]))
+                    && proc != engine.me()
                 {
                     let teller = engine.label_of(from);
                     engine.lose(proc, &format!("{teller} has found it dead"));

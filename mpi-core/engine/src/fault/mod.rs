@@ -15,7 +15,7 @@
 //! What the program can do:
 //! * [`Comm::revoke`]: all operations of the communicator fail at all members; told by each member to some others in a circulant graph
 //!   (G. Bosilca et al., "Failure detection and propagation in HPC systems", SC'16), so that the death of some of them does not stop it;
-//! * [`Comm::agree`]: all living members agree on a number and on who is dead ([`era`]);
+//! * [`Comm::agree`]: all living members agree on a number and on which members are dead ([`era`]);
 //! * [`Comm::shrink`]: the living members have a new communicator, on which they have agreed in the same way.
 
 mod agreement;

@@ -1,7 +1,7 @@
 //! `MPIX_Comm_shrink`: a new communicator of the members that live.
 //!
 //! Protocol, until it succeeds:
-//! 1. all living members agree on who is dead and on the new communicator's number, for which each proposes one of its own;
+//! 1. all living members agree on which members are dead and on the new communicator's number, for which each proposes one of its own;
 //! 2. the living ones make the communicator, as any other is made;
 //! 3. they agree on whether all of them have it; if not, another one has died meanwhile, and they begin again.
 

@@ -7,8 +7,8 @@
 //! 3. each root tells its group, in another agreement.
 //!
 //! Promise: the members of a group fail alike.
-//! A root that dies between the steps leaves its group without a word from the other one; then that fails, and who has the communicator revokes it,
-//! so that nobody on the other side waits for anybody in it.
+//! A root that dies between the steps leaves its group without a word from the other one; then the group fails, and each member that has the communicator revokes it,
+//! so that no process of the other side waits in it.
 
 use super::comm::Agreed;
 use super::error::FaultError;

@@ -12,7 +12,7 @@
 //! ASK   new root to all:   what do you know?   (answered by UP or DOWN)
 //! ```
 //!
-//! * As long as place 0 lives it is the root: it decides when it has heard from everybody who lives.
+//! * As long as place 0 lives it is the root: it decides when it has heard from all places that live.
 //! * When all places before it are dead, a place is the root, asks all others that live, and decides when all have answered:
 //!   what an earlier root has decided, if anybody knows it, else what they contribute.
 //! * A place whose parent dies before the decision came sends what it has to its next parent, or to the root; one that has decided answers.
@@ -20,7 +20,7 @@
 //! Promise: all members that live to the end decide the same, if those that are held for dead are dead, and every death is told to all in the end.
 //! Why: two roots never live at once, since a root holds all before it for dead, and they are.
 //! Whoever has answered a root takes no decision of an earlier one any more ([`Era::takes`]), be it still on its way.
-//! So what a root hears is final: if nobody who lives knows a decision then, nobody who lives ever returns with another one.
+//! So what a root hears is final: if no living place knows a decision then, no living place ever returns with another one.
 
 mod value;
 
