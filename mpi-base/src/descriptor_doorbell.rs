@@ -54,27 +54,50 @@ impl DescriptorDoorbell {
         Ok(DescriptorDoorbell { socket, tag })
     }
 
-    /// Sleeps until the bell is rung or one of the descriptors is readable; else as [`Doorbell::sleep`].
+    /// Sleeps until one of the bells is rung or one of the descriptors is readable; else as [`Doorbell::sleep`].
+    ///
+    /// A process has more than one bell where it shares memory with processes of other jobs.
     pub fn sleep(
         &self,
-        bell: &Doorbell,
+        bells: &[&Doorbell],
         limit: Duration,
         descriptors: &[BorrowedFd<'_>],
         news: impl FnOnce() -> bool,
     ) {
-        bell.sleep_polling(self.tag, limit, news, |limit| {
-            let mut all = vec![PollFd::new(&self.socket, PollFlags::IN)];
-            all.extend(descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
-            let limit = Timespec {
-                tv_sec: limit.as_secs() as i64,
-                tv_nsec: limit.subsec_nanos().into(),
-            };
-            // A signal and the time limit mean the same to the caller: look again.
-            let _ = poll(&mut all, Some(&limit));
-        });
+        let mut news = Some(news);
+        let mut sleep = |limit: Duration| {
+            if news.take().is_some_and(|news| !news()) {
+                self.poll(limit, descriptors);
+            }
+        };
+        self.sleep_on(bells, limit, &mut sleep);
         // The reason for a ring is found by looking, so the rings themselves are dropped.
         let mut byte = [0];
         while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
+    }
+
+    /// Every bell knows of the sleep before `sleep` looks for news and sleeps.
+    fn sleep_on(&self, bells: &[&Doorbell], limit: Duration, sleep: &mut dyn FnMut(Duration)) {
+        match bells {
+            [] => sleep(limit),
+            [first, rest @ ..] => first.sleep_polling(
+                self.tag,
+                limit,
+                || false,
+                |limit| self.sleep_on(rest, limit, sleep),
+            ),
+        }
+    }
+
+    fn poll(&self, limit: Duration, descriptors: &[BorrowedFd<'_>]) {
+        let mut all = vec![PollFd::new(&self.socket, PollFlags::IN)];
+        all.extend(descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let limit = Timespec {
+            tv_sec: limit.as_secs() as i64,
+            tv_nsec: limit.subsec_nanos().into(),
+        };
+        // A signal and the time limit mean the same to the caller: look again.
+        let _ = poll(&mut all, Some(&limit));
     }
 }
 
@@ -96,6 +119,7 @@ mod tests {
     #[test]
     fn a_ring_wakes_a_process_that_waits_for_descriptors() {
         let (bell, ear) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let other = Doorbell::new();
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
         let news = AtomicU32::new(0);
         std::thread::scope(|s| {
@@ -103,17 +127,18 @@ mod tests {
                 for round in 1..=100 {
                     while news.load(Ordering::Acquire) < round {
                         let done = || news.load(Ordering::Acquire) >= round;
-                        ear.sleep(&bell, NAP, &[reader.as_fd()], done);
+                        ear.sleep(&[&other, &bell], NAP, &[reader.as_fd()], done);
                     }
                 }
             });
             for round in 1..=100 {
                 news.store(round, Ordering::Release);
-                bell.ring();
+                // Whichever of its bells is rung, the process wakes.
+                [&bell, &other][round as usize % 2].ring();
                 std::thread::yield_now();
             }
         });
-        assert_eq!(bell.wishes(), 0);
+        assert_eq!((bell.wishes(), other.wishes()), (0, 0));
     }
 
     #[test]
@@ -125,7 +150,7 @@ mod tests {
         // Each sleep would last an hour if it were not for the descriptor; the limit of a nap is the bell's.
         let begin = Instant::now();
         for _ in 0..1000 {
-            ear.sleep(&bell, NAP, &[reader.as_fd()], || false);
+            ear.sleep(&[&bell], NAP, &[reader.as_fd()], || false);
         }
         assert!(begin.elapsed() < 1000 * NAP);
         let mut byte = [0];

@@ -178,18 +178,7 @@ fn give_one(
     let (ours, theirs) = key.halves();
     stream.write_all(ours)?;
     expect(stream, theirs)?;
-    let fds = [fd];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    sendmsg(
-        &*stream,
-        &[IoSlice::new(&[1])],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
+    send(stream.as_fd(), &[1], fd)?;
     // The taker says that it has it, so a taker that died in between is not counted.
     expect(stream, &[1])
 }
@@ -225,24 +214,44 @@ fn take_once(address: &SocketAddr, key: &Key, deadline: Instant) -> io::Result<O
     expect(&mut stream, theirs)?;
     prepare(&stream, deadline)?;
     stream.write_all(ours)?;
-    let mut byte = [0];
+    let (_, fd) = receive(stream.as_fd(), &mut [0])?;
+    let fd = fd.ok_or_else(|| io::Error::other("the answer carried no descriptor"))?;
+    stream.write_all(&[1])?;
+    Ok(fd)
+}
+
+/// Sends a few bytes that fit a socket's buffer, and a descriptor with them.
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<()> {
+    let fds = [fd];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    sendmsg(
+        socket,
+        &[IoSlice::new(bytes)],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )?;
+    Ok(())
+}
+
+/// Receives bytes, how many is the answer, and the descriptor that came with them, if one did.
+pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(
-        &stream,
-        &mut [IoSliceMut::new(&mut byte)],
+    let received = recvmsg(
+        socket,
+        &mut [IoSliceMut::new(bytes)],
         &mut control,
         RecvFlags::CMSG_CLOEXEC,
     )?;
-    let fd = control
-        .drain()
-        .find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-            _ => None,
-        })
-        .ok_or_else(|| io::Error::other("the answer carried no descriptor"))?;
-    stream.write_all(&[1])?;
-    Ok(fd)
+    let fd = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    Ok((received.bytes, fd))
 }
 
 fn remaining(deadline: Instant) -> Duration {
@@ -259,7 +268,8 @@ fn prepare(stream: &UnixStream, deadline: Instant) -> io::Result<()> {
     stream.set_write_timeout(limit)
 }
 
-fn same_user(stream: &UnixStream) -> io::Result<()> {
+/// Whether the process at the other end runs as the same user; an error if not.
+pub fn same_user(stream: impl AsFd) -> io::Result<()> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?;
     if peer.uid == rustix::process::geteuid() {
         Ok(())

@@ -21,6 +21,17 @@ fn a_job_whose_ranks_are_connected_by_tcp_spawns_another() {
 }
 
 #[test]
+fn jobs_of_one_node_need_nothing_but_shared_memory() {
+    dynamic("spawn", 3)
+        .with(["--mca", "btl", "sm,self"])
+        .holds();
+    dynamic("rounds", 2)
+        .arg("20")
+        .with(["--mca", "btl", "sm,self"])
+        .holds();
+}
+
+#[test]
 fn ports_serve_within_a_job_and_refuse_with_the_right_class() {
     for ranks in [2, 3, 4] {
         dynamic("ports", ranks).holds();

@@ -36,10 +36,10 @@ impl Engine {
             return Ok(());
         }
         let failed = |why: String| CommError::Unreachable { why };
-        let transport = open_to_other_jobs(self.params(), self.universe())
+        let transports = open_to_other_jobs(self.params(), self.universe())
             .map_err(|error| failed(error.to_string()))?;
         let bml = self.pml().bml();
-        bml.join(transport);
+        transports.into_iter().for_each(|btl| bml.join(btl));
         let ports = Rc::new(Ports::new(self.downgrade()));
         Ports::serve(&ports, bml);
         let _ = self.ports().set(ports);

@@ -217,12 +217,14 @@ impl Engine {
     /// Sleeps on the bell; with transports that wait for descriptors, on both.
     fn sleep(&self, nap: Duration, news: impl FnOnce() -> bool) {
         let bell = self.0.node.my_inbox().bell();
-        self.0.pml.bml().with_descriptors(|descriptors| {
+        self.0.pml.bml().with_descriptors(|descriptors, others| {
             if descriptors.is_empty() {
                 return bell.sleep(nap, news);
             }
+            let mut bells = vec![bell];
+            bells.extend(others.iter().map(|inbox| inbox.bell()));
             match self.0.ear.get_or_init(|| DescriptorDoorbell::new().ok()) {
-                Some(ear) => ear.sleep(bell, nap, descriptors, news),
+                Some(ear) => ear.sleep(&bells, nap, descriptors, news),
                 // Where the system has no such sockets, descriptors are looked at between short sleeps.
                 None => bell.sleep(nap.min(SHORT_NAP), news),
             }

@@ -13,6 +13,8 @@ mod poll_throttle;
 mod tests;
 
 use crate::btl::{Btl, Dispatch, Endpoint, ProcId, Reach, Registry, Sink, Transport};
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
 use multirail::Multirail;
 use poll_throttle::PollThrottle;
 use std::cell::{Cell, RefCell};
@@ -193,14 +195,18 @@ impl Bml {
 
     #[inline]
     fn poll(&self, sink: &dyn Sink) -> usize {
-        let by_memory = self.look(0..self.cheap, sink);
-        let no_wire = self.cheap == self.btls.len() && !self.has_joined.get();
+        let mut by_memory = self.look(0..self.cheap, sink);
+        let abroad = self.has_joined.get();
+        if abroad {
+            by_memory += self.look_abroad(false, sink);
+        }
+        let no_wire = self.cheap == self.btls.len() && !abroad;
         if no_wire || !self.attention.is_due(by_memory) {
             return by_memory;
         }
         let mut by_wire = self.look(self.cheap..self.btls.len(), sink);
-        if self.has_joined.get() {
-            by_wire += self.look_abroad(sink);
+        if abroad {
+            by_wire += self.look_abroad(true, sink);
         }
         if by_wire > 0 {
             self.attention.attend();
@@ -215,9 +221,11 @@ impl Bml {
         polled.map(|(btl, _)| btl.progress(sink)).sum()
     }
 
-    fn look_abroad(&self, sink: &dyn Sink) -> usize {
+    /// Looks at the transports to other jobs whose looks cost a system call, or at the others.
+    fn look_abroad(&self, by_wire: bool, sink: &dyn Sink) -> usize {
         let joined = self.joined.borrow();
-        joined.iter().map(|btl| btl.progress(sink)).sum()
+        let such = joined.iter().filter(|btl| btl.poll_is_syscall() == by_wire);
+        such.map(|btl| btl.progress(sink)).sum()
     }
 
     /// Sees to it that the next [`Bml::progress`] looks at every transport, for calls that look only once.
@@ -226,13 +234,19 @@ impl Bml {
         self.attention.attend();
     }
 
-    /// Shows `look` what becomes readable when a transport that does not ring the bell has something.
-    pub fn with_descriptors<R>(&self, look: impl FnOnce(&[BorrowedFd<'_>]) -> R) -> R {
+    /// Shows `look` what becomes readable when a transport that does not ring the bell has something,
+    /// and the inboxes beside the process's own whose bells are rung.
+    pub fn with_descriptors<R>(
+        &self,
+        look: impl FnOnce(&[BorrowedFd<'_>], &[Held<Inbox>]) -> R,
+    ) -> R {
         let joined = self.joined.borrow().clone();
-        let mut all = Vec::new();
-        self.btls.iter().for_each(|btl| btl.descriptors(&mut all));
-        joined.iter().for_each(|btl| btl.descriptors(&mut all));
-        look(&all)
+        let (mut all, mut bells) = (Vec::new(), Vec::new());
+        for btl in self.btls.iter().chain(&joined) {
+            btl.descriptors(&mut all);
+            btl.bells(&mut bells);
+        }
+        look(&all, &bells)
     }
 
     /// All transports, those that have joined behind the others.

@@ -18,6 +18,7 @@ mod decorate;
 mod decorated;
 mod fault;
 mod open;
+mod peers;
 mod self_;
 mod sm;
 #[cfg(test)]
@@ -32,11 +33,10 @@ pub use decorate::Decorator;
 pub use mpi_base::cma::Region;
 pub use open::{
     BUILT_IN, Component, DECORATORS, Modex, Names, OpenContext, OpenError, Opened, SELECTION,
-    SelectError, Transport, open_all,
+    SelectError, Transport, open_all, open_to_other_jobs,
 };
 use open::{JobNames, never};
 pub use sm::may_copy_once;
-pub use tcp::open_to_other_jobs;
 
 use std::cell::Cell;
 use std::fmt;
@@ -44,6 +44,8 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use mpi_base::copy::copy;
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
 
 pub use mpi_base::proc::ProcId;
 
@@ -366,6 +368,9 @@ pub trait Btl {
     /// Adds what becomes readable when a message has come or a send that would have blocked might be taken;
     /// a transport whose peers ring the process's bell has nothing to add.
     fn descriptors<'a>(&'a self, _all: &mut Vec<BorrowedFd<'a>>) {}
+
+    /// Adds the inboxes beside the process's own whose bells its peers ring.
+    fn bells(&self, _all: &mut Vec<Held<Inbox>>) {}
 
     /// How fast a peer is reached, in megabit/s as networks are sold; only the ratio between transports matters.
     fn bandwidth(&self, _to: Endpoint) -> u32 {

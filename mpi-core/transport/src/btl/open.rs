@@ -3,6 +3,8 @@
 //! A component that cannot serve is told of with its reason, and the job goes on without it; one that a user asked for by name must exist.
 
 use super::decorate::Decorator;
+use crate::universe::Universe;
+
 use super::{Btl, ProcId, checksum, fault, self_, sm, tcp, trace};
 use mpi_base::node::Node;
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
@@ -220,6 +222,35 @@ pub fn open_all(around: &OpenContext<'_>) -> Result<Opened, SelectError> {
     }
     Ok(opened)
 }
+
+/// The transports to processes of other jobs, which `universe` knows, the best first: each puts on this process's card how it is reached.
+///
+/// The error is that of the last one, if none can serve.
+pub fn open_to_other_jobs(
+    params: &Params,
+    universe: &Arc<Universe>,
+) -> Result<Vec<Transport>, OpenError> {
+    let selection = params.get(&SELECTION).map_err(OpenError::Param)?;
+    let components = [
+        ("sm", sm::open_to_other_jobs as OpenAbroad),
+        ("tcp", tcp::open_to_other_jobs),
+    ];
+    let mut opened = Vec::new();
+    let mut refused = OpenError::Deselected;
+    for (name, open) in components {
+        match selection.allows(name).then(|| open(params, universe)) {
+            Some(Ok(transport)) => opened.push(transport),
+            Some(Err(error)) => refused = error,
+            None => {}
+        }
+    }
+    match opened.is_empty() {
+        true => Err(refused),
+        false => Ok(opened),
+    }
+}
+
+type OpenAbroad = fn(&Params, &Arc<Universe>) -> Result<Transport, OpenError>;
 
 /// Why the choice of transports itself makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq)]

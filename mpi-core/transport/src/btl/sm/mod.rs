@@ -7,8 +7,11 @@
 //!
 //! A sender that found no room asks for a ring of the bell only when it is about to sleep ([`Btl::pending`]), because only then it needs one.
 //! The protocols are in `mpi_base::ring`, `bell`, `bitmap` and `inbox`; this module adds no shared state of its own.
+//!
+//! Processes of other jobs on the same node have memory of two with this one ([`other_jobs`]).
 
 mod incoming;
+mod other_jobs;
 mod outgoing;
 mod single_copy;
 mod span;
@@ -20,6 +23,7 @@ use std::ops::RangeInclusive;
 
 use mpi_base::node::{FragPool, Node};
 use mpi_base::param::{Level, Param, ParamError, Params};
+use mpi_base::ring::Shape;
 
 use super::{
     Am, Btl, Component, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach,
@@ -81,6 +85,8 @@ const FRAGMENT: RangeInclusive<usize> = 16 << 10..=32 << 10;
 const LONG_FRAGMENT: RangeInclusive<usize> = 32 << 10..=64 << 10;
 const PACKED_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 
+pub(super) use other_jobs::open_to_other_jobs;
+
 pub(super) const COMPONENT: Component = Component {
     name: "sm",
     params: &[
@@ -101,23 +107,9 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     if procs.get(node.rank() as usize) != Some(&me) {
         return Err(OpenError::NotHere { me });
     }
-    let frags = node.frags().map_err(OpenError::Node)?;
-    let longest = node.ring_shape().longest().min(*LONG_FRAGMENT.end());
-    let longest = longest.max(frags.frag_len());
-    let max_send = around
-        .params
-        .get(&MAX_SEND_SIZE)
-        .map_err(OpenError::Param)?
-        .clamp(SHORTEST_PIECE, longest);
-    let eager = around.params.get(&EAGER_LIMIT).map_err(OpenError::Param)?;
     let single_copy = around.params.get(&SINGLE_COPY).map_err(OpenError::Param)?;
-    let limits = Limits {
-        eager: eager.min(max_send),
-        max_send,
-    };
-    let follow_max = around.params.get(&FOLLOW_MAX).map_err(OpenError::Param)?;
-    let sm = Sm::new(node.clone(), procs.clone(), frags, limits, single_copy)?;
-    Ok(vec![Box::new(Sm { follow_max, ..sm })])
+    let sm = Sm::of(node.clone(), procs.clone(), around.params, single_copy)?;
+    Ok(vec![Box::new(sm)])
 }
 
 struct Sm {
@@ -139,7 +131,59 @@ struct Sm {
     broken: Cell<Option<u32>>,
 }
 
+/// How much goes at once through rings of this shape and fragments of this length.
+fn limits(params: &Params, rings: Shape, frag_len: usize) -> Result<Limits, ParamError> {
+    let longest = rings.longest().min(*LONG_FRAGMENT.end()).max(frag_len);
+    let max_send = params.get(&MAX_SEND_SIZE)?.clamp(SHORTEST_PIECE, longest);
+    let eager = params.get(&EAGER_LIMIT)?.min(max_send);
+    Ok(Limits { eager, max_send })
+}
+
+/// One of so many parts of a message, in whole cache lines.
+fn part(limits: Limits, bytes: u64, parts: u64, lens: RangeInclusive<usize>) -> usize {
+    let part = usize::try_from(bytes / parts).unwrap_or(usize::MAX);
+    let len = part.clamp(*lens.start(), *lens.end());
+    len.next_multiple_of(64).min(limits.max_send)
+}
+
+/// The length of the fragments of a message that was asked for.
+///
+/// Sender and receiver work at the same time, one fragment apart.
+///
+/// What has to be packed comes in shorter fragments, a quarter of the message, because its first and its last are worked on by one side alone
+/// (runs of 64 bytes, 16 KiB in all, in fragments of 2, 4 and 8 KiB: 1.89, 1.54 and 1.31 us);
+/// what is only copied comes in longer ones, because there a fragment's notice costs as much as its copy:
+/// streams of 1 MiB made 36 GB/s with fragments of 8 KiB and 48 with those of 32, where both cores share a cache.
+/// The longest are for those of a stream, and for a message so long that its first and its last fragment do not count:
+/// streams of 4 MiB one way and both ways, GB/s, with at most 32 and 64 KiB, 51.3 and 51.7, 51.8 and 54.2, and when the machine was slow 30.6 and 32.2, 31.1 and 32.6;
+/// 128 KiB were no faster.
+fn fragment(limits: Limits, bytes: u64, packed: bool, alone: bool) -> usize {
+    match (packed, alone) {
+        (true, _) => part(limits, bytes, 4, PACKED_FRAGMENT),
+        (false, true) if bytes < 16 * *LONG_FRAGMENT.start() as u64 => {
+            part(limits, bytes, 2, FRAGMENT)
+        }
+        (false, true) => part(limits, bytes, 16, LONG_FRAGMENT),
+        (false, false) => part(limits, bytes, 2, *FRAGMENT.start()..=*LONG_FRAGMENT.end()),
+    }
+}
+
 impl Sm {
+    /// With the sizes that the parameters say and the memory has.
+    fn of(
+        node: Node,
+        procs: Vec<ProcId>,
+        params: &Params,
+        single_copy: bool,
+    ) -> Result<Sm, OpenError> {
+        let frags = node.frags().map_err(OpenError::Node)?;
+        let limits = limits(params, node.ring_shape(), frags.frag_len());
+        let limits = limits.map_err(OpenError::Param)?;
+        let follow_max = params.get(&FOLLOW_MAX).map_err(OpenError::Param)?;
+        let sm = Sm::new(node, procs, frags, limits, single_copy)?;
+        Ok(Sm { follow_max, ..sm })
+    }
+
     fn new(
         node: Node,
         procs: Vec<ProcId>,
@@ -168,13 +212,6 @@ impl Sm {
             limits,
             follow_max: 0,
         })
-    }
-
-    /// One of so many parts of a message, in whole cache lines.
-    fn part(&self, bytes: u64, parts: u64, lens: RangeInclusive<usize>) -> usize {
-        let part = usize::try_from(bytes / parts).unwrap_or(usize::MAX);
-        let len = part.clamp(*lens.start(), *lens.end());
-        len.next_multiple_of(64).min(self.limits.max_send)
     }
 
     /// No room was found; remembers a receiver that has said of the ring what no receiver of ours says.
@@ -249,24 +286,8 @@ impl Btl for Sm {
         self.limits
     }
 
-    /// Sender and receiver work at the same time, one fragment apart.
-    ///
-    /// What has to be packed comes in shorter fragments, a quarter of the message, because its first and its last are worked on by one side alone
-    /// (runs of 64 bytes, 16 KiB in all, in fragments of 2, 4 and 8 KiB: 1.89, 1.54 and 1.31 us);
-    /// what is only copied comes in longer ones, because there a fragment's notice costs as much as its copy:
-    /// streams of 1 MiB made 36 GB/s with fragments of 8 KiB and 48 with those of 32, where both cores share a cache.
-    /// The longest are for those of a stream, and for a message so long that its first and its last fragment do not count:
-    /// streams of 4 MiB one way and both ways, GB/s, with at most 32 and 64 KiB, 51.3 and 51.7, 51.8 and 54.2, and when the machine was slow 30.6 and 32.2, 31.1 and 32.6;
-    /// 128 KiB were no faster.
     fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
-        match (packed, alone) {
-            (true, _) => self.part(bytes, 4, PACKED_FRAGMENT),
-            (false, true) if bytes < 16 * *LONG_FRAGMENT.start() as u64 => {
-                self.part(bytes, 2, FRAGMENT)
-            }
-            (false, true) => self.part(bytes, 16, LONG_FRAGMENT),
-            (false, false) => self.part(bytes, 2, *FRAGMENT.start()..=*LONG_FRAGMENT.end()),
-        }
+        fragment(self.limits, bytes, packed, alone)
     }
 
     /// A message that is alone is there sooner in four parts than in two, for the same reason: 64 KiB 1.62 and 1.48 us.
@@ -281,9 +302,9 @@ impl Btl for Sm {
         };
         Some(
             match self.outgoing.get(to.0 as usize).is_some_and(streams) {
-                _ if packed => self.part(bytes, 4, PACKED_FRAGMENT),
-                false => self.part(bytes, 4, FRAGMENT),
-                true => self.part(bytes, 2, FRAGMENT),
+                _ if packed => part(self.limits, bytes, 4, PACKED_FRAGMENT),
+                false => part(self.limits, bytes, 4, FRAGMENT),
+                true => part(self.limits, bytes, 2, FRAGMENT),
             },
         )
     }

@@ -6,6 +6,7 @@ use super::incoming::Incoming;
 use super::peer::{Fate, Peer};
 use super::rendezvous_points::{Met, News, Settled};
 use super::{Tcp, board_key};
+use crate::btl::peers::Place;
 use crate::btl::{ProcId, SendError, Sink};
 use mpi_base::fdpass::Key;
 use rustix::event::epoll;

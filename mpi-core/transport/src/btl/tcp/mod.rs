@@ -27,13 +27,13 @@ mod incoming;
 mod outgoing;
 mod params;
 mod peer;
-mod peers;
 mod poll;
 mod rendezvous_points;
 mod shutdown;
 #[cfg(test)]
 mod tests;
 
+use super::peers::Peers;
 use super::{
     Am, Btl, Component, Endpoint, Header, JobNames, Lending, Limits, Modex, Names, OpenContext,
     OpenError, Payload, ProcId, Reach, SELECTION, SendError, Sink, Transport,
@@ -47,7 +47,6 @@ use mpi_base::param::{ParamError, Params};
 use outgoing::{Outgoing, Refused};
 use params::Settings;
 use peer::{Fate, Peer};
-use peers::Peers;
 use rendezvous_points::{Connector, On};
 use rustix::event::{Timespec, epoll};
 use rustix::net::Shutdown;
@@ -59,8 +58,8 @@ use std::time::Duration;
 
 /// So many connections are read without asking the poller first; a read in vain costs about as much as a question.
 const DIRECT: usize = 4;
-/// A card of so many bytes fits the name of a port of 255 characters, which programs and other libraries have room for.
-const IN_PORT_NAME: usize = 152;
+/// An entry of so many bytes fits, beside that of `sm`, the name of a port of 255 characters, which programs and other libraries have room for.
+const IN_PORT_NAME: usize = 120;
 /// The poller is asked once in so many looks while nothing is known to wait there.
 const ASK: u32 = 64;
 /// Events taken from the poller at once.
@@ -127,7 +126,7 @@ struct Tcp {
     ours: AddressRecord,
     epoll: OwnedFd,
     lobby: RefCell<Connector>,
-    peers: Peers,
+    peers: Peers<Peer>,
     /// Who is connected.
     up: RefCell<Vec<ProcId>>,
     /// Whose connection has ended and is to be closed.

@@ -5,6 +5,7 @@ use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::rendezvous_points::Met;
 use crate::btl::ProcId;
+use crate::btl::peers::Place;
 use std::cell::{Cell, RefCell};
 
 /// A process we have had to do with.
@@ -33,8 +34,8 @@ pub(super) enum Fate {
     Lost,
 }
 
-impl Peer {
-    pub fn new(proc: ProcId) -> Peer {
+impl Place for Peer {
+    fn of(proc: ProcId) -> Peer {
         Peer {
             proc: Cell::new(proc),
             fate: Cell::new(Fate::Fresh),
@@ -49,14 +50,12 @@ impl Peer {
         }
     }
 
-    /// This process's number for it.
     #[inline]
-    pub fn proc(&self) -> ProcId {
+    fn proc(&self) -> ProcId {
         self.proc.get()
     }
 
-    /// Forgets everything; from now on this is another process.
-    pub fn become_another(&self, proc: ProcId) {
+    fn become_another(&self, proc: ProcId) {
         self.reset();
         self.proc.set(proc);
         self.was_up.set(false);
@@ -65,7 +64,9 @@ impl Peer {
         self.stuck.set(false);
         self.is_leaving.set(false);
     }
+}
 
+impl Peer {
     /// Forgets the connection; the next message makes a new one.
     pub fn reset(&self) {
         self.fate.set(Fate::Fresh);

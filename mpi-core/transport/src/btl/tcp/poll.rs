@@ -4,6 +4,7 @@ use super::incoming::{End, Turn};
 use super::peer::{Fate, Peer};
 use super::rendezvous_points::{self, Met};
 use super::{ASK, DIRECT, EVENTS, Tcp};
+use crate::btl::peers::Place;
 use crate::btl::{ProcId, Sink};
 use rustix::event::{Timespec, epoll};
 use rustix::net::Shutdown;

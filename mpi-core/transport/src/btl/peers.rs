@@ -3,22 +3,33 @@
 //! Those of the own job have a place each. Those of other jobs come and go, so theirs are found by name and used again,
 //! and a program that meets new processes all day keeps no more places than it had to do with at once.
 
-use super::peer::Peer;
-use crate::btl::ProcId;
+use super::ProcId;
 use elsa::FrozenVec;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
-pub(super) struct Peers {
-    own: Vec<OnceCell<Box<Peer>>>,
-    others: FrozenVec<Box<Peer>>,
+/// What a transport knows of one process; such a place is used again for another one.
+pub(super) trait Place {
+    /// Of a process to which there is no connection.
+    fn of(proc: ProcId) -> Self;
+
+    /// From now on it is of another process, or with [`ProcId::MAX`] of none; there is no connection.
+    fn become_another(&self, proc: ProcId);
+
+    /// Whose it is.
+    fn proc(&self) -> ProcId;
+}
+
+pub(super) struct Peers<P> {
+    own: Vec<OnceCell<Box<P>>>,
+    others: FrozenVec<Box<P>>,
     places: RefCell<HashMap<ProcId, usize>>,
     free: RefCell<Vec<usize>>,
 }
 
-impl Peers {
+impl<P: Place> Peers<P> {
     /// Nobody yet, of a job of `size` processes.
-    pub fn new(size: u32) -> Peers {
+    pub fn new(size: u32) -> Peers<P> {
         Peers {
             own: (0..size).map(|_| OnceCell::new()).collect(),
             others: FrozenVec::new(),
@@ -29,34 +40,34 @@ impl Peers {
 
     /// A process that we have had to do with.
     #[inline]
-    pub fn known(&self, proc: ProcId) -> Option<&Peer> {
+    pub fn known(&self, proc: ProcId) -> Option<&P> {
         match self.own.get(proc as usize) {
             Some(cell) => cell.get().map(|peer| &**peer),
             None => self.other(proc),
         }
     }
 
-    fn other(&self, proc: ProcId) -> Option<&Peer> {
+    fn other(&self, proc: ProcId) -> Option<&P> {
         let place = *self.places.borrow().get(&proc)?;
         self.others.get(place)
     }
 
     /// A process that we have to do with from now on.
     #[inline]
-    pub fn meet(&self, proc: ProcId) -> Option<&Peer> {
+    pub fn meet(&self, proc: ProcId) -> Option<&P> {
         match self.own.get(proc as usize) {
-            Some(cell) => Some(cell.get_or_init(|| Box::new(Peer::new(proc)))),
+            Some(cell) => Some(cell.get_or_init(|| Box::new(P::of(proc)))),
             None => self.other(proc).or_else(|| self.meet_other(proc)),
         }
     }
 
     #[cold]
-    fn meet_other(&self, proc: ProcId) -> Option<&Peer> {
+    fn meet_other(&self, proc: ProcId) -> Option<&P> {
         let free = self.free.borrow_mut().pop();
         let place = match free {
             Some(place) => place,
             None => {
-                self.others.push(Box::new(Peer::new(proc)));
+                self.others.push(Box::new(P::of(proc)));
                 self.others.len() - 1
             }
         };
@@ -77,7 +88,7 @@ impl Peers {
     }
 
     /// All that we have had to do with.
-    pub fn iter(&self) -> impl Iterator<Item = &Peer> {
+    pub fn iter(&self) -> impl Iterator<Item = &P> {
         let own = self
             .own
             .iter()

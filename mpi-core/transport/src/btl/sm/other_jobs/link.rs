@@ -1,0 +1,103 @@
+//! Memory of two: this process and one of another job.
+
+use super::meeting::{self, Caller, End, Entry};
+use crate::btl::{Btl, Endpoint, OpenError, ProcId, Sink};
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
+use mpi_base::node::{Node, Sizes};
+use mpi_base::param::Params;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use super::super::Sm;
+
+/// The rings of two ranks, and no arena, for nothing but messages is shared.
+pub(super) fn sizes() -> Sizes {
+    Sizes {
+        arena_len: 64 << 10,
+        ..Sizes::for_ranks(2)
+    }
+}
+
+/// The local rank of the process that made the memory.
+const MAKER: u32 = 0;
+const GUEST: u32 = 1;
+
+/// One process's end of such a memory.
+pub(super) struct Link {
+    pub sm: Sm,
+    /// The other process in `sm`.
+    pub to: Endpoint,
+    socket: OwnedFd,
+}
+
+impl Link {
+    /// Makes the memory and brings it to `peer`, which is called at `entry`; the error is why it is not reached so.
+    pub fn make(
+        (me, name): (ProcId, u64),
+        peer: ProcId,
+        entry: Entry,
+        params: &Params,
+    ) -> Result<Link, String> {
+        let memory = Node::create_with(2, sizes()).map_err(|error| error.to_string())?;
+        let sm = end(memory.as_fd(), MAKER, vec![me, peer], params)?;
+        let socket = meeting::call(entry, name, memory.as_fd())
+            .map_err(|error| format!("its socket on this node is not reached: {error}"))?;
+        Ok(Link {
+            sm,
+            to: Endpoint(GUEST),
+            socket,
+        })
+    }
+
+    /// Takes the memory that a caller has brought.
+    pub fn take(me: ProcId, peer: ProcId, caller: Caller, params: &Params) -> Result<Link, String> {
+        Ok(Link {
+            sm: end(caller.memory.as_fd(), GUEST, vec![peer, me], params)?,
+            to: Endpoint(MAKER),
+            socket: caller.socket,
+        })
+    }
+
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether the other process has ended, and how.
+    pub fn end(&self) -> Option<End> {
+        meeting::end(self.socket())
+    }
+
+    /// Nothing more is meant for the other process.
+    pub fn say_goodbye(&self) {
+        meeting::say_goodbye(self.socket());
+    }
+
+    /// Delivers all that the other process, which writes no more, has left.
+    pub fn drain(&self, sink: &dyn Sink) -> usize {
+        let mut delivered = 0;
+        loop {
+            match self.sm.progress(sink) {
+                0 => return delivered,
+                some => delivered += some,
+            }
+        }
+    }
+
+    /// Where its bell is.
+    pub fn inbox(&self) -> Held<Inbox> {
+        self.sm.node.my_inbox().clone()
+    }
+}
+
+fn end(
+    memory: BorrowedFd<'_>,
+    rank: u32,
+    procs: Vec<ProcId>,
+    params: &Params,
+) -> Result<Sm, String> {
+    let node = Node::attach(memory, rank).map_err(|error| error.to_string())?;
+    if node.nlocal() != 2 {
+        return Err(format!("it is memory of {} processes", node.nlocal()));
+    }
+    Sm::of(node, procs, params, false).map_err(|error: OpenError| error.to_string())
+}

@@ -1,0 +1,217 @@
+//! Where processes of other jobs bring their shared memory: an abstract socket, which has no file and is gone with the process.
+//!
+//! ```text
+//! card, key "sm":   machine u64 | name u64 | secret u64
+//! caller -> socket: secret u64 | caller's name u64, and the memory's descriptor
+//! either -> other:  GOODBYE, when it parts in order
+//! ```
+//!
+//! The caller does not wait: what it says fits the socket's buffer, and by the time it is read there may be messages in the memory.
+//! The socket stays open as long as both use the memory. If it ends without a goodbye, the process at its other end has died.
+//!
+//! Promises: only processes of the same user that know the secret are let in; a caller that says nothing costs its place for [`PATIENCE`] and nobody's time.
+
+use mpi_base::fdpass::{self, Key};
+use rustix::event::epoll;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+    accept_with, bind, connect, listen, recv, send, shutdown, socket_with,
+};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How long a caller may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// So many callers may be about to say who they are; the one that came first gives way to others.
+const GUESTS: usize = 64;
+const BACKLOG: i32 = 128;
+const GOODBYE: u8 = b'G';
+
+/// How a process is called at, as its card says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// See [`crate::rte::machine`].
+    pub machine: u64,
+    name: u64,
+    secret: u64,
+}
+
+impl Entry {
+    fn random() -> io::Result<Entry> {
+        let key = Key::random().map_err(io::Error::other)?;
+        let [name, secret] = [0, 8].map(|at| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&key.bytes()[at..at + 8]);
+            u64::from_le_bytes(word)
+        });
+        Ok(Entry {
+            machine: crate::rte::machine(),
+            name,
+            secret,
+        })
+    }
+
+    pub fn encode(self) -> [u8; 24] {
+        let mut out = [0; 24];
+        for (place, word) in (out.chunks_mut(8)).zip([self.machine, self.name, self.secret]) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Entry> {
+        let bytes: &[u8; 24] = bytes.try_into().ok()?;
+        Some(Entry {
+            machine: word(bytes, 0),
+            name: word(bytes, 8),
+            secret: word(bytes, 16),
+        })
+    }
+
+    fn address(self) -> io::Result<SocketAddrUnix> {
+        let name = format!("portcullis-meeting-{:016x}", self.name);
+        Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        flags,
+        None,
+    )?)
+}
+
+/// Brings memory to the process that is called at `entry`; the answer is the socket between the two.
+pub(super) fn call(entry: Entry, name: u64, memory: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let socket = socket()?;
+    connect(&socket, &entry.address()?)?;
+    fdpass::same_user(&socket)?;
+    let mut greeting = [0; 16];
+    greeting[..8].copy_from_slice(&entry.secret.to_le_bytes());
+    greeting[8..].copy_from_slice(&name.to_le_bytes());
+    fdpass::send(socket.as_fd(), &greeting, memory)?;
+    Ok(socket)
+}
+
+/// A process that has come, and proved that it knows the secret.
+pub(super) struct Caller {
+    pub name: u64,
+    pub memory: OwnedFd,
+    pub socket: OwnedFd,
+}
+
+/// How the process at the other end of a socket has ended what it had to do with us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Goodbye,
+    Died,
+}
+
+/// Whether the other end has ended.
+pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
+    let mut byte = [0];
+    match recv(socket, &mut byte, RecvFlags::DONTWAIT) {
+        Ok((_, 1)) if byte == [GOODBYE] => Some(End::Goodbye),
+        Err(error) if error == rustix::io::Errno::AGAIN || error == rustix::io::Errno::INTR => None,
+        _ => Some(End::Died),
+    }
+}
+
+/// This process has nothing more to say.
+pub(super) fn say_goodbye(socket: BorrowedFd<'_>) {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let _ = send(socket, &[GOODBYE], flags);
+    let _ = shutdown(socket, Shutdown::Write);
+}
+
+/// The socket at which this process is called.
+pub(super) struct Meeting {
+    entry: Entry,
+    listener: Option<OwnedFd>,
+    guests: Vec<(OwnedFd, Instant)>,
+}
+
+impl Meeting {
+    pub fn open(epoll: BorrowedFd<'_>) -> io::Result<Meeting> {
+        let mut meeting = Meeting {
+            entry: Entry::random()?,
+            listener: None,
+            guests: Vec::new(),
+        };
+        meeting.listen(epoll)?;
+        Ok(meeting)
+    }
+
+    pub fn entry(&self) -> Entry {
+        self.entry
+    }
+
+    /// Also after [`Meeting::close`], under the same name.
+    pub fn listen(&mut self, epoll: BorrowedFd<'_>) -> io::Result<()> {
+        let listener = socket()?;
+        bind(&listener, &self.entry.address()?)?;
+        listen(&listener, BACKLOG)?;
+        watch(epoll, listener.as_fd())?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+
+    /// Lets nobody in any more.
+    pub fn close(&mut self) {
+        self.listener = None;
+        self.guests.clear();
+    }
+
+    /// The processes that have come since the last time.
+    pub fn callers(&mut self, epoll: BorrowedFd<'_>) -> Vec<Caller> {
+        while let Some(listener) = &self.listener {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let Ok(guest) = accept_with(listener, flags) else {
+                break;
+            };
+            if fdpass::same_user(&guest).is_ok() && watch(epoll, guest.as_fd()).is_ok() {
+                if self.guests.len() == GUESTS {
+                    self.guests.remove(0);
+                }
+                self.guests.push((guest, Instant::now() + PATIENCE));
+            }
+        }
+        let mut callers = Vec::new();
+        for (socket, until) in std::mem::take(&mut self.guests) {
+            let mut greeting = [0; 16];
+            match fdpass::receive(socket.as_fd(), &mut greeting) {
+                Ok((16, Some(memory))) if word(&greeting, 0) == self.entry.secret => {
+                    callers.push(Caller {
+                        name: word(&greeting, 8),
+                        memory,
+                        socket,
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if Instant::now() < until {
+                        self.guests.push((socket, until));
+                    }
+                }
+                // A stranger.
+                _ => {}
+            }
+        }
+        callers
+    }
+}
+
+/// The poller tells when there is something to be read; which of its sockets that is, is found by looking at all.
+pub(super) fn watch(epoll: BorrowedFd<'_>, socket: BorrowedFd<'_>) -> io::Result<()> {
+    let token = epoll::EventData::new_u64(0);
+    Ok(epoll::add(epoll, socket, token, epoll::EventFlags::IN)?)
+}

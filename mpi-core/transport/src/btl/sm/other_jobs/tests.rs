@@ -1,0 +1,223 @@
+//! Claims of memory between jobs alone: who is let in, how a peer parts, comes again and is lost.
+
+use super::*;
+use crate::btl::suite::{Keep, Net, Nothing, endpoint, send_numbered};
+use crate::universe::{Name, job_number};
+use mpi_base::doorbell::NAP;
+
+/// Each process is the only one of its job, and number 1 for the other.
+const OTHER: ProcId = 1;
+
+fn universe(job: &str) -> Arc<Universe> {
+    Arc::new(Universe::new(job_number(job), 0, 1))
+}
+
+fn introduce(to: &Universe, whom: &Universe) -> ProcId {
+    let name = Universe::name(whom, 0).unwrap();
+    let proc = to.introduce(name, whom.own_card()).unwrap();
+    to.hold([proc].into_iter());
+    proc
+}
+
+fn pair() -> [(OtherJobs, Arc<Universe>); 2] {
+    let universes = ["a", "b"].map(universe);
+    let all = universes.map(|universe| {
+        let btl = OtherJobs::open(&Params::default(), &universe).unwrap();
+        (btl, universe)
+    });
+    assert_eq!(introduce(&all[0].1, &all[1].1), OTHER);
+    assert_eq!(introduce(&all[1].1, &all[0].1), OTHER);
+    all
+}
+
+mod of_two_jobs {
+    crate::btl_suite!(|| {
+        let [(a, _), (b, _)] = super::pair();
+        super::Net {
+            btls: vec![Box::new(a), Box::new(b)],
+            procs: vec![super::OTHER, super::OTHER],
+            pair: (0, 1),
+        }
+    });
+}
+
+/// Sees who is lost, and keeps what comes.
+#[derive(Default)]
+struct Watch {
+    keep: Keep,
+    lost: RefCell<Vec<(ProcId, String)>>,
+}
+
+impl Sink for Watch {
+    fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        self.keep.deliver(from, am, header, payload);
+    }
+
+    fn lost(&self, peer: ProcId, why: &str) {
+        self.lost.borrow_mut().push((peer, why.into()));
+    }
+}
+
+fn until(btl: &OtherJobs, sink: &dyn Sink, done: impl Fn() -> bool) {
+    for _ in 0..100 * ASK {
+        if done() {
+            return;
+        }
+        btl.progress(sink);
+    }
+    panic!("it has not happened in {} looks", 100 * ASK);
+}
+
+fn come(from: &OtherJobs, to: &OtherJobs, proc: ProcId, count: u64) {
+    let sink = Watch::default();
+    for n in 0..count {
+        send_numbered(from, endpoint(from, proc), n, 100).unwrap();
+    }
+    until(to, &sink, || sink.keep.len() as u64 == count);
+}
+
+#[test]
+fn both_may_begin_at_the_same_time() {
+    let [(a, _), (b, _)] = pair();
+    for btl in [&a, &b] {
+        send_numbered(btl, endpoint(btl, OTHER), 7, 100).unwrap();
+    }
+    for btl in [&a, &b] {
+        let sink = Watch::default();
+        until(btl, &sink, || sink.keep.len() == 1);
+    }
+    come(&a, &b, OTHER, 20);
+    come(&b, &a, OTHER, 20);
+}
+
+#[test]
+fn what_a_process_has_written_is_delivered_before_it_is_lost() {
+    let [(a, _), (b, _)] = pair();
+    for n in 0..20 {
+        send_numbered(&a, endpoint(&a, OTHER), n, 100).unwrap();
+    }
+    // Without a word, as when its process is killed.
+    drop(a);
+    let sink = Watch::default();
+    until(&b, &sink, || !sink.lost.borrow().is_empty());
+    assert_eq!(sink.keep.len(), 20);
+    assert_eq!(sink.lost.borrow()[0].0, OTHER);
+    let said = &sink.lost.borrow()[0].1;
+    assert!(
+        said.contains("rank 0 of this job and rank 0 of another"),
+        "{said}"
+    );
+    let sent = b.send(Endpoint(OTHER), 0, [0; 2], Payload::Bytes(&[]));
+    assert_eq!(sent, Err(SendError::PeerGone));
+}
+
+#[test]
+fn a_process_that_parts_is_not_lost_and_may_come_again() {
+    let [(a, of_a), (b, of_b)] = pair();
+    let mut proc = OTHER;
+    for _ in 0..50 {
+        come(&a, &b, proc, 3);
+        come(&b, &a, OTHER, 3);
+        // One side parts; the other one still has to do with it.
+        assert_eq!(of_a.release([proc].into_iter()), [proc]);
+        a.part_from(proc);
+        let sink = Watch::default();
+        let apart = || {
+            b.progress(&sink);
+            b.peers.known(OTHER).is_some_and(|peer| !peer.is_linked())
+        };
+        until(&a, &Nothing, apart);
+        until(&a, &Nothing, || a.peers.known(proc).is_none());
+        assert_eq!((sink.keep.len(), sink.lost.borrow().len()), (0, 0));
+        proc = introduce(&of_a, &of_b);
+    }
+}
+
+#[test]
+fn a_stranger_and_memory_that_is_none_are_turned_away() {
+    let [(a, of_a), (b, _)] = pair();
+    let entry = Entry::decode(&of_a.own_card().get(KEY).unwrap()).unwrap();
+    let name = Name::new(job_number("c"), 3).0;
+    let memory = mpi_base::mem::memfd("none", 4096).unwrap();
+    let other = Entry::decode(&{
+        let mut bytes = entry.encode();
+        bytes[20] ^= 1;
+        bytes
+    });
+    for entry in [entry, other.unwrap()] {
+        let socket = meeting::call(entry, name, memory.as_fd()).unwrap();
+        let sink = Watch::default();
+        until(&a, &sink, || meeting::end(socket.as_fd()).is_some());
+        assert_eq!((sink.keep.len(), sink.lost.borrow().len()), (0, 0));
+    }
+    // A process of the same job does not come this way.
+    let own = meeting::call(entry, Name::new(job_number("a"), 0).0, memory.as_fd()).unwrap();
+    until(&a, &Nothing, || meeting::end(own.as_fd()).is_some());
+    come(&b, &a, OTHER, 3);
+}
+
+#[test]
+fn a_process_of_another_node_is_not_reached() {
+    let [(a, of_a), (_, of_b)] = pair();
+    let mut card = of_b.own_card();
+    let mut bytes = card.get(KEY).unwrap();
+    bytes[0] ^= 1;
+    card.put(KEY, &bytes);
+    let far = of_a.introduce(Name::new(9, 0), card).unwrap();
+    assert_eq!(a.reach(far), Reach::No("it runs on another node".into()));
+}
+
+#[test]
+fn a_process_that_has_left_is_not_reached_until_it_comes_back() {
+    let [(a, _), (b, _)] = pair();
+    come(&a, &b, OTHER, 1);
+    b.leave();
+    let sink = Watch::default();
+    until(&a, &sink, || {
+        a.peers.known(OTHER).is_some_and(|p| !p.is_linked())
+    });
+    assert!(sink.lost.borrow().is_empty());
+    assert!(matches!(a.reach(OTHER), Reach::No(why) if why.contains("is not reached")));
+    b.progress(&Nothing);
+    come(&a, &b, OTHER, 1);
+}
+
+#[test]
+fn a_process_that_sleeps_is_woken_by_memory_of_another_job() {
+    use mpi_base::descriptor_doorbell::DescriptorDoorbell;
+    use mpi_base::doorbell::Doorbell;
+    let [(a, _), (b, _)] = pair();
+    come(&a, &b, OTHER, 1);
+    come(&b, &a, OTHER, 1);
+    let rounds = 200;
+    let play = |btl: OtherJobs, begins: bool| {
+        let (own, ear) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let sink = Watch::default();
+        for round in 0..rounds {
+            if begins || round > 0 {
+                send_numbered(&btl, Endpoint(OTHER), round, 8).unwrap();
+            }
+            let heard = round as usize + 1;
+            while sink.keep.len() < heard {
+                if btl.progress(&sink) == 0 {
+                    let (mut descriptors, mut inboxes) = (Vec::new(), Vec::new());
+                    btl.descriptors(&mut descriptors);
+                    btl.bells(&mut inboxes);
+                    let mut bells = vec![&own];
+                    bells.extend(inboxes.iter().map(|inbox| inbox.bell()));
+                    ear.sleep(&bells, NAP, &descriptors, || btl.pending());
+                }
+            }
+        }
+        if !begins {
+            send_numbered(&btl, Endpoint(OTHER), rounds, 8).unwrap();
+        }
+        btl
+    };
+    std::thread::scope(|s| {
+        let a = s.spawn(|| play(a, true));
+        let b = s.spawn(|| play(b, false));
+        // Each lives until both have heard everything.
+        let _both = (a.join().unwrap(), b.join().unwrap());
+    });
+}
