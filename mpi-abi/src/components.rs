@@ -15,7 +15,7 @@ const BUILT_IN: &[BuiltIn] = &[
 pub fn catalogue(params: &Params) -> Catalogue {
     let engine = coll::built_in();
     let names: Vec<_> = engine.iter().map(|component| component.name()).collect();
-    let usual = crate::prefix().map(|prefix| prefix.join("lib/portcullis"));
+    let usual = mpi_base::installation::prefix().map(|prefix| prefix.join("lib/portcullis"));
     Catalogue::gather(BUILT_IN, &names, params, usual.as_deref())
 }
 

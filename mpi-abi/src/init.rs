@@ -335,7 +335,7 @@ fn end_without_launcher() {
 
 /// Finds the launcher and the neighbours, and puts an engine together; also what there is to explain, if somebody asked.
 fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
-    let params = Params::from_process(crate::prefix().as_deref());
+    let params = Params::from_process(mpi_base::installation::prefix().as_deref());
     let opened =
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
     let rte = LAUNCHER.get_or_init(|| opened.rte);

@@ -58,24 +58,3 @@ pub fn functions() -> &'static [FunctionInfo] {
 pub fn extensions() -> &'static [FunctionInfo] {
     &exports::EXTENSIONS
 }
-
-/// The folder the library is installed under: two above the library itself, if it can be told.
-#[allow(unsafe_code)]
-pub(crate) fn prefix() -> Option<std::path::PathBuf> {
-    let mut found: libc::Dl_info = libc::Dl_info {
-        dli_fname: std::ptr::null(),
-        dli_fbase: std::ptr::null_mut(),
-        dli_sname: std::ptr::null(),
-        dli_saddr: std::ptr::null_mut(),
-    };
-    let inside = functions as fn() -> &'static [FunctionInfo];
-    // SAFETY: the address is that of a function of this library, and the result goes into a local.
-    let known = unsafe { libc::dladdr(inside as *const _, &mut found) } != 0;
-    if !known || found.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: the loader's own string, which lives as long as the library is loaded.
-    let name = unsafe { std::ffi::CStr::from_ptr(found.dli_fname) };
-    let path = std::path::PathBuf::from(name.to_string_lossy().into_owned());
-    Some(path.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
-}

@@ -22,6 +22,8 @@ pub mod fence;
 pub mod hardware;
 pub mod inbox;
 #[cfg(not(loom))]
+pub mod installation;
+#[cfg(not(loom))]
 pub mod mem;
 #[cfg(not(loom))]
 pub mod migrate;

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -270,6 +271,30 @@ static void as_guest(MPI_Comm parent)
     OK(MPI_Comm_disconnect(&parent));
 }
 
+/* A child that dies while its parent waits for it, and one that goes on when its parent has ended. */
+static void bear(const char *program, const char *what)
+{
+    MPI_Comm inter = spawn(program, what, 1, MPI_INFO_NULL);
+    int word = getpid();
+    OK(MPI_Send(&word, 1, MPI_INT, 0, 1, inter));
+    if (strcmp(what, "mortal") == 0)
+        OK(MPI_Recv(&word, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_disconnect(&inter));
+    announce("dynamic");
+}
+
+static void be_born(const char *what, MPI_Comm parent)
+{
+    int pid;
+    OK(MPI_Recv(&pid, 1, MPI_INT, 0, 1, parent, MPI_STATUS_IGNORE));
+    if (strcmp(what, "mortal") == 0)
+        kill(getpid(), SIGKILL);
+    OK(MPI_Comm_disconnect(&parent));
+    while (kill(pid, 0) == 0)
+        usleep(10000);
+    puts("its parent has ended");
+}
+
 /* The lower half accepts, the upper half connects: ports also serve within a job. */
 static void ports(void)
 {
@@ -393,12 +418,16 @@ int main(int argc, char **argv)
     CHECK(argc > 1, "which part?");
     if (strcmp(argv[1], "guest") == 0)
         as_guest(parent);
+    else if (parent != MPI_COMM_NULL && (strcmp(argv[1], "mortal") == 0 || strcmp(argv[1], "survivor") == 0))
+        be_born(argv[1], parent);
     else if (parent != MPI_COMM_NULL)
         as_child(argc, argv, parent);
     else if (strcmp(argv[1], "spawn") == 0)
         as_parent(argv[0]);
     else if (strcmp(argv[1], "rounds") == 0)
         rounds(argv[0], atoi(argv[2]));
+    else if (strcmp(argv[1], "mortal") == 0 || strcmp(argv[1], "survivor") == 0)
+        bear(argv[0], argv[1]);
     else if (strcmp(argv[1], "ports") == 0)
         ports();
     else

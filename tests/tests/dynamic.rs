@@ -58,9 +58,26 @@ fn two_jobs_meet_that_know_nothing_of_each_other_but_the_name_of_a_port() {
 }
 
 #[test]
-fn a_process_without_a_launcher_says_why_it_cannot_spawn() {
-    let outcome = dynamic("spawn", 1).alone().run();
-    let said = "this process was started without a launcher, which offers no way to start processes while a job runs; start the program with the mpirun of this library";
+fn a_process_without_a_launcher_starts_one_when_it_spawns() {
+    dynamic("spawn", 1).alone().holds();
+    let outcome = dynamic("survivor", 1).alone().run();
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains("its parent has ended"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn a_process_without_a_launcher_ends_with_what_it_has_spawned() {
+    let outcome = dynamic("mortal", 1).alone().run();
     assert!(!outcome.status.success());
+    let said = "rank 0 of spawned job 1";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("the launcher has ended"),
+        "{}",
+        outcome.stderr
+    );
 }

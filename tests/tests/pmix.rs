@@ -41,6 +41,17 @@ fn open_mpis_mpirun_starts_programs_on_our_library() {
 }
 
 #[test]
+fn prterun_starts_jobs_and_keeps_names_for_our_programs() {
+    let Some(open_mpi) = open_mpi() else { return };
+    for (what, ranks) in [("spawn", 1), ("spawn", 3), ("ports", 2)] {
+        under(&open_mpi.bin("prterun"), &compile("dynamic"))
+            .ranks(ranks)
+            .arg(what)
+            .holds();
+    }
+}
+
+#[test]
 fn the_programs_of_one_job_are_numbered_under_prterun() {
     let Some(open_mpi) = open_mpi() else { return };
     let hello = compile("hello");

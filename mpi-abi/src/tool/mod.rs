@@ -94,7 +94,7 @@ impl Variable {
 
 /// One more user of the interface.
 pub fn begin() {
-    let params = || Params::from_process(crate::prefix().as_deref());
+    let params = || Params::from_process(mpi_base::installation::prefix().as_deref());
     KNOWN.get_or_init(|| Known::gather(&params()));
     USERS.fetch_add(1, Relaxed);
 }

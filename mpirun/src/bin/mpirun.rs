@@ -18,6 +18,7 @@ fn main() {
     launch::survive_file_limit();
     let code = match cli::request(std::env::args_os()) {
         Ok(Request::Job(plan)) => run(&plan),
+        Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
         Ok(Request::Daemon) => daemon::run(),
         Err(CliError::Usage(error)) => error.exit(),
         Err(CliError::Answer(text)) => {

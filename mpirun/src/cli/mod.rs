@@ -42,6 +42,13 @@ use std::path::Path;
 pub enum Request {
     /// To run these programs; the plan is complete, its hosts found and its options checked against each other.
     Job(Box<Plan>),
+    /// To serve a process that runs already, as rank 0 of a job of this name; the plan is for what it spawns.
+    Adoption {
+        /// How what it spawns is run.
+        plan: Box<Plan>,
+        /// What it calls its job.
+        job: String,
+    },
     /// To serve a launcher elsewhere.
     Daemon,
 }
@@ -78,7 +85,11 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
             sections.push(parse::<Section>(&me, &part)?);
         }
     }
-    assemble(&options, sections).map(|plan| Request::Job(Box::new(plan)))
+    let plan = Box::new(assemble(&options, sections)?);
+    Ok(match options.adopt {
+        Some(job) => Request::Adoption { plan, job },
+        None => Request::Job(plan),
+    })
 }
 
 fn parse<T: Parser>(me: &OsString, part: &[OsString]) -> Result<T, CliError> {

@@ -174,6 +174,10 @@ pub struct Options {
     #[arg(long, hide = true)]
     pub daemon: bool,
 
+    /// Serves the process at the other end of standard input, which is rank 0 of a job of this name
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub adopt: Option<String>,
+
     /// Read the programs from a file: one part to a line, # begins a comment
     #[arg(long, alias = "app", value_name = "FILE", action = ArgAction::Append, help_heading = RANKS, hide_short_help = true)]
     pub configfile: Vec<PathBuf>,

@@ -5,7 +5,7 @@
 //! and the agent hears of it in one way only.
 
 use super::program::Plan;
-use super::supervisor::{self, Wires};
+use super::supervisor::{self, Adopted, Wires};
 use super::sys::{self, Forked, Signal};
 use super::trim_memory::MemoryTrim;
 use super::{FORWARDED, descendants};
@@ -18,27 +18,53 @@ use std::io;
 
 /// Runs a plan; the result is the exit code.
 pub fn run(plan: &Plan) -> i32 {
-    match launch(plan) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("mpirun: starting the launcher's second process failed: {error}");
-            1
+    told(launch(plan))
+}
+
+/// Serves the process at the other end of standard input, which has started this one and waits until it ends:
+/// a copy of it stays and serves.
+pub fn adopt(plan: &Plan, job: String) -> i32 {
+    let adopted = || {
+        let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+        // Its end would not be seen while somebody else has this end of the socket.
+        rustix::stdio::dup2_stdin(nothing()?)?;
+        match sys::fork()? {
+            Forked::Parent(_) => Ok(0),
+            Forked::Child => serve(plan, (nothing()?, None), Some(Adopted { socket, job })),
         }
-    }
+    };
+    told(adopted())
+}
+
+fn nothing() -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
+}
+
+fn told(code: io::Result<i32>) -> i32 {
+    code.unwrap_or_else(|error| {
+        eprintln!("mpirun: starting the launcher's second process failed: {error}");
+        1
+    })
 }
 
 fn launch(plan: &Plan) -> io::Result<i32> {
-    let terminal = rustix::termios::isatty(rustix::stdio::stdin());
-    let (stdin, feed) = if terminal {
-        // A rank is in a process group of its own and may not read the terminal; we read it and pass it on.
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        (read, Some(write))
-    } else {
-        (
-            rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?,
-            None,
-        )
-    };
+    if !rustix::termios::isatty(rustix::stdio::stdin()) {
+        let stdin = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+        return serve(plan, (stdin, None), None);
+    }
+    // A rank is in a process group of its own and may not read the terminal; we read it and pass it on.
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    serve(plan, (read, Some(write)), None)
+}
+
+/// Runs the agent, with the ranks' input and the pipe into which a terminal's input goes.
+fn serve(
+    plan: &Plan,
+    (stdin, feed): (OwnedFd, Option<OwnedFd>),
+    adopted: Option<Adopted>,
+) -> io::Result<i32> {
     let mut waited = FORWARDED.to_vec();
     waited.push(libc::SIGCHLD);
     guard(&waited, feed, |front, signals, nofile| {
@@ -47,6 +73,7 @@ fn launch(plan: &Plan) -> io::Result<i32> {
             stdin,
             signals,
             nofile,
+            adopted,
         };
         supervisor::run(plan, wires)
     })

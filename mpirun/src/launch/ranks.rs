@@ -35,6 +35,8 @@ pub struct Rank {
     pub host: u32,
     /// Whether that is this one.
     pub here: bool,
+    /// Whether it was not started by this launcher but has started it: its end is seen by that of its socket, and no signals are sent to it.
+    pub is_adopted: bool,
     /// Among the job's ranks of its host.
     pub local_rank: u32,
     /// 0 until a launcher elsewhere has said it.
@@ -462,7 +464,7 @@ impl Ranks {
 
     /// Sends a signal to the process group of each rank of this host that lives.
     pub fn signal(&self, signal: sys::Signal) {
-        let here = |rank: &&Rank| rank.alive && rank.is_here();
+        let here = |rank: &&Rank| rank.alive && rank.is_here() && !rank.is_adopted;
         for rank in self.ranks.iter().filter(here) {
             sys::signal_group(rank.pid, signal);
         }

@@ -69,6 +69,16 @@ pub struct Wires {
     /// Signals sent to the agent itself, SIGCHLD among them.
     pub signals: OwnedFd,
     pub nofile: Option<u64>,
+    /// The process that is served without having been started.
+    pub adopted: Option<Adopted>,
+}
+
+/// A process that has started this launcher, as its only first rank.
+pub struct Adopted {
+    /// Where it speaks PMI-1.
+    pub socket: OwnedFd,
+    /// What it calls its job.
+    pub job: String,
 }
 
 /// Runs a plan to its end; the result is mpirun's exit code.
@@ -169,8 +179,13 @@ impl<'a> Supervisor<'a> {
     }
 
     fn run(&mut self) -> Result<i32, StartError> {
-        self.launch(&self.plan.apps, &[])?;
-        self.show_map();
+        match self.wires.adopted.take() {
+            Some(adopted) => self.adopt(adopted)?,
+            None => {
+                self.launch(&self.plan.apps, &[])?;
+                self.show_map();
+            }
+        }
         let mut events = Vec::with_capacity(64);
         while (self.ranks.any_alive() || self.hold_cause.is_some()) && !self.has_given_up() {
             events.clear();

@@ -170,6 +170,16 @@ impl Server {
         Job(job)
     }
 
+    /// Calls a job otherwise, because it has a name already.
+    pub fn rename(&mut self, job: Job, name: String) {
+        self.jobs[job.0].kvsname = name;
+    }
+
+    /// All processes of a job have ended, so nobody asks for what they have put.
+    pub fn forget_values(&mut self, job: Job) {
+        self.jobs[job.0].kvs = HashMap::new();
+    }
+
     /// The name of a job's key-value space, which names the job.
     pub fn kvsname(&self, job: Job) -> &str {
         &self.jobs[job.0].kvsname

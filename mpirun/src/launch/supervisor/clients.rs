@@ -5,6 +5,7 @@
 use super::super::ending::Cause;
 use super::super::pmi_socket::{Heard, PmiSocket, Said};
 use super::super::ranks::Rank;
+use super::super::sys::Ended;
 use super::super::wire::ToDaemon;
 use super::Supervisor;
 use super::events::watch_client;
@@ -62,10 +63,15 @@ impl Supervisor<'_> {
     }
 
     fn hung_up(&mut self, proc: Proc) {
-        if let Some(rank) = self.ranks.get_mut(proc) {
-            rank.pmi = None;
+        let Some(rank) = self.ranks.get_mut(proc) else {
+            return;
+        };
+        rank.pmi = None;
+        match rank.is_adopted && rank.alive {
+            // How it has ended, its parent knows; here it matters only whether it had left MPI.
+            true => self.bury(proc, Ended::Exited(0), None),
+            false => self.find_abandoned(),
         }
-        self.find_abandoned();
     }
 
     fn give_up_on(&mut self, proc: Proc, reason: String) {

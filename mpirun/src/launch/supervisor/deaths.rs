@@ -129,7 +129,10 @@ impl Supervisor<'_> {
             self.server.has_finalized(proc),
         );
         match ended {
-            Ended::Exited(0) if !initialized || finalized => self.find_abandoned(),
+            Ended::Exited(0) if !initialized || finalized => {
+                self.find_abandoned();
+                self.give_back(proc);
+            }
             Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
             // After MPI_Finalize nobody depends on it: the code counts, the others go on.
             _ if finalized => {
@@ -140,6 +143,20 @@ impl Supervisor<'_> {
                 }
             }
             _ => self.fail(proc, Cause::Died(ended), ended.code()),
+        }
+    }
+
+    /// A spawned job that has ended well leaves nothing: a program may spawn for days.
+    fn give_back(&mut self, proc: Proc) {
+        let Some(job) = self.ranks.get(proc).map(|rank| rank.job) else {
+            return;
+        };
+        let mut of_job = self.ranks.iter().filter(|(_, rank)| rank.job == job);
+        if job.0 > 0 && !self.plan.needs_tapes() && of_job.all(|(_, rank)| !rank.alive) {
+            if let Some(node) = self.nodes.get_mut(job.0) {
+                *node = None;
+            }
+            self.server.forget_values(job);
         }
     }
 
@@ -227,10 +244,19 @@ impl Supervisor<'_> {
         for signal in polite(signal) {
             self.signal_all(signal);
         }
+        self.let_go();
         self.ending = Ending::Asked {
             until: Instant::now() + self.plan.grace,
         };
         self.cut_unanswered();
+    }
+
+    /// A process that was not started here is not ended here: it sees its socket close.
+    fn let_go(&mut self) {
+        for rank in self.ranks.iter_mut().filter(|rank| rank.is_adopted) {
+            rank.alive = false;
+            rank.pmi = None;
+        }
     }
 
     pub(super) fn kill(&mut self) {

@@ -1,10 +1,11 @@
 //! How the agent starts jobs: the launched one, and those that are spawned.
 
 use super::super::output::{Stream, StreamId, Style, Target};
+use super::super::pmi_socket::PmiSocket;
 use super::super::program::{App, Plan, StdinTo};
 use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
 use super::super::wire::{Order, ToDaemon};
-use super::{Supervisor, Watch, Wires, system, watch};
+use super::{Adopted, Supervisor, Watch, Wires, system, watch};
 use crate::node::Node;
 use crate::pmi::{Job, Proc, SpawnRequest};
 use mpi_base::ranges;
@@ -119,6 +120,43 @@ impl Supervisor<'_> {
         Ok(job)
     }
 
+    /// Serves the process that has started this launcher, as the first job.
+    pub(super) fn adopt(&mut self, adopted: Adopted) -> Result<(), StartError> {
+        let Adopted { socket, job: name } = adopted;
+        let peer = rustix::net::sockopt::socket_peercred(&socket)
+            .map_err(system("looking who is at the other end of standard input"))?;
+        let here = self.here();
+        let job = self.server.add_job(&[0], &[here], &[]);
+        self.server.rename(job, name);
+        let program = self.plan.apps.first();
+        let program = program.map(|app| app.program.to_string_lossy().into_owned());
+        let socket = PmiSocket::new(socket);
+        let proc = Proc(self.ranks.count());
+        watch(&self.epoll, &socket, Watch::Pmi(proc));
+        self.ranks.push(Rank {
+            job,
+            rank: 0,
+            size: 1,
+            program: program.unwrap_or_default(),
+            host: here,
+            here: true,
+            is_adopted: true,
+            local_rank: 0,
+            pid: peer.pid.as_raw_nonzero().get(),
+            alive: true,
+            lost: None,
+            pmi: Some(Client {
+                socket: Some(socket),
+                lines: Lines::default(),
+            }),
+            stdout: None,
+            stderr: None,
+            snapshot: None,
+        });
+        self.nodes.push(None);
+        Ok(())
+    }
+
     /// A rank that is to be.
     fn expected(&self, order: &Order, rank: u32) -> Result<Rank, StartError> {
         let at = rank as usize;
@@ -133,6 +171,7 @@ impl Supervisor<'_> {
             program: app.program.to_string_lossy().into_owned(),
             host,
             here,
+            is_adopted: false,
             local_rank: before.count() as u32,
             pid: 0,
             alive: true,

@@ -137,7 +137,7 @@ impl Inherited {
     }
 }
 
-struct Pmi1 {
+pub(super) struct Pmi1 {
     identity: Identity,
     /// A copy of the client's socket, to look at while somebody else talks.
     socket: Option<OwnedFd>,
@@ -148,6 +148,21 @@ struct Pmi1 {
 }
 
 impl Pmi1 {
+    /// For a process that knows who it is, with a launcher that it has started itself.
+    pub(super) fn adopted(socket: OwnedFd, identity: Identity) -> Result<Pmi1, RteError> {
+        let mut client = Client::new(socket);
+        client.init(false)?;
+        client.set_kvsname(&identity.job);
+        Ok(Pmi1 {
+            identity,
+            socket: client.socket(),
+            client: Mutex::new(client),
+            inherited: Mutex::new(None),
+            patience: Duration::ZERO,
+            finalized: AtomicBool::new(false),
+        })
+    }
+
     fn client(&self) -> std::sync::MutexGuard<'_, Client> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,7 +7,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{offset_of, size_of};
 
 /// `pmix_status_t`.
@@ -16,6 +16,7 @@ pub type Status = c_int;
 pub const SUCCESS: Status = 0;
 pub const UNREACHABLE: Status = -25;
 pub const NOT_FOUND: Status = -46;
+pub const NOT_SUPPORTED: Status = -47;
 pub const LOST_CONNECTION: Status = -61;
 pub const LOST_CONNECTION_TO_SERVER: Status = -101;
 pub const EVENT_ACTION_COMPLETE: Status = -334;
@@ -99,7 +100,30 @@ pub struct Info {
     pub value: Value,
 }
 
+/// `pmix_app_t`.
+#[repr(C)]
+pub struct App {
+    pub cmd: *mut c_char,
+    pub argv: *mut *mut c_char,
+    pub env: *mut *mut c_char,
+    pub cwd: *mut c_char,
+    pub maxprocs: c_int,
+    pub info: *mut Info,
+    pub ninfo: usize,
+}
+
+/// `pmix_pdata_t`.
+#[repr(C)]
+pub struct Looked {
+    pub publisher: Proc,
+    pub key: [c_char; KEY_ROOM],
+    pub value: Value,
+}
+
 const _: () = {
+    assert!(size_of::<App>() == 56 && offset_of!(App, info) == 40);
+    assert!(size_of::<Looked>() == 808);
+    assert!(offset_of!(Looked, key) == 260 && offset_of!(Looked, value) == 776);
     assert!(size_of::<Proc>() == 260 && offset_of!(Proc, rank) == 256);
     assert!(size_of::<Value>() == 32 && offset_of!(Value, data) == 8);
     assert!(size_of::<Info>() == 552);
@@ -161,6 +185,22 @@ pub type RegisterEventHandler = unsafe extern "C" fn(
     registered: Option<unsafe extern "C" fn(Status, usize, *mut c_void)>,
     argument: *mut c_void,
 ) -> Status;
+pub type Spawn = unsafe extern "C" fn(
+    job: *const Info,
+    njob: usize,
+    apps: *const App,
+    napps: usize,
+    namespace: *mut c_char,
+) -> Status;
+pub type Publish = unsafe extern "C" fn(info: *const Info, ninfo: usize) -> Status;
+pub type Lookup = unsafe extern "C" fn(
+    data: *mut Looked,
+    ndata: usize,
+    info: *const Info,
+    ninfo: usize,
+) -> Status;
+pub type Unpublish =
+    unsafe extern "C" fn(keys: *mut *mut c_char, info: *const Info, ninfo: usize) -> Status;
 pub type ErrorString = unsafe extern "C" fn(status: Status) -> *const c_char;
 
 /// Copies text into a field that ends with a zero; `None` if it does not fit or has a zero inside.
@@ -223,6 +263,18 @@ impl Value {
                 _ => None,
             }
         }
+    }
+}
+
+/// A text under a key, to be read from where it is.
+pub fn text_info(key: &str, text: &CStr) -> Info {
+    let mut value = Value::EMPTY;
+    value.kind = kind::STRING;
+    value.data.text = text.as_ptr().cast_mut();
+    Info {
+        key: field(key.as_bytes()).unwrap_or([0; KEY_ROOM]),
+        flags: 0,
+        value,
     }
 }
 

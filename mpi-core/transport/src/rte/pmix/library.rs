@@ -50,6 +50,11 @@ pub struct Library {
     abort: abi::Abort,
     register: abi::RegisterEventHandler,
     error_string: abi::ErrorString,
+    /// What a process needs that meets others; every library has them, but not every launcher's server.
+    pub(super) spawn: Option<abi::Spawn>,
+    pub(super) publish: Option<abi::Publish>,
+    pub(super) lookup: Option<abi::Lookup>,
+    pub(super) unpublish: Option<abi::Unpublish>,
 }
 
 /// What a key stands for.
@@ -93,6 +98,10 @@ impl Library {
                 abort: *file.get(b"PMIx_Abort\0").map_err(words)?,
                 register: *file.get(b"PMIx_Register_event_handler\0").map_err(words)?,
                 error_string: *file.get(b"PMIx_Error_string\0").map_err(words)?,
+                spawn: file.get(b"PMIx_Spawn\0").ok().map(|found| *found),
+                publish: file.get(b"PMIx_Publish\0").ok().map(|found| *found),
+                lookup: file.get(b"PMIx_Lookup\0").ok().map(|found| *found),
+                unpublish: file.get(b"PMIx_Unpublish\0").ok().map(|found| *found),
             }
         };
         std::mem::forget(file);
@@ -221,7 +230,7 @@ impl Library {
     }
 }
 
-fn succeeded(status: Status) -> Result<(), Status> {
+pub(super) fn succeeded(status: Status) -> Result<(), Status> {
     match status {
         abi::SUCCESS => Ok(()),
         status => Err(status),

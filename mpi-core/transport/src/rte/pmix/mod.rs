@@ -1,7 +1,7 @@
 //! `pmix`: the PMIx library of the launcher's world, which PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix` serve.
 //!
 //! Found by `PMIX_NAMESPACE` and `PMIX_RANK`; libpmix is loaded then and not before ([`library`], [`abi`]).
-//! Nine of its functions are used, all of them in every version since 3.1.
+//! Nine of its functions are used by every program, all of them in every version since 3.1, and four by programs that meet others ([`spawn`], [`names`]).
 //!
 //! A child of a rank inherits these variables too, and the server would take it for the rank itself.
 //! So a rank leaves its process number in the environment ([`RANK`]), by which a child knows that it is not meant.
@@ -16,8 +16,12 @@
 
 mod abi;
 mod library;
+mod names;
+mod spawn;
 
-use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, cards, sys};
+use super::{
+    Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest, cards, sys,
+};
 use abi::{Proc, Status};
 use library::{Found, Library};
 use mpi_base::atomic::{AtomicBool, Ordering};
@@ -89,6 +93,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     sys::set_variable(RANK, &format!("{identifier} {}", std::process::id()));
     let pmix = Pmix {
         identity: identify(&library, &me)?,
+        env: env.clone(),
         me,
         library,
         patience,
@@ -156,6 +161,8 @@ fn failed(library: &Library, doing: &str, status: Status) -> RteError {
 
 struct Pmix {
     identity: Identity,
+    /// Where a parent has left something for its children.
+    env: Env,
     me: Proc,
     library: Library,
     patience: Duration,
@@ -165,13 +172,37 @@ struct Pmix {
 }
 
 impl Pmix {
+    /// The answer of something that not every launcher does, which a status says or the lack of the function.
+    fn done<T>(
+        &self,
+        doing: &str,
+        what: &'static str,
+        answer: Option<Result<T, Status>>,
+    ) -> Result<T, RteError> {
+        match answer {
+            Some(Ok(done)) => Ok(done),
+            Some(Err(abi::NOT_SUPPORTED)) | None => Err(self.lacks(what)),
+            Some(Err(status)) => Err(failed(&self.library, doing, status)),
+        }
+    }
+
     fn failed(&self, doing: &str) -> impl FnOnce(Status) -> RteError {
         move |status| failed(&self.library, doing, status)
     }
 }
 
+const NAMES: &str = "place where names are published";
+
 fn wire_key(key: &str) -> Result<CString, RteError> {
     library::key(&format!("{PREFIX}{key}")).ok_or_else(|| RteError::BadKey { key: key.into() })
+}
+
+/// Names may be of any characters and length; keys may not.
+fn service_key(service: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::digest(service.as_bytes());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{PREFIX}service.{hex}")
 }
 
 impl Rte for Pmix {
@@ -219,6 +250,38 @@ impl Rte for Pmix {
 
     fn node_segment(&self) -> Result<NodeMembership, RteError> {
         cards::meet(self, self.patience)
+    }
+
+    fn publish(&self, service: &str, port: &str) -> Result<(), RteError> {
+        let key = service_key(service);
+        let text = CString::new(port).map_err(|_| RteError::BadKey { key: port.into() })?;
+        self.done("PMIx_Publish", NAMES, self.library.publish(&key, &text))
+    }
+
+    fn lookup(&self, service: &str) -> Result<Option<String>, RteError> {
+        let found = self.library.lookup(&service_key(service));
+        self.done("PMIx_Lookup", NAMES, found)
+    }
+
+    fn unpublish(&self, service: &str) -> Result<bool, RteError> {
+        if self.lookup(service)?.is_none() {
+            return Ok(false);
+        }
+        let key = library::key(&service_key(service)).ok_or_else(|| RteError::BadKey {
+            key: service.into(),
+        })?;
+        let done = self.library.unpublish(&key);
+        self.done("PMIx_Unpublish", NAMES, done).map(|()| true)
+    }
+
+    fn spawn_job(&self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
+        let spawned = self.library.spawn(spawn::Request::of(request)?);
+        let what = "way to start processes while a job runs";
+        self.done("PMIx_Spawn", what, spawned).map(Some)
+    }
+
+    fn left_by_parent(&self, key: &str) -> Option<String> {
+        self.env.get(&spawn::left(key)).map(str::to_string)
     }
 
     /// The connection is the library's own.

@@ -1,14 +1,21 @@
 //! `singleton`: nobody has launched us, we are rank 0 of 1.
 //!
+//! When it first starts other processes it gets a launcher, which serves it as any other does ([`adoption`]).
+//!
 //! It refuses where the environment shows that a launcher has started several of us without wire-up, as plain `srun` does.
 
-use super::{Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, pmix, sys};
+mod adoption;
+
+use super::pmi1::Pmi1;
+use super::{
+    Component, Env, Identity, Lost, NodeMembership, Offer, Rte, RteError, SpawnRequest, pmix, sys,
+};
 use mpi_base::fdpass::Key;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub const COMPONENT: Component = Component {
     name: "singleton",
@@ -69,12 +76,36 @@ fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
             spawned: false,
         },
         values: Mutex::default(),
+        launcher: Mutex::default(),
     })))
 }
 
 struct Singleton {
     identity: Identity,
     values: Mutex<HashMap<String, Vec<u8>>>,
+    /// What this process has started to serve it, from its first spawn to its end or that of MPI.
+    launcher: Mutex<Option<Arc<Pmi1>>>,
+}
+
+impl Singleton {
+    fn adoption(&self) -> MutexGuard<'_, Option<Arc<Pmi1>>> {
+        self.launcher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The launcher that serves it, if there is one.
+    fn adopted(&self) -> Option<Arc<Pmi1>> {
+        self.adoption().clone()
+    }
+
+    /// The same; it is started if there is none.
+    fn served(&self) -> Result<Arc<Pmi1>, RteError> {
+        let mut launcher = self.adoption();
+        if let Some(known) = &*launcher {
+            return Ok(known.clone());
+        }
+        let new = Arc::new(adoption::adopt(&self.identity)?);
+        Ok(launcher.insert(new).clone())
+    }
 }
 
 impl Rte for Singleton {
@@ -119,14 +150,46 @@ impl Rte for Singleton {
     }
 
     fn lost(&self) -> Option<Lost> {
-        None
+        self.adopted()?.lost()
+    }
+
+    fn publish(&self, service: &str, port: &str) -> Result<(), RteError> {
+        match self.adopted() {
+            Some(launcher) => launcher.publish(service, port),
+            None => Err(self.lacks("place where names are published")),
+        }
+    }
+
+    fn lookup(&self, service: &str) -> Result<Option<String>, RteError> {
+        match self.adopted() {
+            Some(launcher) => launcher.lookup(service),
+            None => Err(self.lacks("place where names are published")),
+        }
+    }
+
+    fn unpublish(&self, service: &str) -> Result<bool, RteError> {
+        match self.adopted() {
+            Some(launcher) => launcher.unpublish(service),
+            None => Err(self.lacks("place where names are published")),
+        }
+    }
+
+    fn spawn_job(&self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
+        self.served()?.spawn_job(request)
     }
 
     fn finalize(&self) -> Result<(), RteError> {
-        Ok(())
+        let launcher = self.adoption().take();
+        launcher.map_or(Ok(()), |launcher| launcher.finalize())
     }
 
-    fn abort(&self, code: i32, _: &str) -> ! {
+    fn abort(&self, code: i32, message: &str) -> ! {
+        // Another thread may be starting it, and then it has nothing to end.
+        if let Ok(launcher) = self.launcher.try_lock()
+            && let Some(launcher) = &*launcher
+        {
+            launcher.abort(code, message)
+        }
         sys::exit_now(sys::abort_status(code))
     }
 }

@@ -1,0 +1,37 @@
+//! Where the library that this code is part of is installed, so that an installation may be moved.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::path::PathBuf;
+
+/// `PREFIX` of `PREFIX/lib/libmpi_abi.so`: the folder above that of the file which holds this code, if it can be told.
+pub fn prefix() -> Option<PathBuf> {
+    let mut found = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    let inside = prefix as fn() -> Option<PathBuf>;
+    // SAFETY: the address is that of a function of this library, and the result goes into a local.
+    let known = unsafe { libc::dladdr(inside as *const _, &mut found) } != 0;
+    if !known || found.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's own string, which lives as long as the library is loaded.
+    let name = unsafe { CStr::from_ptr(found.dli_fname) };
+    let path = PathBuf::from(name.to_string_lossy().into_owned());
+    Some(path.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_prefix_of_a_program_is_above_its_folder() {
+        let program = std::env::current_exe().unwrap().canonicalize().unwrap();
+        assert_eq!(
+            super::prefix().as_deref(),
+            program.parent().unwrap().parent()
+        );
+    }
+}

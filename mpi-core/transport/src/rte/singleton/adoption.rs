@@ -1,0 +1,62 @@
+//! The launcher that a process without one starts when it first has processes to start: the `mpirun` beside the library.
+//!
+//! `mpirun --adopt NAME` takes this process for rank 0 of a job of that name, and speaks PMI-1 with it over its standard input.
+//! From then on the two are as any launcher and its rank, but for signals, which that mpirun does not send to a process that it has not started:
+//! if a job ends by a failure, the socket closes, and this process ends when it notices.
+
+use super::super::pmi1::Pmi1;
+use super::super::{Identity, RteError};
+use mpi_base::installation;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Starts a launcher that serves this process.
+pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
+    let program = mpirun().map_err(|why| failed("looking for mpirun".into(), why))?;
+    let starting = || format!("starting {}", program.display());
+    let (ours, theirs) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(|error| failed(starting(), error.into()))?;
+    let me = std::env::args_os().next().unwrap_or_default();
+    let mut command = Command::new(&program);
+    command
+        .args(["--adopt", &identity.job, "-n", "1", "--"])
+        .arg(me)
+        .stdin(Stdio::from(theirs));
+    // It leaves a copy of itself behind and ends at once, so that this process never has a child that it does not know of.
+    let mut child = command.spawn().map_err(|error| failed(starting(), error))?;
+    // Our copy of its end goes, so that we see when it does.
+    drop(command);
+    match child.wait() {
+        Ok(status) if !status.success() => {
+            let why = io::Error::other(format!("it ended with {status}"));
+            Err(failed(starting(), why))
+        }
+        // A program that ignores SIGCHLD does not learn the status; the greeting that follows finds out.
+        _ => Pmi1::adopted(ours, identity.clone()),
+    }
+}
+
+fn failed(doing: String, error: io::Error) -> RteError {
+    RteError::System { doing, error }
+}
+
+fn mpirun() -> io::Result<PathBuf> {
+    let nowhere = || io::Error::other("the folder of this library is not known");
+    let program = installation::prefix()
+        .ok_or_else(nowhere)?
+        .join("bin/mpirun");
+    match program.is_file() {
+        true => Ok(program),
+        false => Err(io::Error::other(format!(
+            "{} is not there; start the program with the mpirun of this library",
+            program.display()
+        ))),
+    }
+}
