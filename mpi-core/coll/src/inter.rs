@@ -2,12 +2,12 @@
 //!
 //! What one group gives, the other group gets.
 //! Each operation is put together from the algorithms of intracommunicators, run inside a group, and messages between the groups:
-//! rank 0 of each group is its leader and speaks for it where one message can serve all, and where everybody gets something else
-//! everybody talks to everybody.
+//! rank 0 of each group is its leader and speaks for it where one message can serve all, and where every member gets something else
+//! every member talks to every other.
 //! An invocation has the same number in both groups, and inside a group the same number is used on the group's own communicator.
 //!
-//! `root` is the rank in the remote group for those who talk to the root, [`ROOT`] at the root, and [`NOBODY`] at the others of its group,
-//! who have no part in the operation.
+//! `root` is the rank in the remote group for those that talk to the root, [`ROOT`] at the root, and [`NOBODY`] at the others of its group,
+//! which have no part in the operation.
 
 use super::algo::{
     self, Blocks, barrier_dissemination, bcast_binomial, reduce_binomial, scatter_linear,
@@ -120,7 +120,7 @@ async fn between(cx: &Invocation, call: Call) -> Result<(), Error> {
     }
 }
 
-/// Everybody here has come, then the leaders meet, then everybody hears that the others have come too.
+/// Every member here has come, then the leaders meet, then every member hears that the others have come too.
 async fn barrier(cx: &Invocation, here: &Invocation) -> Result<(), Error> {
     barrier_dissemination::barrier(here).await?;
     let nothing = algo::bytes(0)?.all();
@@ -131,7 +131,7 @@ async fn barrier(cx: &Invocation, here: &Invocation) -> Result<(), Error> {
     bcast_binomial::bcast(here, &nothing, LEADER).await
 }
 
-/// The root tells the other leader, who tells his group.
+/// The root tells the other leader, which tells its group.
 async fn bcast(cx: &Invocation, here: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     match root {
         ROOT => cx.send(&buf.as_send(), LEADER).await,
@@ -145,7 +145,7 @@ async fn bcast(cx: &Invocation, here: &Invocation, buf: &RecvBuf, root: u32) -> 
     }
 }
 
-/// Gather: everybody of the other group sends the root his block.
+/// Gather: every member of the other group sends the root its block.
 async fn to_root(
     cx: &Invocation,
     send: Option<SendBuf>,
@@ -162,7 +162,7 @@ async fn to_root(
     }
 }
 
-/// Scatter: the root sends everybody of the other group his block.
+/// Scatter: the root sends every member of the other group its block.
 async fn from_root(
     cx: &Invocation,
     send: Option<Blocks<SendBuf>>,
@@ -179,7 +179,7 @@ async fn from_root(
     }
 }
 
-/// Everybody sends a block to everybody of the other group.
+/// Every member sends a block to every member of the other group.
 async fn exchange(
     cx: &Invocation,
     send: impl Fn(u32) -> Option<SendBuf>,
@@ -187,13 +187,13 @@ async fn exchange(
 ) -> Result<(), Error> {
     let remote = cx.comm().peers().size();
     let mut pending: Vec<_> = (0..remote).map(|r| cx.irecv(&recv.of(r), r)).collect();
-    // Each rank begins with another peer, so that no peer is everybody's first.
+    // Each rank begins with another peer, so that no peer is every member's first.
     let turn = (0..remote).map(|step| (cx.rank() + step) % remote);
     pending.extend(turn.filter_map(|r| send(r).map(|block| cx.isend(&block, r))));
     cx.all(pending).await
 }
 
-/// The other group reduces to its leader, who sends the root the result.
+/// The other group reduces to its leader, which sends the root the result.
 async fn reduce(
     cx: &Invocation,
     here: &Invocation,

@@ -1,15 +1,15 @@
-//! Invocations in which a message of another length came than was due: they go on to their end, so that nobody waits in vain.
+//! Invocations in which a message of another length came than was due: they go on to their end, so that no member waits in vain.
 //!
 //! Members that give different counts do not know it before a message of one of them arrives at another.
-//! Who left its algorithm then would let those wait for ever to whom it had still to send, right counts or not.
+//! A member that left its algorithm then would let those to which it had still to send wait for ever, right counts or not.
 //! So it goes through all its messages, but what it sends from then on is empty:
-//! nobody takes its rubbish for a result, and whoever should have had data from it goes the same way.
+//! no member takes its rubbish for a result, and each that should have had data from it goes the same way.
 //! When the algorithm has ended its call fails, with what was found first.
 //!
 //! [`Invocation::enduring`](super::Invocation::enduring) begins it and [`Invocation::verdict`](super::Invocation::verdict) ends it.
 //! In all other conversations, such as agreements of members on something, a message of another length is an error at once.
 //!
-//! It does not help where lengths decide who sends what to whom:
+//! It does not help where lengths decide which member sends what to which:
 //! members whose lengths make them choose different algorithms, or cut a pipeline into different numbers of segments, may wait for each other still.
 //! Nor does shared memory say how long its data are, but in a broadcast.
 

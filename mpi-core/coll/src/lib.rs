@@ -209,7 +209,7 @@ pub enum CollError {
         sent: Option<usize>,
         expected: usize,
     },
-    /// What a component reads before it can serve anybody cannot be used.
+    /// What a component reads before it can serve any communicator cannot be used.
     Unusable { component: String, reason: String },
     /// A member's memory cannot be reached any more, though it could when the communicator was made.
     Unreachable {

@@ -3,10 +3,10 @@
 //! Protocol, all of it in hidden planes, along one tree ([`crate::comm`]):
 //! 1. rank 0 invites: it tells which components are willing at its place, by name and priority, in the order of names,
 //!    each with the letter that the component gives ([`Module::give`]);
-//! 2. everybody hands the letters to the components of those names, and votes on each: only those without a refusal anywhere stay;
+//! 2. every member hands the letters to the components of those names, and votes on each: only those without a refusal anywhere stay;
 //! 3. if there are some that have something to set up together, as rank 0 has told, these are enabled, in the order of names,
-//!    and everybody votes once more on how that ended;
-//! 4. where a vote was lost, the lowest rank that refused tells everybody why.
+//!    and every member votes once more on how that ended;
+//! 4. where a vote was lost, the lowest rank that refused tells every member why.
 //!
 //! So two rounds make most communicators, and no member serves a call before it has heard that all of them will ([ADR 17]).
 //! The invitation travels with the communicator's number where that is told as well.
@@ -47,7 +47,7 @@ pub static SELECTION: Param<Selection> = Param::selection(
      The priority of one is coll_<component>_priority; a negative one leaves it out.",
 );
 
-/// Who is not used and why.
+/// Which component is not used and why.
 type Refused = Vec<(Rc<str>, Refusal)>;
 
 /// The components chosen for one communicator.
@@ -280,7 +280,7 @@ impl Stand {
         }
     }
 
-    /// Agrees with all members of `comm`, who have heard rank 0's invitation.
+    /// Agrees with all members of `comm`, which have heard rank 0's invitation.
     pub async fn agree(self, comm: &Comm, invitation: &[u8]) -> Result<Table, Error> {
         let Stand { offers, refused } = self;
         let (mut mine, mut refused) = (offers, refused);
@@ -499,7 +499,7 @@ impl Table {
         }
     }
 
-    /// The calls that somebody serves.
+    /// The calls that some component serves.
     pub fn serves(&self) -> CallSet {
         let served = CallId::ALL
             .into_iter()

@@ -124,7 +124,7 @@ impl Job {
                 })
                 .collect();
             let mut results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
-            // The claim that failed, not the panic of somebody who stopped because of it.
+            // The claim that failed, not the panic of a rank that stopped because of it.
             let is_cause = |r: &std::thread::Result<T>| {
                 let Err(panic) = r else { return false };
                 panic.downcast_ref::<&str>() != Some(&STOPPED)

@@ -1,7 +1,7 @@
 //! Turns: the calls on one communicator go on in the order in which they were made, however long each takes to be ready.
 //!
 //! For components that do something before a call goes further, to another component or another communicator:
-//! whoever serves it there may count calls, so all members have to begin them in one order.
+//! the component that serves it there may count calls, so all members have to begin them in one order.
 //! A call draws its number when it is made, waits for its turn, and passes the turn on once the calls behind it may begin.
 //! It may pass before its turn has come; then those behind it wait for those before it.
 

@@ -1,4 +1,4 @@
-//! Bruck allgather: in round k everybody sends all blocks it has to the rank 2^k behind.
+//! Bruck allgather: in round k every rank sends all blocks it has to the rank 2^k behind.
 //!
 //! J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing systems",
 //! IEEE Transactions on Parallel and Distributed Systems 8(11), 1997.

@@ -1,7 +1,7 @@
-//! Pairwise all-to-all: in round k everybody sends to the rank k ahead and receives from the rank k behind.
+//! Pairwise all-to-all: in round k every rank sends to the rank k ahead and receives from the rank k behind.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.3.
-//! Each rank has one message coming and one going at a time, so nobody is flooded; best for long blocks, and blocks may differ.
+//! Each rank has one message coming and one going at a time, so no rank is flooded; best for long blocks, and blocks may differ.
 
 use super::alltoall_linear::outgoing;
 use super::turn::{ahead, behind};

@@ -1,4 +1,4 @@
-//! Dissemination barrier: in round k everybody tells the rank 2^k ahead and hears from the rank 2^k behind.
+//! Dissemination barrier: in round k every rank tells the rank 2^k ahead and hears from the rank 2^k behind.
 //!
 //! D. Hensgen, R. Finkel, U. Manber, "Two algorithms for barrier synchronization", International Journal of Parallel Programming 17(1), 1988.
 //! ceil(log2 n) rounds for every n, each member sends and receives one empty message in each.

@@ -1,4 +1,4 @@
-//! Binomial broadcast: who has the data passes it on, so the number of those who have it doubles in each round.
+//! Binomial broadcast: a rank that has the data passes it on, so the number of those that have it doubles in each round.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
 //! International Journal of High Performance Computing Applications 19(1), 2005, section 4.2.

@@ -1,7 +1,7 @@
 //! Pipelined chain broadcast: segments run down a chain of all ranks, each rank receives one while it sends the one before.
 //!
 //! The "pipeline" of J. Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", Cluster Computing 10(2), 2007, section 4.2.
-//! Best for long messages on few ranks: the time is that of n + segments - 2 steps, and nobody sends anything twice.
+//! Best for long messages on few ranks: the time is that of n + segments - 2 steps, and no rank sends anything twice.
 
 use super::staged::Staged;
 use super::turn::Turn;

@@ -1,4 +1,4 @@
-//! K-nomial broadcast: who has the data passes it on to `radix - 1` ranks in each round.
+//! K-nomial broadcast: a rank that has the data passes it on to `radix - 1` ranks in each round.
 //!
 //! A. Faraj, X. Yuan, "Automatic generation and tuning of MPI collective communication routines", ICS 2005;
 //! the tree that MPICH calls k-nomial and Open MPI knomial.

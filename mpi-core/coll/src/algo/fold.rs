@@ -1,7 +1,7 @@
 //! Bringing any number of ranks down to a power of two and back.
 //!
 //! Of the first `2 * (size - power)` ranks each even one gives its part to the odd one behind it and rests;
-//! everybody else works, numbered in the order of ranks, so that operands keep their order
+//! every other rank works, numbered in the order of ranks, so that operands keep their order
 //! (R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, section 3).
 
 use super::combine;
@@ -10,7 +10,7 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
-/// The largest power of two in a size, and who takes part in it.
+/// The largest power of two in a size, and which ranks take part in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Fold {
     pub power: u32,
@@ -109,7 +109,7 @@ impl Fold {
         }
     }
 
-    /// As which number a rank works, or whoever it rests for.
+    /// As which number a rank works, or the rank that it rests for.
     pub fn number(&self, rank: u32) -> u32 {
         match self.part(rank) {
             Part::Works { number } | Part::WorksFor { number, .. } => number,

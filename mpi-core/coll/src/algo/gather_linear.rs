@@ -1,4 +1,4 @@
-//! Linear gather: everybody sends to the root.
+//! Linear gather: every rank sends to the root.
 //!
 //! Every message is already where it belongs, so long blocks are copied once, and blocks may differ (`MPI_Gatherv`).
 

@@ -20,7 +20,7 @@ pub async fn gather(
     let me = cx.rank();
     let tree = Knomial::binomial(me, root, cx.size());
     let turn = tree.turn();
-    // In place the root's block is where it belongs, and nobody else has a say in it.
+    // In place the root's block is where it belongs, and no other rank has a say in it.
     let own = send.map_or(0, SendBuf::bytes);
     let lengths = Lengths::of(tree.subtree())?;
     lengths.set(0, own);

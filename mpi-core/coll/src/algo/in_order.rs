@@ -1,4 +1,4 @@
-//! Trees in which everybody's subtree is a range of ranks, those before the rank on its left and those behind it on its right,
+//! Trees in which every rank's subtree is a range of ranks, those before the rank on its left and those behind it on its right,
 //! with the root of the operation at the top.
 //!
 //! What such a tree combines, left, own, right, is in the order of ranks whatever the root, so operators need not commute.

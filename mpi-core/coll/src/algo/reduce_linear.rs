@@ -1,4 +1,4 @@
-//! Linear reduction: the root receives from everybody and combines from the last rank to the first.
+//! Linear reduction: the root receives from every rank and combines from the last rank to the first.
 //!
 //! The order of operands and of operations is fixed, for every root; the reference for operators whose result depends on it.
 

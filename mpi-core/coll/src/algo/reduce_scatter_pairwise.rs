@@ -1,4 +1,4 @@
-//! Pairwise reduce-scatter: in round k everybody sends its operand for the rank k ahead and combines the one from the rank k behind.
+//! Pairwise reduce-scatter: in round k every rank sends its operand for the rank k ahead and combines the one from the rank k behind.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6, for long data; needs an operator that commutes.
 //! Each rank sends the least possible, (n - 1) / n of the data, in n - 1 rounds.

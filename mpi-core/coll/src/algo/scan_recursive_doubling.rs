@@ -1,7 +1,7 @@
 //! Inclusive scan by recursive doubling.
 //!
 //! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986:
-//! in round k everybody sends the sum of the last 2^k ranks to the rank 2^k ahead.
+//! in round k every rank sends the sum of the last 2^k ranks to the rank 2^k ahead.
 //! ceil(log2 n) rounds for every n; what comes from behind is always the left operand, so operators need not commute.
 
 use super::{combine, contribute, copy, twin};

@@ -1,4 +1,4 @@
-//! Linear scatter: the root sends everybody his block.
+//! Linear scatter: the root sends every rank its block.
 //!
 //! Long blocks are copied once, and blocks may differ (`MPI_Scatterv`).
 

@@ -2,7 +2,7 @@
 //! and for those in which what a member sends and what it expects have a count each.
 //!
 //! MPI 5.0, sections 6.5 to 6.10: what rank i gives rank j has to be what j takes from i, for each pair.
-//! Every member tells each other how much it sends there, everybody compares with what it expects, and tells all what it found;
+//! Every member tells each other how much it sends there, every member compares with what it expects, and tells all what it found;
 //! so the call ends at every member alike, with a sentence that names the pairs that differ.
 //! Among neighbours ([`edges`](super::edges)) every block has a pair of its own.
 
@@ -32,7 +32,7 @@ impl Amounts {
         let of_send = |bufs: &[SendBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let of_recv = |bufs: &[RecvBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let each = |bytes: i64| vec![bytes as u64; size as usize];
-        // In place nobody takes anything from himself.
+        // In place no rank takes anything from itself.
         let gathered = |send: &Option<SendBuf>, expects: Vec<u64>, root: u32| {
             let own = expects[me as usize] as i64;
             Amounts {

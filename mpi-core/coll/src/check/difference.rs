@@ -66,7 +66,7 @@ pub async fn exchange(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error>
     Ok(words_of(&all.all()))
 }
 
-/// Tells everybody these words, and returns everybody's.
+/// Tells every member these words, and returns those of all.
 pub async fn share(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let each = words.len() as i64 * WORD;
     let all = bytes(each * i64::from(cx.size()))?;

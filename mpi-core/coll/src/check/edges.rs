@@ -2,7 +2,7 @@
 //!
 //! A block that leaves for a neighbour has to be as long as the one that the neighbour has for it;
 //! of several edges between two members the blocks meet in the order in which the topology names them.
-//! Who sends to whom is known to the two ends only, so every member tells all others its outgoing edges, and looks for its own among theirs.
+//! Which member sends to which is known to the two ends only, so every member tells all others its outgoing edges, and looks for its own among theirs.
 //! Topologies whose ends do not name each other are found too: what the other end does not know of is a block of zero bytes there.
 
 use super::difference::{Difference, share};
@@ -55,7 +55,7 @@ impl Edges {
     pub async fn differences(self, cx: &Invocation) -> Result<Vec<Difference>, Error> {
         let degrees = share(cx, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;
-        // Everybody tells as many edges as the one with the most; where there is none, its end is nobody.
+        // Every member tells as many edges as the one with the most; where there is none, its end is `NOBODY`.
         const NOBODY: u64 = u64::MAX;
         let mut mine = vec![NOBODY; 2 * most];
         for (place, (to, bytes)) in mine.chunks_exact_mut(2).zip(&self.outgoing) {

@@ -5,7 +5,7 @@ use std::fmt;
 
 pub use mpi_engine::coll::CallSignature;
 
-/// Members that do not call the same operation: who calls what.
+/// Members that do not call the same operation: which member calls what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     comm: String,
@@ -17,14 +17,14 @@ pub struct Mismatch {
 /// In what members differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Ranks, ascending, and what they call; whoever has the lowest rank first.
+    /// Ranks, ascending, and what they call; the call of the lowest rank first.
     Calls(Vec<(Vec<u32>, String)>),
     /// They call the same, but not with the same amounts.
     Amounts(Disagreement),
 }
 
 impl Difference {
-    /// Who says the same; `said` is by rank.
+    /// Which members say the same; `said` is by rank.
     pub fn calls(said: &[CallSignature]) -> Difference {
         let mut groups: Vec<(CallSignature, Vec<u32>)> = Vec::new();
         for (rank, what) in (0..).zip(said) {

@@ -3,7 +3,7 @@
 //! Switched on by `coll_base_check`; otherwise it serves no communicator, and calls do not pass through it.
 //! It stands in front of all other components.
 //! Before a call goes down to them, every member tells all others what it calls, in messages of the same invocation;
-//! where two differ, the call ends at every member with a sentence that says who calls what ([`Mismatch`]).
+//! where two differ, the call ends at every member with a sentence that says which member calls what ([`Mismatch`]).
 //!
 //! Compared are the operation, its root, its operator, and the bytes that the standard makes equal at all members (MPI 5.0, section 6.1);
 //! for calls with several counts, what each member sends to each other with what that one expects ([`amounts`]);

@@ -357,7 +357,7 @@ fn a_neighbour_with_another_count_is_told() {
     );
 }
 
-/// Three processes in a row: the ends have nobody beyond them.
+/// Three processes in a row: the ends have no rank beyond them.
 fn grid(rank: u32) -> Rc<Neighbours> {
     let cart = Cart::new(&[3], vec![false]).expect("a row");
     Rc::new(Topology::Cart(cart).neighbours(rank).expect("inside"))

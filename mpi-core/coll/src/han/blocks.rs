@@ -1,4 +1,4 @@
-//! Calls in which everybody has blocks of its own: gather, scatter, allgather, all-to-all.
+//! Calls in which every member has blocks of its own: gather, scatter, allgather, all-to-all.
 //!
 //! J. L. Träff, "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, for the first two;
 //! all-to-all as in S. Kumar, R. Mamidala, D. K. Panda, "Scaling alltoall collective on multi-core systems", IPDPS 2008.
@@ -17,7 +17,7 @@ fn first_of(row: &RecvBuf, block: i64) -> RecvBuf {
     row.slice(0..block)
 }
 
-/// Nodes gather at their leaders, leaders at the leader of the root's node, who hands all to the root.
+/// Nodes gather at their leaders, leaders at the leader of the root's node, which hands all to the root.
 pub async fn gather(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -132,7 +132,7 @@ pub async fn scatter(
     .await?;
     let room = match recv {
         Some(recv) => Some(recv),
-        // In place at the root, whose block is not moved; where it leads nobody sends it one.
+        // In place at the root, whose block is not moved; where it leads no member sends it one.
         None if way.leads() => None,
         None => Some(algo::bytes(block)?.all()),
     };
@@ -144,7 +144,7 @@ pub async fn scatter(
     .await
 }
 
-/// Nodes gather at their leaders, leaders tell each other, and everybody of a node is told all.
+/// Nodes gather at their leaders, leaders tell each other, and every member of a node is told all.
 pub async fn allgather(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -193,7 +193,7 @@ pub async fn allgather(
     Ok(())
 }
 
-/// Everything of a node's members meets at their leader, who sorts it by node; what comes from the other leaders he sorts by member.
+/// Everything of a node's members meets at their leader, which sorts it by node; what comes from the other leaders it sorts by member.
 ///
 /// Best for short blocks: between two nodes there is one message each way, and the leaders' memory is passed over twice.
 pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 //!
 //! X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra,
 //! "HAN: a hierarchical autonomic collective communication framework", IEEE Cluster 2020.
-//! A communicator that spans several nodes gets two below it: the members of this node, and the nodes' leaders, who are the lowest ranks there.
+//! A communicator that spans several nodes gets two below it: the members of this node, and the nodes' leaders, which are the lowest ranks there.
 //! Each has components of its own, so memory is shared inside of a node, and between leaders a message goes, or a wire toggles.
 //!
 //! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, of any blocks for allgather;
@@ -12,7 +12,7 @@
 //! Their members have to begin these in one order, and nonblocking calls could overtake each other between two steps;
 //! so a call begins its first step when the one before it has begun its last ([`TicketOrder`]).
 //! That takes nothing from a program: a call depends on none that was made after it.
-//! Barriers have turns of their own: one may come here late, handed down by who stands above, and at each member between other calls.
+//! Barriers have turns of their own: one may come here late, handed down by the component above, and at each member between other calls.
 //! Components number barriers apart from the rest, and messages go by the call's number, so nothing below mistakes one for the other.
 //!
 //! The communicators below are offered to no plugin ([`Comm::create_for_steps`]):

@@ -18,7 +18,7 @@ pub struct Seat {
     pub place: u32,
 }
 
-/// Where everybody sits.
+/// Where every member sits.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seats {
     of: Box<[Seat]>,
@@ -94,7 +94,7 @@ impl Seats {
     }
 }
 
-/// Everybody's blocks, packed, in the order of seats.
+/// Every member's blocks, packed, in the order of seats.
 pub struct Packed {
     pub all: RecvBuf,
     /// Where each place begins, and the end.

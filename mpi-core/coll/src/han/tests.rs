@@ -84,7 +84,7 @@ fn barriers_in_flight_end_in_the_order_in_which_they_began() {
     barrier::a_barrier_does_not_stop_messages(&job(5, 2), "han", Form::Mixed);
 }
 
-/// Many calls under way at once, of different numbers of steps: whoever serves them below begins them in one order.
+/// Many calls under way at once, of different numbers of steps: the component that serves them below begins them in one order.
 #[test]
 fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     job(7, 3).run(|engine| {

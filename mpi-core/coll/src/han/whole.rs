@@ -1,4 +1,4 @@
-//! Calls in which everybody has the same data, or nothing: barrier, broadcast, reduction.
+//! Calls in which every member has the same data, or nothing: barrier, broadcast, reduction.
 
 use super::levels::Way;
 use crate::Error;
@@ -6,7 +6,7 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 use crate::{Call, algo};
 
-/// Everybody of the node has come, the leaders meet, everybody of the node hears of it.
+/// Every member of the node has come, the leaders meet, every member of the node hears of it.
 pub async fn barrier(way: &Way<'_>) -> Result<(), Error> {
     way.local(Call::Barrier).await?;
     way.among_leaders(|| Call::Barrier).await?;
@@ -28,7 +28,7 @@ pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error>
     way.local_last(from(0)).await
 }
 
-/// Nodes reduce to their leaders, who reduce to the leader of the root's node.
+/// Nodes reduce to their leaders, which reduce to the leader of the root's node.
 pub async fn reduce(
     way: &Way<'_>,
     send: Option<SendBuf>,

@@ -1,4 +1,4 @@
-//! One member has another count than the rest: whoever would take rubbish for a result is told, and nobody waits for ever.
+//! One member has another count than the rest: each that would take rubbish for a result is told, and no member waits for ever.
 
 use super::*;
 use crate::algo::{self, Algorithm};
@@ -169,7 +169,7 @@ fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
     Job::of(SIZE).run(|engine| {
         let world = engine.world().expect("a world");
         let me = world.rank();
-        // In both trees rank 4 passes on to 5, 6 and 7, and nobody else does.
+        // In both trees rank 4 passes on to 5, 6 and 7, and no other rank does.
         for algorithm in Algorithm::serving(CallId::Bcast)
             .filter(|a| ["binomial", "knomial"].contains(&a.name()))
         {

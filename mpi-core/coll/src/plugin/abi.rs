@@ -189,7 +189,7 @@ pub struct ComponentTable {
     >,
 }
 
-// SAFETY: the pointers in a table point to constants that nobody writes.
+// SAFETY: the pointers in a table point to constants that no code writes.
 unsafe impl Sync for Host {}
 // SAFETY: as above.
 unsafe impl Sync for Param {}

@@ -78,7 +78,7 @@ impl Component for PluginComponent {
         let seat = Seat::new(&self.plugin, values, &self.grave, &self.data, comm);
         let seat = Rc::new(seat);
         let (mut this, mut why) = (std::ptr::null_mut(), Why::new());
-        // SAFETY: whoever loaded the plugin vouched for its functions; the seat lives until its module is freed.
+        // SAFETY: the caller that loaded the plugin vouched for its functions; the seat lives until its module is freed.
         let table = unsafe {
             (self.plugin.query)(
                 &HOST,
@@ -238,7 +238,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.disable();
         if let Some(free) = self.table.free {
-            // SAFETY: nobody else holds the module, so this is its last call; the seat is dropped after it.
+            // SAFETY: no other owner holds the module, so this is its last call; the seat is dropped after it.
             unsafe { free(self.this) };
         }
     }

@@ -149,7 +149,7 @@ unsafe extern "C" fn recv(
     bytes: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the plugin keeps the rule of `seat`, and `data` is writable for `bytes` and nobody else's meanwhile.
+    // SAFETY: the plugin keeps the rule of `seat`, and `data` is writable for `bytes` and no other code's meanwhile.
     let (seat, data) = unsafe { (seat(comm), bytes_at_mut(data, bytes)) };
     // SAFETY: `why` is the plugin's, null or writable.
     unsafe { answer(why, || seat.recv(source, data).map(|()| DONE)) }
@@ -207,7 +207,7 @@ unsafe extern "C" fn test_message(
     bytes: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the plugin keeps the rule of `seat`, and `data` is writable for `bytes` and nobody else's meanwhile.
+    // SAFETY: the plugin keeps the rule of `seat`, and `data` is writable for `bytes` and no other code's meanwhile.
     let (seat, data) = unsafe { (seat(comm), bytes_at_mut(data, bytes)) };
     // SAFETY: `why` is the plugin's, null or writable.
     unsafe {
@@ -332,7 +332,7 @@ unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
 }
 
 /// # Safety
-/// `data` is writable for `bytes` and nobody else uses them, or there are none.
+/// `data` is writable for `bytes` and no other code uses them, or there are none.
 unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
     if data.is_null() || bytes == 0 {
         return &mut [];

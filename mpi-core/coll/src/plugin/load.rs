@@ -1,7 +1,7 @@
 //! Finding and opening plugin files.
 //!
 //! Every `*.so` of the plugin directories is opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol shows now and not in the middle of a run,
-//! and a plugin's symbols meet nobody else's.
+//! and a plugin's symbols meet those of no other file.
 //! A file once opened stays open, because its constructors, thread-local storage and tables may be referred to until the process ends.
 #![allow(unsafe_code)]
 
@@ -72,8 +72,8 @@ impl std::error::Error for LoadError {}
 
 /// Opens a file and looks at its table.
 ///
-/// Running foreign code is what this is for: whoever may write to a plugin directory is trusted with the process,
-/// as the dynamic linker trusts whoever may write to a library directory.
+/// Running foreign code is what this is for: every user who may write to a plugin directory is trusted with the process,
+/// as the dynamic linker trusts every user who may write to a library directory.
 pub fn open(file: &Path) -> Result<Plugin, LoadError> {
     // SAFETY: the file's constructors are the administrator's business, see above.
     let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| {

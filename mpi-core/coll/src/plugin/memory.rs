@@ -2,7 +2,7 @@
 //!
 //! The lowest of them takes a block out of its arena and tells the others its place.
 //! The block begins with a word of the host's own, the number of members that have not left it.
-//! An arena's block may go back only when nobody uses it any more, and members leave when they like;
+//! An arena's block may go back only when no member uses it any more, and members leave when they like;
 //! so a block whose owner leaves early waits in its [`Grave`] until the word is zero.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
@@ -33,7 +33,7 @@ struct Share {
 pub(super) struct Grave(RefCell<Vec<Share>>);
 
 impl Grave {
-    /// Returns the blocks that everybody has left meanwhile.
+    /// Returns the blocks that every member has left meanwhile.
     fn sweep(&self) {
         // SYNC POINT memory.left
         self.0
@@ -60,7 +60,7 @@ impl Memory {
         }
     }
 
-    /// Returns the blocks that everybody has left meanwhile.
+    /// Returns the blocks that every member has left meanwhile.
     pub fn sweep(&self) {
         self.grave.sweep();
     }
@@ -74,7 +74,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         for share in self.shares.take() {
-            // SYNC POINT memory.left: what was written here is seen by whoever finds the block left by all.
+            // SYNC POINT memory.left: what was written here is seen by the member that finds the block left by all.
             share.users.fetch_sub(1, Ordering::Release);
             if share.block.is_some() {
                 self.grave.0.borrow_mut().push(share);

@@ -140,7 +140,7 @@ impl Seat {
 
     pub fn log(&self, level: c_int, line: &str) {
         if level < WARNING {
-            // What goes as it should interests who asks for explanations.
+            // What goes as it should interests a user who asks for explanations.
             if self.engine.explains() {
                 let comm = self.name.to_string_lossy();
                 eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);

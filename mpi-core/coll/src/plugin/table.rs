@@ -1,6 +1,6 @@
 //! A component table that has been looked at: the only door through which a foreign table becomes a value.
 //!
-//! Who hands in a table vouches for two things, and everything below relies on them:
+//! The caller that hands in a table vouches for two things, and everything below relies on them:
 //! the table and all it points to stay as they are for the rest of the process,
 //! and its functions keep the rules of `plugin.h`.
 #![allow(unsafe_code)]

@@ -1,7 +1,7 @@
 //! What rank 0 tells the other members about its components: an entry for each of them.
 //!
 //! An entry has a head of four numbers, priority, [`Entry::sets_up`], and how long the other two parts are;
-//! behind it the name as text and the component's letter, which nobody but the component reads.
+//! behind it the name as text and the component's letter, which only the component reads.
 
 /// What rank 0 tells about one component.
 #[derive(Debug, PartialEq, Eq)]

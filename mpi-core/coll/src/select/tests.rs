@@ -1,4 +1,4 @@
-//! Agreement: what one member refuses nobody uses, and everybody knows why.
+//! Agreement: what one member refuses no member uses, and every member knows why.
 
 use super::*;
 use crate::Call;

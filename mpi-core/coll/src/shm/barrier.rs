@@ -1,4 +1,4 @@
-//! What both gates have in common: where they lie, who passes, and how far one has come.
+//! What both gates have in common: where they lie, which ranks pass, and how far one has come.
 
 use super::counter::Counter;
 use super::flags::Flags;
@@ -151,7 +151,7 @@ impl Members {
         }
     }
 
-    /// Orders what was stored before against what is loaded after, as whoever sleeps expects it of us: usually without an instruction.
+    /// Orders what was stored before against what is loaded after, as a sleeper expects it of us: usually without an instruction.
     #[inline]
     pub fn order(&self) {
         let wants_fence = |(rank, inbox): (u32, &Held<Inbox>)| {

@@ -1,14 +1,14 @@
 //! A communicator's cells (see [`mpi_base::cells`]), and waiting for room in them.
 //!
 //! Long data have long cells, [`DEPTH`] of each member. Short data have short ones of their own, close together,
-//! but for those of few members who wait for each other, which are worth the distance;
-//! and where nobody waits for all others ([`Flow::OneWay`]) there are many of those, so that who gives may run far ahead:
+//! but for those of few members that wait for each other, which are worth the distance;
+//! and where no rank waits for all others ([`Flow::OneWay`]) there are many of those, so that the giver may run far ahead:
 //! where ranks share cores each wait for room costs switches (docs/adr/0019-short-data-have-short-cells.md).
 //!
 //! A communicator has two sets of cells, one for each [`Lane`], so that what waits is never numbered behind what does not.
-//! A rank that finds others too far behind says that it is hungry, and who finishes wakes it.
+//! A rank that finds others too far behind says that it is hungry, and the one that finishes wakes it.
 //! Where each rank has a core, finishing is frequent and hunger is not, so the hungry one has the fence for both ([`mpi_base::fence`]);
-//! but who finishes a long operation has his own, since that interrupts nobody who is copying.
+//! but a rank that finishes a long operation has its own, since that interrupts no rank that is copying.
 
 use super::barrier::{Kind, LINE, Members};
 use super::poll_delay::PollDelay;
@@ -43,7 +43,7 @@ pub const SHORT: usize = LINE;
 /// The cells of data that are not much longer.
 pub const MIDDLING: usize = (1 << 10) + LINE;
 
-/// How many short or middling cells of each member there are where nobody waits for all others.
+/// How many short or middling cells of each member there are where no rank waits for all others.
 ///
 /// Where ranks share cores they are switched in in any order, and in a row of scans a rank goes no further in one turn than the one before has come;
 /// so the deeper, the fewer switches: 8 bytes of 32 ranks, 0.20 of a rank for each scan where there are 64, 0.07 where there are 256, and 0.04 where there are 512.
@@ -77,10 +77,10 @@ fn longest_of_requests(members: u32) -> usize {
     }
 }
 
-/// Bytes in a cell unless somebody wants otherwise and as far as there is memory; where ranks have cores, the more members there are, the less is worth it.
+/// Bytes in a cell unless the user wants otherwise and as far as there is memory; where ranks have cores, the more members there are, the less is worth it.
 ///
 /// Where ranks share cores, what goes whole lets a rank go before another is switched in, and two copies of it are faster than one by the system,
-/// which costs as much for looking pages up as for copying. What nobody uses is never touched.
+/// which costs as much for looking pages up as for copying. What no rank uses is never touched.
 pub fn fitting_cell(members: u32, kind: Kind) -> usize {
     match (members, kind) {
         (_, Kind::Counter) => LONGEST,
@@ -118,12 +118,12 @@ pub fn possible_cell(wish: usize) -> usize {
     wish.clamp(LINE, LONGEST).next_multiple_of(LINE)
 }
 
-/// Who waits for whom in an operation.
+/// Which rank waits for which in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Nobody ends before all have come.
+    /// No rank ends before all have come.
     CooperativeCopy,
-    /// Who has given goes on.
+    /// A rank that has given goes on.
     OneWay,
 }
 
@@ -138,7 +138,7 @@ impl Layout {
     /// That of a lane, where the cells of calls that wait are so long.
     fn of(lane: Lane, cell: usize, members: u32, kind: Kind) -> Layout {
         let longest = cell_of(lane, cell, members);
-        // Requests may end in any order, but who works for all in one must know that nobody reads the result of one before.
+        // Requests may end in any order, but the rank that works for all in one must know that no rank reads the result of one before.
         let is_deep = lane == Lane::Blocking && longest > MIDDLING;
         let mut rings = Vec::new();
         let choices = [Flow::CooperativeCopy, Flow::OneWay].map(|flow| {
@@ -180,7 +180,7 @@ struct Choice {
     bytes_of_result: usize,
 }
 
-/// The first of these rings in which something has room, or the last: nobody asks for more than fits that.
+/// The first of these rings in which something has room, or the last: no caller asks for more than fits that.
 #[inline(always)]
 fn first(choices: &[Choice; 3], has_room: impl Fn(&Choice) -> bool) -> &Track {
     let [short, middling, long] = choices;
@@ -194,7 +194,7 @@ fn first(choices: &[Choice; 3], has_room: impl Fn(&Choice) -> bool) -> &Track {
 /// Whose cells they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Calls that wait: who begins one has finished all before it.
+    /// Calls that wait: a rank that begins one has finished all before it.
     Blocking,
     /// Requests: several may be under way, and end in any order.
     Nonblocking,
@@ -208,7 +208,7 @@ pub struct Cells {
     /// The last operation that has begun here.
     number: Cell<u64>,
     patience: PollDelay,
-    /// Whether hunger is frequent, as it is where ranks share cores: then who finishes has the fence, else who is hungry.
+    /// Whether hunger is frequent, as it is where ranks share cores: then the rank that finishes has the fence, else the hungry one.
     shared: bool,
 }
 
@@ -322,7 +322,7 @@ impl Cells {
         self.all_past(self.number.get());
     }
 
-    /// Waits until nobody can still be reading what the cells of an operation held before.
+    /// Waits until no rank can still be reading what the cells of an operation held before.
     #[inline]
     pub async fn make_room(&self, wait: impl Waits, engine: &Engine, spot: Spot<'_>) {
         if !self.has_room(spot) {
@@ -361,7 +361,7 @@ impl Cells {
             return;
         }
         self.hungry().fetch_add(1, Ordering::SeqCst);
-        // SYNC POINT shm.hungry: whoever finishes from now on sees that somebody waits, or we see that it has finished.
+        // SYNC POINT shm.hungry: a rank that finishes from now on sees that one waits, or we see that it has finished.
         if !fenced {
             heavy();
         }
@@ -374,7 +374,7 @@ impl Cells {
     pub fn end_together(&self, members: &Members, number: u64) {
         match self.lane {
             Lane::Blocking => {
-                // Who waits in this one has finished the one before.
+                // A rank that waits in this one has finished the one before.
                 self.all_past(number - 1);
                 self.finish(number);
             }
@@ -386,7 +386,7 @@ impl Cells {
     #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.hungry: the fence is here, or who is hungry has executed it for us, if the system lets him.
+        // SYNC POINT shm.hungry: the fence is here, or the hungry rank has executed it for us, if the system lets it.
         light();
         if self.shared || !members.light() {
             fence(Ordering::SeqCst);
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!((cells[0], cells[cells.len() - 1]), (LONGEST, SHORTEST));
         assert!(cells.iter().all(|cell| possible_cell(*cell) == *cell));
         assert!(cells.len() > 200, "{}", cells.len());
-        // Who needs little gets all of it.
+        // A call that needs little gets all of it.
         assert_eq!(
             affordable_cell(SHORTEST - LINE, 60, Kind::Counter, 0),
             SHORTEST - LINE

@@ -2,9 +2,9 @@
 //!
 //! Every member tries to read a word of every other when the communicator is made, as the sm transport does,
 //! and counts itself in a word of the communicator's block if all tries succeeded.
-//! When that is the world, some may still be on their way to the node's memory. They are waited for, as everybody is before the world is made:
-//! otherwise who came first found nobody to read, of four ranks on two cores in three runs of four, and there were no single copies for the whole of those.
-//! Who may read may write: the system asks for the same right.
+//! When that is the world, some may still be on their way to the node's memory. They are waited for, as every rank is before the world is made:
+//! otherwise the first to come found no rank to read, of four ranks on two cores in three runs of four, and there were no single copies for the whole of those.
+//! A rank that may read may write: the system asks for the same right.
 //! The members vote on the component after that, so at the first call the count stands still and all see the same.
 
 use super::barrier::Members;
@@ -18,7 +18,7 @@ use mpi_base::valgrind;
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
-/// Who has not come in so long a time is not read; a rank comes within milliseconds of the others unless something is wrong, or a debugger starts it.
+/// A rank that has not come in so long a time is not read; a rank comes within milliseconds of the others unless something is wrong, or a debugger starts it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct CmaAccess {
@@ -65,7 +65,7 @@ impl CmaAccess {
         said(read, cx, rank, Copying::From, bytes)
     }
 
-    /// Writes to `at` in the memory of a member who has asked for it.
+    /// Writes to `at` in the memory of a member that has asked for it.
     pub fn write(&self, cx: &Invocation, rank: u32, at: u64, data: &[u8]) -> Result<(), Error> {
         let written = self.pid(rank).and_then(|pid| cma::write(pid, at, data));
         said(written, cx, rank, Copying::To, data.len())

@@ -1,4 +1,4 @@
-//! The gate for ranks that share cores: everybody adds one, and who sees the sum complete is through.
+//! The gate for ranks that share cores: every rank adds one, and a rank that sees the sum complete is through.
 //!
 //! The centralised barrier of J. M. Mellor-Crummey, M. L. Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors",
 //! ACM TOCS 9(1), 1991, section 3.1, with a count that never turns back instead of a sense that is reversed.
@@ -6,7 +6,7 @@
 //! and a rank that is switched in learns from one load whether it may go on.
 //!
 //! The word: how many arrivals there have been in all barriers; barrier k is complete at (k + 1) times the number of members.
-//! Nobody arrives at barrier k + 1 before it has left barrier k, so arrivals of different barriers do not mix.
+//! No rank arrives at barrier k + 1 before it has left barrier k, so arrivals of different barriers do not mix.
 
 use super::barrier::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering};

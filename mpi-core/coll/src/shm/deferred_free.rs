@@ -1,4 +1,4 @@
-//! Giving shared memory back when nobody looks at it any more.
+//! Giving shared memory back when no rank looks at it any more.
 //!
 //! A rank that has passed its last barrier may free the communicator while others have yet to look at the gate.
 //! So every member says that it has left, in the first word of the block, and rank 0, whose memory it is,
@@ -61,7 +61,7 @@ impl Waiting {
     }
 }
 
-/// Blocks of freed communicators that somebody may look at still.
+/// Blocks of freed communicators that a rank may still look at.
 #[derive(Default)]
 pub struct DeferredFree(RefCell<Vec<Waiting>>);
 

@@ -9,7 +9,7 @@
 //! The writer may be one barrier ahead but not two, since that takes this rank's own arrival; so nothing is missed.
 //!
 //! A line that the other core has read costs a round trip before it can be written.
-//! So who has written a flag asks for the line of the next one at once, which nobody looks at yet.
+//! So the writer of a flag asks for the line of the next one at once, which no rank looks at yet.
 
 use super::barrier::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};

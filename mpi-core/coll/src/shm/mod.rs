@@ -125,7 +125,7 @@ struct State {
     single_copy_from: u64,
     pieces_up_to: u64,
     long_way: LongWay,
-    /// As somebody wants it.
+    /// As the user wants it.
     cell: Option<usize>,
     reproducible: bool,
     retired: Rc<DeferredFree>,
@@ -278,7 +278,7 @@ impl Module for ShmModule {
         if let Call::Barrier = call {
             let mut pass = state.begin();
             return Box::pin(async move {
-                // The gate rings the bell, but no message comes: somebody has to look.
+                // The gate rings the bell, but no message comes: some thread has to look.
                 let _restless = cx.engine().poll_always();
                 Later.until(cx.engine(), || state.step(&mut pass)).await;
                 Ok(())

@@ -1,6 +1,6 @@
 //! A moment before the first look at what another core is about to write.
 //!
-//! Who looks at a line before its writer has written it takes it away from him: he asks for it once more, and so does the reader afterwards.
+//! A reader that looks at a line before its writer has written it takes it away from the writer: that asks for it once more, and so does the reader afterwards.
 //! Two ranks that come out of a barrier and into a broadcast or a scan do that to each other every time;
 //! with a pause before the look, which is shorter than one such journey, the reader has an exclusive scan of 8 bytes after 151 ns and without it after 165.
 //! But in a row of calls the data are there before, and the pause is all that a call waits for: 25 ns became 62.

@@ -7,17 +7,17 @@
 //!
 //! Protocol. The members make the same calls in the same order, and each counts those of a class, from 0 on.
 //! For each class there is a word, the [`Plan`]: up to which call it goes one way, how many calls go another from there on, and which way all behind those go.
-//! 1. A member that begins a call has room for its first number in the long cells: everybody has finished the number [`LAG`] before it. Then it reads the plan, once.
+//! 1. A member that begins a call has room for its first number in the long cells: every rank has finished the number [`LAG`] before it. Then it reads the plan, once.
 //! 2. Rank 0 may write a plan when it begins a call, for the calls from [`LAG`] behind that one on.
-//!    Each call takes a number at least, so who comes to those calls knows by 1 that rank 0 has finished the one in which it wrote, and sees the plan.
-//!    Who reads the new plan in a call before those finds in it what the old one said.
-//! 3. That is so because rank 0 writes when everybody has finished a number of the last call of which the old plan says something special:
+//!    Each call takes a number at least, so a member that comes to those calls knows by 1 that rank 0 has finished the one in which it wrote, and sees the plan.
+//!    A member that reads the new plan in a call before those finds in it what the old one said.
+//! 3. That is so because rank 0 writes when every rank has finished a number of the last call of which the old plan says something special:
 //!    all calls that are still to be read for go the one way that the old plan ends with, and that the new one begins with.
 //!
 //! What a call costs is the mean of what it took each member: each writes that into a word of its own, with the call's number,
-//! and rank 0 reads them when it begins the next such call; who has not yet written, or has overwritten it, does not count.
+//! and rank 0 reads them when it begins the next such call; a member that has not yet written, or has overwritten it, does not count.
 //!
-//! SYNC POINT shm.plan: the plan is ordered by `cells.finished`, as rank 0 writes it before it finishes a number and everybody reads it after he has seen that.
+//! SYNC POINT shm.plan: the plan is ordered by `cells.finished`, as rank 0 writes it before it finishes a number and every member reads it after it has seen that.
 
 use super::cells::DEPTH;
 use crate::CallId;

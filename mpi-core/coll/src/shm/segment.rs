@@ -3,7 +3,7 @@
 //! Its first line counts the members that have left (see [`SegmentLease`]) and those that can read the others' memory (see [`CmaAccess`]);
 //! behind it are the gate, two sets of cells, for calls that wait and for requests, and the words about ways, if those are measured.
 //! How long each part is follows from the letter and the number of members, so all find the same;
-//! and nobody looks at a place that rank 0 has named unless all of it is inside the node's memory.
+//! and no rank looks at a place that rank 0 has named unless all of it is inside the node's memory.
 
 use super::barrier::{self, Kind, ShmBarrier};
 use super::cells::{self, Cells, Lane};
@@ -165,7 +165,7 @@ fn usual(kind: Kind, call: CallId) -> Way {
     match kind {
         Kind::Flags => Way::Fragments,
         Kind::Counter if goes_in_rows(call, kind) => Way::Fragments,
-        // Who gives would be switched out and in for every few pieces.
+        // The giver would be switched out and in for every few pieces.
         Kind::Counter => Way::Copy,
     }
 }

@@ -1,13 +1,13 @@
-//! Keeping a shared core for a moment, when nobody else on it has anything to do.
+//! Keeping a shared core for a moment, when no other rank on it has anything to do.
 //!
-//! Who waits where ranks share cores gives the core away at once, and is back when all others there have had their turn.
-//! If what he waits for has still not come, it comes from another core, and all who wait here would be switched in and out for nothing:
-//! each look costs a switch, and it is chance who has the core when it comes.
-//! So who is back keeps it for as long as others may need to come, and goes on first.
-//! That keeps ranks in the order in which they have come: a root that was first to finish one call is first in the next, and shows its data before anybody asks,
+//! A rank that waits where ranks share cores gives the core away at once, and is back when all others there have had their turn.
+//! If what it waits for has still not come, it comes from another core, and all that wait here would be switched in and out for nothing:
+//! each look costs a switch, and it is chance which rank has the core when it comes.
+//! So a rank that is back keeps it for as long as others may need to come, and goes on first.
+//! That keeps ranks in the order in which they have come: a root that was first to finish one call is first in the next, and shows its data before any other asks,
 //! where otherwise most are switched in once to find that it has not (16 ranks on two cores, broadcasts and barriers in turn, switches of each for both: 1.65 and 1.05).
 //!
-//! Where that was in vain, somebody is late for another reason, and the core may be his: so it is done half as often each time.
+//! Where that was in vain, another rank is late for another reason, and may need the core: so it is done half as often each time.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 //!
 //! With a core for each rank the others are about to come: the place is watched alone for about a microsecond.
 //! With shared cores they cannot come before this rank makes room: it yields at once, and looks again when it is switched in,
-//! and then for a moment, since whoever is still missing is on another core ([`spin_hold`]).
-//! A rank that has watched in vain yields too: strangers may have taken the core of somebody it waits for, and on a free core a yield costs little.
+//! and then for a moment, since a rank that is still missing is on another core ([`spin_hold`]).
+//! A rank that has watched in vain yields too: strangers may have taken the core of a rank it waits for, and on a free core a yield costs little.
 //! Then, in both cases, it waits as everywhere, progressing and at last asleep, so that messages move and a computing rank gets the core.
 //!
 //! An operation is written once, over [`Waits`]: a blocking call waits [`Here`], inside the only poll that its future ever sees,

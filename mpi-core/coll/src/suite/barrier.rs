@@ -63,7 +63,7 @@ fn dawdle(rank: u32, round: u32) {
     }
 }
 
-/// Whoever leaves the barrier finds that everybody has entered it, however late they come.
+/// A rank that leaves the barrier finds that every rank has entered it, however late it came.
 pub fn nobody_leaves_before_all_have_entered(job: &Job, name: &str, form: Form, rounds: u32) {
     let entered: Vec<AtomicU32> = (0..job.ranks).map(|_| AtomicU32::new(0)).collect();
     job.run(|engine| {
@@ -84,7 +84,7 @@ pub fn nobody_leaves_before_all_have_entered(job: &Job, name: &str, form: Form, 
     });
 }
 
-/// While one rank does not come, nobody leaves; afterwards everybody does.
+/// While one rank does not come, no rank leaves; afterwards every rank does.
 pub fn a_late_rank_holds_everyone(job: &Job, name: &str, form: Form) {
     let come = AtomicU32::new(0);
     job.run(|engine| {

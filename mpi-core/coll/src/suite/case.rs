@@ -1,6 +1,6 @@
 //! Random collective calls and what they must give, computed by each rank alone.
 //!
-//! Everybody's input follows from the case's seed, so a rank knows all inputs and, by the plain definition of the call, its own output.
+//! Every rank's input follows from the case's seed, so a rank knows all inputs and, by the plain definition of the call, its own output.
 //! Data are 64-bit words; a datatype has one of them in an element, or two with holes around them and a negative lower bound.
 #![allow(unsafe_code)]
 

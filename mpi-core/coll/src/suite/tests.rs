@@ -101,7 +101,7 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
             for _ in 0..1 + shared.below(6) {
                 let comm = &comms[shared.below(comms.len() as u64) as usize];
                 let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
-                // Drawn by everybody alike, though the parts of the world may have other sizes.
+                // Drawn by every rank alike, though the parts of the world may have other sizes.
                 let mut drawn = Random(shared.next());
                 let case = Case::random(call, comm.size(), &mut drawn);
                 let part = case.part(comm.rank());
@@ -394,7 +394,7 @@ fn every_algorithm_for_barriers_holds_what_every_barrier_promises() {
     }
 }
 
-/// A component whose barrier lets everybody through at once.
+/// A component whose barrier lets every rank through at once.
 struct Open;
 
 impl Component for Open {

@@ -113,7 +113,7 @@ impl Comm {
         ranks
     }
 
-    /// Sends a message to a member, who receives messages of one sender in their order; waits, while progress goes on.
+    /// Sends a message to a member, which receives messages of one sender in their order; waits, while progress goes on.
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         ask!(self.send(dest, data.as_ptr().cast(), data.len())).map(|_| ())
     }
@@ -207,7 +207,7 @@ impl Comm {
             .unwrap_or_default()
     }
 
-    /// Says a line to whoever asked for explanations.
+    /// Says a line to the user who asked for explanations.
     pub fn info(&self, line: &str) {
         self.log(abi::INFO, line);
     }

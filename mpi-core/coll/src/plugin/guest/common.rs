@@ -53,9 +53,9 @@ impl Comm {
     /// What the component's modules in this process share, if one of them has made it.
     pub fn common<T: 'static>(&self) -> Option<Common<T>> {
         let place = self.common_place().ok()?;
-        // SAFETY: the host's place is readable, and nobody else uses it while this thread is in the component.
+        // SAFETY: the host's place is readable, and no other code uses it while this thread is in the component.
         let found: *const Tagged<T> = unsafe { place.as_ref() }?.cast_const().cast();
-        // SAFETY: what is there was put there by `share`, and it is alive, for whoever drops the last one takes it away.
+        // SAFETY: what is there was put there by `share`, and it is alive, for the holder that drops the last one takes it away.
         let kind = unsafe { found.cast::<TypeId>().as_ref() }?;
         if *kind != TypeId::of::<T>() {
             return None;

@@ -44,7 +44,7 @@ pub trait Guest: 'static {
     fn query(comm: Comm) -> Result<Self::Module, String>;
 }
 
-/// Who serves a call.
+/// Which component serves a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     Here,

@@ -168,14 +168,14 @@ unsafe extern "C" fn barrier_test<M: Module>(
 unsafe extern "C" fn attend<M: Module>(this: *mut c_void) {
     // SAFETY: the host keeps the rule of `module`.
     let module = unsafe { module::<M>(this) };
-    // What went wrong is met again by whoever asks for an outcome.
+    // What went wrong is met again by the caller that asks for an outcome.
     let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
 }
 
 unsafe extern "C" fn disable<M: Module>(this: *mut c_void) {
     // SAFETY: the host keeps the rule of `module`.
     let module = unsafe { module::<M>(this) };
-    // Nobody is left to tell.
+    // No caller is left to tell.
     let _ = catch_unwind(AssertUnwindSafe(|| module.disable()));
 }
 

@@ -1,14 +1,14 @@
-//! Collectives of long data: everybody tells where his data lie, and reads from the others what he needs, in one copy;
+//! Collectives of long data: every rank tells where its data lie, and reads from the others what it needs, in one copy;
 //! or a root tells where it wants them, and the others write there, all at the same time.
 //!
 //! Reading and writing another process's memory is the system's service (`mpi_base::cma`); it is used where every member can read every other,
 //! which all of them find out when the communicator is made ([`CmaAccess`]).
 //! The addresses travel through [`Cells`], an operation or two for each call, so all that waits, rings and sleeps there does so here:
-//! 1. who has data shows the address in its cell;
-//! 2. who needs them waits for the cell and reads;
-//! 3. who has finished says so, and nobody whose memory is read leaves before all readers have.
+//! 1. a rank that has data shows the address in its cell;
+//! 2. one that needs them waits for the cell and reads;
+//! 3. a reader that has finished says so, and no rank whose memory is read leaves before all readers have.
 //!
-//! Reductions are shared among workers: each combines one piece of everybody's data, and the pieces are then read from the workers.
+//! Reductions are shared among workers: each combines one piece of every rank's data, and the pieces are then read from the workers.
 //! Scans go from rank to rank: each reads what the one before has combined, which is the least work of all ranks together.
 //! In reduce-scatters every rank combines for itself, as it has a result of its own;
 //! and so do two ranks always: what one would read of the other's work is as long as what it spares.
@@ -130,7 +130,7 @@ fn either(send: &Option<SendBuf>, recv: &Option<RecvBuf>) -> i64 {
 
 /// Whether operands can be cut anywhere between elements: predefined types without holes, which are the same at all members.
 ///
-/// Members give the same type and count, so they all answer the same; where the data lie does not matter, who has none may have no buffer.
+/// Members give the same type and count, so they all answer the same; where the data lie does not matter, a member that has none may have no buffer.
 fn plain(buf: &SendBuf) -> bool {
     buf.datatype().as_named().is_some() && buf.is_one_run()
 }
@@ -214,7 +214,7 @@ impl<W: Waits> Turn<'_, W> {
         self.members.count()
     }
 
-    /// The other ranks, from the one ahead around, so that not everybody reads from the same one.
+    /// The other ranks, from the one ahead around, so that not every rank reads from the same one.
     fn around(&self) -> impl Iterator<Item = u32> + use<W> {
         let (me, size) = (self.me(), self.size());
         (me + 1..size).chain(0..me)
@@ -231,7 +231,7 @@ impl<W: Waits> Turn<'_, W> {
         self.members.ring_all();
     }
 
-    /// The same without waking anybody.
+    /// The same without waking any rank.
     async fn place(&self, number: u64, at: u64) {
         self.place_run(
             number,
@@ -287,7 +287,7 @@ impl<W: Waits> Turn<'_, W> {
         Ok(())
     }
 
-    /// Writes packed data, of which there is room for `len` bytes, to another rank who has asked for them.
+    /// Writes packed data, of which there is room for `len` bytes, to another rank that has asked for them.
     fn write(&self, rank: u32, at: u64, len: u64, buf: &SendBuf) -> Result<(), Error> {
         let write = |at, data: &[u8]| self.large.readers.write(self.cx, rank, at, data);
         let total = buf.bytes().min(i64::try_from(len).unwrap_or(i64::MAX));
@@ -310,7 +310,7 @@ impl<W: Waits> Turn<'_, W> {
         self.cells.end_long(self.members, number);
     }
 
-    /// As [`Turn::end`], and waits for the others who read this rank's memory.
+    /// As [`Turn::end`], and waits for the others that read this rank's memory.
     async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
         self.end(number);
         self.await_readers(number, readers).await;
@@ -420,7 +420,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Where the root's buffer is one run, everybody writes his block there while the root copies its own; elsewhere the root reads.
+    /// Where the root's buffer is one run, every rank writes its block there while the root copies its own; elsewhere the root reads.
     async fn gather(
         &self,
         send: Option<&SendBuf>,

@@ -17,7 +17,7 @@ const ROOTS_PIECE: i64 = 256 << 10;
 /// What is copied at once before it is combined.
 const STEP: i64 = 8 << 10;
 
-/// What one rank combines: everybody's elements from `start` on, as many as `place` has room for.
+/// What one rank combines: every rank's elements from `start` on, as many as `place` has room for.
 struct Job<'a> {
     start: i64,
     place: &'a RecvBuf,
@@ -55,7 +55,7 @@ impl<W: Waits> Turn<'_, W> {
         }
     }
 
-    /// Each worker combines a piece where it belongs, and everybody reads the pieces of the others.
+    /// Each worker combines a piece where it belongs, and every rank reads the pieces of the others.
     async fn reduce_to_all(
         &self,
         own: &SendBuf,
@@ -163,7 +163,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Who wants the result works alone, and lets each of the others go when it has read what that one has.
+    /// A rank that wants the result works alone, and lets each of the others go when it has read what that one has.
     async fn reduce_alone(
         &self,
         own: &SendBuf,
@@ -219,7 +219,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Each rank gets the sum of its elements: who reads them works on them, and nothing is left to be read from others.
+    /// Each rank gets the sum of its elements: the rank that reads them works on them, and nothing is left to be read from others.
     pub(super) async fn reduce_scatter(
         &self,
         send: Option<&SendBuf>,
@@ -252,13 +252,13 @@ impl<W: Waits> Turn<'_, W> {
             }
         };
         let Some(before) = self.before() else {
-            // The next rank reads sooner what nobody has just written.
+            // The next rank reads sooner what no rank has just written.
             self.pass_on(own.ptr().addr() as u64, copy_own).await;
             return Ok(());
         };
         copy_own();
         let outcome = self.prepend(before, recv, op).await;
-        // Also where something has failed, for somebody waits.
+        // Also where something has failed, for the next rank waits.
         self.pass_on(recv.ptr().addr() as u64, || ()).await;
         outcome
     }
@@ -468,7 +468,7 @@ impl Team {
 
     /// A worker's elements of `count`.
     ///
-    /// Who is not the root has to write as well, which takes as long as reading and as combining what one other rank has:
+    /// A rank other than the root has to write as well, which takes as long as reading and as combining what one other rank has:
     /// so the root's piece is longer.
     fn piece(&self, count: i64, worker: u32) -> Range<i64> {
         if self.root.is_none() {

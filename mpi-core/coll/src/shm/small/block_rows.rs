@@ -1,10 +1,10 @@
-//! Where everybody has a block for everybody, and a row of these is too long for one cell: in as many cells as it takes, side by side.
+//! Where every rank has a block for every rank, and a row of these is too long for one cell: in as many cells as it takes, side by side.
 //!
 //! Where ranks share cores, each is then switched in as often as for a short row, and touches each page once.
 //! Pieces of every block, a row of them in each cell, would take more switches, and after a switch it is the first look at each page that costs;
 //! single copies by the system are as many calls as there are ranks.
 //!
-//! Each cell holds whole blocks, as many as have room. Everybody waits until all have shown their last cell, and takes his block from each.
+//! Each cell holds whole blocks, as many as have room. Every rank waits until all have shown their last cell, and takes its block from each.
 //! What is longer than all the cells of one operation after another goes in several rounds, each with a part of every block.
 
 use super::Turn;
@@ -96,7 +96,7 @@ impl<W: Waits> Turn<'_, W> {
         for round in 0..rows.rounds {
             let turn = self.behind(round * rows.cells);
             let part = rows.bytes(round);
-            // An operator may fail, but nobody may be left waiting for the other rounds.
+            // An operator may fail, but no rank may be left waiting for the other rounds.
             let of_this = turn.run_round(call, &rows, &part).await;
             outcome = outcome.and(of_this);
         }
@@ -121,7 +121,7 @@ impl<W: Waits> Turn<'_, W> {
         }
         self.meet_in_rows(rows).await?;
         let outcome = self.take_from_rows(call, rows, part);
-        // Somebody may want to write the same cells in the next round already.
+        // Some rank may want to write the same cells in the next round already.
         for i in 0..rows.cells {
             self.cells.end(self.members, self.number + i);
         }
@@ -145,7 +145,7 @@ impl<W: Waits> Turn<'_, W> {
         }
     }
 
-    /// Waits until everybody has shown his rows.
+    /// Waits until every rank has shown its rows.
     async fn meet_in_rows(&self, rows: &Rows) -> Result<(), Error> {
         let last = self.behind(rows.cells - 1);
         let last = last.long();
@@ -187,7 +187,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte of every rank's block has one place in one round, inside of its cell, and nobody else's is there.
+        /// Every byte of every rank's block has one place in one round, inside of its cell, and no other rank's is there.
         #[test]
         fn a_row_has_room_for_every_block(
             block in 1u64..200_000,

@@ -39,7 +39,7 @@ pub trait Combine<G, R> {
     /// `sum = given op sum`
     fn apply(&self, given: &G, sum: &R) -> Result<(), Error>;
 
-    /// The same with packed data; `spare` is for whoever has to unpack them first.
+    /// The same with packed data; `spare` is for an operator that has to unpack them first.
     fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
 
     /// The loop that it is to elements such as those of `like`, if it is no more than a loop; the same answer at all members.

@@ -1,13 +1,13 @@
-//! Collectives of short data through [`Cells`]: everybody shows what he has, and takes what he needs.
+//! Collectives of short data through [`Cells`]: every rank shows what it has, and takes what it needs.
 //!
 //! Where every rank has a core, each reads and combines for itself: one cache line to and fro.
-//! Where ranks share cores, who comes last does the work for all, so that a rank that is switched in finds it done,
+//! Where ranks share cores, the rank that comes last does the work for all, so that a rank that is switched in finds it done,
 //! and a root looks at one word until all have come. Scans go from rank to rank there ([`scan_lookback`]).
 //!
-//! Operands are combined in the order of ranks, whoever does it, so every member gets the same bits every time.
+//! Operands are combined in the order of ranks, whichever rank does it, so every member gets the same bits every time.
 //!
-//! Where data go one way only, who has shown them does not wait for who reads them.
-//! Longer data can go in several cells: in [`pieces`], or where everybody has a block for everybody in [`block_rows`].
+//! Where data go one way only, the rank that has shown them does not wait for those that read them.
+//! Longer data can go in several cells: in [`pieces`], or where every rank has a block for every rank in [`block_rows`].
 //! Which calls are served follows from what the standard makes equal at all members.
 
 mod block_rows;
@@ -128,16 +128,16 @@ impl Small {
                 _ if whole < block_rows::SHORTEST => 0,
                 Lane::Blocking => all,
                 Lane::Nonblocking if members > FEW => 0,
-                // All come round by round, and nobody looks at a request for long.
+                // All come round by round, and no rank looks at a request for long.
                 Lane::Nonblocking => all.min(block_rows::FEW_ROUNDS * whole as u64),
             };
             return one.max(whole as u64).max(more);
         }
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
-            // Nobody is done with these before all look at them.
+            // No rank is done with these before all look at them.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
-            // Nobody may look at a request for long, so all pieces have room at once.
+            // No rank may look at a request for long, so all pieces have room at once.
             Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
         };
         match pieces::of_a_block(all, call, members, self.kind) {
@@ -216,7 +216,7 @@ impl Small {
             return Some(Shape::Rows(rows));
         }
         let piece = self.piece(call, members) as u64;
-        // What goes whole has room for everybody's blocks; where that lacks there are two pieces at least, if one of them is empty.
+        // What goes whole has room for every rank's blocks; where that lacks there are two pieces at least, if one of them is empty.
         Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Both sides copy at the same time, and what is copied stays in near caches;
 //! one copy by the system costs a call and, for each page, looking it up.
-//! Where ranks share cores, who gives is switched out and in for every few pieces, so there they are longer (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
+//! Where ranks share cores, the giver is switched out and in for every few pieces, so there they are longer (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
 //! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
@@ -32,19 +32,19 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, kind: Kind) -> Option<
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
         // These go in rows, if at all.
         _ if goes_in_rows(call, kind) => None,
-        // A root, or everybody, takes as much from each of the others.
+        // A root, or every rank, takes as much from each of the others.
         CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
             Some(up_to / u64::from(members.max(2) - 1))
         }
-        // Who comes last works for all.
+        // The rank that comes last works for all.
         CallId::Allreduce if kind == Kind::Counter => Some(up_to),
-        // Of more than two, everybody would do everybody's work.
+        // Of more than two, every rank would do the work of all.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
     }
 }
 
-/// Whether everybody gives and takes.
+/// Whether every rank gives and takes.
 pub fn go_both_ways(call: CallId) -> bool {
     matches!(
         call,
@@ -52,7 +52,7 @@ pub fn go_both_ways(call: CallId) -> bool {
     )
 }
 
-/// How many pieces are shown before the first is taken, where everybody gives and takes; less than there are cells.
+/// How many pieces are shown before the first is taken, where every rank gives and takes; less than there are cells.
 const AHEAD: u64 = 2;
 
 /// The bytes of a block that go at once, in cells that have room for so many.
@@ -215,7 +215,7 @@ impl<W: Waits> Turn<'_, W> {
             let at = i as usize * piece;
             let bytes = at..at + piece;
             let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, piece));
-            // An operator may fail, but nobody may be left waiting for the other pieces.
+            // An operator may fail, but no rank may be left waiting for the other pieces.
             outcome = outcome.and(match call {
                 Call::Bcast { buf, root } => turn.bcast(&Cut::of(buf, &bytes), *root).await,
                 Call::Gather { send, recv, root } => {
@@ -264,7 +264,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// Where everybody gives and takes, each shows a few pieces more than he has taken, so that nobody waits for one that is being written.
+    /// Where every rank gives and takes, each shows a few pieces more than it has taken, so that no rank waits for one that is being written.
     async fn run_both_ways(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let mut outcome = Ok(());
         let piece = of_cell(self.cells.piece(), call.id(), self.members.count());
@@ -274,7 +274,7 @@ impl<W: Waits> Turn<'_, W> {
                 self.behind(i).long().show_piece(call, bytes(i)).await;
             }
             if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
-                // An operator may fail, but nobody may be left waiting for the other pieces.
+                // An operator may fail, but no rank may be left waiting for the other pieces.
                 outcome = outcome.and(self.behind(i).long().take_piece(call, bytes(i)).await);
                 self.cells.end(self.members, self.number + i);
             }
@@ -321,7 +321,7 @@ impl<W: Waits> Placed<'_, '_, W> {
             Some(before) => self.prepend(before, recv, op),
             None => Ok(()),
         };
-        // Also where something has failed, for somebody waits.
+        // Also where something has failed, for the next rank waits.
         self.pass_on(recv).await;
         outcome
     }

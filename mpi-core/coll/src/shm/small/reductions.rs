@@ -53,7 +53,7 @@ impl<W: Waits> Turn<'_, W> {
         let turn = &self.fitting(Flow::OneWay, bytes.unwrap_or(0));
         let outcome = match (recv, send) {
             (Some(recv), send) if turn.me() == root => {
-                // Nobody reads the root's cell, but in place the fold looks for its operand there.
+                // No rank reads the root's cell, but in place the fold looks for its operand there.
                 if send.is_none() {
                     show!(turn, recv);
                 }
@@ -91,7 +91,7 @@ impl<W: Waits> Turn<'_, W> {
         }
         let (me, count) = (turn.me(), turn.members.count());
         match send {
-            // Nobody reads the last rank's cell; but in place the fold looks there.
+            // No rank reads the last rank's cell; but in place the fold looks there.
             Some(_) if me + 1 == count => {}
             Some(send) => show!(turn, send),
             None => show!(turn, recv),
@@ -160,7 +160,7 @@ impl<W: Waits> Turn<'_, W> {
         outcome
     }
 
-    /// The operator, if who comes last is to work on operands of so many bytes for all, as he may where ranks share cores:
+    /// The operator, if the rank that comes last is to work on operands of so many bytes for all, as it may where ranks share cores:
     /// a rank that is switched in then finds its result in one place, and the work of one takes no longer than that saves.
     #[inline(always)]
     fn for_all(&self, bytes: usize, op: impl FnOnce() -> Option<DenseOp>) -> Option<DenseOp> {

@@ -1,16 +1,16 @@
 //! Scans where ranks share cores: each rank shows what all up to it give together, and the next one goes on from that.
 //!
-//! So who comes after the one before him reads one cell and writes one, however many ranks there are, and in a row of scans rank 0 may be as far ahead as there are cells.
+//! So a rank that comes after the one before it reads one cell and writes one, however many ranks there are, and in a row of scans rank 0 may be as far ahead as there are cells.
 //!
-//! Who comes before that does not wait for it to go on himself: he offers his operand, and looks at his own cell only.
-//! Who has finished looks whether the next rank has offered something; if so he claims it, puts what he has in front of it, shows it in the other's name, and looks further.
-//! So he whom several wait for does the work of all of them, and a rank that is switched in finds it done.
+//! A rank that comes before that does not wait for it to go on itself: it offers its operand, and looks at its own cell only.
+//! A rank that has finished looks whether the next rank has offered something; if so it claims that, puts what it has in front of it, shows it in the other's name, and looks further.
+//! So a rank that several wait for does the work of all of them, and a rank that is switched in finds it done.
 //! A rank that finds, after it has offered, that the one before has come meanwhile, claims its own offer; one of the two gets it.
 //!
 //! It is the look-back of D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA Technical Report NVR-2016-002,
-//! turned round, since who waits here should look at one line.
+//! turned round, since a rank that waits here should look at one line.
 //!
-//! Operands are combined from the first rank on, one after another, whoever does it, so the result does not depend on who came when.
+//! Operands are combined from the first rank on, one after another, whichever rank does it, so the result does not depend on which came when.
 
 use super::Placed;
 use super::data::{CopyTo, Room};
@@ -55,7 +55,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.help(recv.bytes(), op);
     }
 
-    /// Offers this rank's operand; true if nobody claims it since the rank before has shown its result meanwhile.
+    /// Offers this rank's operand; true if no rank claims it since the rank before has shown its result meanwhile.
     #[cold]
     fn comes_after_all(&self) -> bool {
         let (cells, me) = (self.cells, self.me());

@@ -72,7 +72,7 @@ impl<W: Waits> Placed<'_, '_, W> {
             .compose(place, self.spot, 0..len, |room| data.pack(room));
     }
 
-    /// Shows what this rank's cell has been filled with, and asks for the line of the next one, where nobody else needs the core meanwhile.
+    /// Shows what this rank's cell has been filled with, and asks for the line of the next one, where no other rank needs the core meanwhile.
     #[inline(always)]
     fn publish(&self) {
         self.publish_of(0);
@@ -87,7 +87,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         }
     }
 
-    /// Shows data but for some of the packed bytes, which nobody asks for.
+    /// Shows data but for some of the packed bytes, which no rank asks for.
     #[inline]
     pub(super) async fn show_around(&self, data: &impl Given, but: Range<usize>) {
         let Some(data) = data.run() else {
@@ -121,7 +121,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.cells.seen(place, self.spot)
     }
 
-    /// Whether a rank shows its data, by one who will wait for them otherwise ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
+    /// Whether a rank shows its data, by one that will wait for them otherwise ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
     #[inline(always)]
     pub(super) fn comes(&self, rank: u32) -> bool {
         self.cells.patience().look(|| self.seen(rank))
@@ -135,7 +135,7 @@ impl<W: Waits> Placed<'_, '_, W> {
 
     #[inline]
     pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) {
-        // Whoever else is waited for has had time meanwhile.
+        // Every other rank that is waited for has had time meanwhile.
         for (looked, rank) in ranks.enumerate() {
             let there = match looked {
                 0 => self.comes(rank),
@@ -163,8 +163,8 @@ impl<W: Waits> Placed<'_, '_, W> {
         }
     }
 
-    /// Waits until everybody has shown his data.
-    /// Where ranks share cores the last to come does the `work` for all and shows it as the result; true for those who find it there.
+    /// Waits until every rank has shown its data.
+    /// Where ranks share cores the last to come does the `work` for all and shows it as the result; true for those that find it there.
     #[inline]
     pub(super) async fn meet(
         &self,
@@ -179,7 +179,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.meet_having_arrived(is_last, work).await
     }
 
-    /// The same where ranks share cores, by one who has arrived.
+    /// The same where ranks share cores, by one that has arrived.
     #[inline]
     pub(super) async fn meet_having_arrived(
         &self,
@@ -216,7 +216,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         }
     }
 
-    /// Waits, at the root, until everybody has shown his data.
+    /// Waits, at the root, until every rank has shown its data.
     #[inline]
     pub(super) async fn await_reports(&self) {
         if self.kind == Kind::Flags {

@@ -11,12 +11,12 @@ use crate::testing::eventually;
 use crate::{Call, CallId};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where data go one way, the giver is through with its call before the taker has begun his: nobody waits for an answer.
+/// Where data go one way, the giver is through with its call before the taker has begun its: no rank waits for an answer.
 #[test]
 fn who_only_gives_does_not_wait_for_who_takes() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
-    // One cell, and as many pieces as there are cells. Where ranks share cores as well, though there who comes last works for all who wait.
+    // One cell, and as many pieces as there are cells. Where ranks share cores as well, though there the rank that comes last works for all that wait.
     let lengths = [
         (Kind::Flags, 8),
         (Kind::Flags, 128 << 10),

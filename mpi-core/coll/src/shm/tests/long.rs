@@ -22,7 +22,7 @@ fn pairs() -> [Datatype; 3] {
     ]
 }
 
-/// Long blocks are written by those who have them or read by the root, as its buffer allows, whatever each has them in.
+/// Long blocks are written by those that have them or read by the root, as its buffer allows, whatever each has them in.
 #[test]
 fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
     const COUNT: i64 = 5000;

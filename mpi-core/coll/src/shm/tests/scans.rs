@@ -1,4 +1,4 @@
-//! Where ranks share cores each scan goes on from what the rank before has, whoever works that out.
+//! Where ranks share cores each scan goes on from what the rank before has, whichever rank works that out.
 
 use super::super::barrier::Kind;
 use super::job;
@@ -20,7 +20,7 @@ fn sum(ranks: u32, call: u32) -> Option<f64> {
         .reduce(|sum, own| sum + own)
 }
 
-/// In rows and singly, of calls that wait and of requests, in place or not, and whoever is late.
+/// In rows and singly, of calls that wait and of requests, in place or not, and whichever rank is late.
 #[test]
 fn a_scan_has_the_same_bits_whoever_comes_when() {
     const CALLS: u32 = 4;

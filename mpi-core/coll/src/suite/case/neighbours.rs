@@ -69,7 +69,7 @@ impl Case {
         use CallId as Id;
         let near = Rc::new(self.near(me));
         let count = self.counts[0];
-        // A block that nobody fills stays as it is.
+        // A block that no rank fills stays as it is.
         let words: Vec<Option<Vec<u64>>> = near
             .sources()
             .iter()
