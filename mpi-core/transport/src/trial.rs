@@ -2,7 +2,7 @@
 //!
 //! Each way is tried a few times, then the better one is taken, and the other one tried again once in a while,
 //! since processes move, and programs change what they do.
-//! What a sample is, and what for it is taken, is the business of who asks: of messages `pml/ob1/protocol_choice.rs`, of collectives `coll/shm/protocol_choice.rs`,
+//! What a sample is, and what for it is taken, is the business of the caller: of messages `pml/ob1/protocol_choice.rs`, of collectives `coll/shm/protocol_choice.rs`,
 //! of rings `btl/sm/span.rs`.
 
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub trait Either: Copy + PartialEq {
 /// How long data come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Read from the memory of who has them, in one copy by the system.
+    /// Read from the memory of the process that has them, in one copy by the system.
     Copy,
     /// Through shared memory, copied by both programs, a part after the other.
     Fragments,
@@ -44,7 +44,7 @@ const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
 const CLEARLY: f32 = 1.25;
 /// What costs more than the other way, and so many times as much again, is not put off longer for that: it may have been chance.
 const DEAREST: f32 = 8.0;
-/// A sample counts for no more than so many times what is known: somebody else may have had the core.
+/// A sample counts for no more than so many times what is known: another process may have had the core.
 const OUTLIER: f32 = 4.0;
 /// What part of a change is believed at once.
 const SLOWLY: f32 = 1.0 / 8.0;

@@ -44,7 +44,7 @@ pub struct Bml {
 /// What the layer found out about a peer.
 pub enum Route {
     Via(Rc<dyn Btl>, Endpoint),
-    /// Nobody reaches it; each transport's reason.
+    /// No transport reaches it; each transport's reason.
     None {
         reasons: String,
     },
@@ -158,7 +158,7 @@ impl Bml {
         }
     }
 
-    /// Who reaches a peer, and why those that were asked before do not; asks as [`Bml::route`] does, for explanations.
+    /// Which transport reaches a peer, and why those that were asked before do not; asks as [`Bml::route`] does, for explanations.
     pub fn survey(&self, peer: ProcId) -> (Option<Rc<dyn Btl>>, Vec<Rejection>) {
         let mut rejections = Vec::new();
         let found = self.ask(peer, &mut rejections);

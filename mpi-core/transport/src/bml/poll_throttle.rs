@@ -2,7 +2,7 @@
 //!
 //! Such a look takes longer than a whole message through memory.
 //! So it is done every time only after memory has brought nothing for [`CALM`] looks, which is about two microseconds;
-//! until then once in [`PAUSE`], so that steady traffic through memory starves nobody.
+//! until then once in [`PAUSE`], so that steady traffic through memory starves no transport.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -86,7 +86,7 @@ impl Registry {
         self.strays.get()
     }
 
-    /// Tells all handlers that a process cannot be reached any more, whoever has found out.
+    /// Tells all handlers that a process cannot be reached any more, whichever transport has found out.
     pub fn lost(&self, peer: ProcId, why: &str) {
         self.all().for_each(|handler| handler.lost(peer, why));
     }

@@ -49,7 +49,7 @@ const SUM: usize = size_of::<u32>();
 struct Checked {
     me: ProcId,
     inner: Transport,
-    /// From whom damaged data have come.
+    /// The processes from which damaged data have come.
     bad: RefCell<HashSet<ProcId>>,
 }
 

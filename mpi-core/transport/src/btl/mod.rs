@@ -170,7 +170,7 @@ pub trait Sink {
     /// Offers the place where bytes `range` of a payload that was begun are to end.
     ///
     /// Either `fill` is called once with a slice of that length, and the answer is true;
-    /// or the answer is false, whoever wanted the message has given it up, and the rest of it is dropped.
+    /// or the answer is false, the receiver has given the message up, and the rest of it is dropped.
     fn land(
         &self,
         _from: ProcId,
@@ -190,7 +190,7 @@ pub trait Sink {
 
     /// A message to `to` that overtakes others and stayed with its sender ([`Btl::relies_on_senders`]) may have been lost with a link.
     ///
-    /// Whoever still has its `len` bytes calls `send` with them once; who has not says nothing, and it counts as not wanted any more.
+    /// A sender that still has its `len` bytes calls `send` with them once; one that has not says nothing, and it counts as not wanted any more.
     fn again(
         &self,
         _to: ProcId,
@@ -240,10 +240,10 @@ pub trait CooperativeCopy {
         share: Share,
     ) -> Fetched;
 
-    /// The receiver wants no more of what is left, and lets nobody else have it; answers how many bytes that were.
+    /// The receiver wants no more of what is left, and lets no other process have it; answers how many bytes that were.
     fn close(&self, number: u32) -> usize;
 
-    /// The sender's part: puts what nobody has taken of `data`, from the back, to where it belongs in the regions of `remote`;
+    /// The sender's part: puts what is not yet taken of `data`, from the back, to where it belongs in the regions of `remote`;
     /// answers how many bytes that were.
     fn help(
         &self,
@@ -271,7 +271,7 @@ pub enum Share {
 pub struct Fetched {
     /// Bytes that it has taken upon itself this time, behind those of the last.
     pub bytes: usize,
-    /// Whether pieces are left that nobody has taken; if not, all the other bytes are the sender's.
+    /// Whether pieces are left that are not yet taken; if not, all the other bytes are the sender's.
     pub open: bool,
     /// Whether it got them.
     pub result: Result<(), GetError>,
@@ -382,12 +382,12 @@ pub trait Btl {
     /// A transport that is not made of connections does nothing.
     fn cut(&self, _to: Endpoint) {}
 
-    /// Whether nothing that was taken for a peer waits for its connection, which nobody makes while this process does not progress.
+    /// Whether nothing that was taken for a peer waits for its connection, which is not made while this process does not progress.
     fn is_through(&self, _to: Endpoint) -> bool {
         true
     }
 
-    /// Waits, for a bounded time, until what was taken is out of this process's hands, because nobody may progress for long.
+    /// Waits, for a bounded time, until what was taken is out of this process's hands, because this process may not progress for long.
     fn settle(&self) {}
 
     /// The process's last word: as [`Btl::settle`], and peers learn that this end is not a death.

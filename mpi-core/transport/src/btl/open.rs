@@ -31,7 +31,7 @@ pub struct OpenContext<'a> {
     pub me: ProcId,
     /// How many processes the job has.
     pub size: u32,
-    /// The memory shared with the other processes of this node, and who they are, by local rank.
+    /// The memory shared with the other processes of this node, and which they are, by local rank.
     pub node: Option<(Node, Vec<ProcId>)>,
     pub params: &'a Params,
     /// Where processes read each other's addresses, if there is such a place.
@@ -49,7 +49,7 @@ impl OpenContext<'_> {
 
 /// Where each process of a job says how it can be reached.
 ///
-/// What was put before the fence that follows [`open_all`] (see [`Opened::fence`]) can be read by everybody after it.
+/// What was put before the fence that follows [`open_all`] (see [`Opened::fence`]) can be read by every process after it.
 pub trait Modex: Send + Sync {
     /// Says something about this process to all others; every key once, before the fence.
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String>;
@@ -73,7 +73,7 @@ pub trait Names: Send + Sync {
     fn admit(&self, name: u64) -> Option<ProcId>;
 }
 
-/// In a job everybody has the same numbers.
+/// In a job every process has the same numbers.
 pub(super) struct JobNames {
     pub size: u32,
 }

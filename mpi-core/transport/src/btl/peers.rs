@@ -28,7 +28,7 @@ pub(super) struct Peers<P> {
 }
 
 impl<P: Place> Peers<P> {
-    /// Nobody yet, of a job of `size` processes.
+    /// No peer yet, of a job of `size` processes.
     pub fn new(size: u32) -> Peers<P> {
         Peers {
             own: (0..size).map(|_| OnceCell::new()).collect(),

@@ -26,7 +26,7 @@ impl Modex for Board {
 #[derive(Clone, Debug, Default)]
 pub struct SharedBoard(Arc<Mutex<Notices>>);
 
-/// What was put, by whom and under which key.
+/// What was put, by which rank and under which key.
 #[cfg(any(test, feature = "testing"))]
 type Notices = HashMap<(ProcId, String), Vec<u8>>;
 

@@ -2,9 +2,9 @@
 //!
 //! Each rank puts a card: the machine (boot id), the network namespace (abstract sockets end at it), the user,
 //! the name of a socket it listens on, a secret, and the processors it may run on.
-//! After the fence everybody reads all cards; ranks with the same machine, namespace and user are local to each other.
+//! After the fence every rank reads all cards; ranks with the same machine, namespace and user are local to each other.
 //! The lowest of them makes the node's memory and gives it to the others over its socket ([`mpi_base::fdpass`]).
-//! Those whom the launcher has bound see from the cards with how many they share their cores.
+//! Those that the launcher has bound see from the cards with how many they share their cores.
 //!
 //! What a resource manager says about places is not asked: several of its nodes may be one machine, and one may be several containers.
 
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// A number that processes share which reach each other by the loopback address, and by chance nobody else.
+/// A number that processes share which reach each other by the loopback address, and by chance no others.
 pub(crate) fn machine() -> u64 {
     let seed = match Place::here() {
         Ok(place) => format!("{} {}", place.boot_id, place.network),
@@ -141,7 +141,7 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
         key,
         processors: cpu::processors(),
     };
-    // Everybody listens before the fence, as nobody knows yet who will be the lowest.
+    // Every rank listens before the fence, as none knows yet which will be the lowest.
     let giver = Giver::bind(&card.socket).map_err(RteError::Pass)?;
     rte.put(KEY, &card.to_bytes())?;
     rte.fence()?;

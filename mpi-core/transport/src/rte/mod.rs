@@ -1,9 +1,9 @@
-//! RTE, the run-time environment: who we are, how we find each other, who died.
+//! RTE, the run-time environment: which process we are, how we find each other, which processes died.
 //!
 //! A component speaks to one kind of launcher; the first that finds its launcher serves, without configuration:
 //! * [`pmi1`]: the PMI-1 wire protocol, which our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux speak;
 //! * [`pmix`]: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
-//! * `singleton`: nobody has launched us; it refuses where somebody has and gave us no way to speak to him,
+//! * `singleton`: no launcher has started us; it refuses where one has and gave us no way to speak to it,
 //!   because N processes that each believe to be alone are worse than an error.
 //!
 //! Promises of every component:
@@ -11,7 +11,7 @@
 //! * everything blocks and is meant for start, end, and first contacts; nothing here is on a message's way;
 //! * a launcher that is lost is noticed ([`Rte::lost`]), so that no rank stays behind as an orphan;
 //! * where a job survives deaths, each is told once, if the launcher tells of them at all ([`Rte::deaths`]);
-//! * [`Rte::node_segment`] gives all ranks of a node the same memory, whoever launched them.
+//! * [`Rte::node_segment`] gives all ranks of a node the same memory, whichever launcher started them.
 //!
 //! Nothing is read from the process but through an [`Env`], so that tests can play every launcher.
 
@@ -66,7 +66,7 @@ enum Offer {
 /// All components, in the order in which they are asked.
 pub static BUILT_IN: &[Component] = &[pmi1::COMPONENT, pmix::COMPONENT, singleton::COMPONENT];
 
-/// Who we are.
+/// Which process of which job we are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// A name that no other job of this machine has, now or before.
@@ -116,7 +116,7 @@ pub trait Rte: Send + Sync {
     /// The name of the component.
     fn component(&self) -> &'static str;
 
-    /// Who this process is in its job; it never changes.
+    /// Which process this is in its job; it never changes.
     fn identity(&self) -> &Identity;
 
     /// Makes bytes known to the other processes of the job after the next fence; a key is put once.
@@ -131,7 +131,7 @@ pub trait Rte: Send + Sync {
     /// The memory of our node; collective over the job, called once.
     fn node_segment(&self) -> Result<NodeMembership, RteError>;
 
-    /// A descriptor that reports a hang-up when the launcher is lost, for whoever sleeps in `epoll_wait`.
+    /// A descriptor that reports a hang-up when the launcher is lost, for a thread that sleeps in `epoll_wait`.
     fn launcher(&self) -> Option<BorrowedFd<'_>>;
 
     /// What has gone away that this process cannot go on without, before we were done with it.
@@ -273,7 +273,7 @@ pub enum RteError {
         name: String,
         value: String,
     },
-    /// Somebody launched several of us and gave us no way to speak to him.
+    /// A launcher started several of us and gave us no way to speak to it.
     NoWireUp {
         launcher: &'static str,
         size: u32,

@@ -43,7 +43,7 @@ unsafe extern "C" {
 /// Leaves without running anything that might wait for others: no destructors and no `atexit` handlers,
 /// only those of `at_quick_exit`, by which a component with hardware leaves that hardware at rest.
 pub fn exit_now(code: i32) -> ! {
-    // SAFETY: it does not return, and whoever has registered a handler for it has made it for this situation.
+    // SAFETY: it does not return, and code that has registered a handler for it has made it for this situation.
     unsafe { quick_exit(code) }
 }
 

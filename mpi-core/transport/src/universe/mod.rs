@@ -135,7 +135,7 @@ impl Universe {
         }
         let mut known = self.known();
         if let Some(&proc) = known.by_name.get(&name) {
-            // A process that has called before anybody told of it gets its card now.
+            // A process that has called before any process told of it gets its card now.
             if let Some(other) = known.others.get_mut(&proc)
                 && other.card == Card::default()
             {

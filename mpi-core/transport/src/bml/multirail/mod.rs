@@ -7,8 +7,8 @@
 //! **Losing a link loses nothing.** Every message has a number and is remembered until the peer has acknowledged it.
 //! When a link dies, what was sent over it and not acknowledged is sent again over those that are left.
 //! Ordered messages are kept for that.
-//! Overtaking ones go straight from their sender's memory and are not kept: whoever sent them is asked for them again ([`Sink::again`]),
-//! and what nobody has any more a [`VOID`] stands for, so that no number is missed.
+//! Overtaking ones go straight from their sender's memory and are not kept: their sender is asked for them again ([`Sink::again`]),
+//! and what the sender has no more a [`VOID`] stands for, so that no number is missed.
 //! The receiver drops what it has had already, and delivers ordered messages by their numbers, whichever way they came.
 //! Only when the last link has died the peer is lost, and the sentence quotes what every link said.
 //!
@@ -17,7 +17,7 @@
 //! Ordered and overtaking messages are numbered apart, from 1.
 //! An [`ACK`] says only the latter; it is sent when much has come and nothing went back, and before a process sleeps.
 //!
-//! Both ends must bond the same links; transports see to that when they are asked whom they reach.
+//! Both ends must bond the same links; transports see to that when they are asked which peers they reach.
 
 mod repair;
 mod side;
@@ -35,7 +35,7 @@ use through::Through;
 /// The active message of acknowledgements.
 pub const ACK: Am = Family::Multirail.am(15) | OVERTAKES;
 
-/// The active message that takes the number of one that nobody wants any more; its payload is a prefix.
+/// The active message that takes the number of one that is no longer wanted; its payload is a prefix.
 pub const VOID: Am = Family::Multirail.am(14) | OVERTAKES;
 
 /// What stands before a message's own payload: its header and two acknowledgements.

@@ -29,7 +29,7 @@ impl Multirail {
         }
     }
 
-    /// Sends once more what its sender has, or a word that nobody has it.
+    /// Sends once more what its sender has, or a word that it is gone.
     fn ask_again(
         &self,
         side: &Side,

@@ -12,7 +12,7 @@ use super::super::{ProcId, Sink};
 use super::SCAN;
 use super::span::{SHORT, Spans};
 
-/// Messages taken from one ring before the next one has its turn, and whoever waits looks whether he has what he waits for.
+/// Messages taken from one ring before the next one has its turn, and a waiting thread looks whether it has what it waits for.
 const TURN: usize = 32;
 /// And so many bytes.
 ///
@@ -32,7 +32,7 @@ pub(super) struct Incoming {
     inbox: Held<Inbox>,
     /// How many requests of senders we have seen to.
     calls: u32,
-    /// The rings of those who ever sent, in the order of their first message.
+    /// The rings of those that ever sent, in the order of their first message.
     rings: Vec<Ring>,
     /// Where in `rings` a local rank's ring is.
     place: Vec<Option<u32>>,
@@ -213,7 +213,7 @@ impl Incoming {
 impl Ring {
     /// Delivers up to [`TURN`] messages or [`TURN_BYTES`]; the flag says that there may be more.
     ///
-    /// What was consumed is given back in a later round that finds nothing, so that nothing stands between a message and whoever waits for it.
+    /// What was consumed is given back in a later round that finds nothing, so that nothing stands between a message and the thread that waits for it.
     #[inline]
     fn turn(&mut self, node: &Node, sink: &dyn Sink) -> (usize, bool) {
         let (from, proc) = (self.from, self.proc);

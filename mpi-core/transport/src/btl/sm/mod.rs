@@ -383,7 +383,7 @@ impl Btl for Sm {
         if !self.starving.get() {
             return false;
         }
-        // About to sleep: whoever had no room for us must ring when there is; and is there by now?
+        // About to sleep: a receiver that had no room for us must ring when there is; and is there by now?
         let mut starving = false;
         let mut room = false;
         for out in &self.outgoing {

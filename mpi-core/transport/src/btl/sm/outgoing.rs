@@ -108,7 +108,7 @@ impl Outgoing {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
-        // The cell comes first: a filled fragment that nobody is told of would be lost.
+        // The cell comes first: a filled fragment that the receiver is not told of would be lost.
         if !self.producer.has_cell() {
             return Err(Full);
         }
@@ -198,7 +198,7 @@ impl Outgoing {
         self.call();
         let in_ring = len <= self.producer.longest();
         if !in_ring && let Some(slowest) = frags.slowest() {
-            // The fragment that we need may be with somebody else; our own entry is borrowed and has been called.
+            // The fragment that we need may be with another receiver; our own entry is borrowed and has been called.
             if let Some(Ok(holder)) = all.get(slowest as usize).map(RefCell::try_borrow) {
                 holder.call();
             }

@@ -164,12 +164,12 @@ impl CooperativeCopy for Cma {
         let (Ok(helping), Ok(inbox)) = (self.node.helping(peer.0), self.node.inbox(peer.0)) else {
             return false;
         };
-        // Who has died in the middle of it writes no more.
+        // A peer that has died in the middle of it writes no more.
         helping.is_with(self.node.rank(), number) && inbox.bell().wishes() & GONE == 0
     }
 }
 
-/// A run of somebody's memory.
+/// A run of a process's memory.
 trait Run: Copy {
     fn len(self) -> u64;
 
@@ -184,7 +184,7 @@ impl Run for Region {
 
     fn cut(self, range: Range<u64>) -> Region {
         Region {
-            // Whoever named the region may have named nonsense; the system finds out.
+            // The peer that named the region may have named nonsense; the system finds out.
             address: self.address.wrapping_add(range.start),
             len: range.end - range.start,
         }

@@ -68,7 +68,7 @@ mod with_shallow_rings_of_many_ranks {
     crate::btl_suite!(|| super::plain(40));
 }
 
-/// Everybody but rank 0 is a thread that sends `count` numbered messages to rank 0 and sleeps when there is no room.
+/// Every rank but rank 0 is a thread that sends `count` numbered messages to rank 0 and sleeps when there is no room.
 fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
     let max = net.btls[0].limits().max_send;
     let len = mixed(max);

@@ -76,7 +76,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
                 let Some(number) = copy.offer(data.len()) else {
                     panic!("a copy of {} bytes was not begun", data.len());
                 };
-                // Whoever does not listen any more has failed, and says so.
+                // A thread that does not listen any more has failed, and says so.
                 if ask.send((number, to.collect::<Vec<_>>())).is_err() {
                     return;
                 }

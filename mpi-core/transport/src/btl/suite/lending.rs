@@ -3,7 +3,7 @@
 use super::super::{Header, OVERTAKES, SendError};
 use super::net::{Keep, Net, pattern, send_numbered};
 
-/// A transport without room leaves what it is lent with its sender, who comes again or leaves the rest; ordered messages go their way beside it.
+/// A transport without room leaves what it is lent with its sender, which comes again or leaves the rest; ordered messages go their way beside it.
 pub fn what_is_lent_arrives_whole_and_once_or_not_at_all(net: Net) {
     let Some(lending) = net.from().lending() else {
         return;

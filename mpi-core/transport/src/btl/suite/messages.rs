@@ -68,7 +68,7 @@ pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
         assert_eq!(again, Err(SendError::WouldBlock));
         net.pump_until(&sink, || sink.len() as u64 == sent);
         assert_eq!(net.pump(&sink), 0);
-        // Whoever was refused may sleep now only if told when there is room, and there is.
+        // A sender that was refused may sleep now only if told when there is room, and there is.
         assert!(send_numbered(net.from(), net.endpoint(), sent, len).is_ok());
         net.pump_until(&sink, || sink.len() as u64 == sent + 1);
         for (n, (header, payload)) in sink.0.borrow().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A little job's transports, and numbered messages whose lengths and bytes everybody knows.
+//! A little job's transports, and numbered messages whose lengths and bytes every test knows.
 
 use mpi_base::param::{Params, Source};
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ pub fn cramped(pairs: &[(&str, &str)]) -> Params {
 
 pub struct Net {
     pub btls: Vec<Box<dyn Btl + Send>>,
-    /// Who each of `btls` is.
+    /// The process of each of `btls`.
     pub procs: Vec<ProcId>,
     /// From and to, as indices of `btls`.
     pub pair: (usize, usize),
@@ -41,7 +41,7 @@ impl Net {
         endpoint(self.from(), self.procs[self.pair.1])
     }
 
-    /// One round of everybody; what is for the pair's receiver goes to `sink`, and there must be nothing else.
+    /// One round of every process; what is for the pair's receiver goes to `sink`, and there must be nothing else.
     pub(super) fn pump(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
         for (i, btl) in self.btls.iter().enumerate() {
@@ -73,7 +73,7 @@ pub fn endpoint(btl: &dyn Btl, peer: ProcId) -> Endpoint {
     }
 }
 
-/// Nobody should be here.
+/// No message should be here.
 pub struct Nothing;
 
 impl Sink for Nothing {

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::super::SendError;
 use super::net::{Expect, Net, endpoint, mixed, send_numbered};
 
-/// The claims of one thread of a test; what failed is told to those who wait for that thread.
+/// The claims of one thread of a test; what failed is told to those that wait for that thread.
 pub struct Claims<'a>(pub &'a AtomicBool);
 
 impl Claims<'_> {
-    /// For whoever waits for another thread, again and again.
+    /// For a thread that waits for another, again and again.
     pub fn hold(&self) {
         let failed = self.0.load(Ordering::Relaxed);
         assert!(!failed, "a claim of another thread has failed");

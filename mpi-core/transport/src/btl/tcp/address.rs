@@ -2,7 +2,7 @@
 //!
 //! Interfaces that are up are listed with their address, network and speed; `btl_tcp_if_include` and `btl_tcp_if_exclude` name
 //! interfaces (`eth0`) or networks (`10.1.0.0/16`, `fd00::/8`) to use alone or to leave out.
-//! Which of a peer's addresses works is never computed from its looks, it is tried ([`super::rendezvous_points`]); the order only decides who is tried first:
+//! Which of a peer's addresses works is never computed from its looks, it is tried ([`super::rendezvous_points`]); the order only decides which is tried first:
 //! the loopback address on the same machine, then networks both ends are in, then the rest, faster ones first.
 
 use nix::ifaddrs::getifaddrs;

@@ -64,7 +64,7 @@ impl Tcp {
     /// How long a peer that refuses connections is called again; `None` is without end.
     /// Where processes leave MPI and come back, a peer may stay away for as long as its program likes,
     /// and the launcher ends the job if it has died.
-    /// Before that a refusal can also be a firewall's, and then nobody must wait for it.
+    /// Before that a refusal can also be a firewall's, and then no process must wait for it.
     fn patience(&self, peer: &Peer) -> Option<Duration> {
         let may_be_away = peer.was_up.get() || self.has_left.get();
         (!may_be_away).then_some(self.settings.refused_for)

@@ -90,7 +90,7 @@ impl Frame {
         out
     }
 
-    /// Reads a header; a payload longer than `max` is refused before anybody makes room for it.
+    /// Reads a header; a payload longer than `max` is refused before the receiver makes room for it.
     #[inline]
     pub fn decode(bytes: &[u8; HEADER], max: usize) -> Result<Frame, FrameError> {
         let word = |at: usize| {

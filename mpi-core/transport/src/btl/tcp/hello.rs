@@ -63,7 +63,7 @@ impl Hello {
         out
     }
 
-    /// Reads a hello; `None` if it is not one or comes from somebody who does not know the key.
+    /// Reads a hello; `None` if it is not one or comes from a stranger that does not know the key.
     pub fn decode(bytes: &[u8], key: &Key) -> Option<Hello> {
         let bytes: &[u8; HELLO] = bytes.try_into().ok()?;
         let name = |at: usize| {

@@ -48,7 +48,7 @@ enum Place {
     /// Where the sink says.
     Landing,
     Spare,
-    /// Nobody wants it any more.
+    /// No receiver wants it any more.
     Nowhere,
 }
 

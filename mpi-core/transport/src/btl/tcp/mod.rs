@@ -6,16 +6,16 @@
 //!
 //! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]); pieces of long messages may be lent ([`Lending`]).
 //! **Receiving** takes many short frames in one call and long payloads straight to where they are wanted ([`incoming`]).
-//! Up to [`DIRECT`] connections are read without asking whether something is there, which is faster while somebody waits for it;
+//! Up to [`DIRECT`] connections are read without asking whether something is there, which is faster while a thread waits for it;
 //! the poller is asked now and then, for connections that are begun or are many.
 //!
 //! **Ending.** A process that leaves says goodbye behind its last frame.
-//! A stream that ends otherwise is a lost peer, of whom the sink is told in one sentence that names both ends and what the system said.
+//! A stream that ends otherwise is a lost peer, of which the sink is told in one sentence that names both ends and what the system said.
 //!
 //! Where a parameter asks for several links, this component opens as many transports, each with a port and connections of its own;
 //! they begin with different networks. Using them together is the BML's business.
 //!
-//! Who may touch what: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every one that is; nothing is shared between threads.
+//! Which part may touch what: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every one that is; nothing is shared between threads.
 //! What [`Tcp`] does with them is in rooms: [`connect`], [`poll`] and [`shutdown`].
 
 mod address;
@@ -127,11 +127,11 @@ struct Tcp {
     epoll: OwnedFd,
     lobby: RefCell<Connector>,
     peers: Peers<Peer>,
-    /// Who is connected.
+    /// The peers that are connected.
     up: RefCell<Vec<ProcId>>,
     /// Whose connection has ended and is to be closed.
     ended: RefCell<Vec<ProcId>>,
-    /// Who is parted from and has not been told goodbye.
+    /// The peers that are parted from and have not been told goodbye.
     leaving: RefCell<Vec<ProcId>>,
     /// Looks since the poller was last asked.
     looks: Cell<u32>,
@@ -227,12 +227,12 @@ impl Tcp {
     fn peer(&self, proc: ProcId) -> Option<&Peer> {
         match self.peers.known(proc) {
             Some(peer) => Some(peer),
-            // What is called by nobody's name is nobody.
+            // A number without a name stands for no process.
             None => self.names.name(proc).and_then(|_| self.peers.meet(proc)),
         }
     }
 
-    /// Hands a message to what waits for its peer, who is called first if need be.
+    /// Hands a message to what waits for its peer, which is called first if need be.
     #[inline]
     fn hand(
         &self,
@@ -264,7 +264,7 @@ impl Tcp {
                 self.starving.set(true);
                 Err(SendError::WouldBlock)
             }
-            // Reading will find out too, and then the peer is lost for everybody.
+            // Reading will find out too, and then the peer is lost for all callers.
             Err(Refused::System(_)) => Err(SendError::PeerGone),
         }
     }
@@ -292,7 +292,7 @@ impl Btl for Tcp {
         if peer == self.me {
             return Reach::No("it is this process itself".into());
         }
-        // One of another job that has called has a connection, and perhaps nobody has shown its card yet.
+        // One of another job that has called has a connection, and perhaps its card is not known yet.
         let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
         if self.peer(peer).is_some_and(is_up) {
             return Reach::Yes(Endpoint(peer));

@@ -189,7 +189,7 @@ impl Settings {
         if self.dead_after.is_zero() {
             return Ok(());
         }
-        // Asked while idle, so that a machine that has gone is noticed by whoever only receives (RFC 9293, 3.8.4; RFC 5482).
+        // Asked while idle, so that a machine that has gone is noticed by a process that only receives (RFC 9293, 3.8.4; RFC 5482).
         let probe = (self.dead_after / 4).max(Duration::from_secs(1));
         sockopt::set_socket_keepalive(socket, true)?;
         sockopt::set_tcp_keepidle(socket, probe)?;

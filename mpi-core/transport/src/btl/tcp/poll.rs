@@ -127,7 +127,7 @@ impl Tcp {
         delivered
     }
 
-    /// A connection has ended; it is closed when nobody looks at it any more.
+    /// A connection has ended; it is closed when no code looks at it any more.
     #[cold]
     fn part(&self, peer: &Peer, met: &Met, end: End, sink: &dyn Sink) {
         self.up.borrow_mut().retain(|&proc| proc != peer.proc());
@@ -142,7 +142,7 @@ impl Tcp {
             End::Garbled(error) => error.to_string(),
             End::System(error) => rendezvous_points::text(error),
         };
-        // Nothing more can be meant for somebody whose stream cannot be believed.
+        // Nothing more can be meant for a peer whose stream cannot be believed.
         let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
         self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
     }

@@ -1,4 +1,4 @@
-//! Claims of tcp alone: who is let in, which address wins, how a peer is lost.
+//! Claims of tcp alone: which callers are let in, which address wins, how a peer is lost.
 
 use super::address::Candidate;
 use super::*;

@@ -106,7 +106,7 @@ impl Client {
             // What came with the last answer is here already.
             loop {
                 match self.lines.next_line() {
-                    // Nothing was asked, so anything else is nobody's answer.
+                    // Nothing was asked, so anything else is no answer.
                     Ok(Some(line)) => {
                         let _ = Message::parse(&line).map(|message| self.note_death(&message));
                     }
@@ -119,7 +119,7 @@ impl Client {
             match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::DONTWAIT) {
                 Ok((got @ 1.., _)) => self.lines.push(&buffer[..got]),
                 Err(Errno::INTR) => {}
-                // A hang-up is seen by whoever looks for it.
+                // A hang-up is seen by the code that looks for it.
                 _ => return,
             }
         }

@@ -118,7 +118,7 @@ impl Inherited {
                     .collect::<Vec<_>>()
             }),
             None if local_size == size => Some((0..size).collect()),
-            // Several nodes, and nobody says who is where: that is found by cards.
+            // Several nodes, and the launcher does not say which rank is where: that is found by cards.
             None => None,
         };
         let Some(local_ranks) = local_ranks.filter(|ranks| ranks.len() == local_size as usize)
@@ -139,7 +139,7 @@ impl Inherited {
 
 pub(super) struct Pmi1 {
     identity: Identity,
-    /// A copy of the client's socket, to look at while somebody else talks.
+    /// A copy of the client's socket, to look at while another thread talks.
     socket: Option<OwnedFd>,
     client: Mutex<Client>,
     inherited: Mutex<Option<Inherited>>,
@@ -148,7 +148,7 @@ pub(super) struct Pmi1 {
 }
 
 impl Pmi1 {
-    /// For a process that knows who it is, with a launcher that it has started itself.
+    /// For a process that knows its place, with a launcher that it has started itself.
     pub(super) fn adopted(socket: OwnedFd, identity: Identity) -> Result<Pmi1, RteError> {
         let mut client = Client::new(socket);
         client.init(false)?;
@@ -253,7 +253,7 @@ impl Rte for Pmi1 {
         match self.client.try_lock() {
             Ok(mut client) => client.take_deaths(),
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take_deaths(),
-            // Somebody else asks for something, and remembers what is told meanwhile.
+            // Another thread asks for something, and remembers what is told meanwhile.
             Err(TryLockError::WouldBlock) => Vec::new(),
         }
     }

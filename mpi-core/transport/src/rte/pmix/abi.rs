@@ -25,7 +25,7 @@ pub const EVENT_ACTION_COMPLETE: Status = -334;
 /// or by a signal.
 pub const DEATHS: [Status; 5] = [-7, -8, -200, -400, -402];
 
-/// `pmix_scope_t`: whom a value is for.
+/// `pmix_scope_t`: which processes a value is for.
 pub const GLOBAL: u8 = 3;
 
 /// All processes of a namespace, or what holds for it as a whole.

@@ -108,7 +108,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Joins the job; who we are in it.
+    /// Joins the job; which process we are in it.
     pub fn init(&self) -> Result<Proc, Status> {
         let mut me = Proc {
             namespace: [0; abi::NAMESPACE_ROOM],
@@ -160,7 +160,7 @@ impl Library {
         let found = match (held.number(), held.kind) {
             (Some(number), _) => Found::Number(number),
             (None, kind::BYTE_OBJECT) => {
-                // SAFETY: `kind` says that the bytes were written; the array is malloc's and nobody else's, and is freed once.
+                // SAFETY: `kind` says that the bytes were written; the array is malloc's and no other owner's, and is freed once.
                 unsafe {
                     let bytes = held.data.bytes;
                     let copy = match bytes.start.is_null() {

@@ -7,12 +7,12 @@
 //! So a rank leaves its process number in the environment ([`RANK`]), by which a child knows that it is not meant.
 //!
 //! Of what the servers know only the rank, the size of the job, the program's number and the size of the universe are asked for,
-//! which every server tried has; who shares a node with whom is found by cards, as under any launcher.
+//! which every server tried has; which rank shares a node with which is found by cards, as under any launcher.
 //! Values are put with our own prefix and committed by the next fence, which collects those of all ranks,
 //! so that no later question leaves the node.
 //!
 //! The launcher's end, and where the launcher lets a job go on, the death of a rank, come as events in the library's own thread;
-//! they are remembered, and whoever waits looks at them from time to time ([`Rte::lost`]).
+//! they are remembered, and a waiting thread looks at them from time to time ([`Rte::lost`]).
 
 mod abi;
 mod library;
@@ -52,7 +52,7 @@ pub const COMPONENT: Component = Component {
 /// The variable by which the processes that a rank starts know that they are not it: namespace, rank and process.
 pub(super) const RANK: &str = "PORTCULLIS_PMIX_RANK";
 
-/// Before our keys, so that they meet nobody else's.
+/// Before our keys, so that they meet no other library's.
 const PREFIX: &str = "portcullis.";
 
 fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
@@ -229,7 +229,7 @@ impl Rte for Pmix {
     }
 
     fn get(&self, rank: u32, key: &str) -> Result<Vec<u8>, RteError> {
-        // What the server does not have after a fence nobody has put.
+        // What the server does not have after a fence no rank has put.
         let immediate = abi::directive("pmix.immediate");
         let found = self
             .library

@@ -9,7 +9,7 @@
 //! The caller does not wait: what it says fits the socket's buffer, and by the time it is read there may be messages in the memory.
 //! The socket stays open as long as both use the memory. If it ends without a goodbye, the process at its other end has died.
 //!
-//! Promises: only processes of the same user that know the secret are let in; a caller that says nothing costs its place for [`PATIENCE`] and nobody's time.
+//! Promises: only processes of the same user that know the secret are let in; a caller that says nothing costs its place for [`PATIENCE`] and no other process's time.
 
 use mpi_base::fdpass::{self, Key};
 use rustix::event::epoll;
@@ -21,9 +21,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long a caller may take to say who it is.
+/// How long a caller may take to say which process it is.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// So many callers may be about to say who they are; the one that came first gives way to others.
+/// So many callers may be about to say which processes they are; the one that came first gives way to others.
 const GUESTS: usize = 64;
 const BACKLOG: i32 = 128;
 const GOODBYE: u8 = b'G';
@@ -166,7 +166,7 @@ impl Meeting {
         Ok(())
     }
 
-    /// Lets nobody in any more.
+    /// Lets no caller in any more.
     pub fn close(&mut self) {
         self.listener = None;
         self.guests.clear();

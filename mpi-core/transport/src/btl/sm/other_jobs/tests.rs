@@ -1,4 +1,4 @@
-//! Claims of memory between jobs alone: who is let in, how a peer parts, comes again and is lost.
+//! Claims of memory between jobs alone: which callers are let in, how a peer parts, comes again and is lost.
 
 use super::*;
 use crate::btl::suite::{Keep, Net, Nothing, endpoint, send_numbered};
@@ -41,7 +41,7 @@ mod of_two_jobs {
     });
 }
 
-/// Sees who is lost, and keeps what comes.
+/// Sees which peers are lost, and keeps what comes.
 #[derive(Default)]
 struct Watch {
     keep: Keep,

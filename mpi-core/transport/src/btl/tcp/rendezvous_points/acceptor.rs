@@ -1,4 +1,4 @@
-//! Those who call us, until they have proved who they are.
+//! The callers, until they have proved which processes they are.
 
 use super::super::hello::{self, Hello, Nonce};
 use super::socket::{Heard, Met, say, watch};

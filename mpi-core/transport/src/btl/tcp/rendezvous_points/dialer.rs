@@ -108,7 +108,7 @@ impl Connector {
                 Step::Refused(why) | Step::Over(why) => {
                     let racer = call.racers.remove(at);
                     match racer.stage {
-                        // Refused or unreachable: there is nobody of ours.
+                        // Refused or unreachable: there is no process of ours.
                         RacerStage::Connecting => {}
                         _ if racer.retries > 0 => {
                             call.waiting.push_back((racer.candidate, racer.retries - 1))

@@ -1,7 +1,7 @@
 //! The sockets on which peers call: all of one port, on the addresses that the user allows.
 //!
 //! A process that has left MPI does not listen. It may begin a session again, and its peers know the port, so the sockets stay
-//! bound to it meanwhile without listening: who calls is refused, and no other process gets the port.
+//! bound to it meanwhile without listening: a caller is refused, and no other process gets the port.
 
 use super::socket::{BACKLOG, Buffers, bound, listen, local_address, socket_address, watch};
 use rustix::event::epoll;

@@ -1,4 +1,4 @@
-//! Where connections are made: calls to peers, guests who call us, and nothing that has not proved itself gets out of here.
+//! Where connections are made: calls to peers, guests that call us, and nothing that has not proved itself gets out of here.
 //!
 //! **Racing.** A call tries the peer's addresses in their order, a new one whenever the last has failed or has not answered for [`STAGGER`]
 //! (after RFC 8305, "Happy Eyeballs"); all that were begun stay in the race.
@@ -13,7 +13,7 @@
 //! the lower one keeps a proven guest in reserve until its own call has ended, for it may be that only one direction works.
 //!
 //! **Strangers** are dropped at the first byte that is wrong.
-//! Those who stay silent are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] are in the room: a flood turns out those who have said least and waited longest.
+//! Those that stay silent are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] are in the room: a flood turns out those that have said least and waited longest.
 //! A peer that is turned out that way sees its connection closed and calls again ([`RETRIES`]).
 
 mod acceptor;
@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 const STAGGER: Duration = Duration::from_millis(50);
 /// How long after a refusal the same address is called again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
-/// How long a guest may take to say who it is.
+/// How long a guest may take to say which process it is.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Guests in the room at once.
 const MOST_ACCEPTED: usize = 128;
@@ -87,12 +87,12 @@ enum Step {
     /// It has got on; look at it again.
     On,
     Done,
-    /// Nobody listens there, now.
+    /// No process listens there, now.
     Refused(String),
     Over(String),
 }
 
-/// A number nobody can guess.
+/// A number that cannot be guessed.
 fn nonce() -> Result<Nonce, String> {
     let random = Key::random().map_err(|error| error.to_string())?;
     let mut nonce = Nonce::default();
@@ -130,7 +130,7 @@ impl Connector {
         self.listeners.watch(epoll)
     }
 
-    /// Whoever calls is refused from now on, until [`reopen`](Self::reopen); the port stays this process's.
+    /// Every caller is refused from now on, until [`reopen`](Self::reopen); the port stays this process's.
     pub fn close(&mut self) {
         self.guests.clear();
         self.listeners.close(self.buffers);
